@@ -1,0 +1,167 @@
+"""Inertia of a body that deforms in a moving frame: one named UFL form per term of its weak form.
+
+A material point is at r = R + A(x + u): R and A are the position and rotation of the body frame, x
+the reference position and u the elastic displacement, both in the body frame. In body components
+its acceleration is
+
+    a₀ + α×(x+u) + ω×(ω×(x+u)) + 2 ω×u̇ + ü
+
+with the angular velocity ω, the angular acceleration α and the acceleration a₀ of the frame's
+origin, all in **body components**. Times ρ and a test function v, the terms in u are the operators
+below, and the terms without u, on the right-hand side and hence with a minus, are the loads:
+
+    mass(ü) + coriolis(u̇) + centrifugal_stiffness(u) + euler_stiffness(u) + elastic_stiffness(u)
+        = translational_load + euler_load + centrifugal_load + gravity_load + traction_load
+
+ω, α and a₀ may be `dolfinx.fem.Constant`s, whose values change without compiling again, any other
+UFL expression, or plain numbers. In three dimensions they are vectors; in the plane (displacements
+of two components) ω and α are scalars, the components about z. The density is a number, a
+`Constant`, or a function of space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import ufl
+from ufl.core.expr import Expr
+from ufl.domain import extract_unique_domain
+
+__all__ = [
+    "centrifugal_load",
+    "centrifugal_stiffness",
+    "coriolis",
+    "cross",
+    "euler_load",
+    "euler_stiffness",
+    "gravity_load",
+    "mass",
+    "traction_load",
+    "translational_load",
+]
+
+Value: TypeAlias = "Expr | float | Sequence[Any] | npt.NDArray[np.floating[Any]]"
+"""A UFL expression, or numbers that become one."""
+
+
+def _as_ufl(value: Value) -> Expr:
+    """A UFL scalar or vector from an expression, a number or a sequence of them."""
+    if isinstance(value, Expr):
+        return value
+    if np.ndim(value) == 1:  # type: ignore[arg-type]
+        return ufl.as_vector(list(value))  # type: ignore[arg-type]
+    return ufl.as_ufl(value)
+
+
+def _position(v: Expr) -> Expr:
+    """The reference position x on the mesh of the test function."""
+    return ufl.SpatialCoordinate(extract_unique_domain(v))
+
+
+def cross(omega: Value, u: Value) -> Expr:
+    """ω×u, in space with a vector ω and in the plane with a scalar ω about z.
+
+    Args:
+        omega: Shape (3,) or (), the latter for (0, 0, ω).
+        u: Shape (3,) or (2,).
+
+    Raises:
+        ValueError: The shapes do not go together.
+    """
+    w, a = _as_ufl(omega), _as_ufl(u)
+    match w.ufl_shape, a.ufl_shape:
+        case (3,), (3,):
+            return ufl.cross(w, a)
+        case (), (2,):
+            return ufl.as_vector((-w * a[1], w * a[0]))
+    raise ValueError(
+        "an angular velocity or acceleration has shape (3,) with vectors of shape (3,), or is a "
+        f"scalar with vectors of shape (2,); got shapes {w.ufl_shape} and {a.ufl_shape}"
+    )
+
+
+def mass(u: Expr, v: Expr, density: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
+    """Mass ∫ ρ u·v, to act on ü: symmetric, positive definite."""
+    return _as_ufl(density) * ufl.inner(u, v) * measure
+
+
+def coriolis(
+    u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
+) -> ufl.Form:
+    """Coriolis (gyroscopic) operator 2 ∫ ρ (ω×u)·v, to act on u̇: skew, does no work."""
+    return 2 * _as_ufl(density) * ufl.inner(cross(omega, u), v) * measure
+
+
+def centrifugal_stiffness(
+    u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
+) -> ufl.Form:
+    """Spin softening ∫ ρ (ω×(ω×u))·v: symmetric, negative semi-definite."""
+    return _as_ufl(density) * ufl.inner(cross(omega, cross(omega, u)), v) * measure
+
+
+def euler_stiffness(
+    u: Expr, v: Expr, density: Value, alpha: Value, measure: ufl.Measure = ufl.dx
+) -> ufl.Form:
+    """Euler operator ∫ ρ (α×u)·v: skew."""
+    return _as_ufl(density) * ufl.inner(cross(alpha, u), v) * measure
+
+
+def translational_load(
+    v: Expr, density: Value, acceleration: Value, measure: ufl.Measure = ufl.dx
+) -> ufl.Form:
+    """Load -∫ ρ a₀·v of the acceleration of the frame's origin, m/s², body components."""
+    return -_as_ufl(density) * ufl.inner(_as_ufl(acceleration), v) * measure
+
+
+def euler_load(
+    v: Expr, density: Value, alpha: Value, measure: ufl.Measure = ufl.dx, *, x: Expr | None = None
+) -> ufl.Form:
+    """Load -∫ ρ (α×x)·v of the angular acceleration of the frame.
+
+    Its resultant is -m α×c and its moment about the origin -Jα.
+
+    Args:
+        v: Test function.
+        density: ρ, kg/m³.
+        alpha: α, rad/s², body components.
+        measure: Where to integrate.
+        x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
+    """
+    position = _position(v) if x is None else x
+    return -_as_ufl(density) * ufl.inner(cross(alpha, position), v) * measure
+
+
+def centrifugal_load(
+    v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx, *, x: Expr | None = None
+) -> ufl.Form:
+    """Load -∫ ρ (ω×(ω×x))·v of the rotation of the frame.
+
+    Its resultant is -m ω×(ω×c): mΩ² times the vector from the axis to the centre of mass.
+
+    Args:
+        v: Test function.
+        density: ρ, kg/m³.
+        omega: ω, rad/s, body components.
+        measure: Where to integrate.
+        x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
+    """
+    position = _position(v) if x is None else x
+    return -_as_ufl(density) * ufl.inner(cross(omega, cross(omega, position)), v) * measure
+
+
+def gravity_load(
+    v: Expr, density: Value, gravity: Value, measure: ufl.Measure = ufl.dx
+) -> ufl.Form:
+    """Load ∫ ρ g·v of gravity, whose **body components** Aᵀg turn with the frame, m/s²."""
+    return _as_ufl(density) * ufl.inner(_as_ufl(gravity), v) * measure
+
+
+def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> ufl.Form:
+    """Load ∫ t·v of tractions in body components, Pa, on the boundary or a part of it.
+
+    A pressure p is the traction `-p * ufl.FacetNormal(mesh)`.
+    """
+    return ufl.inner(_as_ufl(traction), v) * measure

@@ -1,0 +1,96 @@
+"""Elasticity: symmetry, rigid motions, patch test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem, mesh
+from mpi4py import MPI
+
+from dolfinx_mbd.forms import STEEL, elastic_stiffness, strain, stress
+
+COMM = MPI.COMM_WORLD
+
+
+def _space(dim: int, degree: int) -> fem.FunctionSpace:
+    make = {2: mesh.create_unit_square, 3: mesh.create_unit_cube}[dim]
+    return fem.functionspace(make(COMM, *[2] * dim), ("Lagrange", degree, (dim,)))
+
+
+def _function(V: fem.FunctionSpace, matrix: np.ndarray, shift: np.ndarray) -> fem.Function:
+    """The linear field x -> matrix x + shift."""
+    f = fem.Function(V)
+    dim = len(shift)
+    f.interpolate(lambda x: matrix @ x[:dim] + shift[:, None])
+    return f
+
+
+def _scalar(form: ufl.Form) -> float:
+    return COMM.allreduce(fem.assemble_scalar(fem.form(form)))
+
+
+def _rigid(dim: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Matrices and shifts of the rigid motions: 3 in the plane, 6 in space."""
+    motions = [(np.zeros((dim, dim)), shift) for shift in np.eye(dim)]
+    for i in range(dim):
+        for j in range(i):
+            turn = np.zeros((dim, dim))
+            turn[i, j], turn[j, i] = 1.0, -1.0
+            motions.append((turn, np.zeros(dim)))
+    return motions
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("degree", [1, 2])
+def test_rigid_motions_have_no_energy_and_no_force(dim: int, degree: int) -> None:
+    V = _space(dim, degree)
+    motions = _rigid(dim)
+    assert len(motions) == {2: 3, 3: 6}[dim]
+    v = ufl.TestFunction(V)
+    for matrix, shift in motions:
+        u = _function(V, matrix, shift)
+        scale = STEEL.young * max(1.0, np.abs(matrix).max())
+        assert abs(_scalar(elastic_stiffness(u, u, STEEL))) < 1e-14 * scale
+        force = fem.assemble_vector(fem.form(elastic_stiffness(u, v, STEEL))).array
+        assert np.abs(force).max(initial=0.0) < 1e-14 * scale
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_nothing_else_is_free(dim: int) -> None:
+    """The kernel of one element's stiffness is the rigid motions, and the rest is positive."""
+    make = {2: mesh.create_unit_square, 3: mesh.create_unit_cube}[dim]
+    V = fem.functionspace(make(MPI.COMM_SELF, *[1] * dim), ("Lagrange", 1, (dim,)))
+    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+    K = fem.assemble_matrix(fem.form(elastic_stiffness(u, v, STEEL))).to_dense()
+    assert np.abs(K - K.T).max() < 1e-15 * np.abs(K).max()
+    eigenvalues = np.linalg.eigvalsh(K) / STEEL.young
+    number = {2: 3, 3: 6}[dim]
+    assert np.abs(eigenvalues[:number]).max() < 1e-14
+    assert eigenvalues[number] > 1e-2
+
+
+def test_uniaxial_tension() -> None:
+    """A bar that contracts by ν has σ = E ε along it and none across."""
+    V = _space(3, 1)
+    stretch = np.diag([1.0, -STEEL.poisson, -STEEL.poisson]) * 1e-3
+    sigma = stress(_function(V, stretch, np.zeros(3)), STEEL)
+    found = [[_scalar(sigma[i, j] * ufl.dx) for j in range(3)] for i in range(3)]
+    expected = np.diag([STEEL.young * 1e-3, 0.0, 0.0])
+    assert np.allclose(found, expected, rtol=0, atol=1e-13 * STEEL.young * 1e-3 * 10)
+
+
+def test_plane_strain() -> None:
+    """In the plane, the modulus across the bar that is held sideways is λ."""
+    V = _space(2, 1)
+    u = _function(V, np.diag([1e-3, 0.0]), np.zeros(2))
+    held = _scalar(stress(u, STEEL)[1, 1] * ufl.dx)
+    assert held == pytest.approx(STEEL.lame * 1e-3, rel=1e-12)
+
+
+def test_strain_is_symmetric_gradient() -> None:
+    V = _space(3, 1)
+    matrix = np.arange(9.0).reshape(3, 3)
+    eps = strain(_function(V, matrix, np.zeros(3)))
+    found = [[_scalar(eps[i, j] * ufl.dx) for j in range(3)] for i in range(3)]
+    assert np.allclose(found, (matrix + matrix.T) / 2, rtol=1e-13, atol=1e-13)
