@@ -1,0 +1,370 @@
+"""A flexible body, reduced to what a multibody program needs: frozen plain data.
+
+Displacements are body components in a floating frame, u(x, t) = Σ ψ_k(x) η_k(t).  All inertia is in
+the moments of the modes with ψ_0 = x,
+
+    S_k = ∫ρ ψ_k,    H_kl^ab = ∫ρ ψ_k^a ψ_l^b,
+
+of which mass, centre, inertia tensor, Coriolis, centrifugal and Euler terms are contractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Interface", "Mode", "ReducedBody", "Skin", "Station"]
+
+Array = NDArray[np.float64]
+
+_KINDS = ("rigid", "averaged")
+
+
+def _frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
+    """A read-only copy of an array, after a check of its shape (−1: any) and of its values."""
+    try:
+        array = np.array(value, dtype=dtype, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: expected numbers, got {value!r}") from error
+    if array.ndim != len(shape) or any(w not in (-1, g) for w, g in zip(shape, array.shape)):
+        expected = str(shape).replace("-1", "any")
+        raise ValueError(f"{name}: expected an array of shape {expected}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: holds {np.sum(~np.isfinite(array))} values that are not finite")
+    array.flags.writeable = False
+    return array
+
+
+def _set(instance: object, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
+
+
+def _unique(what: str, names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"duplicate {what} {', '.join(map(repr, twice))}: names must be unique")
+
+
+@dataclass(frozen=True, eq=False)
+class Interface:
+    """Where a joint meets the body: a frame that moves with the elastic coordinates.
+
+    Attributes:
+        name: Its name in the mesh, for example ``big_end``.
+        kind: ``rigid`` (the facets move as one, RBE2) or ``averaged`` (RBE3).
+        point: Reference point x_k, shape (3,), m.
+        axes: Columns are the frame's axes in body components; z is the axis of a bore; shape (3, 3).
+        motion: Rows 0 to 2: displacement of the point, rows 3 to 5: rotation vector, per unit
+            elastic coordinate, body components; shape (6, n).
+    """
+
+    name: str
+    kind: str
+    point: Array
+    axes: Array
+    motion: Array
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise ValueError(f"interface {self.name!r}: unknown kind {self.kind!r}; use {_KINDS}")
+        label = f"interface {self.name!r}"
+        axes = _frozen(f"{label}: axes", self.axes, (3, 3))
+        if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
+            raise ValueError(f"{label}: its axes are not a right-handed orthonormal triad")
+        motion = _frozen(f"{label}: motion", self.motion, (6, -1))
+        _set(self, point=_frozen(f"{label}: point", self.point, (3,)), axes=axes, motion=motion)
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One row of the table of modes: what it is and its frequency (Hz)."""
+
+    label: str
+    frequency: float
+
+
+@dataclass(frozen=True, eq=False)
+class Station:
+    """A named material point: position (3,) in m and its displacement per elastic coordinate (n, 3)."""
+
+    name: str
+    position: Array
+    modes: Array
+
+    def __post_init__(self) -> None:
+        label = f"point {self.name!r}"
+        _set(
+            self,
+            position=_frozen(f"{label}: position", self.position, (3,)),
+            modes=_frozen(f"{label}: modes", self.modes, (-1, 3)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Skin:
+    """The surface, for pictures and for points on it.
+
+    Attributes:
+        points: Surface nodes, shape (ns, 3), m.
+        triangles: Indices into ``points``, shape (nt, 3).
+        modes: Displacement of the nodes per unit elastic coordinate, shape (n, ns, 3).
+    """
+
+    points: Array
+    triangles: NDArray[np.int64]
+    modes: Array
+
+    def __post_init__(self) -> None:
+        points = _frozen("skin: points", self.points, (-1, 3))
+        triangles = _frozen("skin: triangles", self.triangles, (-1, 3), np.int64)
+        if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(points):
+            raise ValueError(f"skin: triangles refer to nodes outside 0 ... {len(points) - 1}")
+        modes = _frozen("skin: modes", self.modes, (-1, len(points), 3))
+        _set(self, points=points, triangles=triangles, modes=modes)
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedBody:
+    """A reduced flexible body in SI units; n elastic coordinates η, ψ_0 = x.
+
+    Attributes:
+        name: The body's name.
+        total_mass: ∫ρ, kg.
+        first_moments: S_k = ∫ρ ψ_k, shape (n+1, 3).
+        second_moments: H_kl^ab = ∫ρ ψ_k^a ψ_l^b, shape (n+1, n+1, 3, 3).
+        mass: Modal mass matrix M, shape (n, n).
+        stiffness: Modal stiffness matrix K, shape (n, n).
+        damping: Modal damping matrix C, shape (n, n).
+        interfaces: Where joints meet the body.
+        modes: What each elastic coordinate is; n rows.
+        points: Named material points.
+        skin: The surface, or None.
+        reference: The reference condition, ``mean axis`` or ``attached to <interface>``.
+        provenance: Where the numbers come from; plain numbers and strings.
+    """
+
+    name: str
+    total_mass: float
+    first_moments: Array
+    second_moments: Array
+    mass: Array
+    stiffness: Array
+    damping: Array
+    interfaces: tuple[Interface, ...] = ()
+    modes: tuple[Mode, ...] = ()
+    points: tuple[Station, ...] = ()
+    skin: Skin | None = None
+    reference: str = "mean axis"
+    provenance: Mapping[str, str | int | float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(np.asarray(self.first_moments)) - 1
+        if n < 0:
+            raise ValueError("first_moments: needs at least the row of ψ_0 = x")
+        if not (np.isfinite(self.total_mass) and self.total_mass > 0):
+            raise ValueError(f"total mass: expected a positive number (kg), got {self.total_mass}")
+        shapes = {
+            "first_moments": (n + 1, 3),
+            "second_moments": (n + 1, n + 1, 3, 3),
+            "mass": (n, n),
+            "stiffness": (n, n),
+            "damping": (n, n),
+        }
+        _set(self, total_mass=float(self.total_mass))
+        for name, shape in shapes.items():
+            _set(self, **{name: _frozen(name, getattr(self, name), shape)})
+        for name in ("mass", "stiffness"):
+            matrix = getattr(self, name)
+            if not np.allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
+                raise ValueError(f"{name}: expected a symmetric matrix")
+        if not np.allclose(self.second_moments, self.second_moments.transpose(1, 0, 3, 2)):
+            raise ValueError("second_moments: expected H_kl^ab = H_lk^ba")
+        modes = tuple(self.modes) or tuple(Mode(f"mode {k + 1}", f) for k, f in enumerate(self._hz()))
+        _set(self, modes=modes, interfaces=tuple(self.interfaces), points=tuple(self.points))
+        _set(self, provenance=MappingProxyType(dict(self.provenance)))
+        self._check_parts(n)
+
+    def _hz(self) -> Array:
+        squares = np.diag(self.stiffness) / np.maximum(np.diag(self.mass), np.finfo(float).tiny)
+        return np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
+
+    def _check_parts(self, n: int) -> None:
+        if len(self.modes) != n:
+            raise ValueError(f"modes: expected {n} rows, got {len(self.modes)}")
+        _unique("interface", [i.name for i in self.interfaces])
+        _unique("point", [p.name for p in self.points])
+        for i in self.interfaces:
+            if i.motion.shape != (6, n):
+                raise ValueError(f"interface {i.name!r}: motion has {i.motion.shape[1]} modes, not {n}")
+        for p in self.points:
+            if len(p.modes) != n:
+                raise ValueError(f"point {p.name!r}: has {len(p.modes)} modes, not {n}")
+        if self.skin is not None and len(self.skin.modes) != n:
+            raise ValueError(f"skin: has {len(self.skin.modes)} modes, not {n}")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        total_mass: float,
+        first_moments: ArrayLike,
+        second_moments: ArrayLike,
+        stiffness: ArrayLike,
+        mass: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+        name: str = "body",
+        **parts: Any,
+    ) -> ReducedBody:
+        """A body from matrices that come from elsewhere; what is missing is derived.
+
+        Args:
+            total_mass: ∫ρ, kg.
+            first_moments: S, shape (n+1, 3).
+            second_moments: H, shape (n+1, n+1, 3, 3).
+            stiffness: K, shape (n, n).
+            mass: M, shape (n, n); None: the trace of H, as for a consistent mass.
+            damping: C, shape (n, n); None: zero.
+            name: The body's name.
+            **parts: Any other field of :class:`ReducedBody`.
+
+        Raises:
+            ValueError: If a shape does not fit or a matrix is not symmetric.
+            TypeError: If a keyword is not a field.
+        """
+        H = np.asarray(second_moments, dtype=float)
+        n = len(H) - 1
+        if H.shape != (n + 1, n + 1, 3, 3):
+            raise ValueError(f"second_moments: expected shape (n+1, n+1, 3, 3), got {H.shape}")
+        return cls(
+            name=name,
+            total_mass=total_mass,
+            first_moments=np.asarray(first_moments),
+            second_moments=H,
+            mass=np.einsum("klaa->kl", H[1:, 1:]) if mass is None else np.asarray(mass),
+            stiffness=np.asarray(stiffness),
+            damping=np.zeros((n, n)) if damping is None else np.asarray(damping),
+            **parts,
+        )
+
+    @property
+    def num_modes(self) -> int:
+        """Number of elastic coordinates n."""
+        return len(self.first_moments) - 1
+
+    @property
+    def frequencies(self) -> Array:
+        """Frequencies of the modes as the table has them, shape (n,), Hz."""
+        return np.array([mode.frequency for mode in self.modes])
+
+    @property
+    def centre(self) -> Array:
+        """Centre of mass of the undeformed body, shape (3,), m."""
+        return self.first_moments[0] / self.total_mass
+
+    @property
+    def inertia(self) -> Array:
+        """Inertia tensor of the undeformed body about the frame's origin, shape (3, 3), kg m²."""
+        second = self.second_moments[0, 0]
+        return np.trace(second) * np.eye(3) - second
+
+    @property
+    def central_inertia(self) -> Array:
+        """Inertia tensor of the undeformed body about its centre of mass, shape (3, 3), kg m²."""
+        c = self.centre
+        return self.inertia - self.total_mass * (c @ c * np.eye(3) - np.outer(c, c))
+
+    def interface(self, name: str) -> Interface:
+        """The interface of this name.
+
+        Raises:
+            ValueError: If there is none; the message lists those that are there.
+        """
+        return _find("interface", name, self.interfaces, self.name)
+
+    def point(self, name: str) -> Station:
+        """The named material point.
+
+        Raises:
+            ValueError: If there is none; the message lists those that are there.
+        """
+        return _find("point", name, self.points, self.name)
+
+    def replace(self, **changes: Any) -> ReducedBody:
+        """A copy with some fields changed, checked as a new body is."""
+        unknown = set(changes) - {f.name for f in fields(self)}
+        if unknown:
+            raise TypeError(f"unknown fields {sorted(unknown)}; a body has {[f.name for f in fields(self)]}")
+        return replace(self, **changes)
+
+    def truncated(self, num_modes: int) -> ReducedBody:
+        """The body with its first ``num_modes`` elastic coordinates only.
+
+        Raises:
+            ValueError: If the body has fewer.
+        """
+        n = num_modes
+        if not 0 <= n <= self.num_modes:
+            raise ValueError(f"expected 0 to {self.num_modes} modes, got {n}")
+        skin = self.skin
+        return self.replace(
+            first_moments=self.first_moments[: n + 1],
+            second_moments=self.second_moments[: n + 1, : n + 1],
+            mass=self.mass[:n, :n],
+            stiffness=self.stiffness[:n, :n],
+            damping=self.damping[:n, :n],
+            interfaces=tuple(replace(i, motion=i.motion[:, :n]) for i in self.interfaces),
+            modes=self.modes[:n],
+            points=tuple(replace(p, modes=p.modes[:n]) for p in self.points),
+            skin=None if skin is None else replace(skin, modes=skin.modes[:n]),
+        )
+
+    def rigid(self) -> ReducedBody:
+        """The body without its elastic coordinates: same mass, interfaces and points, no deformation."""
+        return self.truncated(0).replace(reference="rigid")
+
+    def summary(self) -> str:
+        """The body on one page, for a person."""
+        from dolfinx_mbd.body.summary import summary
+
+        return summary(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the body to one ``.npz`` file; either all of it is written or nothing.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        from dolfinx_mbd.body.files import save_body
+
+        return save_body(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ReducedBody:
+        """Read a body that :meth:`save` wrote.
+
+        Raises:
+            BodyFileError: If the file is not a body, is damaged, or is of a newer version.
+            OSError: If the file cannot be read.
+        """
+        from dolfinx_mbd.body.files import load_body
+
+        return load_body(path)
+
+    def __repr__(self) -> str:
+        names = ", ".join(i.name for i in self.interfaces) or "no interfaces"
+        return f"<ReducedBody {self.name!r}: {self.total_mass:.6g} kg, {self.num_modes} modes, {names}>"
+
+
+def _find(what: str, name: str, items: Sequence[Any], owner: str) -> Any:
+    for item in items:
+        if item.name == name:
+            return item
+    known = ", ".join(repr(item.name) for item in items) or "none"
+    raise ValueError(f"unknown {what} {name!r}; body {owner!r} has {known}")

@@ -1,0 +1,84 @@
+"""Mechanisms: rigid and reduced flexible bodies, joints, loads, and their motion over time.
+
+Plain NumPy (compiled by numba where it is installed); nothing here knows a mesh or a communicator.
+"""
+
+from __future__ import annotations
+
+from dolfinx_mbd.multibody.bodies import (
+    DEFAULT_DAMPING_RATIO,
+    Body,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    modal_damping,
+)
+from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
+from dolfinx_mbd.multibody.joints import (
+    JOINT_KINDS,
+    Driver,
+    FrameRef,
+    Joint,
+    constant_speed,
+    cylindrical,
+    fixed,
+    prismatic,
+    revolute,
+    spherical,
+)
+from dolfinx_mbd.multibody.loads import (
+    FrameLoad,
+    FrameMotion,
+    JointCoordinate,
+    JointLoad,
+    force,
+    torque,
+)
+from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
+from dolfinx_mbd.multibody.simulation import simulate
+from dolfinx_mbd.multibody.solution import BodyHistory, Energies, JointHistory, Solution
+from dolfinx_mbd.multibody.start import AssemblyError, consistent_state
+from dolfinx_mbd.multibody.system import STANDARD_GRAVITY, State, System
+
+__all__ = [
+    "DEFAULT_DAMPING_RATIO",
+    "JOINT_KINDS",
+    "STANDARD_GRAVITY",
+    "AssemblyError",
+    "Body",
+    "BodyHistory",
+    "Driver",
+    "Energies",
+    "FlexibleBody",
+    "Frame",
+    "FrameLoad",
+    "FrameMotion",
+    "FrameRef",
+    "GeneralizedAlpha",
+    "Ground",
+    "Joint",
+    "JointCoordinate",
+    "JointHistory",
+    "JointLoad",
+    "RigidBody",
+    "Shape",
+    "Solution",
+    "State",
+    "StepError",
+    "Stepper",
+    "System",
+    "box_shape",
+    "consistent_state",
+    "constant_speed",
+    "cylinder_shape",
+    "cylindrical",
+    "fixed",
+    "force",
+    "modal_damping",
+    "prismatic",
+    "revolute",
+    "simulate",
+    "spherical",
+    "torque",
+]

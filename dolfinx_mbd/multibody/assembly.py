@@ -1,0 +1,275 @@
+"""The equations of a system at one time and state: rows, constraints, and their derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.multibody import joints as kernels
+from dolfinx_mbd.multibody.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
+from dolfinx_mbd.multibody.system import System
+
+__all__ = ["Assembler", "Tangent"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """Derivatives of the rows to increments of q, to v and to a, and the constraint matrix.
+
+    Attributes:
+        K: (nv, nv).
+        C: (nv, nv).
+        M: (nv, nv).
+        B: Gradient of the constraints, (nc, nv); Bᵀλ are the rows of the constraint forces.
+    """
+
+    K: Array
+    C: Array
+    M: Array
+    B: Array
+
+
+class Assembler:
+    """Evaluates a system in buffers of its own; the system itself stays as it is.
+
+    Attributes:
+        q, v, a, lam: The point of evaluation; set them, then call.
+        angles: Rotations of the joints at the last accepted time, from which turns are counted.
+        rows, scale: Rows (nv,) and the sum of the magnitudes of their terms, after :meth:`residual`.
+        values: Constraint values (nc,), after :meth:`residual`.
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        nq, nv, nf = system.num_coordinates, system.num_velocities, system.num_frames
+        self.q, self.v, self.a = np.zeros(nq), np.zeros(nv), np.zeros(nv)
+        self.lam = np.zeros(system.num_constraints)
+        self.angles = np.zeros(len(system.joints))
+        self.rows, self.scale = np.zeros(nv), np.zeros(nv)
+        self.values = np.zeros(system.num_constraints)
+        self.position, self.rotation = np.zeros((nf, 3)), np.zeros((nf, 3, 3))
+        self.velocities, self.wrenches = np.zeros((nf, 6)), np.zeros((nf, 6))
+        self._entries = len(system.first)
+        self._lam = np.zeros((self._entries, 6))
+        self._turns = np.zeros(self._entries)
+        self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        self._views = []
+        for body, qs, vs, fs in zip(system.bodies, system.q_slices, system.v_slices, system.frame_slices):
+            view = (self.q[qs], self.v[vs], self.a[vs], self.wrenches[fs])
+            self._views.append((body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs]))
+        for body, (q, *_), _, _, position, rotation in self._views:
+            if not body.num_velocities:
+                body.poses(q, position, rotation)
+        joints = len(system.joints)
+        self._ends = system.first[:joints], system.second[:joints]
+        self._frame_loads = [
+            (load, system.frame_index(load.frame)) for load in system.loads if isinstance(load, FrameLoad)
+        ]
+        self._joint_loads = [
+            (load, self._axis(JointCoordinate(load.joint, load.motion)), self._axis(load.coordinate))
+            for load in system.loads
+            if isinstance(load, JointLoad)
+        ]
+
+    # ---- poses and constraints -----------------------------------------------------------------------
+    def update_poses(self, t: float) -> None:
+        """Poses of all frames, and the drivers' turns, at q and t."""
+        for k in self._moving:
+            body, view, _, _, position, rotation = self._views[k]
+            body.poses(view[0], position, rotation)
+        for k, driver in enumerate(self.system.drivers):
+            self._turns[len(self.system.joints) + k] = driver.motion(t)[0]
+
+    def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
+        s = self.system
+        return kernels.joint_frames(self.position, self.rotation, s.first, s.second, self._turns)
+
+    def constraints(self, t: float) -> Array:
+        """Values of the constraints, shape (nc,)."""
+        self.update_poses(t)
+        values = kernels.joint_values(*self._joint_frames())
+        return values[self.system.row_entry, self.system.row_motion]
+
+    def jacobians(self) -> list[Array]:
+        """Jacobians (F, 6, nv) of the frames of every body, at the current poses."""
+        return [body.frame_jacobians(view[0]) for body, view, *_ in self._views]
+
+    def constraint_matrix(self, jacobians: list[Array]) -> Array:
+        """B, shape (nc, nv), at the current poses."""
+        s = self.system
+        G = kernels.joint_gradients(*self._joint_frames())[s.row_entry, s.row_motion]
+        B = np.zeros((s.num_constraints, s.num_velocities))
+        for entry in range(self._entries):
+            rows = np.flatnonzero(s.row_entry == entry)
+            for frames, part in ((s.first, slice(0, 6)), (s.second, slice(6, 12))):
+                k, J = self._frame_jacobian(int(frames[entry]), jacobians)
+                B[rows, s.v_slices[k]] += G[rows, part] @ J
+        return B
+
+    def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
+        """Body of a frame and its Jacobian (6, nv of the body)."""
+        k = int(self.system.frame_body[frame])
+        return k, jacobians[k][frame - self.system.frame_slices[k].start]
+
+    def constraint_rates(self, t: float) -> tuple[Array, Array]:
+        """∂Φ/∂t, and Φ̈ at zero accelerations (Ḃv and the drivers' terms), shape (nc,) each."""
+        s = self.system
+        p1, Q1, p2, Q2 = self._joint_frames()
+        velocities = self.update_velocities()
+        bias = np.concatenate([b.frame_bias(view[0], view[1]) for b, view, *_ in self._views])
+        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        u1, u2 = velocities[s.first].copy(), velocities[s.second]
+        b1, b2 = bias[s.first].copy(), bias[s.second]
+        rate = np.zeros((self._entries, 6))
+        for k, driver in enumerate(s.drivers, start=len(s.joints)):
+            _, speed, acceleration = driver.motion(t)
+            spin = speed * Q1[k, :, 2]
+            rate[k] = G[k, :, 3:6] @ spin
+            b1[k, 3:] += acceleration * Q1[k, :, 2] + np.cross(u1[k, 3:], spin)
+            u1[k, 3:] += spin
+        second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
+        second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2]))
+        return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
+
+    def update_velocities(self) -> Array:
+        """Velocities and angular velocities of all frames, global, shape (nf, 6)."""
+        for k in self._moving:
+            body, (q, v, *_), *_ = self._views[k]
+            body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
+        return self.velocities
+
+    # ---- coordinates of joints -----------------------------------------------------------------------
+    def joint_rotations(self) -> Array:
+        """Rotations of all joints about their axes (nj,), counted over turns from :attr:`angles`."""
+        return kernels.joint_angles(self.rotation, *self._ends, self.angles)
+
+    def _axis(self, coordinate: JointCoordinate) -> tuple[int, int]:
+        """Number of the joint, and 0 for its rotation or 1 for its displacement."""
+        return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
+
+    def _axis_second(self, axis: tuple[int, int]) -> Array:
+        """Derivative of the gradient of a joint's coordinate to both poses, shape (12, 12)."""
+        first, second = (ends[axis[0]] for ends in self._ends)
+        if axis[1] == 0:
+            return kernels.rotation_second(self.rotation[first], self.rotation[second])
+        one, two = slice(first, first + 1), slice(second, second + 1)
+        pose = self.position[one], self.rotation[one], self.position[two], self.rotation[two]
+        return kernels.joint_second(*pose, np.eye(6)[[2]])[0]
+
+    # ---- rows ----------------------------------------------------------------------------------------
+    def residual(self, t: float) -> None:
+        """Evaluate rows, scale and constraint values at (t, q, v, a, λ)."""
+        s = self.system
+        self.update_poses(t)
+        self.wrenches[:] = 0.0
+        if s.loads:
+            self._apply_loads(t)
+        self._lam[s.row_entry, s.row_motion] = self.lam
+        values = kernels.joint_wrenches(
+            self.position, self.rotation, s.first, s.second, self._turns, self._lam, self.wrenches
+        )
+        self.values[:] = values[s.row_entry, s.row_motion]
+        for k in self._moving:
+            body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
+            body.residual(t, q, v, a, s.gravity, wrenches, rows, scale)
+
+    def _motion(self, frame: int) -> FrameMotion:
+        velocity = self.velocities[frame]
+        return FrameMotion(self.position[frame], self.rotation[frame], velocity[:3], velocity[3:])
+
+    def _coordinates(self) -> tuple[Array, Array, Array]:
+        return kernels.axis_coordinates(
+            self.position, self.rotation, self.velocities, *self._ends, self.angles
+        )
+
+    def _apply_loads(self, t: float) -> None:
+        self.update_velocities()
+        for load, frame in self._frame_loads:
+            self.wrenches[frame] += load.wrench(t, self._motion(frame))
+        if self._joint_loads:
+            values, rates, gradients = self._coordinates()
+            for load, axis, seen in self._joint_loads:
+                wrench = load.magnitude(t, values[seen], rates[seen]) * gradients[axis]
+                self.wrenches[self._ends[0][axis[0]]] += wrench[:6]
+                self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
+
+    # ---- derivatives ---------------------------------------------------------------------------------
+    def tangent(self, t: float) -> Tangent:
+        """Derivatives at (t, q, v, a, λ); call after :meth:`residual` at the same point."""
+        s = self.system
+        nv = s.num_velocities
+        K, C, M = np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, nv))
+        for k in self._moving:
+            body, (q, v, a, wrenches), *_ = self._views[k]
+            part = (s.v_slices[k], s.v_slices[k])
+            K[part], C[part], M[part] = body.tangent(t, q, v, a, s.gravity, wrenches)
+        jacobians = self.jacobians()
+        if self._entries:
+            D = kernels.joint_second(*self._joint_frames(), self._lam)
+            for entry in range(self._entries):
+                self._add(K, jacobians, (int(s.first[entry]), int(s.second[entry])), D[entry])
+        if s.loads:
+            self._add_loads(t, jacobians, K, C)
+        return Tangent(K, C, M, self.constraint_matrix(jacobians))
+
+    def _add(self, target: Array, jacobians: list[Array], frames: tuple[int, ...], D: Array) -> None:
+        """target += Jᵀ D J over the given frames, six rows and columns of D each."""
+        blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
+        for i, (k, Jk) in enumerate(blocks):
+            for j, (m, Jm) in enumerate(blocks):
+                block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
+                target[self.system.v_slices[k], self.system.v_slices[m]] += Jk.T @ (block @ Jm)
+
+    def _add_loads(self, t: float, jacobians: list[Array], K: Array, C: Array) -> None:
+        s = self.system
+        tangents = [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
+        length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
+        for load, frame in self._frame_loads:
+            D, E = load.derivatives(t, self._motion(frame), length)
+            self._add(K, jacobians, (frame,), -D)
+            self._add(C, jacobians, (frame,), -E)
+            k, J = self._frame_jacobian(frame, jacobians)
+            part = (s.v_slices[k], s.v_slices[k])
+            K[part] -= J.T @ (E @ self._frame_jacobian(frame, tangents)[1])
+        if self._joint_loads:
+            coordinates = self._coordinates()
+            for load, axis, seen in self._joint_loads:
+                self._add_joint_load(t, load, axis, seen, coordinates, jacobians, tangents, K, C)
+
+    def _add_joint_load(
+        self,
+        t: float,
+        load: JointLoad,
+        axis: tuple[int, int],
+        seen: tuple[int, int],
+        coordinates: tuple[Array, Array, Array],
+        jacobians: list[Array],
+        tangents: list[Array],
+        K: Array,
+        C: Array,
+    ) -> None:
+        values, rates, gradients = coordinates
+        value, rate = values[seen], rates[seen]
+        own, other = ((int(self._ends[0][k]), int(self._ends[1][k])) for k in (axis[0], seen[0]))
+        self._add(K, jacobians, own, -load.magnitude(t, value, rate) * self._axis_second(axis))
+        by_value, by_rate = load.derivatives(t, value, rate)
+        if by_value or by_rate:
+            direction = self._pull(gradients[axis], own, jacobians)
+            slope = self._pull(gradients[seen], other, jacobians)
+            u = np.concatenate([self.velocities[other[0]], self.velocities[other[1]]])
+            rate_slope = self._pull(u @ self._axis_second(seen), other, jacobians)
+            rate_slope += self._pull(gradients[seen], other, tangents)
+            K -= np.outer(direction, by_value * slope + by_rate * rate_slope)
+            C -= np.outer(direction, by_rate * slope)
+
+    def _pull(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
+        """row (12,) over two frames as a row over all velocities, shape (nv,)."""
+        out = np.zeros(self.system.num_velocities)
+        for frame, part in zip(frames, (row[:6], row[6:])):
+            k, J = self._frame_jacobian(frame, jacobians)
+            out[self.system.v_slices[k]] += part @ J
+        return out

@@ -1,0 +1,364 @@
+"""Kernels of a body in a floating frame: inertia, its exact tangent, and the frames that move with it.
+
+Coordinates are q = (R, quaternion, η), velocities v = (Ṙ global, ω body, η̇), increments and rows the
+same (δR global, δφ body, δη).  A rigid body has no η.  All inertia is contracted from S and H of
+:class:`~dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
+
+    P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (one matrix product of H with (1, η), η̇, η̈)
+
+and W = α̃ + ω̃ω̃ the rows are
+
+    force     m a + W s + 2ω̃ ṡ + s̈
+    moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈),     Q = ∫ρ c⊗c, ...
+    elastic   S·a + W:P + 2ω̃:Ṗ + M η̈ + C η̇ + K η
+
+with a = Aᵀ(R̈ − g), so that gravity needs no term of its own.  ``H_rows`` holds H with rows (k, a, b)
+and columns l, ``H_pairs`` with rows (k, l) and columns (a, b).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.body.jit import kernel
+from dolfinx_mbd.body.rotations import (
+    axial,
+    exp_quaternion,
+    exp_rotation,
+    multiply_quaternions,
+    rotation_matrix,
+    skew,
+    tangent,
+    tangent_derivative,
+)
+
+__all__ = [
+    "body_energies",
+    "body_momenta",
+    "body_residual",
+    "body_tangent",
+    "frame_bias",
+    "frame_jacobians",
+    "frame_poses",
+    "frame_velocities",
+    "frame_velocity_tangents",
+    "increment",
+]
+
+Array = NDArray[np.float64]
+
+
+@kernel
+def increment(q: Array, delta: Array, out: Array) -> None:
+    """q ∘ exp(δ): translations and η add, the rotation turns by δφ in body components."""
+    out[:3] = q[:3] + delta[:3]
+    out[3:7] = multiply_quaternions(q[3:7], exp_quaternion(delta[3:6]))
+    out[7:] = q[7:] + delta[6:]
+
+
+@kernel
+def _products(H_rows: Array, S: Array, q: Array, v: Array, a: Array):  # type: ignore[no-untyped-def]
+    """X = ((1, η), (0, η̇), (0, η̈)), s = ∫ρ(c, u̇, ü), P (n+1, 9·3) and Q (9, 3) of the module's text."""
+    n1 = S.shape[0]
+    X = np.zeros((n1, 3))
+    X[0, 0] = 1.0
+    X[1:, 0] = q[7:]
+    X[1:, 1] = v[6:]
+    X[1:, 2] = a[6:]
+    P = (H_rows @ X).reshape(n1, 27)
+    Q = (np.ascontiguousarray(X[:, 0]) @ P).reshape(9, 3)
+    s = X.T @ S
+    return X, s, P, Q
+
+
+@kernel
+def _square(Q: Array, j: int) -> Array:
+    """Column j of a (9, 3) array as a 3×3 matrix."""
+    return np.ascontiguousarray(Q[:, j]).reshape(3, 3)
+
+
+@kernel
+def _spin(omega: Array, alpha: Array) -> Array:
+    w = skew(omega)
+    return skew(alpha) + w @ w
+
+
+@kernel
+def _weights(omega: Array, alpha: Array) -> Array:
+    """Weights (9·3) that contract P and Ṗ to the elastic rows: W and 2ω̃ (Mη̈ stands for P̈)."""
+    weights = np.zeros((9, 3))
+    weights[:, 0] = _spin(omega, alpha).ravel()
+    weights[:, 1] = 2.0 * skew(omega).ravel()
+    return weights.ravel()
+
+
+@kernel
+def body_residual(
+    m: float,
+    S: Array,
+    H_rows: Array,
+    M: Array,
+    C: Array,
+    K: Array,
+    points: Array,
+    axes: Array,
+    motion: Array,
+    q: Array,
+    v: Array,
+    a: Array,
+    gravity: Array,
+    wrenches: Array,
+    out: Array,
+    scale: Array,
+) -> None:
+    """Inertia, gravity and elastic forces, less the wrenches at the frames; shape (6+n,).
+
+    ``wrenches`` (F, 6) holds force and moment about each frame's point, in global components.
+    ``scale`` (6+n,) receives the magnitude of the terms, for relative tolerances.
+    """
+    A = rotation_matrix(q[3:7])
+    omega, alpha = v[3:6], a[3:6]
+    acceleration = A.T @ (a[:3] - gravity)
+    X, s, P, Q = _products(H_rows, S, q, v, a)
+    W, w = _spin(omega, alpha), skew(omega)
+
+    force = m * acceleration + W @ s[0] + 2.0 * (w @ s[1]) + s[2]
+    turning = _square(Q, 0) @ W.T + 2.0 * (_square(Q, 1) @ w.T) + _square(Q, 2)
+    out[:3] = A @ force
+    out[3:6] = skew(s[0]) @ acceleration + axial(turning)
+    # magnitude of the inertia forces of all material points, also where their sum vanishes
+    radius = np.sqrt(np.trace(_square(Q, 0)) / m)
+    size = m * (np.sqrt(acceleration @ acceleration) + radius * (np.sqrt(alpha @ alpha) + omega @ omega))
+    scale[:3] = size
+    scale[3:6] = radius * size
+    n = S.shape[0] - 1
+    if n > 0:
+        inertia = (P @ _weights(omega, alpha) + S @ acceleration)[1:] + M @ a[6:]
+        elastic = K @ q[7:]
+        damping = C @ v[6:]
+        out[6:] = inertia + elastic + damping
+        scale[6:] = np.abs(inertia) + np.abs(elastic) + np.abs(damping)
+    for k in range(points.shape[0]):
+        f = A.T @ wrenches[k, :3]
+        moment = A.T @ wrenches[k, 3:]
+        lever = points[k] + motion[k, :3] @ q[7:]
+        turn = skew(lever) @ f + moment
+        out[:3] -= wrenches[k, :3]
+        out[3:6] -= turn
+        scale[:3] += np.abs(wrenches[k, :3])
+        scale[3:6] += np.abs(turn)
+        if n > 0:
+            theta = motion[k, 3:] @ q[7:]
+            push = motion[k, :3].T @ f + motion[k, 3:].T @ (tangent(theta) @ moment)
+            out[6:] -= push
+            scale[6:] += np.abs(push)
+
+
+@kernel
+def body_tangent(
+    m: float,
+    S: Array,
+    H_rows: Array,
+    H_pairs: Array,
+    M: Array,
+    C: Array,
+    K: Array,
+    points: Array,
+    axes: Array,
+    motion: Array,
+    q: Array,
+    v: Array,
+    a: Array,
+    gravity: Array,
+    wrenches: Array,
+) -> tuple[Array, Array, Array]:
+    """Derivatives of :func:`body_residual` with respect to q (increments), v and a; (6+n, 6+n) each."""
+    n = S.shape[0] - 1
+    nv = 6 + n
+    Kt, Ct, Mt = np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, nv))
+    A = rotation_matrix(q[3:7])
+    omega, alpha = v[3:6], a[3:6]
+    acceleration = A.T @ (a[:3] - gravity)
+    X, s, P, Q = _products(H_rows, S, q, v, a)
+    W, w = _spin(omega, alpha), skew(omega)
+    s0, s1 = skew(s[0]), skew(s[1])
+    turn_a = skew(acceleration)
+    Q0, Q1 = _square(Q, 0), _square(Q, 1)
+    J = np.trace(Q0) * np.eye(3) - Q0
+
+    # frame against frame
+    Mt[:3, :3] = m * np.eye(3)
+    Mt[:3, 3:6] = -A @ s0
+    Mt[3:6, :3] = s0 @ A.T
+    Mt[3:6, 3:6] = J
+    Ct[:3, 3:6] = -A @ (skew(w @ s[0]) + w @ s0 + 2.0 * s1)
+    Ct[3:6, 3:6] = w @ J - skew(J @ omega) + 2.0 * (np.trace(Q1) * np.eye(3) - Q1.T)
+    Kt[:3, 3:6] = -A @ skew(W @ s[0] + 2.0 * (w @ s[1]) + s[2])
+    Kt[3:6, 3:6] = s0 @ turn_a
+
+    if n > 0:
+        _elastic_tangent(S, H_pairs, M, C, K, A, acceleration, omega, W, w, P, Kt, Ct, Mt)
+    for k in range(points.shape[0]):
+        f = skew(A.T @ wrenches[k, :3])
+        moment = A.T @ wrenches[k, 3:]
+        lever = skew(points[k] + motion[k, :3] @ q[7:])
+        Kt[3:6, 3:6] -= lever @ f + skew(moment)
+        if n > 0:
+            D, turn = motion[k, :3], motion[k, 3:]
+            theta = turn @ q[7:]
+            Kt[3:6, 6:] += f @ D
+            Kt[6:, 3:6] -= D.T @ f + turn.T @ (tangent(theta) @ skew(moment))
+            Kt[6:, 6:] -= turn.T @ (tangent_derivative(theta, moment) @ turn)
+    return Kt, Ct, Mt
+
+
+@kernel
+def _elastic_tangent(
+    S: Array,
+    H_pairs: Array,
+    M: Array,
+    C: Array,
+    K: Array,
+    A: Array,
+    acceleration: Array,
+    omega: Array,
+    W: Array,
+    w: Array,
+    P: Array,
+    Kt: Array,
+    Ct: Array,
+    Mt: Array,
+) -> None:
+    """Fill in the rows and columns of the elastic coordinates."""
+    n = S.shape[0] - 1
+    weights = np.zeros((9, 2))
+    weights[:, 0] = W.ravel()
+    weights[:, 1] = 2.0 * w.ravel()
+    pairs = (H_pairs @ weights).reshape(n + 1, n + 1, 2)
+    Mt[6:, 6:] = M
+    Ct[6:, 6:] = C + pairs[1:, 1:, 1]
+    Kt[6:, 6:] = K + pairs[1:, 1:, 0]
+
+    force = S[1:].T
+    Mt[:3, 6:] = A @ force
+    Ct[:3, 6:] = 2.0 * (A @ (w @ force))
+    Kt[:3, 6:] = A @ (W @ force)
+    Mt[6:, :3] = S[1:] @ A.T
+    Kt[6:, 3:6] = S[1:] @ skew(acceleration)
+    lever = skew(acceleration)
+    for k in range(n):
+        column = np.ascontiguousarray(P[k + 1]).reshape(9, 3)
+        P0, P1, P2 = _square(column, 0), _square(column, 1), _square(column, 2)
+        both = P0 + P0.T
+        Kt[3:6, 6 + k] = axial(both @ W.T + 2.0 * (P1 @ w.T) + P2) - lever @ S[k + 1]
+        Ct[3:6, 6 + k] = 2.0 * axial(P0.T @ w.T)
+        Mt[3:6, 6 + k] = axial(P0.T)
+        Mt[6 + k, 3:6] = axial(P0.T)
+        Ct[6 + k, 3:6] = both @ omega - 2.0 * np.trace(P0) * omega + 2.0 * axial(P1.T)
+
+
+@kernel
+def body_energies(
+    m: float, S: Array, H_rows: Array, M: Array, K: Array, q: Array, v: Array, gravity: Array
+) -> Array:
+    """Kinetic energy, elastic energy and potential of gravity, shape (3,), J."""
+    A = rotation_matrix(q[3:7])
+    V, omega = A.T @ v[:3], v[3:6]
+    X, s, P, Q = _products(H_rows, S, q, v, v)
+    Q0 = _square(Q, 0)
+    J = np.trace(Q0) * np.eye(3) - Q0
+    kinetic = 0.5 * m * (V @ V) + V @ (skew(omega) @ s[0] + s[1])
+    kinetic += 0.5 * (omega @ (J @ omega)) + omega @ axial(_square(Q, 1)) + 0.5 * (v[6:] @ (M @ v[6:]))
+    return np.array(
+        [kinetic, 0.5 * (q[7:] @ (K @ q[7:])), -(m * q[:3] + A @ s[0]) @ gravity]
+    )
+
+
+@kernel
+def body_momenta(m: float, S: Array, H_rows: Array, q: Array, v: Array) -> Array:
+    """Linear momentum and angular momentum about the global origin, global components, shape (6,)."""
+    A = rotation_matrix(q[3:7])
+    V, omega = A.T @ v[:3], v[3:6]
+    X, s, P, Q = _products(H_rows, S, q, v, v)
+    Q0 = _square(Q, 0)
+    J = np.trace(Q0) * np.eye(3) - Q0
+    momenta = np.zeros(6)
+    momenta[:3] = A @ (m * V + skew(omega) @ s[0] + s[1])
+    about_frame = A @ (skew(s[0]) @ V + J @ omega + axial(_square(Q, 1)))
+    momenta[3:] = skew(q[:3]) @ momenta[:3] + about_frame
+    return momenta
+
+
+@kernel
+def frame_poses(points: Array, axes: Array, motion: Array, q: Array, position: Array, rotation: Array) -> None:
+    """Positions (F, 3) and orientations (F, 3, 3) of the frames: R + A(x_k + d), A exp(θ) A_k."""
+    A = rotation_matrix(q[3:7])
+    for k in range(points.shape[0]):
+        position[k] = q[:3] + A @ (points[k] + motion[k, :3] @ q[7:])
+        rotation[k] = A @ exp_rotation(motion[k, 3:] @ q[7:]) @ axes[k]
+
+
+@kernel
+def frame_jacobians(points: Array, motion: Array, q: Array) -> Array:
+    """(F, 6, 6+n): velocity of the point and angular velocity of the frame, global, per unit of v."""
+    A = rotation_matrix(q[3:7])
+    F, n = points.shape[0], motion.shape[2]
+    J = np.zeros((F, 6, 6 + n))
+    for k in range(F):
+        J[k, :3, :3] = np.eye(3)
+        J[k, :3, 3:6] = -A @ skew(points[k] + motion[k, :3] @ q[7:])
+        J[k, 3:, 3:6] = A
+        if n > 0:
+            J[k, :3, 6:] = A @ motion[k, :3]
+            J[k, 3:, 6:] = A @ (tangent(motion[k, 3:] @ q[7:]).T @ motion[k, 3:])
+    return J
+
+
+@kernel
+def frame_velocities(points: Array, motion: Array, q: Array, v: Array, out: Array) -> None:
+    """Velocities and angular velocities of the frames, global, into ``out`` (F, 6)."""
+    A = rotation_matrix(q[3:7])
+    w = v[3:6]
+    for k in range(points.shape[0]):
+        lever = points[k] + motion[k, :3] @ q[7:]
+        theta = motion[k, 3:] @ q[7:]
+        turn = w + tangent(theta).T @ (motion[k, 3:] @ v[6:])
+        out[k, :3] = v[:3] + A @ (skew(w) @ lever + motion[k, :3] @ v[6:])
+        out[k, 3:] = A @ turn
+
+
+@kernel
+def frame_velocity_tangents(points: Array, motion: Array, q: Array, v: Array) -> Array:
+    """(F, 6, 6+n): derivative of the frames' velocities to q (increments), v held."""
+    A = rotation_matrix(q[3:7])
+    w = skew(v[3:6])
+    F, n = points.shape[0], motion.shape[2]
+    D = np.zeros((F, 6, 6 + n))
+    for k in range(F):
+        lever = points[k] + motion[k, :3] @ q[7:]
+        theta, theta_rate = motion[k, 3:] @ q[7:], motion[k, 3:] @ v[6:]
+        D[k, :3, 3:6] = -A @ skew(w @ lever + motion[k, :3] @ v[6:])
+        D[k, 3:, 3:6] = -A @ skew(v[3:6] + tangent(theta).T @ theta_rate)
+        if n > 0:
+            D[k, :3, 6:] = A @ (w @ motion[k, :3])
+            D[k, 3:, 6:] = -A @ (tangent_derivative(-theta, theta_rate) @ motion[k, 3:])
+    return D
+
+
+@kernel
+def frame_bias(points: Array, motion: Array, q: Array, v: Array) -> Array:
+    """(F, 6): accelerations of the frames at v̇ = 0, that is J̇ v; global components."""
+    A = rotation_matrix(q[3:7])
+    w = skew(v[3:6])
+    bias = np.zeros((points.shape[0], 6))
+    for k in range(points.shape[0]):
+        lever = points[k] + motion[k, :3] @ q[7:]
+        rate = motion[k, :3] @ v[6:]
+        theta, theta_rate = motion[k, 3:] @ q[7:], motion[k, 3:] @ v[6:]
+        bias[k, :3] = A @ (w @ (w @ lever) + 2.0 * (w @ rate))
+        # T(θ)ᵀ = T(−θ), so its rate on a constant vector is −∂T(−θ) θ̇
+        turn = tangent(theta).T @ theta_rate
+        turn_rate = -(tangent_derivative(-theta, theta_rate) @ theta_rate)
+        bias[k, 3:] = A @ (w @ turn + turn_rate)
+    return bias

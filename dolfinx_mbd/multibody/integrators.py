@@ -1,0 +1,295 @@
+"""Time integration: generalized-α on R³×SO(3) for index-3 systems.
+
+A method is four numbers; the stepper takes a state and returns the next.  Increments of rotations are
+rotation vectors in body components, so no parameter constraint is needed.
+
+References:
+    M. Arnold, O. Brüls, A. Cardona, Convergence analysis of generalized-α Lie group time integrators for
+    constrained systems, Multibody Dynamics 2011.
+    C. L. Bottasso, D. Dopico, L. Trainelli, On the optimal scaling of index three DAEs in multibody
+    dynamics, Multibody System Dynamics 19 (2008) (scaling of rows and multipliers with dt).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
+
+from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.start import jerk_at
+from dolfinx_mbd.multibody.system import State, System
+
+__all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
+
+Array = NDArray[np.float64]
+
+_MAX_ITERATIONS = 15
+_ROUND_OFF = 1e-15  # of positions, relative to the size of the mechanism
+_SLOW = 0.1  # contraction of the residual per iteration above which the tangent is made anew
+
+
+class StepError(RuntimeError):
+    """A time step does not converge.
+
+    Attributes:
+        time: The time that could not be reached, s.
+        solution: What was computed before, set by :func:`~dolfinx_mbd.multibody.simulate`.
+    """
+
+    def __init__(self, message: str, time: float) -> None:
+        super().__init__(message)
+        self.time = time
+        self.solution: object | None = None
+
+
+@dataclass(frozen=True)
+class GeneralizedAlpha:
+    """A method of the generalized-α family as data.
+
+    Attributes:
+        alpha_m: Weight of the old algorithmic acceleration.
+        alpha_f: Weight of the old acceleration.
+        beta: Newmark's β.
+        gamma: Newmark's γ.
+        name: For tables.
+    """
+
+    alpha_m: float
+    alpha_f: float
+    beta: float
+    gamma: float
+    name: str = "generalized-α"
+
+    @classmethod
+    def from_spectral_radius(cls, rho: float = 0.8) -> GeneralizedAlpha:
+        """The method whose spectral radius at infinite frequency is ρ∞ (Chung and Hulbert 1993).
+
+        Raises:
+            ValueError: If ρ∞ is not in [0, 1].
+        """
+        if not 0 <= rho <= 1:
+            raise ValueError(f"the spectral radius at infinity must be in [0, 1], got {rho}")
+        alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
+        gamma = 0.5 + alpha_f - alpha_m
+        return cls(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma, f"generalized-α, ρ∞ = {rho:g}")
+
+    @classmethod
+    def newmark(cls, beta: float = 0.25, gamma: float = 0.5) -> GeneralizedAlpha:
+        """Newmark's method; the default is the trapezoidal rule, which does not damp the multipliers."""
+        return cls(0.0, 0.0, beta, gamma, f"Newmark, β = {beta:g}, γ = {gamma:g}")
+
+    @classmethod
+    def hht(cls, alpha: float = 0.1) -> GeneralizedAlpha:
+        """The method of Hilber, Hughes and Taylor with numerical damping α in [0, 1/3]."""
+        if not 0 <= alpha <= 1 / 3:
+            raise ValueError(f"α of HHT must be in [0, 1/3], got {alpha}")
+        return cls(0.0, alpha, 0.25 * (1 + alpha) ** 2, 0.5 + alpha, f"HHT, α = {alpha:g}")
+
+
+@dataclass
+class _Factor:
+    """The factorized iteration matrix that steps share until it has grown stale."""
+
+    lu: Array
+    pivots: Array
+    dt: float
+
+
+class Stepper:
+    """Takes steps of a system with one method.
+
+    Args:
+        system: The mechanism.
+        method: A row of the family; None: ρ∞ = 0.8.
+        tolerance: Greatest residual of a converged step, relative to the greatest force, moment and
+            elastic force that act; constraints are held to what that means for their accelerations.
+    """
+
+    def __init__(
+        self, system: System, method: GeneralizedAlpha | None = None, *, tolerance: float = 1e-8
+    ) -> None:
+        if not 0 < tolerance < 1:
+            raise ValueError(f"tolerance must be between 0 and 1, got {tolerance}")
+        self.system = system
+        self.method = method if method is not None else GeneralizedAlpha.from_spectral_radius()
+        self.tolerance = tolerance
+        self.iterations = 0
+        self.factorizations = 0
+        self._at = Assembler(system)
+        self._factor: _Factor | None = None
+        self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
+        self._getrf, self._getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
+        self._turning = [
+            (k, slice(s.start + 3, s.start + 6))
+            for k, s in enumerate(system.v_slices)
+            if system.bodies[k].num_velocities
+        ]
+        elastic = np.zeros(system.num_velocities, dtype=bool)
+        elastic[system.elastic] = True
+        moments = np.zeros(system.num_velocities, dtype=bool)
+        for _, part in self._turning:
+            moments[part] = True
+        self._classes = [
+            rows for rows in map(np.flatnonzero, (~elastic & ~moments, moments, elastic)) if len(rows)
+        ]
+        self._rotation_rows = np.isin(system.row_motion, (3, 4, 5))
+
+    def begin(self, state: State, dt: float) -> State:
+        """A consistent state made ready for the first step.
+
+        Solutions of the method have algorithmic accelerations off by (α_m − α_f) dt v̈ and, in constrained
+        directions, velocities off by (1/6 − β + (γ − 1/2)/2) dt² v̈; starting there avoids the
+        first-order transient of accelerations and multipliers that an exact start has.
+        """
+        if "algorithmic" in state.memory:
+            return state
+        m = self.method
+        jerk, held = jerk_at(self.system, state, dt)
+        memory = {
+            "algorithmic": state.a + (m.alpha_m - m.alpha_f) * dt * jerk,
+            "velocity": state.v + (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * dt * dt * held,
+        }
+        return replace(state, memory=memory)
+
+    def step(self, state: State, dt: float) -> State:
+        """The state at ``state.time + dt``.
+
+        Raises:
+            StepError: If Newton's method does not converge; the message says when and where it is stuck.
+        """
+        m, at = self.method, self._at
+        t = state.time + dt
+        old = state.memory.get("algorithmic", state.a)
+        ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
+        by_rate, by_speed = 1 / (dt * dt * m.beta * ratio), m.gamma / (dt * m.beta)
+
+        guess, at.lam[:] = _extrapolated(state)
+        new = ratio * guess + (m.alpha_f * state.a - m.alpha_m * old) / (1 - m.alpha_m)
+        velocity = state.memory.get("velocity", state.v)
+        move = dt * velocity + dt * dt * ((0.5 - m.beta) * old + m.beta * new)
+        at.v[:] = velocity + dt * ((1 - m.gamma) * old + m.gamma * new)
+        at.a[:] = guess
+        at.angles[:] = state.angles
+        if self._factor is not None and self._factor.dt != dt:
+            self._factor = None
+
+        previous = np.inf
+        for iteration in range(_MAX_ITERATIONS + 1):
+            self._place(state, move)
+            at.residual(t)
+            error = self._error(by_rate)
+            if not np.isfinite(error):
+                break
+            if error <= 1.0:
+                return self._accept(state, t, new, at)
+            if iteration == _MAX_ITERATIONS:
+                break
+            if self._factor is None or error > _SLOW * previous:
+                self._refactor(t, dt, move, by_rate, by_speed)
+            previous = error
+            delta, change = self._solve(by_rate)
+            move += delta
+            at.v += by_speed * delta
+            at.a += by_rate * delta
+            new = new + by_rate * ratio * delta
+            at.lam += change
+            self.iterations += 1
+        self._factor = None
+        raise self._failure(t, dt)
+
+    # ---- parts of a step -----------------------------------------------------------------------------
+    def _place(self, state: State, move: Array) -> None:
+        s, at = self.system, self._at
+        for k, _ in self._turning:
+            s.bodies[k].increment(state.q[s.q_slices[k]], move[s.v_slices[k]], at.q[s.q_slices[k]])
+
+    def _error(self, by_rate: float) -> float:
+        """Greatest residual over its tolerance."""
+        at = self._at
+        error, force, length = 0.0, 0.0, 1.0
+        for number, rows in enumerate(self._classes):
+            scale = float(at.scale[rows].max())
+            allowed = self.tolerance * scale + _ROUND_OFF * by_rate * self._mass
+            error = max(error, float(np.abs(at.rows[rows]).max()) / allowed)
+            if number == 0:
+                force = scale
+        if len(at.values):
+            length = max(1e-3, float(np.abs(at.position).max()))
+            allowed = self.tolerance * force / (by_rate * self._mass) + _ROUND_OFF * length
+            values = np.where(self._rotation_rows, length * at.values, at.values)
+            error = max(error, float(np.abs(values).max()) / allowed)
+        return error
+
+    def _refactor(self, t: float, dt: float, move: Array, by_rate: float, by_speed: float) -> None:
+        s, at = self.system, self._at
+        tangent = at.tangent(t)
+        n, m = s.num_velocities, s.num_constraints
+        K, B = tangent.K, tangent.B.copy()
+        for k, part in self._turning:
+            T = s.bodies[k].increment_tangent(move[s.v_slices[k]])
+            if len(T):
+                K[:, part] = K[:, part] @ T
+                B[:, part] = B[:, part] @ T
+        S = np.zeros((n + m, n + m), order="F")
+        S[:n, :n] = tangent.M + (by_speed / by_rate) * tangent.C + K / by_rate
+        S[:n, n:] = self._mass * tangent.B.T
+        S[n:, :n] = self._mass * B
+        lu, pivots, info = self._getrf(S, overwrite_a=True)
+        if info > 0:
+            raise StepError(
+                f"the iteration matrix is singular at t = {t:g} s ({_where(s, info - 1)}); the mechanism may "
+                "be in a singular position or have redundant constraints",
+                t,
+            )
+        self._factor = _Factor(lu, pivots, dt)
+        self.factorizations += 1
+
+    def _solve(self, by_rate: float) -> tuple[Array, Array]:
+        """Corrections of the increments and of the multipliers."""
+        assert self._factor is not None
+        at, n = self._at, self.system.num_velocities
+        right = np.concatenate([at.rows / -by_rate, -self._mass * at.values])
+        solution, _ = self._getrs(self._factor.lu, self._factor.pivots, right, overwrite_b=True)
+        return solution[:n], by_rate * self._mass * solution[n:]
+
+    def _accept(self, state: State, t: float, new: Array, at: Assembler) -> State:
+        earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
+        memory = {"algorithmic": new, "earlier": earlier}
+        return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations(), memory)
+
+    def _failure(self, t: float, dt: float) -> StepError:
+        s, at = self.system, self._at
+        where = []
+        if len(at.values):
+            row = int(np.argmax(np.abs(np.nan_to_num(at.values, nan=np.inf))))
+            where.append(f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g}")
+        relative = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / np.maximum(at.scale, 1e-300)
+        row = int(np.argmax(relative))
+        where.append(f"the largest unbalanced row is {s.row_name(row)}, {abs(at.rows[row]):.3g} (N or N m)")
+        return StepError(
+            f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
+            f"{_MAX_ITERATIONS} iterations: {'; '.join(where)}. Try a smaller dt; if that fails, look for a "
+            "singular position, a load that jumps, or a body that is too soft",
+            t,
+        )
+
+
+def _extrapolated(state: State) -> tuple[Array, Array]:
+    """Guess of the next accelerations and multipliers, from up to three times."""
+    earlier = state.memory.get("earlier", ())
+    if len(earlier) == 2:
+        (a1, lam1), (a2, lam2) = earlier
+        return 3 * (state.a - a1) + a2, 3 * (state.lam - lam1) + lam2
+    if len(earlier) == 1:
+        ((a1, lam1),) = earlier
+        return 2 * state.a - a1, 2 * state.lam - lam1
+    return state.a.copy(), state.lam
+
+
+def _where(system: System, row: int) -> str:
+    if row < system.num_velocities:
+        return system.row_name(row)
+    return system.constraint_name(row - system.num_velocities)

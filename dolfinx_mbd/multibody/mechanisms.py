@@ -1,0 +1,359 @@
+"""Ready mechanisms: the slider-crank and the inline engine, with joints that are not redundant.
+
+The crank turns about z, the slider moves along x.  Rod and bores come from the reduced body: no length is
+typed twice.  In space a planar slider-crank closes without redundancy with a revolute main bearing, a
+cylindrical crank pin, a spherical piston pin and a prismatic guide: 18 − 17 = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import Interface, ReducedBody
+from dolfinx_mbd.multibody.bodies import FlexibleBody, Frame, Ground, RigidBody
+from dolfinx_mbd.multibody.gas import AMBIENT_PRESSURE, FourStrokePressure
+from dolfinx_mbd.multibody.joints import (
+    Driver,
+    Joint,
+    constant_speed,
+    cylindrical,
+    prismatic,
+    revolute,
+    spherical,
+)
+from dolfinx_mbd.multibody.kinematics import SliderCrank
+from dolfinx_mbd.multibody.loads import JointCoordinate, JointLoad
+from dolfinx_mbd.multibody.shapes import Shape, cylinder_shape
+from dolfinx_mbd.multibody.system import System
+
+__all__ = ["inline_engine", "rigid_rod", "rod_length", "slider_crank"]
+
+Array = NDArray[np.float64]
+
+#: Axes of a frame whose z is the global x, the slider's line.
+ALONG_X = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+#: How far (rad) bores may be off parallel and off square to the rod; a mesh is symmetric to less.
+_OFF = 1e-3
+
+_ENDS = ("big_end", "small_end")
+
+Torque = Callable[[float, float, float], float]
+
+
+def rigid_rod(
+    length: float,
+    mass: float,
+    *,
+    centre: float | None = None,
+    inertia: float | None = None,
+    thickness: float = 0.0,
+    name: str = "rod",
+) -> ReducedBody:
+    """A rod without elastic coordinates along x, with interfaces ``big_end`` and ``small_end``.
+
+    Args:
+        length: Between the bores, m.
+        mass: kg.
+        centre: Distance of the centre of mass from the big end, m; None: half the length.
+        inertia: About z through the centre of mass, kg m²; None: a uniform slender rod.
+        thickness: Of the rod across, m; it gives the inertia about its own axis.
+        name: The body's name.
+    """
+    x = 0.5 * length if centre is None else centre
+    J = mass * length**2 / 12 if inertia is None else inertia
+    second = np.diag([J + mass * x * x, *[mass * thickness**2 / 12] * 2])
+    ends = tuple(
+        Interface(end, "rigid", np.array([at, 0.0, 0.0]), np.eye(3), np.zeros((6, 0)))
+        for end, at in zip(_ENDS, (0.0, length))
+    )
+    return ReducedBody.from_arrays(
+        name=name,
+        total_mass=mass,
+        first_moments=[[mass * x, 0.0, 0.0]],
+        second_moments=second[None, None],
+        stiffness=np.zeros((0, 0)),
+        interfaces=ends,
+        reference="rigid",
+    )
+
+
+def rod_length(rod: ReducedBody, ends: tuple[str, str] = _ENDS) -> float:
+    """Distance between the reference points of the rod's interfaces, m."""
+    return float(np.linalg.norm(rod.interface(ends[1]).point - rod.interface(ends[0]).point))
+
+
+def _placed(rod: ReducedBody, ends: tuple[str, str], pin: Array, angle: float) -> tuple[Array, Array]:
+    """Position and rotation that put the big end on the pin, the rod at an angle in the x-y plane."""
+    big, small = (rod.interface(end) for end in ends)
+    along = (small.point - big.point) / rod_length(rod, ends)
+    bore = big.axes[:, 2]
+    if abs(along @ bore) > _OFF or np.linalg.norm(np.cross(bore, small.axes[:, 2])) > _OFF:
+        raise ValueError(
+            f"rod {rod.name!r}: the bores must be parallel and perpendicular to the line between them; axes "
+            f"are {bore} and {small.axes[:, 2]}. Give the interfaces' axes when the rod is reduced"
+        )
+    across = np.cross(bore, along) / np.linalg.norm(np.cross(bore, along))
+    inside = np.column_stack([along, across, np.cross(along, across)])
+    direction = np.array([np.cos(angle), np.sin(angle), 0.0])
+    outside = np.column_stack([direction, np.cross([0, 0, 1.0], direction), [0, 0, 1.0]])
+    rotation = outside @ inside.T
+    return pin - rotation @ big.point, rotation
+
+
+def _crank(
+    radius: float,
+    mass: float,
+    inertia: float | None,
+    pins: dict[str, tuple[float, float]],
+    angle: float,
+) -> RigidBody:
+    """A balanced crank with pins at (angle, z); its inertia about z defaults to that of a disc."""
+    Jz = 0.5 * mass * radius**2 if inertia is None else inertia
+    frames = {"main": Frame()}
+    shape: Shape | None = None
+    for name, (at, z) in pins.items():
+        point = np.array([radius * np.cos(at), radius * np.sin(at), z])
+        frames[name] = Frame(point, np.eye(3))
+        web = cylinder_shape(0.25 * radius, 0.5 * radius, 2, point)
+        shape = web if shape is None else shape + web
+    rotation = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
+    moments = [0.75 * Jz, 0.75 * Jz, Jz]
+    return RigidBody("crank", mass, moments, frames=frames, rotation=rotation, shape=shape)
+
+
+def _check_drive(speed: float | None, torque: Torque | float | None) -> None:
+    if (speed is None) == (torque is None):
+        raise ValueError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
+
+
+def _drive(
+    speed: float | None, torque: Torque | float | None, angle: float
+) -> tuple[list[Driver], list[JointLoad]]:
+    if speed is not None:
+        return [Driver("drive", "main", constant_speed(speed, angle))], []
+    assert torque is not None
+    return [], [JointLoad("drive", "main", "rotation", torque)]
+
+
+def slider_crank(
+    rod: ReducedBody,
+    *,
+    crank_radius: float,
+    crank_mass: float,
+    piston_mass: float,
+    crank_inertia: float | None = None,
+    speed: float | None = None,
+    torque: Torque | float | None = None,
+    angle: float = 0.0,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    damping_ratio: float | None = None,
+    ends: tuple[str, str] = _ENDS,
+) -> System:
+    """A slider-crank: bodies ``crank``, ``rod``, ``piston``; joints ``main``, ``crank pin``, ``piston pin``, ``guide``.
+
+    Args:
+        rod: The rod; with no elastic coordinates (:meth:`ReducedBody.rigid`) it is rigid.
+        crank_radius: m.
+        crank_mass: kg.
+        piston_mass: kg.
+        crank_inertia: About the shaft, kg m²; None: a disc of the crank radius.
+        speed: Constant speed of the driven crank, rad/s; the driver is named ``drive``.
+        torque: Or the torque on the crank, N m: a number or ``torque(t, angle, speed)``.
+        angle: Crank angle at the start, rad; 0 is top dead centre.
+        gravity: Global, m/s².
+        damping_ratio: Of the rod's modes (:class:`FlexibleBody`).
+        ends: The rod's interfaces at the crank and at the piston.
+
+    Raises:
+        ValueError: If the rod's bores do not fit a planar mechanism, or not exactly one of speed and
+            torque is given.
+    """
+    _check_drive(speed, torque)
+    ground = Ground({"main": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)})
+    crank = _crank(crank_radius, crank_mass, crank_inertia, {"pin": (0.0, 0.0)}, angle)
+    bodies, joints = _cylinder(
+        rod, ground, crank, "pin", "guide", "", crank_radius, angle, 0.0, piston_mass, None, damping_ratio, ends
+    )
+    joints = [revolute("main", ground.frame("main"), crank.frame("main")), *joints]
+    drivers, loads = _drive(speed, torque, angle)
+    return System([ground, crank, *bodies], joints, drivers=drivers, loads=loads, gravity=gravity)
+
+
+def _cylinder(
+    rod: ReducedBody,
+    ground: Ground,
+    crank: RigidBody,
+    pin: str,
+    guide: str,
+    suffix: str,
+    radius: float,
+    angle: float,
+    z: float,
+    piston_mass: float,
+    bore: float | None,
+    damping_ratio: float | None,
+    ends: tuple[str, str],
+) -> tuple[list[FlexibleBody | RigidBody], list[Joint]]:
+    """Rod and piston of one cylinder whose throw stands at an angle, and their three joints."""
+    motion = SliderCrank(radius, rod_length(rod, ends)).motion(angle)
+    at = np.array([radius * np.cos(angle), radius * np.sin(angle), z])
+    position, rotation = _placed(rod, ends, at, float(motion.rod_angle))
+    flexible = FlexibleBody(f"rod{suffix}", rod, position, rotation, damping_ratio)
+    size = 0.5 * bore if bore is not None else 0.6 * radius
+    piston = RigidBody.cylinder(
+        f"piston{suffix}",
+        size,
+        1.2 * size,
+        axis=0,
+        mass=piston_mass,
+        frames={"pin": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)},
+        position=(float(motion.slider), 0.0, z),
+    )
+    joints = [
+        cylindrical(f"crank pin{suffix}", crank.frame(pin), flexible.frame(ends[0])),
+        spherical(f"piston pin{suffix}", flexible.frame(ends[1]), piston.frame("pin")),
+        prismatic(f"guide{suffix}", ground.frame(guide), piston.frame("guide")),
+    ]
+    return [flexible, piston], joints
+
+
+def firing_angles(cylinders: int, order: Sequence[int]) -> Array:
+    """Crank angle at which each cylinder fires, (cylinders,), rad, equally spaced over two turns.
+
+    Raises:
+        ValueError: If the order does not name every cylinder once.
+    """
+    if sorted(order) != list(range(1, cylinders + 1)):
+        raise ValueError(f"firing order must name cylinders 1 ... {cylinders} once each, got {tuple(order)}")
+    angles = np.zeros(cylinders)
+    for k, cylinder in enumerate(order):
+        angles[cylinder - 1] = 4 * np.pi * k / cylinders
+    return angles
+
+
+def _throws(firing: Array, throws: ArrayLike | None) -> Array:
+    if throws is None:
+        return np.mod(-firing, 2 * np.pi)
+    given = np.asarray(throws, dtype=float)
+    if given.shape != firing.shape:
+        raise ValueError(f"throw angles: expected {len(firing)} angles (rad), got shape {given.shape}")
+    off = np.abs(np.exp(1j * (given + firing)) - 1)
+    if off.max() > 1e-9:
+        k = int(np.argmax(off))
+        raise ValueError(
+            f"cylinder {k + 1} fires at {np.rad2deg(firing[k]):.6g}°, where its throw "
+            f"({np.rad2deg(given[k]):.6g}°) is not at top dead centre; it needs a throw of "
+            f"{np.rad2deg(np.mod(-firing[k], 2 * np.pi)):.6g}° or another firing order"
+        )
+    return given
+
+
+def inline_engine(
+    rod: ReducedBody,
+    *,
+    cylinders: int = 3,
+    crank_radius: float = 0.040,
+    crank_mass: float = 0.952,
+    piston_mass: float = 0.214,
+    crank_inertia: float | None = None,
+    bore: float = 0.070,
+    spacing: float = 0.080,
+    firing_order: Sequence[int] | None = None,
+    throw_angles: ArrayLike | None = None,
+    speed: float | None = None,
+    torque: Torque | float | None = None,
+    pressure: Callable[[float], ArrayLike] | None = None,
+    gas: bool = True,
+    angle: float = 0.0,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    damping_ratio: float | None = None,
+    ends: tuple[str, str] = _ENDS,
+) -> System:
+    """A four-stroke inline engine: a rigid crank, and for cylinder k ``rod k`` and ``piston k``.
+
+    Joints are ``main``, ``crank pin k``, ``piston pin k`` and ``guide k``; loads ``gas k``; the driver (or
+    the torque) ``drive``.  Crank angle 0 is the firing top dead centre of the first cylinder in the order.
+
+    Args:
+        rod: One reduced rod for all cylinders.
+        cylinders: Their number.
+        crank_radius: m.  Default, as masses: the three-cylinder engine of the engine paper.
+        crank_mass: kg.
+        piston_mass: kg.
+        crank_inertia: About the shaft, kg m²; None: a disc of the crank radius.
+        bore: Of the cylinders, m; the gas acts on its area.
+        spacing: Between cylinders along the shaft, m.
+        firing_order: Cylinders by number; None: 1 3 2 for three cylinders, 1 3 4 2 for four, else in turn.
+        throw_angles: Of the crank, one a cylinder, rad; None: those that the firing order asks for.
+        speed: Constant speed of the driven crank, rad/s.
+        torque: Or the torque on the crank, N m: a number or ``torque(t, angle, speed)``.
+        pressure: Absolute gas pressure (Pa) over the crank angle (rad) from firing top dead centre, of
+            period 4π; None: :class:`FourStrokePressure` with its defaults (peak 91 bar).
+        gas: Whether the gas acts at all.
+        angle: Crank angle at the start, rad.
+        gravity: Global, m/s².
+        damping_ratio: Of the rods' modes (:class:`FlexibleBody`).
+        ends: The rod's interfaces at the crank and at the piston.
+
+    Raises:
+        ValueError: If firing order and throws contradict each other, the rod's bores do not fit, or
+            not exactly one of speed and torque is given.
+    """
+    _check_drive(speed, torque)
+    if cylinders < 1:
+        raise ValueError(f"an engine needs at least one cylinder, got {cylinders}")
+    if firing_order is None:
+        firing_order = {3: (1, 3, 2), 4: (1, 3, 4, 2)}.get(cylinders, tuple(range(1, cylinders + 1)))
+    firing = firing_angles(cylinders, firing_order)
+    throws = _throws(firing, throw_angles)
+    heights = spacing * (np.arange(cylinders) - 0.5 * (cylinders - 1))
+    numbers = range(1, cylinders + 1)
+
+    guides = {f"guide {k}": Frame((0.0, 0.0, z), ALONG_X) for k, z in zip(numbers, heights)}
+    ground = Ground({"main": Frame(), **guides})
+    pins = {f"pin {k}": (at, z) for k, at, z in zip(numbers, throws, heights)}
+    crank = _crank(crank_radius, crank_mass, crank_inertia, pins, angle)
+    drivers, loads = _drive(speed, torque, angle)
+    bodies: list[Ground | RigidBody | FlexibleBody] = [ground, crank]
+    joints = [revolute("main", ground.frame("main"), crank.frame("main"))]
+    curve = pressure
+    if curve is None and gas:
+        curve = FourStrokePressure(bore, crank_radius, rod_length(rod, ends))
+    for k, at, z, fires in zip(numbers, throws, heights, firing):
+        parts, own = _cylinder(
+            rod,
+            ground,
+            crank,
+            f"pin {k}",
+            f"guide {k}",
+            f" {k}",
+            crank_radius,
+            angle + at,
+            z,
+            piston_mass,
+            bore,
+            damping_ratio,
+            ends,
+        )
+        bodies += parts
+        joints += own
+        if gas and curve is not None:
+            loads.append(_gas(f"gas {k}", f"guide {k}", curve, fires, bore))
+    return System(bodies, joints, drivers=drivers, loads=loads, gravity=gravity)
+
+
+def _gas(
+    name: str, guide: str, pressure: Callable[[float], ArrayLike], fires: float, bore: float
+) -> JointLoad:
+    """Gas force on a piston towards the crank, over the ambient pressure in the crankcase."""
+    area = np.pi * bore**2 / 4
+    at = pressure.at if isinstance(pressure, FourStrokePressure) else pressure
+
+    def value(t: float, angle: float, rate: float) -> float:
+        return -area * (float(at(angle - fires)) - AMBIENT_PRESSURE)  # type: ignore[arg-type]
+
+    return JointLoad(name, guide, "displacement", value, of=JointCoordinate("main", "rotation"))

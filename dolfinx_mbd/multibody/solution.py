@@ -1,0 +1,323 @@
+"""What a simulation gives back: histories by name, sensors, energies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.start import consistent_rates
+from dolfinx_mbd.multibody.system import State, System
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.multibody.integrators import Stepper
+
+__all__ = ["BodyHistory", "Energies", "JointHistory", "Solution", "rotation_matrices"]
+
+Array = NDArray[np.float64]
+
+
+def rotation_matrices(quaternions: ArrayLike) -> Array:
+    """Rotation matrices (nt, 3, 3) of unit quaternions (nt, 4)."""
+    w, x, y, z = np.moveaxis(np.asarray(quaternions, dtype=float), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class BodyHistory:
+    """Motion of a body's frame and its elastic coordinates over nt saved times.
+
+    Attributes:
+        name: The body.
+        time: (nt,), s.
+        position, velocity, acceleration: Of the frame's origin, global, (nt, 3).
+        rotation: Quaternions (w, x, y, z), body → global, (nt, 4).
+        omega, alpha: Angular velocity and acceleration of the frame, body components, (nt, 3).
+        eta, eta_rate, eta_acceleration: Elastic coordinates, (nt, n); n = 0 for a rigid body.
+    """
+
+    name: str
+    time: Array
+    position: Array
+    rotation: Array
+    velocity: Array
+    omega: Array
+    acceleration: Array
+    alpha: Array
+    eta: Array
+    eta_rate: Array
+    eta_acceleration: Array
+
+
+@dataclass(frozen=True, eq=False)
+class JointHistory:
+    """What a joint or a driver does over nt saved times.
+
+    Attributes:
+        name: The joint or driver.
+        time: (nt,), s.
+        force: On the second body, axes of the first frame, (nt, 3), N.
+        moment: On the second body about its frame's point, axes of the first frame, (nt, 3), N m.
+        rotation: About the axis, counted over turns, (nt,), rad.
+    """
+
+    name: str
+    time: Array
+    force: Array
+    moment: Array
+    rotation: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Energies:
+    """Energies of all bodies together, (nt,), J."""
+
+    time: Array
+    kinetic: Array
+    elastic: Array
+    gravity: Array
+
+    @property
+    def total(self) -> Array:
+        """Their sum, (nt,), J."""
+        return self.kinetic + self.elastic + self.gravity
+
+
+class Solution:
+    """A simulated motion: ``solution["piston 1"]`` is a body's, a joint's or a driver's history.
+
+    Attributes:
+        system: The mechanism.
+        time: Saved times, (nt,), s.
+        q, v, a, lam, angles: As in :class:`State`, one row per time.
+        complete: False if the run was interrupted.
+        steps, iterations, factorizations: What it took.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        states: Sequence[State],
+        *,
+        complete: bool = True,
+        iterations: int = 0,
+        factorizations: int = 0,
+    ) -> None:
+        self.system = system
+        self.final_state = states[-1]
+        self.complete = complete
+        self.iterations = iterations
+        self.factorizations = factorizations
+        self.time = np.array([state.time for state in states])
+        self.q, self.v, self.a, self.lam, self.angles = (
+            np.array([getattr(state, key) for state in states]) for key in ("q", "v", "a", "lam", "angles")
+        )
+
+    @classmethod
+    def from_states(
+        cls, system: System, states: Sequence[State], stepper: Stepper, *, complete: bool
+    ) -> Solution:
+        """Gather the states of a run."""
+        return cls(
+            system,
+            states,
+            complete=complete,
+            iterations=stepper.iterations,
+            factorizations=stepper.factorizations,
+        )
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Solution: {len(self)} times from {self.time[0]:g} to {self.time[-1]:g} s, "
+            f"{'complete' if self.complete else 'interrupted'}, {self.iterations} Newton iterations, "
+            f"{self.factorizations} factorizations>"
+        )
+
+    def names(self) -> list[str]:
+        """Every name that ``solution[name]`` knows."""
+        s = self.system
+        bodies = [body.name for body in s.bodies if body.num_velocities]
+        return bodies + [j.name for j in s.joints] + [d.name for d in s.drivers]
+
+    def __getitem__(self, name: str) -> BodyHistory | JointHistory:
+        for k, body in enumerate(self.system.bodies):
+            if body.name == name and body.num_velocities:
+                return self._body(k)
+        for k, item in enumerate((*self.system.joints, *self.system.drivers)):
+            if item.name == name:
+                return self._joint(k, name)
+        raise KeyError(f"unknown name {name!r}; the solution has {', '.join(map(repr, self.names()))}")
+
+    def body(self, name: str) -> BodyHistory:
+        """History of a body (``ValueError`` with the list of bodies if there is none)."""
+        return self._body(self.system.body_index(name))
+
+    def joint(self, name: str) -> JointHistory:
+        """History of a joint (``ValueError`` with the list of joints if there is none)."""
+        return self._joint(self.system.joint_index(name), name)
+
+    def _body(self, k: int) -> BodyHistory:
+        s = self.system
+        q, v, a = self.q[:, s.q_slices[k]], self.v[:, s.v_slices[k]], self.a[:, s.v_slices[k]]
+        return BodyHistory(
+            name=s.bodies[k].name,
+            time=self.time,
+            position=q[:, :3],
+            rotation=q[:, 3:7],
+            velocity=v[:, :3],
+            omega=v[:, 3:6],
+            acceleration=a[:, :3],
+            alpha=a[:, 3:6],
+            eta=q[:, 7:],
+            eta_rate=v[:, 6:],
+            eta_acceleration=a[:, 6:],
+        )
+
+    def _joint(self, entry: int, name: str) -> JointHistory:
+        s = self.system
+        reactions = np.zeros((len(self), 6))
+        rows = np.flatnonzero(s.row_entry == entry)
+        reactions[:, s.row_motion[rows]] = -self.lam[:, rows]
+        joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
+        return JointHistory(name, self.time, reactions[:, :3], reactions[:, 3:], self.angles[:, joint])
+
+    def projected(self) -> Solution:
+        """The same positions with velocities, accelerations and multipliers that fulfil the constraints exactly.
+
+        The integrator meets the constraints in the positions; their derivatives it meets to order dt².
+        """
+        states = [
+            consistent_rates(self.system, State(float(t), *values))
+            for t, *values in zip(self.time, self.q, self.v, self.a, self.lam, self.angles)
+        ]
+        return Solution(
+            self.system,
+            states,
+            complete=self.complete,
+            iterations=self.iterations,
+            factorizations=self.factorizations,
+        )
+
+    # ---- derived quantities --------------------------------------------------------------------------
+    def energies(self) -> Energies:
+        """Kinetic, elastic and gravitational energy over time."""
+        s = self.system
+        parts = np.zeros((len(self), 3))
+        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices):
+            parts += [body.energies(q, v, s.gravity) for q, v in zip(self.q[:, qs], self.v[:, vs])]
+        return Energies(self.time, *parts.T)
+
+    def momenta(self) -> Array:
+        """Linear momentum and angular momentum about the global origin, (nt, 6), kg m/s and kg m²/s."""
+        s = self.system
+        total = np.zeros((len(self), 6))
+        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices):
+            total += [body.momenta(q, v) for q, v in zip(self.q[:, qs], self.v[:, vs])]
+        return total
+
+    def constraint_violation(self) -> Array:
+        """Greatest violation of a constraint (m or rad) over time, (nt,)."""
+        from dolfinx_mbd.multibody.assembly import Assembler
+
+        at = Assembler(self.system)
+        worst = np.zeros(len(self))
+        for k, t in enumerate(self.time):
+            at.q[:] = self.q[k]
+            worst[k] = np.abs(at.constraints(float(t))).max(initial=0.0)
+        return worst
+
+    def sensor(
+        self,
+        body: str,
+        point: str | ArrayLike = (0.0, 0.0, 0.0),
+        quantity: Literal["position", "velocity", "acceleration"] = "position",
+        *,
+        axes: str | ArrayLike = "global",
+    ) -> Array:
+        """Position, velocity or acceleration of a material point over time, (nt, 3).
+
+        Args:
+            body: Name of the body.
+            point: Its reference position in the body frame (3,), m, or the name of a frame, an
+                interface or a named point.  On a flexible body a position must be a node of its skin.
+            quantity: What to measure; the values are absolute, not relative to a body.
+            axes: ``global``, ``body`` (the body's own frame), another body's name, or a fixed 3×3
+                rotation whose columns are the axes.
+
+        Raises:
+            ValueError: If body, point, quantity or axes are unknown.
+        """
+        k = self.system.body_index(body)
+        history = self._body(k)
+        x, modes = self._material_point(k, point)
+        c = x + history.eta @ modes
+        du, ddu = history.eta_rate @ modes, history.eta_acceleration @ modes
+        A = rotation_matrices(history.rotation)
+        w, alpha = history.omega, history.alpha
+        if quantity == "position":
+            value = history.position + _rotate(A, c)
+        elif quantity == "velocity":
+            value = history.velocity + _rotate(A, np.cross(w, c) + du)
+        elif quantity == "acceleration":
+            spin = np.cross(w, np.cross(w, c) + 2 * du)
+            value = history.acceleration + _rotate(A, np.cross(alpha, c) + spin + ddu)
+        else:
+            raise ValueError(f"quantity must be 'position', 'velocity' or 'acceleration', got {quantity!r}")
+        return self._in_axes(value, axes, body)
+
+    def _in_axes(self, value: Array, axes: str | ArrayLike, body: str) -> Array:
+        if isinstance(axes, str):
+            if axes == "global":
+                return value
+            name = body if axes == "body" else axes
+            A = rotation_matrices(self.body(name).rotation)
+            return np.einsum("tji,tj->ti", A, value)
+        triad = np.asarray(axes, dtype=float)
+        if triad.shape != (3, 3) or not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
+            raise ValueError("axes must be 'global', 'body', a body's name or an orthonormal 3×3 matrix")
+        return value @ triad
+
+    def _material_point(self, k: int, point: str | ArrayLike) -> tuple[Array, Array]:
+        """Reference position and displacement per elastic coordinate (n, 3) of a point of body k."""
+        body = self.system.bodies[k]
+        if isinstance(body, RigidBody):
+            if isinstance(point, str):
+                self.system.frame_index((body.name, point))  # type: ignore[arg-type]
+                point = body.frames[point][0]
+            return np.asarray(point, dtype=float), np.zeros((0, 3))
+        if not isinstance(body, FlexibleBody):
+            raise ValueError(f"sensors need a rigid or a flexible body; {body.name!r} is neither")
+        reduced = body.reduced
+        if isinstance(point, str):
+            for interface in reduced.interfaces:
+                if interface.name == point:
+                    return interface.point, interface.motion[:3].T
+            station = reduced.point(point)
+            return station.position, station.modes
+        x = np.asarray(point, dtype=float)
+        if reduced.skin is None:
+            raise ValueError(f"body {body.name!r} has no skin; measure at a named point or an interface")
+        distance = np.linalg.norm(reduced.skin.points - x, axis=1)
+        node = int(np.argmin(distance))
+        if distance[node] > 1e-6 * np.ptp(reduced.skin.points, axis=0).max():
+            raise ValueError(
+                f"{x} m is not a node of the skin of body {body.name!r} (the nearest is "
+                f"{reduced.skin.points[node]} m); name the point when the body is reduced: points={{...}}"
+            )
+        return reduced.skin.points[node], reduced.skin.modes[:, node]
+
+
+def _rotate(A: Array, vectors: Array) -> Array:
+    return np.einsum("tij,tj->ti", A, vectors)

@@ -1,0 +1,225 @@
+"""A consistent start: positions, velocities, accelerations and multipliers are solved for, not typed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.system import State, System
+
+__all__ = ["AssemblyError", "consistent_rates", "consistent_state", "jerk_at"]
+
+Array = NDArray[np.float64]
+
+_ITERATIONS = 50
+
+
+class AssemblyError(ValueError):
+    """A mechanism cannot be put together: its constraints contradict or repeat each other."""
+
+
+def consistent_state(
+    system: System,
+    t: float = 0.0,
+    *,
+    elastic: Literal["quasi-static", "undeformed"] = "quasi-static",
+    q: Array | None = None,
+    v: Array | None = None,
+) -> State:
+    """Solve for a state that fulfils the constraints and their first two derivatives.
+
+    Positions are the nearest to the bodies' own ones, velocities the nearest to ``v`` in kinetic energy.
+
+    Args:
+        system: The mechanism.
+        t: Time, s.
+        elastic: ``quasi-static``: elastic forces balance the inertia forces of the motion (η̇ = η̈ = 0);
+            ``undeformed``: η and η̇ as in ``q`` and ``v`` (zero by default), η̈ follows.
+        q: Coordinates to start from, shape (nq,); None: the bodies' own.
+        v: Velocities to start from, shape (nv,); None: rest.
+
+    Raises:
+        AssemblyError: If the constraints cannot be met or repeat each other; the message names them.
+        ValueError: If ``elastic`` is unknown.
+    """
+    if elastic not in ("quasi-static", "undeformed"):
+        raise ValueError(f"elastic must be 'quasi-static' or 'undeformed', got {elastic!r}")
+    at = Assembler(system)
+    initial = [body.initial_coordinates() for body in system.bodies]
+    at.q[:] = np.concatenate(initial) if q is None else q
+    wanted = np.zeros(system.num_velocities) if v is None else np.array(v, dtype=float)
+    quasi_static = elastic == "quasi-static" and len(system.elastic) > 0
+    if quasi_static:
+        wanted[system.elastic] = 0.0
+        free = system.rigid
+    else:
+        free = np.arange(system.num_velocities)
+    at.v[:] = wanted
+    _start_at(at, t, wanted, system.rigid, free)
+    if quasi_static:
+        _settle(at, t, wanted)
+    at.update_poses(t)
+    return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations())
+
+
+def consistent_rates(system: System, state: State) -> State:
+    """The state with velocities, accelerations and multipliers that fulfil the constraints' derivatives.
+
+    Velocities are the nearest in kinetic energy; positions and elastic coordinates stay.
+    """
+    at = Assembler(system)
+    at.q[:], at.angles[:] = state.q, state.angles
+    free = np.arange(system.num_velocities)
+    _velocities(at, state.time, state.v, free)
+    _accelerations(at, state.time, free)
+    return State(state.time, state.q, at.v.copy(), at.a.copy(), at.lam.copy(), state.angles)
+
+
+def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
+    """Rate of the accelerations along the motion, (nv,), and its part in constrained directions, (nv,).
+
+    The constrained part is the nearest to zero in the metric of the mass that the constraints feel alike.
+    """
+    at = Assembler(system)
+    step = 0.01 * dt
+    at.q[:], at.angles[:] = state.q, state.angles
+    _move(at, step * state.v + 0.5 * step * step * state.a)
+    at.v[:] = state.v + step * state.a
+    free = np.arange(system.num_velocities)
+    at.update_poses(state.time + step)
+    _accelerations(at, state.time + step, free)
+    jerk = (at.a - state.a) / step
+    if system.num_constraints == 0:
+        return jerk, np.zeros_like(jerk)
+    tangent = at.tangent(state.time + step)
+    held, _ = _saddle(tangent.M, tangent.B, np.zeros_like(jerk), tangent.B @ jerk)
+    return jerk, held
+
+
+def _start_at(at: Assembler, t: float, wanted: Array, rigid: Array, free: Array) -> None:
+    _positions(at, t, rigid)
+    _velocities(at, t, wanted, free)
+    _accelerations(at, t, free)
+
+
+def _move(at: Assembler, delta: Array) -> None:
+    s = at.system
+    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices):
+        body.increment(at.q[qs].copy(), delta[vs], at.q[qs])
+
+
+def _positions(at: Assembler, t: float, rigid: Array) -> None:
+    """Newton's method with least-norm corrections of the rigid coordinates."""
+    s = at.system
+    if s.num_constraints == 0:
+        return
+    at.update_poses(t)
+    length = max(1e-3, float(np.ptp(at.position, axis=0).max(initial=0.0)))
+    best = np.inf
+    for _ in range(_ITERATIONS):
+        values = at.constraints(t)
+        size = float(np.abs(values).max())
+        if size < 1e-13 * length or (size < 1e-10 * length and size > 0.5 * best):
+            break
+        best = min(best, size)
+        B = at.constraint_matrix(at.jacobians())[:, rigid]
+        step = np.zeros(s.num_velocities)
+        step[rigid] = np.linalg.lstsq(B, -values, rcond=1e-10)[0]
+        largest = float(np.abs(step[rigid]).max())
+        _move(at, step * min(1.0, 0.5 * max(length, 1.0) / max(largest, 1e-300)))
+    else:
+        row = int(np.argmax(np.abs(values)))
+        raise AssemblyError(
+            f"the mechanism cannot be assembled at t = {t:g} s: after {_ITERATIONS} iterations "
+            f"{s.constraint_name(row)} is off by {abs(values[row]):.3g} (m or rad). Check the lengths, "
+            "and the positions and rotations that the bodies start from"
+        )
+    _check_rank(at, rigid)
+
+
+def _check_rank(at: Assembler, rigid: Array) -> None:
+    """Refuse constraints that repeat each other, by name."""
+    s = at.system
+    B = at.constraint_matrix(at.jacobians())[:, rigid]
+    B = B / np.maximum(np.linalg.norm(B, axis=1, keepdims=True), 1e-300)
+    left, values, _ = np.linalg.svd(B, full_matrices=True)
+    values = np.concatenate([values, np.zeros(len(B) - len(values))])
+    dependent = left[:, values < 1e-9]
+    if dependent.shape[1] == 0:
+        return
+    rows = np.flatnonzero(np.abs(dependent).max(axis=1) > 1e-6)
+    names = "; ".join(s.constraint_name(int(row)) for row in rows)
+    raise AssemblyError(
+        f"{dependent.shape[1]} of the {s.num_constraints} constraints are redundant in this position: "
+        f"{names}. Use joints that hold less (for a planar mechanism: one revolute, cylindrical and "
+        "spherical ones elsewhere)"
+    )
+
+
+def _saddle(M: Array, B: Array, right: Array, below: Array) -> tuple[Array, Array]:
+    """Solve [M Bᵀ; B 0] (x, y) = (right, below), rows scaled."""
+    n, m = len(M), len(B)
+    scale = max(float(np.abs(np.diag(M)).max(initial=0.0)), 1e-300)
+    S = np.zeros((n + m, n + m))
+    S[:n, :n], S[:n, n:], S[n:, :n] = M, scale * B.T, scale * B
+    solution = np.linalg.solve(S, np.concatenate([right, scale * below]))
+    return solution[:n], scale * solution[n:]
+
+
+def _velocities(at: Assembler, t: float, wanted: Array, free: Array) -> None:
+    """Velocities nearest to the wanted ones in the metric of the mass that fulfil BV + ∂Φ/∂t = 0."""
+    s = at.system
+    at.update_poses(t)
+    at.v[:] = wanted
+    if s.num_constraints == 0:
+        return
+    at.a[:], at.lam[:] = 0.0, 0.0
+    at.residual(t)
+    tangent = at.tangent(t)
+    rate, _ = at.constraint_rates(t)
+    part = np.ix_(free, free)
+    change, _ = _saddle(
+        tangent.M[part], tangent.B[:, free], np.zeros(len(free)), -(rate + tangent.B @ wanted)
+    )
+    at.v[free] += change
+
+
+def _accelerations(at: Assembler, t: float, free: Array) -> None:
+    """Accelerations and multipliers at the given coordinates and velocities; held ones stay zero."""
+    s = at.system
+    at.a[:], at.lam[:] = 0.0, 0.0
+    at.residual(t)
+    tangent = at.tangent(t)
+    below = -at.constraint_rates(t)[1] if s.num_constraints else np.zeros(0)
+    part = np.ix_(free, free)
+    try:
+        at.a[free], at.lam[:] = _saddle(tangent.M[part], tangent.B[:, free], -at.rows[free], below)
+    except np.linalg.LinAlgError as error:
+        raise AssemblyError(f"no unique accelerations at t = {t:g} s: the equations are singular") from error
+
+
+def _settle(at: Assembler, t: float, wanted: Array) -> None:
+    """Elastic coordinates in balance with the motion: K-steps on the elastic rows."""
+    s = at.system
+    for _ in range(_ITERATIONS):
+        at.residual(t)
+        rows = at.rows[s.elastic]
+        if np.abs(rows).max() <= 1e-11 * max(float(at.scale[s.elastic].max()), 1e-300):
+            return
+        stiffness = at.tangent(t).K[np.ix_(s.elastic, s.elastic)]
+        step = np.zeros(s.num_velocities)
+        try:
+            step[s.elastic] = np.linalg.solve(stiffness, -rows)
+        except np.linalg.LinAlgError as error:
+            raise AssemblyError(
+                "no quasi-static start: the elastic stiffness is singular; use elastic='undeformed'"
+            ) from error
+        _move(at, step)
+        _start_at(at, t, wanted, s.rigid, s.rigid)
+    raise AssemblyError(
+        "the quasi-static elastic start does not converge (the motion may be too fast for the body's "
+        "stiffness); use elastic='undeformed'"
+    )

@@ -1,0 +1,220 @@
+"""A mechanism: bodies, joints, drivers and loads, checked and numbered once.  It never changes in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.multibody.bodies import Body, Ground
+from dolfinx_mbd.multibody.joints import ROW_NAMES, Driver, FrameRef, Joint
+from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
+
+__all__ = ["STANDARD_GRAVITY", "State", "System"]
+
+Array = NDArray[np.float64]
+
+#: Standard acceleration of gravity, m/s² (CGPM 1901).
+STANDARD_GRAVITY = 9.80665
+
+_TURNING = ("revolute", "cylindrical")
+_SLIDING = ("prismatic", "cylindrical")
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The state of a system at one time.
+
+    Attributes:
+        time: s.
+        q: Coordinates of all bodies, shape (nq,).
+        v: Velocities, shape (nv,).
+        a: Rates of the velocities, shape (nv,).
+        lam: Constraint multipliers λ, shape (nc,), N and N m.
+        angles: Rotation of each joint about its axis, counted over turns, shape (nj,), rad.
+        memory: What the integrator carries from step to step.
+    """
+
+    time: float
+    q: Array
+    v: Array
+    a: Array
+    lam: Array
+    angles: Array
+    memory: dict[str, Any] = field(default_factory=dict)
+
+
+class System:
+    """Bodies connected by joints, driven and loaded.
+
+    Args:
+        bodies: Bodies; at most one of them a :class:`Ground`.
+        joints: Joints between frames of two bodies.
+        drivers: Prescribed rotations of joints.
+        loads: Forces and torques.
+        gravity: Acceleration of gravity, global components, shape (3,), m/s².
+
+    Raises:
+        ValueError: If names repeat or refer to nothing, or a driver does not fit its joint; the
+            message says which and lists what is there.
+    """
+
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        joints: Sequence[Joint] = (),
+        *,
+        drivers: Sequence[Driver] = (),
+        loads: Sequence[FrameLoad | JointLoad] = (),
+        gravity: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> None:
+        self.bodies = tuple(bodies)
+        self.joints = tuple(joints)
+        self.drivers = tuple(drivers)
+        self.loads = tuple(loads)
+        self.gravity = np.array(gravity, dtype=float)
+        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
+            raise ValueError(f"gravity must be three finite numbers (m/s²), got {gravity!r}")
+        if not any(body.num_velocities for body in self.bodies):
+            raise ValueError("a system needs at least one body that can move")
+        if sum(isinstance(body, Ground) for body in self.bodies) > 1:
+            raise ValueError("a system has at most one ground; give it all the fixed frames")
+        named = (*self.bodies, *self.joints, *self.drivers, *self.loads)
+        names = [item.name for item in named]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"duplicate names {twice}: bodies, joints, drivers and loads share one list")
+        self._number()
+        self._check()
+
+    # ---- numbering -----------------------------------------------------------------------------------
+    def _number(self) -> None:
+        def offsets(counts: list[int]) -> NDArray[np.int64]:
+            return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+        q = offsets([body.num_coordinates for body in self.bodies])
+        v = offsets([body.num_velocities for body in self.bodies])
+        f = offsets([len(body.frame_names) for body in self.bodies])
+        self.q_slices = [slice(i, j) for i, j in zip(q[:-1], q[1:])]
+        self.v_slices = [slice(i, j) for i, j in zip(v[:-1], v[1:])]
+        self.frame_slices = [slice(i, j) for i, j in zip(f[:-1], f[1:])]
+        self.num_coordinates, self.num_velocities = int(q[-1]), int(v[-1])
+        self.num_frames = int(f[-1])
+        self._frame_index = {
+            FrameRef(body.name, name): int(start) + k
+            for body, start in zip(self.bodies, f[:-1])
+            for k, name in enumerate(body.frame_names)
+        }
+        self.frame_body = np.repeat(np.arange(len(self.bodies)), np.diff(f))
+        self.elastic = np.concatenate(
+            [
+                np.arange(s.stop - body.num_elastic, s.stop)
+                for body, s in zip(self.bodies, self.v_slices)
+            ]
+        ).astype(np.int64)
+        self.rigid = np.setdiff1d(np.arange(self.num_velocities), self.elastic)
+
+    def _check(self) -> None:
+        joint_names = [joint.name for joint in self.joints]
+        driven: dict[str, str] = {}
+        for driver in self.drivers:
+            joint = self.joint(driver.joint)
+            if joint.kind not in _TURNING:
+                raise ValueError(
+                    f"driver {driver.name!r} turns joint {joint.name!r}, which is {joint.kind}; "
+                    f"it needs one of {_TURNING}"
+                )
+            if joint.name in driven:
+                raise ValueError(f"drivers {driven[joint.name]!r} and {driver.name!r} both turn {joint.name!r}")
+            driven[joint.name] = driver.name
+        for load in self.loads:
+            if isinstance(load, FrameLoad):
+                self.frame_index(load.frame)
+            else:
+                self._check_axis(load, load.joint, load.motion)
+                self._check_axis(load, load.coordinate.joint, load.coordinate.motion)
+        # joints first, then drivers: entries of the joint kernel
+        entries = [(joint, joint.rows) for joint in self.joints]
+        entries += [(self.joint(driver.joint), (5,)) for driver in self.drivers]
+        self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
+        self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
+        self.row_entry = np.array([k for k, (_, r) in enumerate(entries) for _ in r], dtype=np.int64)
+        self.row_motion = np.array([i for _, r in entries for i in r], dtype=np.int64)
+        self.num_constraints = len(self.row_entry)
+        self.driven_joints = np.array([joint_names.index(d.joint) for d in self.drivers], dtype=np.int64)
+
+    def _check_axis(self, load: JointLoad, name: str, motion: str) -> None:
+        joint, able = self.joint(name), _TURNING if motion == "rotation" else _SLIDING
+        if joint.kind not in able:
+            raise ValueError(
+                f"load {load.name!r}: {joint.kind} joint {name!r} has no {motion} along one axis; "
+                f"it needs one of {able}"
+            )
+
+    # ---- look-up -------------------------------------------------------------------------------------
+    def _find(self, what: str, name: str, items: Sequence[Any]) -> int:
+        for k, item in enumerate(items):
+            if item.name == name:
+                return k
+        known = ", ".join(repr(item.name) for item in items) or "none"
+        raise ValueError(f"unknown {what} {name!r}; the system has {known}")
+
+    def body_index(self, name: str) -> int:
+        """Number of a body.
+
+        Raises:
+            ValueError: If there is none of this name; the message lists those there are.
+        """
+        return self._find("body", name, self.bodies)
+
+    def body(self, name: str) -> Body:
+        """The body of this name (``ValueError`` with the list if there is none)."""
+        return self.bodies[self.body_index(name)]
+
+    def joint_index(self, name: str) -> int:
+        """Number of a joint (``ValueError`` with the list if there is none)."""
+        return self._find("joint", name, self.joints)
+
+    def joint(self, name: str) -> Joint:
+        """The joint of this name (``ValueError`` with the list if there is none)."""
+        return self.joints[self.joint_index(name)]
+
+    def frame_index(self, frame: FrameRef) -> int:
+        """Number of a frame among those of all bodies.
+
+        Raises:
+            ValueError: If body or frame is unknown; the message lists those there are.
+        """
+        frame = FrameRef(*frame)
+        if frame not in self._frame_index:
+            body = self.body(frame.body)
+            known = ", ".join(map(repr, body.frame_names)) or "none"
+            raise ValueError(f"unknown frame {frame.frame!r}; body {frame.body!r} has {known}")
+        return self._frame_index[frame]
+
+    # ---- words ---------------------------------------------------------------------------------------
+    def constraint_name(self, row: int) -> str:
+        """A constraint row in words, for messages."""
+        entry, motion = int(self.row_entry[row]), int(self.row_motion[row])
+        if entry >= len(self.joints):
+            return f"driver {self.drivers[entry - len(self.joints)].name!r}"
+        joint = self.joints[entry]
+        return f"{joint.kind} joint {joint.name!r}, {ROW_NAMES[motion]}"
+
+    def row_name(self, row: int) -> str:
+        """A row of the equations of motion in words, for messages."""
+        k = next(k for k, s in enumerate(self.v_slices) if s.start <= row < s.stop)
+        i = row - self.v_slices[k].start
+        names = ("force along x", "force along y", "force along z")
+        names += ("moment about body x", "moment about body y", "moment about body z")
+        return f"body {self.bodies[k].name!r}, {names[i] if i < 6 else f'elastic coordinate {i - 5}'}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<System: {len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.drivers)} drivers, "
+            f"{len(self.loads)} loads; {self.num_velocities} velocities ({len(self.elastic)} elastic), "
+            f"{self.num_constraints} constraints>"
+        )
