@@ -27,7 +27,7 @@ __all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
 Array = NDArray[np.float64]
 
 _MAX_ITERATIONS = 15
-_ROUND_OFF = 1e-15  # of positions, relative to the size of the mechanism
+_ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
 _SLOW = 0.1  # contraction of the residual per iteration above which the tangent is made anew
 
 
@@ -212,8 +212,7 @@ class Stepper:
         error, force, length = 0.0, 0.0, 1.0
         for number, rows in enumerate(self._classes):
             scale = float(at.scale[rows].max())
-            allowed = self.tolerance * scale + _ROUND_OFF * by_rate * self._mass
-            error = max(error, float(np.abs(at.rows[rows]).max()) / allowed)
+            error = max(error, float(np.abs(at.rows[rows]).max()) / max(self.tolerance * scale, 1e-300))
             if number == 0:
                 force = scale
         if len(at.values):

@@ -36,8 +36,9 @@ def consistent_state(
     Args:
         system: The mechanism.
         t: Time, s.
-        elastic: ``quasi-static``: elastic forces balance the inertia forces of the motion (η̇ = η̈ = 0);
-            ``undeformed``: η and η̇ as in ``q`` and ``v`` (zero by default), η̈ follows.
+        elastic: ``quasi-static``: elastic forces balance the forces of the motion at η̈ = 0, and η̇ is the
+            rate at which that balance moves, so that nothing rings; ``undeformed``: η and η̇ as in ``q``
+            and ``v`` (zero by default), η̈ follows.
         q: Coordinates to start from, shape (nq,); None: the bodies' own.
         v: Velocities to start from, shape (nv,); None: rest.
 
@@ -60,6 +61,9 @@ def consistent_state(
     at.v[:] = wanted
     _start_at(at, t, wanted, system.rigid, free)
     if quasi_static:
+        _settle(at, t, wanted)
+        wanted[system.elastic] = _settled_rate(at, t)
+        _start_at(at, t, wanted, system.rigid, system.rigid)
         _settle(at, t, wanted)
     at.update_poses(t)
     return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations())
@@ -223,3 +227,20 @@ def _settle(at: Assembler, t: float, wanted: Array) -> None:
         "the quasi-static elastic start does not converge (the motion may be too fast for the body's "
         "stiffness); use elastic='undeformed'"
     )
+
+
+def _settled_rate(at: Assembler, t: float) -> Array:
+    """Rate of the settled elastic coordinates along the motion, by central differences."""
+    s = at.system
+    step = 1e-3 / max(1e-3, float(np.abs(at.v[s.rigid]).max()))  # the motion of a thousandth of a radian
+    settled = []
+    for h in (step, -step):
+        beside = Assembler(s)
+        beside.q[:], beside.angles[:] = at.q, at.angles
+        _move(beside, h * at.v + 0.5 * h * h * at.a)
+        wanted = at.v + h * at.a
+        _start_at(beside, t + h, wanted, s.rigid, s.rigid)
+        _settle(beside, t + h, wanted)
+        parts = [slice(q.stop - body.num_elastic, q.stop) for body, q in zip(s.bodies, s.q_slices)]
+        settled.append(np.concatenate([beside.q[part] for part in parts]))
+    return (settled[0] - settled[1]) / (2 * step)

@@ -1,0 +1,60 @@
+"""A slender rod reduced by hand: sine bending modes and axial modes, integrated by Gauss quadrature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.body import Interface, ReducedBody, Station
+
+
+def slender_rod(
+    length: float = 0.3,
+    side: float = 0.008,
+    young: float = 2e11,
+    density: float = 7870.0,
+    bending: int = 2,
+    axial: int = 1,
+    start: float = 0.0,
+) -> ReducedBody:
+    """A square bar along x from ``start``, modes in y and along x that are zero at the big end."""
+    area, second = side**2, side**4 / 12
+    points, weights = np.polynomial.legendre.leggauss(40)
+    x, w = 0.5 * length * (points + 1), 0.5 * length * weights * density * area
+    position = np.column_stack([start + x, np.zeros((len(x), 2))])
+
+    def field(s: np.ndarray) -> np.ndarray:
+        """Displacement of all modes at points on the axis, (n, points, 3)."""
+        u = np.zeros((bending + axial, len(s), 3))
+        for k in range(bending):
+            u[k, :, 1] = np.sin((k + 1) * np.pi * s / length)
+        for k in range(axial):
+            u[bending + k, :, 0] = np.sin((2 * k + 1) * np.pi * s / (2 * length))
+        return u
+
+    n = bending + axial
+    fields = np.concatenate([position[None], field(x)])
+    S = np.einsum("p,kpa->ka", w, fields)
+    H = np.einsum("p,kpa,lpb->klab", w, fields, fields)
+    H[0, 0] += np.diag([0, 1, 1]) * density * length * second
+    wave = np.arange(1, bending + 1) * np.pi / length
+    stretch = (2 * np.arange(axial) + 1) * np.pi / (2 * length)
+    K = np.diag(
+        np.concatenate([young * second * wave**4, young * area * stretch**2]) * length / 2
+    )
+    ends = []
+    for name, at in (("big_end", 0.0), ("small_end", length)):
+        motion = np.zeros((6, n))
+        motion[:3] = field(np.array([at]))[:, 0].T
+        motion[5, :bending] = wave * np.cos(wave * at)
+        ends.append(Interface(name, "rigid", np.array([start + at, 0, 0]), np.eye(3), motion))
+    middle = Station("middle", np.array([start + length / 2, 0, 0]), field(np.array([length / 2]))[:, 0])
+    return ReducedBody.from_arrays(
+        name="rod",
+        total_mass=float(w.sum()),
+        first_moments=S,
+        second_moments=H,
+        stiffness=K,
+        interfaces=tuple(ends),
+        points=(middle,),
+        reference="attached to the chord",
+    )
