@@ -242,7 +242,7 @@ def plots() -> None:
         ax.legend(loc="upper right")
     axes[2].plot(degrees, 1e-3 * run.joint("guide 1").force[:, 0])
     axes[2].set(ylabel="guide 1, across (kN)")
-    torque = run["drive"].moment[:, 2]
+    torque = run.joint("drive").moment[:, 2]
     axes[3].plot(degrees, torque)
     axes[3].axhline(torque.mean(), color="0.5", ls="--", lw=0.8)
     axes[3].set(ylabel="drive torque (N m)")

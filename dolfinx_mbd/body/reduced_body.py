@@ -165,9 +165,9 @@ class ReducedBody:
     provenance: Mapping[str, str | int | float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        n = len(np.asarray(self.first_moments)) - 1
-        if n < 0:
-            raise ValueError("first_moments: needs at least the row of ψ_0 = x")
+        if np.ndim(self.first_moments) != 2 or len(self.first_moments) == 0:
+            raise ValueError("first_moments: expected an array of shape (n+1, 3), with a row for ψ_0 = x")
+        n = len(self.first_moments) - 1
         if not (np.isfinite(self.total_mass) and self.total_mass > 0):
             raise ValueError(f"total mass: expected a positive number (kg), got {self.total_mass}")
         shapes = {

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.joints import Driver, Joint
 from dolfinx_mbd.multibody.start import consistent_rates
 from dolfinx_mbd.multibody.system import State, System
 
@@ -155,9 +156,8 @@ class Solution:
         for k, body in enumerate(self.system.bodies):
             if body.name == name and body.num_velocities:
                 return self._body(k)
-        for k, item in enumerate((*self.system.joints, *self.system.drivers)):
-            if item.name == name:
-                return self._joint(k, name)
+        if name in (item.name for item in self._joints()):
+            return self.joint(name)
         raise KeyError(f"unknown name {name!r}; the solution has {', '.join(map(repr, self.names()))}")
 
     def body(self, name: str) -> BodyHistory:
@@ -165,8 +165,14 @@ class Solution:
         return self._body(self.system.body_index(name))
 
     def joint(self, name: str) -> JointHistory:
-        """History of a joint (``ValueError`` with the list of joints if there is none)."""
-        return self._joint(self.system.joint_index(name), name)
+        """History of a joint or driver (``ValueError`` with the list of them if there is none)."""
+        names = [item.name for item in self._joints()]
+        if name not in names:
+            raise ValueError(f"unknown joint {name!r}; the system has {', '.join(map(repr, names))}")
+        return self._joint(names.index(name), name)
+
+    def _joints(self) -> tuple[Joint | Driver, ...]:
+        return (*self.system.joints, *self.system.drivers)
 
     def _body(self, k: int) -> BodyHistory:
         s = self.system

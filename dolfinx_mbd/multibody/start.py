@@ -105,6 +105,7 @@ def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
 
 def _start_at(at: Assembler, t: float, wanted: Array, rigid: Array, free: Array) -> None:
     _positions(at, t, rigid)
+    _check_rank(at, free)
     _velocities(at, t, wanted, free)
     _accelerations(at, t, free)
 
@@ -141,21 +142,32 @@ def _positions(at: Assembler, t: float, rigid: Array) -> None:
             f"{s.constraint_name(row)} is off by {abs(values[row]):.3g} (m or rad). Check the lengths, "
             "and the positions and rotations that the bodies start from"
         )
-    _check_rank(at, rigid)
 
 
-def _check_rank(at: Assembler, rigid: Array) -> None:
-    """Refuse constraints that repeat each other, by name."""
-    s = at.system
-    B = at.constraint_matrix(at.jacobians())[:, rigid]
+def _dependent(B: Array) -> Array:
+    """Combinations (nc, k) of the constraint rows that vanish."""
     B = B / np.maximum(np.linalg.norm(B, axis=1, keepdims=True), 1e-300)
     left, values, _ = np.linalg.svd(B, full_matrices=True)
     values = np.concatenate([values, np.zeros(len(B) - len(values))])
-    dependent = left[:, values < 1e-9]
+    return left[:, values < 1e-9]
+
+
+def _check_rank(at: Assembler, free: Array) -> None:
+    """Refuse constraints that repeat each other in the free velocities, by name."""
+    s = at.system
+    if s.num_constraints == 0:
+        return
+    B = at.constraint_matrix(at.jacobians())
+    dependent = _dependent(B[:, free])
     if dependent.shape[1] == 0:
         return
     rows = np.flatnonzero(np.abs(dependent).max(axis=1) > 1e-6)
     names = "; ".join(s.constraint_name(int(row)) for row in rows)
+    if len(free) < s.num_velocities and _dependent(B).shape[1] == 0:
+        raise AssemblyError(
+            f"{names}: only the bodies' deformation tells these constraints apart, so that no quasi-static "
+            "start can be found joint by joint; use elastic_start='undeformed'"
+        )
     raise AssemblyError(
         f"{dependent.shape[1]} of the {s.num_constraints} constraints are redundant in this position: "
         f"{names}. Use joints that hold less (for a planar mechanism: one revolute, cylindrical and "

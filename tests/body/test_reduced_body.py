@@ -1,0 +1,199 @@
+"""Reduced bodies as data: mass properties, what is refused, files that come back or are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dolfinx_mbd.body import BodyFileError, Interface, Mode, ReducedBody, Skin, Station
+
+from ..multibody.particles import Particles
+
+
+def body(num_modes: int = 3) -> ReducedBody:
+    particles = Particles(num_modes)
+    n = num_modes
+    skin = Skin(np.eye(3), [[0, 1, 2]], np.ones((n, 3, 3)))
+    return particles.body().replace(
+        name="rod",
+        points=(Station("middle", [1, 2, 3], np.arange(3 * n).reshape(n, 3)),),
+        skin=skin,
+        modes=tuple(Mode(f"elastic {k}", 10.0 * k) for k in range(n)),
+        provenance={"dolfinx": "0.9.0", "dofs": 30},
+    )
+
+
+def test_mass_properties_are_those_of_the_particles() -> None:
+    particles = Particles(2)
+    reduced = particles.body()
+    centre = particles.masses @ particles.x / particles.masses.sum()
+    assert np.allclose(reduced.centre, centre)
+    for about, inertia in ((np.zeros(3), reduced.inertia), (centre, reduced.central_inertia)):
+        r = particles.x - about
+        squares = np.sum(r**2, axis=1)
+        expected = np.einsum("p,pab->ab", particles.masses, squares[:, None, None] * np.eye(3))
+        expected -= np.einsum("p,pa,pb->ab", particles.masses, r, r)
+        assert np.allclose(inertia, expected)
+    trace = np.einsum("klaa->kl", particles.H[1:, 1:])
+    assert np.allclose(reduced.mass, trace)
+
+
+def test_arrays_are_read_only_copies() -> None:
+    particles = Particles(2)
+    reduced = particles.body()
+    particles.S[0, 0] = 1e9
+    assert reduced.first_moments[0, 0] < 1e9
+    with pytest.raises(ValueError, match="read-only"):
+        reduced.stiffness[0, 0] = 1.0
+
+
+def test_truncated_and_rigid() -> None:
+    whole = body(3)
+    part = whole.truncated(1)
+    assert part.num_modes == 1
+    assert np.array_equal(part.second_moments, whole.second_moments[:2, :2])
+    assert np.array_equal(part.interface("one").motion, whole.interface("one").motion[:, :1])
+    rigid = whole.rigid()
+    assert rigid.num_modes == 0 and rigid.reference == "rigid"
+    assert np.array_equal(rigid.inertia, whole.inertia)
+    with pytest.raises(ValueError, match="0 to 3 modes, got 4"):
+        whole.truncated(4)
+
+
+def same(one: ReducedBody, two: ReducedBody) -> None:
+    for key in ("first_moments", "second_moments", "mass", "stiffness", "damping"):
+        assert np.array_equal(getattr(one, key), getattr(two, key))
+    assert (one.name, one.total_mass, one.reference) == (two.name, two.total_mass, two.reference)
+    assert one.modes == two.modes and dict(one.provenance) == dict(two.provenance)
+    for i, j in zip(one.interfaces, two.interfaces, strict=True):
+        assert (i.name, i.kind) == (j.name, j.kind)
+        assert all(np.array_equal(getattr(i, k), getattr(j, k)) for k in ("point", "axes", "motion"))
+    for p, q in zip(one.points, two.points, strict=True):
+        assert p.name == q.name and np.array_equal(p.modes, q.modes)
+    assert (one.skin is None) == (two.skin is None)
+    if one.skin is not None and two.skin is not None:
+        assert np.array_equal(one.skin.modes, two.skin.modes)
+        assert np.array_equal(one.skin.triangles, two.skin.triangles)
+
+
+@pytest.mark.parametrize("num_modes", [0, 3])
+def test_a_file_comes_back_to_the_bit(tmp_path: Path, num_modes: int) -> None:
+    first = body(num_modes)
+    path = first.save(tmp_path / "rod")
+    assert path.name == "rod.npz"
+    same(first, ReducedBody.load(path))
+    assert [p.name for p in tmp_path.iterdir()] == ["rod.npz"]
+
+
+def test_a_truncated_file_is_refused_at_every_length(tmp_path: Path) -> None:
+    path = body().save(tmp_path / "rod.npz")
+    data = path.read_bytes()
+    for size in (0, 1, 10, len(data) // 3, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(BodyFileError, match="truncated or damaged|not a reduced body"):
+            ReducedBody.load(path)
+
+
+def test_a_damaged_array_is_refused(tmp_path: Path) -> None:
+    path = body().save(tmp_path / "rod.npz")
+    data = bytearray(path.read_bytes())
+    start = data.index(b"second_moments.npy") + 300
+    data[start : start + 8] = b"\xff" * 8
+    path.write_bytes(bytes(data))
+    with pytest.raises(BodyFileError, match="damaged"):
+        ReducedBody.load(path)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.npz"
+    np.savez(other, a=np.zeros(3))
+    with pytest.raises(BodyFileError, match="no header"):
+        ReducedBody.load(other)
+    np.savez(other, header=np.array(json.dumps({"format": "something"})))
+    with pytest.raises(BodyFileError, match="another format"):
+        ReducedBody.load(other)
+    np.savez(other, header=np.array({"a": 1}, dtype=object))  # a pickle
+    with pytest.raises(BodyFileError):
+        ReducedBody.load(other)
+    with pytest.raises(FileNotFoundError, match=r"no body file.*missing\.npz"):
+        ReducedBody.load(tmp_path / "missing.npz")
+
+
+def test_a_newer_file_is_refused(tmp_path: Path) -> None:
+    path = body().save(tmp_path / "rod.npz")
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(str(arrays["header"])) | {"version": 99}
+    np.savez(path, **(arrays | {"header": np.array(json.dumps(header))}))
+    with pytest.raises(BodyFileError, match="format 99, this program reads up to 1"):
+        ReducedBody.load(path)
+
+
+def test_nothing_is_half_written(tmp_path: Path) -> None:
+    path = body().save(tmp_path / "rod.npz")
+    before = path.read_bytes()
+    with pytest.raises(OSError, match="nothing was written"):
+        body().save(tmp_path / "missing folder" / "rod.npz")
+    full = Path("/dev/full")
+    if full.exists() and os.access(full, os.W_OK):
+        target = tmp_path / "full"
+        target.mkdir()
+        with pytest.raises(OSError, match="nothing was written"):
+            _save_on_a_full_disk(target / "rod.npz")
+        assert list(target.iterdir()) == []
+    assert path.read_bytes() == before
+
+
+def _save_on_a_full_disk(path: Path) -> None:
+    """Save where every write fails with 'no space left', as /dev/full does."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.symlink_to("/dev/full")
+    body().save(path)
+
+
+def test_summary_tells_what_the_body_is() -> None:
+    text = body().summary()
+    for word in ("rod", "mass", "kg", "one", "two", "middle", "elastic 2", "20.00", "dolfinx"):
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"total_mass": -1.0}, "positive number"),
+        ({"total_mass": float("nan")}, "positive number"),
+        ({"stiffness": np.ones((2, 3))}, r"stiffness: expected an array of shape \(3, 3\)"),
+        ({"stiffness": np.triu(np.ones((3, 3)))}, "symmetric"),
+        ({"mass": np.full((3, 3), np.nan)}, "not finite"),
+        ({"second_moments": np.random.default_rng(0).normal(size=(4, 4, 3, 3))}, "H_kl"),
+        ({"modes": (Mode("one", 1.0),)}, "expected 3 rows, got 1"),
+        ({"first_moments": "words"}, "first_moments"),
+    ],
+)
+def test_inconsistent_data_is_refused(change: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        body().replace(**change)
+
+
+def test_parts_are_checked() -> None:
+    whole = body()
+    with pytest.raises(ValueError, match="unknown interface 'bigend'; body 'rod' has 'one', 'two'"):
+        whole.interface("bigend")
+    with pytest.raises(ValueError, match="unknown point 'x'; body 'rod' has 'middle'"):
+        whole.point("x")
+    with pytest.raises(ValueError, match="duplicate interface 'one'"):
+        whole.replace(interfaces=(whole.interfaces[0], whole.interfaces[0]))
+    with pytest.raises(TypeError, match="colour"):
+        whole.replace(colour="red")
+    with pytest.raises(ValueError, match="unknown kind 'glued'"):
+        Interface("a", "glued", np.zeros(3), np.eye(3), np.zeros((6, 1)))
+    with pytest.raises(ValueError, match="orthonormal"):
+        Interface("a", "rigid", np.zeros(3), 2 * np.eye(3), np.zeros((6, 1)))
+    with pytest.raises(ValueError, match="outside 0"):
+        Skin(np.eye(3), [[0, 1, 7]], np.zeros((1, 3, 3)))
+    with pytest.raises(ValueError, match="motion has 1 modes, not 3"):
+        whole.replace(interfaces=(Interface("a", "rigid", np.zeros(3), np.eye(3), np.zeros((6, 1))),))

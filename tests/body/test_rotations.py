@@ -1,0 +1,80 @@
+"""Axioms of SO(3), and its tangent operator against differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dolfinx_mbd.body import rotations as so3
+
+ANGLES = [1e-9, 1e-3, 0.0999, 0.1001, 1.0, 3.0]
+
+
+def vectors(angle: float) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    theta = rng.normal(size=(5, 3))
+    return angle * theta / np.linalg.norm(theta, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_exponential_is_a_rotation_by_the_angle(angle: float) -> None:
+    for theta in vectors(angle):
+        A = so3.exp_rotation(theta)
+        assert np.allclose(A.T @ A, np.eye(3), atol=1e-15)
+        assert np.isclose(np.linalg.det(A), 1.0)
+        assert np.allclose(A @ theta, theta, rtol=1e-14)
+        assert np.isclose(np.trace(A), 1 + 2 * np.cos(angle), atol=1e-14)
+        assert np.allclose(so3.rotation_vector(A), theta, atol=2e-15 / max(np.pi - angle, 1e-3) + 1e-15)
+        p = so3.quaternion_from_matrix(A)
+        assert np.allclose(so3.rotation_matrix(p), A, atol=1e-14)
+
+
+def test_products_of_quaternions_are_products_of_rotations() -> None:
+    one, two = (so3.exp_quaternion(theta) for theta in vectors(1.3)[:2])
+    product = so3.multiply_quaternions(one, two)
+    expected = so3.rotation_matrix(one) @ so3.rotation_matrix(two)
+    assert np.allclose(so3.rotation_matrix(product), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_tangent_operator(angle: float) -> None:
+    """exp(θ + δ) = exp(θ) exp(T δ), and its transpose is T(−θ)."""
+    h = 1e-6
+    for theta in vectors(angle):
+        T = so3.tangent(theta)
+        A = so3.exp_rotation(theta)
+        for k in range(3):
+            d = h * np.eye(3)[k]
+            turn = A.T @ (so3.exp_rotation(theta + d) - so3.exp_rotation(theta - d)) / (2 * h)
+            assert np.allclose(turn, so3.skew(T[:, k]), atol=1e-9)
+        assert np.allclose(T.T, so3.tangent(-theta), atol=1e-15)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_derivative_of_the_tangent_operator(angle: float) -> None:
+    h, w = 1e-5, np.array([0.3, -1.2, 0.7])
+    for theta in vectors(angle):
+        exact = so3.tangent_derivative(theta, w)
+        columns = [
+            (so3.tangent(theta + h * e) @ w - so3.tangent(theta - h * e) @ w) / (2 * h) for e in np.eye(3)
+        ]
+        assert np.allclose(exact, np.array(columns).T, atol=2e-10)
+
+
+def test_series_meet_the_closed_forms() -> None:
+    """The tangent operator is continuous where its series ends (0.1 rad)."""
+    direction = np.array([0.6, 0.0, 0.8])
+    below, above = (so3.tangent(angle * direction) for angle in (0.1 - 1e-13, 0.1 + 1e-13))
+    assert np.allclose(below, above, atol=1e-13)
+
+
+def test_axial_vector() -> None:
+    c, y = np.array([1.0, 2.0, 3.0]), np.array([-0.3, 0.5, 2.0])
+    assert np.allclose(so3.axial(np.outer(c, y)), np.cross(c, y))
+
+
+def test_what_is_not_a_rotation_is_refused() -> None:
+    with pytest.raises(ValueError, match="orthogonal"):
+        so3.quaternion_from_matrix(2 * np.eye(3))
+    with pytest.raises(ValueError, match="reflection"):
+        so3.quaternion_from_matrix(np.diag([1.0, 1.0, -1.0]))
