@@ -1,0 +1,169 @@
+"""Lowest eigenpairs of K ψ = λ M ψ for a positive definite K that is already factorized."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from mpi4py import MPI
+from numpy.typing import NDArray
+from petsc4py import PETSc
+from slepc4py import SLEPc
+
+from dolfinx_mbd.analysis.la import Options, agreed, configure, forget
+
+__all__ = ["EigenError", "eigensolver", "lowest_modes"]
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""Residual tolerance of the Krylov-Schur iteration, relative to the eigenvalue."""
+
+DENSE_ALWAYS, DENSE_MOST = 150, 3000
+"""Free dofs up to which modes come from LAPACK: always; where at least half of all are wanted."""
+
+
+class EigenError(RuntimeError):
+    """An eigenvalue solver did not converge."""
+
+
+def eigensolver(
+    K: PETSc.Mat,
+    M: PETSc.Mat,
+    ksp: PETSc.KSP,
+    num_modes: int,
+    *,
+    prefix: str,
+    options: Options = None,
+) -> SLEPc.EPS:
+    """A solved Krylov-Schur solver, shift-invert at zero with an existing factorization of K.
+
+    The caller destroys it.
+
+    Raises:
+        EigenError: Fewer modes converged than were asked for.
+
+    Note: Collective.
+    """
+    eps = SLEPc.EPS().create(K.comm)
+    eps.setOperators(K, M)
+    eps.setProblemType(SLEPc.EPS.ProblemType.GHEP)
+    eps.setType(SLEPc.EPS.Type.KRYLOVSCHUR)
+    eps.setTarget(0.0)
+    eps.setWhichEigenpairs(SLEPc.EPS.Which.TARGET_MAGNITUDE)
+    eps.setDimensions(num_modes, subspace_size(num_modes, K.getSize()[0]))
+    eps.setTolerances(TOLERANCE, 200)
+    st = eps.getST()
+    st.setType(SLEPc.ST.Type.SINVERT)
+    st.setShift(0.0)
+    st.setKSP(ksp)
+    own = {key: value for key, value in (options or {}).items() if key.startswith(("eps_", "st_"))}
+    keys = configure(eps, prefix, own)
+    try:
+        eps.solve()
+    except Exception as error:  # slepc4py raises SystemError for SLEPc's own refusals
+        raise EigenError(f"the eigenvalue solver failed: {error}") from error
+    finally:
+        forget(prefix, keys)
+    if eps.getConverged() < num_modes:
+        raise EigenError(
+            f"{eps.getConverged()} of {num_modes} modes converged in {eps.getIterationNumber()} "
+            f"iterations ({_reason(eps.getConvergedReason())}); raise the option eps_max_it or "
+            "eps_ncv"
+        )
+    return eps
+
+
+def subspace_size(num_modes: int, size: int) -> int:
+    """Dimension of the Krylov space for a number of modes."""
+    return min(size, max(2 * num_modes, num_modes + 15))
+
+
+def _reason(code: int) -> str:
+    names = {v: k for k, v in vars(SLEPc.EPS.ConvergedReason).items() if k.isupper()}
+    return str(names.get(code, code)).lower().replace("_", " ")
+
+
+def lowest_modes(
+    K: PETSc.Mat,
+    M: PETSc.Mat,
+    ksp: PETSc.KSP,
+    num_modes: int,
+    held: NDArray[np.int32],
+    *,
+    prefix: str,
+    options: Options = None,
+) -> tuple[Array, Array]:
+    """Lowest eigenpairs, M-normalized.
+
+    Args:
+        K: Positive definite; unit rows at the held degrees of freedom.
+        M: Positive semi-definite; zero rows there.
+        ksp: Solver of K.
+        num_modes: How many.
+        held: Owned held degrees of freedom (local numbers).
+        prefix: PETSc options prefix.
+        options: PETSc options; those of the eigensolver begin with ``eps_`` or ``st_``.
+
+    Returns:
+        Eigenvalues λ, shape (num_modes,), bitwise equal on every rank; eigenvectors, shape
+        (owned dofs, num_modes).
+
+    Raises:
+        EigenError: The solver did not converge.
+        ValueError: More modes are asked for than there are free degrees of freedom.
+
+    Note: Collective.
+    """
+    comm = K.comm.tompi4py()
+    owned = K.getLocalSize()[0]
+    if num_modes == 0:
+        return np.zeros(0), np.zeros((owned, 0), order="F")
+    free = K.getSize()[0] - comm.allreduce(len(held))
+    if num_modes > free:
+        raise ValueError(
+            f"{num_modes} modes were asked for, and the mesh has {free} free dofs only"
+        )
+    if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
+        return _dense_modes(comm, K, M, num_modes, held)
+    eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
+    vectors = np.empty((owned, num_modes), order="F")
+    x = K.createVecRight()
+    for k in range(num_modes):
+        eps.getEigenvector(k, x)
+        vectors[:, k] = x.array_r
+    values = comm.bcast(np.array([eps.getEigenvalue(k).real for k in range(num_modes)]), root=0)
+    x.destroy()
+    eps.destroy()
+    return values, vectors
+
+
+def _dense_modes(
+    comm: MPI.Comm, K: PETSc.Mat, M: PETSc.Mat, num_modes: int, held: NDArray[np.int32]
+) -> tuple[Array, Array]:
+    """All on the first rank, by LAPACK."""
+    owned, size = K.getLocalSize()[0], K.getSize()[0]
+    start, _ = K.getOwnershipRange()
+    parts = comm.gather((_rows(K), _rows(M), np.asarray(held) + start, owned), root=0)
+    pieces: list[Any] | None = None
+    values = None
+    with agreed(comm):
+        if parts is not None:
+            k, m = (scipy.sparse.vstack([part[i] for part in parts]).toarray() for i in (0, 1))
+            free = np.setdiff1d(np.arange(size), np.concatenate([part[2] for part in parts]))
+            grid = np.ix_(free, free)
+            values, v = scipy.linalg.eigh(k[grid], m[grid], subset_by_index=(0, num_modes - 1))
+            full = np.zeros((size, num_modes))
+            full[free] = v
+            pieces = np.split(full, np.cumsum([part[3] for part in parts])[:-1])
+    local = comm.scatter(pieces, root=0)
+    return comm.bcast(values, root=0), np.asfortranarray(local)
+
+
+def _rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
+    indptr, columns, values = A.getValuesCSR()
+    return scipy.sparse.csr_matrix(
+        (values, columns, indptr), shape=(len(indptr) - 1, A.getSize()[1])
+    )

@@ -1,0 +1,273 @@
+"""Linear algebra on PETSc: one factorization, blocks of vectors, errors that all ranks share.
+
+Blocks of vectors are NumPy arrays of shape (owned rows, columns) in Fortran order, which PETSc uses
+without a copy; small matrices are NumPy arrays that are bitwise equal on every rank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+from petsc4py import PETSc
+
+__all__ = [
+    "FactorizationError",
+    "agreed",
+    "cholesky",
+    "configure",
+    "constrain",
+    "count_below",
+    "gram",
+    "multiply",
+    "raise_together",
+    "require_real",
+    "solve",
+]
+
+Array = NDArray[np.float64]
+Options = Mapping[str, Any] | None
+
+CHOLESKY_WORKSPACE = 100
+"""Workspace beyond MUMPS's estimate, percent (ICNTL(14)); its default fails in parallel."""
+
+_MUMPS_REASONS = {
+    -6: "the matrix is singular in structure",
+    -8: "MUMPS ran out of integer workspace; raise the option mat_mumps_icntl_14",
+    -9: "MUMPS ran out of workspace; raise the option mat_mumps_icntl_14 (percent)",
+    -10: "the matrix is numerically singular: a part of the body is not held, or has no stiffness",
+    -13: "there is not enough memory for the factors",
+    -40: "the matrix is not positive definite",
+}
+
+
+class FactorizationError(RuntimeError):
+    """A matrix could not be factorized; the message is PETSc's reason in words."""
+
+
+def raise_together(comm: MPI.Comm, message: str | None, kind: type[Exception] = ValueError) -> None:
+    """Raise `kind` on every rank if any rank has a message (the lowest such rank's message).
+
+    Note: Collective over `comm`.
+    """
+    for text in comm.allgather(message):
+        if text is not None:
+            raise kind(text)
+
+
+@contextmanager
+def agreed(comm: MPI.Comm) -> Iterator[None]:
+    """Raise on every rank what any rank raises inside; nothing inside may be collective.
+
+    Note: Collective over `comm`.
+    """
+    own: Exception | None = None
+    try:
+        yield
+    except Exception as error:  # whatever it is, the other ranks must hear of it
+        own = error
+    for other in comm.allgather(own):
+        if other is not None:
+            raise own or other
+
+
+def require_real() -> None:
+    """Refuse a PETSc with complex numbers.
+
+    Raises:
+        RuntimeError: PETSc has complex scalars.
+    """
+    if np.issubdtype(PETSc.ScalarType, np.complexfloating):
+        raise RuntimeError(
+            "this PETSc is built with complex numbers; the reduction of a body needs real ones "
+            "(conda: petsc=*=real*; Debian: python3-dolfinx-real)"
+        )
+
+
+def configure(solver: Any, prefix: str, options: Options) -> list[str]:
+    """Put options under the solver's prefix and let it read them; returns the keys for `forget`."""
+    solver.setOptionsPrefix(prefix)
+    database = PETSc.Options(prefix)
+    for key, value in (options or {}).items():
+        database[key] = value
+    solver.setFromOptions()
+    return list(options or {})
+
+
+def forget(prefix: str, keys: list[str]) -> None:
+    """Remove the options that `configure` set from PETSc's database."""
+    database = PETSc.Options(prefix)
+    for key in keys:
+        database.delValue(key)
+
+
+def cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PETSc.KSP:
+    """A KSP whose set-up has factorized a symmetric positive definite matrix with MUMPS.
+
+    The caller destroys it. `options` (without the prefix) may replace any part, also by an
+    iterative method.
+
+    Raises:
+        FactorizationError: The factorization failed, or the matrix is not positive definite.
+
+    Note: Collective over the matrix's communicator.
+    """
+    A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
+    A.setOption(PETSc.Mat.Option.SPD, True)
+    ksp = PETSc.KSP().create(A.comm)
+    ksp.setErrorIfNotConverged(True)  # or MUMPS fails in silence
+    ksp.setOperators(A)
+    ksp.setType("preonly")
+    pc = ksp.getPC()
+    pc.setType("cholesky")
+    pc.setFactorSolverType("mumps")
+    database = PETSc.Options(prefix)
+    workspace = "mat_mumps_icntl_14"
+    given = workspace in (options or {}) or database.hasName(workspace)
+    defaults = {} if given else {workspace: CHOLESKY_WORKSPACE}
+    keys = configure(ksp, prefix, {**defaults, **(options or {})})
+    try:
+        ksp.setUp()
+    except PETSc.Error as error:
+        raise FactorizationError(_reason(error)) from error
+    finally:
+        forget(prefix, keys)
+    _check_definite(ksp)
+    return ksp
+
+
+def _check_definite(ksp: PETSc.KSP) -> None:
+    pc = ksp.getPC()
+    if pc.getType() != "cholesky" or pc.getFactorSolverType() != "mumps":
+        return
+    negative = pc.getFactorMatrix().getMumpsInfog(
+        12
+    )  # flagged SPD, MUMPS does not object by itself
+    if negative:
+        raise FactorizationError(
+            f"the stiffness matrix is not positive definite ({negative} negative pivots): a part "
+            "of the body is not held, or the stiffness form is wrong"
+        )
+
+
+def _reason(error: PETSc.Error) -> str:
+    text = str(error)
+    found = re.search(r"INFOG\(1\)\s*=\s*(-?\d+)", text)
+    code = int(found.group(1)) if found else None
+    words = _MUMPS_REASONS.get(code, "") if code is not None else ""
+    detail = f"MUMPS INFOG(1)={code}" if code is not None else text.strip().splitlines()[-1]
+    return f"the factorization failed: {words or 'see the detail'} ({detail})"
+
+
+def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
+    """Number of eigenvalues of K ψ = λ M ψ below `value`, by Sylvester's law of inertia.
+
+    The pattern of `M` is contained in that of `K`. A zero row of `M` with a positive diagonal in
+    `K` counts for nothing.
+
+    Raises:
+        FactorizationError: The factorization failed, or `value` is an eigenvalue.
+
+    Note: Collective.
+    """
+    A = K.copy()
+    A.axpy(-value, M, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
+    A.setOption(PETSc.Mat.Option.SPD, False)
+    A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
+    pc = PETSc.PC().create(A.comm)
+    try:
+        pc.setOperators(A)
+        pc.setType("cholesky")
+        pc.setFactorSolverType("mumps")
+        pc.setFactorSetUpSolverType()
+        F = pc.getFactorMatrix()
+        for control, setting in ((14, CHOLESKY_WORKSPACE), (24, 1), (13, 1)):
+            F.setMumpsIcntl(control, setting)
+        pc.setUp()
+        if F.getMumpsInfog(1) < 0:
+            code = F.getMumpsInfog(1)
+            raise FactorizationError(
+                f"the factorization failed: {_MUMPS_REASONS.get(code, '')} (MUMPS INFOG(1)={code})"
+            )
+        negative, zero, _ = F.getInertia()
+    except PETSc.Error as error:
+        raise FactorizationError(_reason(error)) from error
+    finally:
+        pc.destroy()
+        A.destroy()
+    if zero:
+        raise FactorizationError(f"{value:g} is an eigenvalue ({zero} zero pivots)")
+    return int(negative)
+
+
+def constrain(A: PETSc.Mat, rows: NDArray[np.int32], diagonal: float) -> None:
+    """Zero the given owned rows (local numbers) and their columns; `diagonal` goes on the diagonal.
+
+    Note: Collective.
+    """
+    start, _ = A.getOwnershipRange()
+    A.setOption(PETSc.Mat.Option.KEEP_NONZERO_PATTERN, True)
+    A.zeroRowsColumns((rows + start).astype(PETSc.IntType), diagonal)
+
+
+def _dense(comm: MPI.Comm, values: Array) -> PETSc.Mat:
+    """A dense PETSc matrix on the memory of `values`, (owned rows, columns), Fortran order."""
+    rows, columns = values.shape
+    D = PETSc.Mat().createDense(
+        ((rows, PETSc.DETERMINE), (PETSc.DECIDE, columns)), array=values, comm=comm
+    )
+    D.assemble()
+    return D
+
+
+def multiply(A: PETSc.Mat, X: Array) -> Array:
+    """A X for a block of vectors X, shape (owned rows, k); the result likewise.
+
+    Note: Collective.
+    """
+    if X.shape[1] == 0:
+        return np.zeros_like(X)
+    D = _dense(A.comm, np.asfortranarray(X))
+    Y = A.matMult(D)
+    values = Y.getDenseArray().copy(order="F")
+    Y.destroy()
+    D.destroy()
+    return values
+
+
+def solve(ksp: PETSc.KSP, B: Array) -> Array:
+    """A⁻¹B for a block of right-hand sides B, shape (owned rows, k), all in one call.
+
+    Raises:
+        FactorizationError: The solver failed.
+
+    Note: Collective.
+    """
+    if B.shape[1] == 0:
+        return np.zeros_like(B)
+    X = np.zeros(B.shape, order="F")
+    DB, DX = _dense(ksp.comm, np.asfortranarray(B)), _dense(ksp.comm, X)
+    try:
+        ksp.matSolve(DB, DX)
+    except PETSc.Error as error:
+        raise FactorizationError(_reason(error)) from error
+    DX.destroy()
+    DB.destroy()
+    return X
+
+
+def gram(comm: MPI.Comm, X: Array, Y: Array) -> Array:
+    """XᵀY over all ranks, the same bits on every rank.
+
+    Note: Collective over `comm`.
+    """
+    local = np.ascontiguousarray(X.T @ Y)
+    total = np.empty_like(local)
+    comm.Reduce(local, total, op=MPI.SUM, root=0)
+    comm.Bcast(total, root=0)
+    return total

@@ -1,0 +1,36 @@
+"""How long each phase of an analysis took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from mpi4py import MPI
+
+__all__ = ["Phases"]
+
+
+class Phases:
+    """Wall-clock seconds by phase, in the order in which the phases began."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Add the time of a ``with`` block to the phase of this name."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
+
+    def seconds(self, comm: MPI.Comm) -> dict[str, float]:
+        """Seconds by phase as the first rank saw them, the same on every rank.
+
+        Note: Collective over `comm`.
+        """
+        rounded = {name: round(seconds, 4) for name, seconds in self._seconds.items()}
+        result: dict[str, float] = comm.bcast(rounded, root=0)
+        return result

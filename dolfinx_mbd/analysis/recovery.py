@@ -1,0 +1,283 @@
+"""Back from modes to the mesh: displacement fields, points, the surface, and files for ParaView."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal, Protocol
+
+import basix
+import numpy as np
+from dolfinx import fem, geometry
+from dolfinx.io import VTXWriter
+from dolfinx.mesh import Mesh, exterior_facet_indices
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.analysis import compat
+from dolfinx_mbd.analysis.la import agreed, raise_together
+from dolfinx_mbd.body import Skin, Station
+from dolfinx_mbd.body.rotations import rotation_matrix
+
+__all__ = ["History", "as_function", "stations", "surface_skin", "write_history"]
+
+Array = NDArray[np.float64]
+
+INSIDE = 1e-8
+"""Distance from the mesh, over the size of the mesh, up to which a point counts as inside."""
+
+
+class History(Protocol):
+    """The motion of a flexible body: what a simulation returns for it."""
+
+    @property
+    def time(self) -> Array:
+        """Shape (nt,), s."""
+
+    @property
+    def eta(self) -> Array:
+        """Elastic coordinates, shape (nt, n)."""
+
+    @property
+    def position(self) -> Array:
+        """Origin of the body frame, shape (nt, 3), m."""
+
+    @property
+    def rotation(self) -> Array:
+        """Quaternions w, x, y, z, body to global, shape (nt, 4)."""
+
+
+def as_function(
+    space: fem.FunctionSpace, owned: Array, out: fem.Function | None = None
+) -> fem.Function:
+    """A function from its owned degrees of freedom, ghosts included.
+
+    Note: Collective.
+    """
+    function = fem.Function(space) if out is None else out
+    function.x.array[: len(owned)] = owned
+    function.x.scatter_forward()
+    return function
+
+
+def stations(
+    space: fem.FunctionSpace, modes: Array, points: Mapping[str, ArrayLike]
+) -> tuple[Station, ...]:
+    """Modes at named material points.
+
+    Args:
+        space: Displacement space.
+        modes: Shape (owned dofs, n).
+        points: Name to position, shape (3,), m.
+
+    Raises:
+        ValueError: A point is not in the mesh; the same error on every rank.
+
+    Note: Collective.
+    """
+    if not points:
+        return ()
+    mesh, comm = space.mesh, space.mesh.comm
+    x = np.zeros((len(points), 3))
+    for k, (name, position) in enumerate(points.items()):
+        array = np.asarray(position, dtype=float)
+        if array.shape != (3,) or not np.isfinite(array).all():
+            raise ValueError(f"point {name!r}: expected three finite numbers, got {position!r}")
+        x[k] = array
+    cells = _containing_cells(mesh, x, tuple(points))
+    owner = np.min(comm.allgather(np.where(cells >= 0, comm.rank, comm.size)), axis=0)
+    mine = np.flatnonzero(owner == comm.rank)
+    values = np.zeros((len(points), modes.shape[1], 3))
+    function = fem.Function(space)
+    for k in range(modes.shape[1]):
+        as_function(space, modes[:, k], function)
+        if len(mine):
+            values[mine, k] = function.eval(x[mine], cells[mine]).reshape(-1, 3)
+    values = comm.bcast(comm.reduce(values, root=0), root=0)
+    return tuple(Station(name, x[k], values[k]) for k, name in enumerate(points))
+
+
+def _containing_cells(mesh: Mesh, x: Array, names: tuple[str, ...]) -> NDArray[np.int32]:
+    """A local cell for each point, or -1; every point has one on some rank."""
+    comm = mesh.comm
+    owned = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
+    boxes = comm.allgather(
+        (
+            mesh.geometry.x.min(axis=0, initial=np.inf),
+            mesh.geometry.x.max(axis=0, initial=-np.inf),
+        )
+    )
+    size = float(
+        np.linalg.norm(np.max([b for _, b in boxes], 0) - np.min([a for a, _ in boxes], 0))
+    )
+    cells = np.full(len(x), -1, dtype=np.int32)
+    distance = np.full(len(x), np.inf)
+    with agreed(comm):
+        if len(owned):
+            tree = geometry.bb_tree(mesh, 3, owned, padding=INSIDE * size)
+            candidates = geometry.compute_collisions_points(tree, x)
+            dofmap = compat.geometry_dofmap(mesh)
+            for k in range(len(x)):
+                for cell in candidates.links(k):
+                    gap = geometry.compute_distance_gjk(x[k : k + 1], mesh.geometry.x[dofmap[cell]])
+                    if np.linalg.norm(gap) < distance[k]:
+                        cells[k], distance[k] = cell, np.linalg.norm(gap)
+    cells[distance > INSIDE * size] = -1
+    outside = np.flatnonzero(comm.allreduce((cells >= 0).astype(int)) == 0)
+    if len(outside):
+        k = outside[0]
+        near = comm.allreduce(_nearest_node(mesh, x[k]), op=_closer)
+        raise ValueError(
+            f"point {names[k]!r} at ({_list(x[k])}) is not in the mesh; the nearest node is "
+            f"({_list(near[1])}), {near[0]:.3g} m away"
+        )
+    return cells
+
+
+def _list(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.6g}" for value in values)
+
+
+def _nearest_node(mesh: Mesh, point: Array) -> tuple[float, tuple[float, ...]]:
+    nodes = mesh.geometry.x
+    if not len(nodes):
+        return np.inf, (np.nan,) * 3
+    distances = np.linalg.norm(nodes - point, axis=1)
+    k = int(np.argmin(distances))
+    return float(distances[k]), tuple(map(float, nodes[k]))
+
+
+def _closer(
+    a: tuple[float, tuple[float, ...]], b: tuple[float, tuple[float, ...]]
+) -> tuple[float, tuple[float, ...]]:
+    return min(a, b)
+
+
+def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
+    """The surface of the mesh as triangles between vertices, with the modes there.
+
+    Nodes are in the order of the mesh's input, triangles in the order of their nodes with normals
+    outwards: neither depends on the partition.
+
+    Args:
+        space: Displacement space.
+        modes: Shape (owned dofs, n).
+
+    Note: Collective.
+    """
+    comm = space.mesh.comm
+    corners, dofs, triangles = _surface_triangles(space)
+    local = np.empty((len(corners), modes.shape[1], 3))
+    function = fem.Function(space)
+    for k in range(modes.shape[1]):
+        as_function(space, modes[:, k], function)
+        local[:, k] = function.x.array.reshape(-1, 3)[dofs]
+    keys = np.asarray(space.mesh.geometry.input_global_indices)[corners]
+    gathered = comm.gather((keys, space.mesh.geometry.x[corners], local, keys[triangles]), root=0)
+    result = None
+    with agreed(comm):
+        if gathered is not None:
+            all_keys, first = np.unique(
+                np.concatenate([part[0] for part in gathered]), return_index=True
+            )
+            nodes = np.concatenate([part[1] for part in gathered])[first]
+            values = np.concatenate([part[2] for part in gathered])[first].transpose(1, 0, 2)
+            faces = np.searchsorted(all_keys, np.concatenate([part[3] for part in gathered]))
+            start = np.argmin(faces, axis=1)
+            faces = faces[np.arange(len(faces))[:, None], (start[:, None] + np.arange(3)) % 3]
+            faces = faces[np.lexsort(faces.T[::-1])]
+            result = nodes, faces, np.ascontiguousarray(values)
+    nodes, faces, values = comm.bcast(result, root=0)
+    return Skin(nodes, faces, values)
+
+
+def _surface_triangles(
+    space: fem.FunctionSpace,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Geometry nodes and blocks of the surface's vertices here, and triangles between them."""
+    mesh = space.mesh
+    topology = mesh.topology
+    topology.create_connectivity(2, 3)
+    topology.create_connectivity(3, 2)
+    facets = exterior_facet_indices(topology)
+    to_cell, to_facet = topology.connectivity(2, 3), topology.connectivity(3, 2)
+    cells = to_cell.array[to_cell.offsets[facets]]
+    reference = basix.topology(mesh.basix_cell())
+    own = to_facet.array.reshape(-1, len(reference[2]))[cells]
+    which = np.argmax(own == facets[:, None], axis=1)
+    vertices = len(reference[0])
+    node_map = compat.geometry_dofmap(mesh)[:, :vertices]
+    layout = space.dofmap.dof_layout
+    block_map = space.dofmap.list[:, [layout.entity_dofs(0, i)[0] for i in range(vertices)]]
+    nodes: list[NDArray[np.int32]] = [np.zeros((0, 3), np.int32)]
+    blocks: list[NDArray[np.int32]] = [np.zeros((0, 3), np.int32)]
+    for number, face in enumerate(reference[2]):
+        on = cells[which == number]
+        for corners in [(0, 1, 2)] if len(face) == 3 else [(0, 1, 3), (0, 3, 2)]:
+            columns = [face[c] for c in corners]
+            triangle, block = node_map[on][:, columns], block_map[on][:, columns]
+            x = mesh.geometry.x[triangle]
+            normal = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+            centre = mesh.geometry.x[node_map[on]].mean(axis=1)
+            inwards = np.einsum("ki,ki->k", normal, x[:, 0] - centre) < 0
+            order = np.where(inwards[:, None], [0, 2, 1], [0, 1, 2])
+            nodes.append(np.take_along_axis(triangle, order, axis=1))
+            blocks.append(np.take_along_axis(block, order, axis=1))
+    flat, first, inverse = np.unique(
+        np.concatenate(nodes).ravel(), return_index=True, return_inverse=True
+    )
+    return flat, np.concatenate(blocks).ravel()[first], inverse.reshape(-1, 3)
+
+
+def write_history(
+    space: fem.FunctionSpace,
+    modes: Array,
+    positions: Array,
+    path: str | Path,
+    history: History,
+    *,
+    times: ArrayLike | None = None,
+    every: int = 1,
+    motion: Literal["global", "body"] = "global",
+    scale: float = 1.0,
+) -> None:
+    """Write the motion of a body as VTX (``.bp``), in parallel; see `Reduction.write`."""
+    comm = space.mesh.comm
+    if motion not in ("global", "body"):
+        raise ValueError(f"motion is 'global' or 'body', got {motion!r}")
+    rows = _rows(history, modes.shape[1], times, every)
+    path = Path(path)
+    message = None
+    if comm.rank == 0:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"cannot write {path}: {error}"
+    raise_together(comm, message, OSError)
+    total, elastic = (
+        fem.Function(space, name="displacement"),
+        fem.Function(space, name="elastic"),
+    )
+    with VTXWriter(comm, str(path), [total, elastic]) as writer:
+        for row in rows:
+            u = modes @ np.asarray(history.eta[row], dtype=float)
+            as_function(space, u, elastic)
+            shown = scale * u.reshape(-1, 3)
+            if motion == "global":
+                A = rotation_matrix(np.asarray(history.rotation[row], dtype=float))
+                shown = history.position[row] + (positions + shown) @ A.T - positions
+            as_function(space, shown.ravel(), total)
+            writer.write(float(history.time[row]))
+
+
+def _rows(history: History, n: int, times: ArrayLike | None, every: int) -> Iterator[int]:
+    time = np.asarray(history.time, dtype=float)
+    eta = np.shape(history.eta)
+    if eta != (len(time), n):
+        raise ValueError(f"expected elastic coordinates of shape ({len(time)}, {n}), got {eta}")
+    if times is not None:
+        wanted = np.atleast_1d(np.asarray(times, dtype=float))
+        rows = np.unique([int(np.argmin(np.abs(time - t))) for t in wanted])
+        return iter([int(row) for row in rows])
+    if int(every) != every or every < 1:
+        raise ValueError(f"every must be 1, 2, ...; got {every!r}")
+    return iter(range(0, len(time), int(every)))
