@@ -38,7 +38,8 @@ from dolfinx_mbd.multibody.loads import (
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.simulation import simulate
 from dolfinx_mbd.multibody.solution import BodyHistory, Energies, JointHistory, Solution
-from dolfinx_mbd.multibody.start import AssemblyError, consistent_state
+from dolfinx_mbd.multibody.redundancy import Redundancy
+from dolfinx_mbd.multibody.start import AssemblyError, consistent_state, redundancies
 from dolfinx_mbd.multibody.system import STANDARD_GRAVITY, State, System
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "JointCoordinate",
     "JointHistory",
     "JointLoad",
+    "Redundancy",
     "RigidBody",
     "Shape",
     "Solution",
@@ -77,6 +79,7 @@ __all__ = [
     "force",
     "modal_damping",
     "prismatic",
+    "redundancies",
     "revolute",
     "simulate",
     "spherical",

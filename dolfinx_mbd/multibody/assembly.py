@@ -151,6 +151,12 @@ class Assembler:
         """Number of the joint, and 0 for its rotation or 1 for its displacement."""
         return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
 
+    def axis_gradient(self, joint: str, motion: str) -> Array:
+        """Gradient of a joint's rotation or displacement to all velocities, shape (nv,), at the poses."""
+        k, _ = axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        gradient = self._coordinates()[2][axis]
+        return self._pull(gradient, (int(self._ends[0][k]), int(self._ends[1][k])), self.jacobians())
+
     def _axis_second(self, axis: tuple[int, int]) -> Array:
         """Derivative of the gradient of a joint's coordinate to both poses, shape (12, 12)."""
         first, second = (ends[axis[0]] for ends in self._ends)

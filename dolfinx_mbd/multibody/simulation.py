@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
 
+from dolfinx_mbd.multibody.assembly import Assembler
 from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.solution import Solution
-from dolfinx_mbd.multibody.start import consistent_state
+from dolfinx_mbd.multibody.start import consistent_state, redundancies
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["simulate"]
@@ -27,6 +28,8 @@ def simulate(
     tolerance: float = 1e-8,
     elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
     start: State | None = None,
+    rates: Mapping[str, float] | None = None,
+    redundant: Literal["stop", "drop", "keep"] = "stop",
     save_every: int = 1,
     progress: bool = False,
 ) -> Solution:
@@ -43,6 +46,10 @@ def simulate(
         tolerance: Of Newton's method, relative to the forces that act (:class:`Stepper`).
         elastic_start: See :func:`~dolfinx_mbd.multibody.start.consistent_state`.
         start: A state to start from instead; ``t_start`` and ``elastic_start`` are then not used.
+        rates: Rates of joints at the start, by name (rad/s or m/s), for mechanisms that are not driven.
+        redundant: What to do with constraints that repeat others: ``stop`` with their names; ``drop`` them
+            (their joints then carry no such force); ``keep`` them: the same motion, and joint forces
+            with the least norm over all constraints.
         save_every: Keep every so manieth step; the first and the last are always kept.
         progress: Show a progress bar (with tqdm, where it is installed).
 
@@ -65,8 +72,9 @@ def simulate(
         raise ValueError(f"save_every must be at least 1, got {save_every}")
     steps = max(1, round((t_end - t_start) / dt))
     dt = (t_end - t_start) / steps
+    system = _resolved(system, t_start, redundant, start)
     stepper = Stepper(system, method, tolerance=tolerance)
-    state = start if start is not None else consistent_state(system, t_start, elastic=elastic_start)
+    state = start if start is not None else consistent_state(system, t_start, elastic=elastic_start, rates=rates)
     states = [state]
     state = stepper.begin(state, dt)
     complete = False
@@ -85,7 +93,38 @@ def simulate(
         warnings.warn(
             f"interrupted at t = {state.time:g} s; what was computed is returned", RuntimeWarning, stacklevel=2
         )
-    return Solution.from_states(system, states, stepper, complete=complete)
+    solution = Solution.from_states(system, states, stepper, complete=complete)
+    _check_dropped(solution)
+    return solution
+
+
+def _resolved(system: System, t: float, redundant: str, start: State | None) -> System:
+    if redundant not in ("stop", "drop", "keep"):
+        raise ValueError(f"redundant must be 'stop', 'drop' or 'keep', got {redundant!r}")
+    if redundant == "stop":
+        return system
+    found = redundancies(system, t, None if start is None else start.q)
+    return system.without_rows([r.row for r in found], least_norm=redundant == "keep") if found else system
+
+
+def _check_dropped(solution: Solution) -> None:
+    """Warn if a dropped constraint turns out not to be held by the others."""
+    whole = solution.system.whole
+    if whole is solution.system:
+        return
+    at = Assembler(whole)
+    for q, t in zip(solution.q[:: max(1, len(solution) // 50)], solution.time[:: max(1, len(solution) // 50)]):
+        at.q[:] = q
+        values = np.abs(at.constraints(float(t)))
+        row = int(np.argmax(values))
+        if values[row] > 1e-6:
+            warnings.warn(
+                f"{whole.constraint_name(row)} was left out as redundant at the start, but is off by "
+                f"{values[row]:.3g} (m or rad) at t = {t:g} s: it holds something of its own",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            return
 
 
 @contextmanager

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.multibody.assembly import Assembler
 from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.joints import Driver, Joint
+from dolfinx_mbd.multibody.redundancy import least_norm_multipliers
 from dolfinx_mbd.multibody.start import consistent_rates
 from dolfinx_mbd.multibody.system import State, System
 
@@ -192,10 +195,12 @@ class Solution:
         )
 
     def _joint(self, entry: int, name: str) -> JointHistory:
-        s = self.system
+        s, lam = self.system, self.lam
+        if s.least_norm:
+            s, lam = s.whole, self._least_norm
         reactions = np.zeros((len(self), 6))
         rows = np.flatnonzero(s.row_entry == entry)
-        reactions[:, s.row_motion[rows]] = -self.lam[:, rows]
+        reactions[:, s.row_motion[rows]] = -lam[:, rows]
         joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
         return JointHistory(name, self.time, reactions[:, :3], reactions[:, 3:], self.angles[:, joint])
 
@@ -216,6 +221,21 @@ class Solution:
             factorizations=self.factorizations,
         )
 
+    @cached_property
+    def _least_norm(self) -> Array:
+        """Multipliers of all rows, those left out included, with the least norm, (nt, nc)."""
+        at, part = Assembler(self.system.whole), Assembler(self.system)
+        lam = np.zeros((len(self), self.system.whole.num_constraints))
+        for k, t in enumerate(self.time):
+            at.q[:] = part.q[:] = self.q[k]
+            at.update_poses(float(t))
+            part.update_poses(float(t))
+            jacobians = at.jacobians()
+            length = max(1e-3, float(np.ptp(at.position, axis=0).max()))
+            matrices = at.constraint_matrix(jacobians), part.constraint_matrix(jacobians)
+            lam[k] = least_norm_multipliers(self.system.whole, *matrices, self.lam[k], length)
+        return lam
+
     # ---- derived quantities --------------------------------------------------------------------------
     def energies(self) -> Energies:
         """Kinetic, elastic and gravitational energy over time."""
@@ -234,10 +254,8 @@ class Solution:
         return total
 
     def constraint_violation(self) -> Array:
-        """Greatest violation of a constraint (m or rad) over time, (nt,)."""
-        from dolfinx_mbd.multibody.assembly import Assembler
-
-        at = Assembler(self.system)
+        """Greatest violation of a constraint (m or rad) over time, also of those left out, (nt,)."""
+        at = Assembler(self.system.whole)
         worst = np.zeros(len(self))
         for k, t in enumerate(self.time):
             at.q[:] = self.q[k]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.redundancy import Redundancy, find_redundant
 from dolfinx_mbd.multibody.system import State, System
 
-__all__ = ["AssemblyError", "consistent_rates", "consistent_state", "jerk_at"]
+__all__ = ["AssemblyError", "consistent_rates", "consistent_state", "jerk_at", "redundancies"]
 
 Array = NDArray[np.float64]
 
@@ -28,6 +30,7 @@ def consistent_state(
     elastic: Literal["quasi-static", "undeformed"] = "quasi-static",
     q: Array | None = None,
     v: Array | None = None,
+    rates: Mapping[str, float] | None = None,
 ) -> State:
     """Solve for a state that fulfils the constraints and their first two derivatives.
 
@@ -41,16 +44,17 @@ def consistent_state(
             and ``v`` (zero by default), η̈ follows.
         q: Coordinates to start from, shape (nq,); None: the bodies' own.
         v: Velocities to start from, shape (nv,); None: rest.
+        rates: Rates of joints at the start, by name: rad/s about the axis of revolute and cylindrical
+            joints, m/s along that of prismatic ones.
 
     Raises:
         AssemblyError: If the constraints cannot be met or repeat each other; the message names them.
-        ValueError: If ``elastic`` is unknown.
+        ValueError: If ``elastic`` or a joint is unknown, or a joint has no rate.
     """
     if elastic not in ("quasi-static", "undeformed"):
         raise ValueError(f"elastic must be 'quasi-static' or 'undeformed', got {elastic!r}")
     at = Assembler(system)
-    initial = [body.initial_coordinates() for body in system.bodies]
-    at.q[:] = np.concatenate(initial) if q is None else q
+    at.q[:] = _initial(system) if q is None else q
     wanted = np.zeros(system.num_velocities) if v is None else np.array(v, dtype=float)
     quasi_static = elastic == "quasi-static" and len(system.elastic) > 0
     if quasi_static:
@@ -59,6 +63,10 @@ def consistent_state(
     else:
         free = np.arange(system.num_velocities)
     at.v[:] = wanted
+    if rates:
+        _positions(at, t, system.rigid)
+        _check_rank(at, free)
+        wanted = _with_rates(at, t, wanted, free, rates)
     _start_at(at, t, wanted, system.rigid, free)
     if quasi_static:
         _settle(at, t, wanted)
@@ -67,6 +75,40 @@ def consistent_state(
         _settle(at, t, wanted)
     at.update_poses(t)
     return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations())
+
+
+def _initial(system: System) -> Array:
+    return np.concatenate([body.initial_coordinates() for body in system.bodies])
+
+
+def _with_rates(
+    at: Assembler, t: float, wanted: Array, free: Array, rates: Mapping[str, float]
+) -> Array:
+    """Velocities nearest to the wanted ones that fulfil the constraints and the joints' rates."""
+    s = at.system
+    at.update_poses(t)
+    at.v[:], at.a[:], at.lam[:] = wanted, 0.0, 0.0
+    at.residual(t)
+    tangent = at.tangent(t)
+    rows, values = [tangent.B], [-at.constraint_rates(t)[0]]
+    for name, value in rates.items():
+        kind = s.joint(name).kind
+        if kind not in ("revolute", "cylindrical", "prismatic"):
+            raise ValueError(f"{kind} joint {name!r} has no single rate to start with")
+        rows.append(at.axis_gradient(name, "displacement" if kind == "prismatic" else "rotation")[None])
+        values.append(np.array([float(value)]))
+    B = np.concatenate(rows)
+    part = np.ix_(free, free)
+    below = np.concatenate(values) - B @ wanted
+    try:
+        change, _ = _saddle(tangent.M[part], B[:, free], np.zeros(len(free)), below)
+    except np.linalg.LinAlgError as error:
+        raise AssemblyError(
+            f"the rates of {', '.join(map(repr, rates))} contradict the constraints or each other"
+        ) from error
+    out = wanted.copy()
+    out[free] += change
+    return out
 
 
 def consistent_rates(system: System, state: State) -> State:
@@ -144,12 +186,19 @@ def _positions(at: Assembler, t: float, rigid: Array) -> None:
         )
 
 
-def _dependent(B: Array) -> Array:
-    """Combinations (nc, k) of the constraint rows that vanish."""
-    B = B / np.maximum(np.linalg.norm(B, axis=1, keepdims=True), 1e-300)
-    left, values, _ = np.linalg.svd(B, full_matrices=True)
-    values = np.concatenate([values, np.zeros(len(B) - len(values))])
-    return left[:, values < 1e-9]
+def redundancies(system: System, t: float = 0.0, q: Array | None = None) -> list[Redundancy]:
+    """Constraints that repeat each other where the mechanism is put together at time t.
+
+    Raises:
+        AssemblyError: If it cannot be put together.
+    """
+    at = Assembler(system)
+    at.q[:] = _initial(system) if q is None else q
+    _positions(at, t, system.rigid)
+    if system.num_constraints == 0:
+        return []
+    at.update_poses(t)
+    return find_redundant(system, at.constraint_matrix(at.jacobians()))
 
 
 def _check_rank(at: Assembler, free: Array) -> None:
@@ -158,20 +207,19 @@ def _check_rank(at: Assembler, free: Array) -> None:
     if s.num_constraints == 0:
         return
     B = at.constraint_matrix(at.jacobians())
-    dependent = _dependent(B[:, free])
-    if dependent.shape[1] == 0:
+    found = find_redundant(s, B[:, free])
+    if not found:
         return
-    rows = np.flatnonzero(np.abs(dependent).max(axis=1) > 1e-6)
-    names = "; ".join(s.constraint_name(int(row)) for row in rows)
-    if len(free) < s.num_velocities and _dependent(B).shape[1] == 0:
+    names = "; ".join(map(str, found))
+    if len(free) < s.num_velocities and not find_redundant(s, B):
         raise AssemblyError(
-            f"{names}: only the bodies' deformation tells these constraints apart, so that no quasi-static "
-            "start can be found joint by joint; use elastic_start='undeformed'"
+            f"only the bodies' deformation tells some constraints apart ({names}), so that no quasi-static "
+            "start can be found; use elastic_start='undeformed'"
         )
     raise AssemblyError(
-        f"{dependent.shape[1]} of the {s.num_constraints} constraints are redundant in this position: "
-        f"{names}. Use joints that hold less (for a planar mechanism: one revolute, cylindrical and "
-        "spherical ones elsewhere)"
+        f"{len(found)} of the {s.num_constraints} constraints are redundant in this position: {names}. Use "
+        "joints that hold less (for a planar mechanism: one revolute, cylindrical and spherical ones "
+        "elsewhere), or simulate with redundant='drop' or 'keep'"
     )
 
 

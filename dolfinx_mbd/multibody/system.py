@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -144,6 +145,8 @@ class System:
         self.row_entry = np.array([k for k, (_, r) in enumerate(entries) for _ in r], dtype=np.int64)
         self.row_motion = np.array([i for _, r in entries for i in r], dtype=np.int64)
         self.num_constraints = len(self.row_entry)
+        self.whole: System = self
+        self.least_norm = False
         self.driven_joints = np.array([joint_names.index(d.joint) for d in self.drivers], dtype=np.int64)
 
     def _check_axis(self, load: JointLoad, name: str, motion: str) -> None:
@@ -153,6 +156,20 @@ class System:
                 f"load {load.name!r}: {joint.kind} joint {name!r} has no {motion} along one axis; "
                 f"it needs one of {able}"
             )
+
+    def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> System:
+        """The system without some constraint rows; :attr:`whole` stays the one with all of them.
+
+        Args:
+            rows: Numbers of the rows.
+            least_norm: Whether solutions give the joints' forces with the least norm over all rows.
+        """
+        keep = np.setdiff1d(np.arange(self.num_constraints), np.asarray(rows, dtype=np.int64))
+        part = copy.copy(self)
+        part.row_entry, part.row_motion = self.row_entry[keep], self.row_motion[keep]
+        part.num_constraints = len(keep)
+        part.whole, part.least_norm = self.whole, least_norm
+        return part
 
     # ---- look-up -------------------------------------------------------------------------------------
     def _find(self, what: str, name: str, items: Sequence[Any]) -> int:

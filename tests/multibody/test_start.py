@@ -21,6 +21,7 @@ from dolfinx_mbd.multibody import (
     cylindrical,
     force,
     prismatic,
+    redundancies,
     revolute,
     simulate,
     spherical,
@@ -112,40 +113,101 @@ def test_a_mechanism_that_cannot_be_assembled_names_the_joint() -> None:
         simulate(System([ground, link], joints), t_end=1.0, dt=0.1)
 
 
-def test_redundant_constraints_are_named() -> None:
-    """A planar slider-crank of revolute joints only holds some motions twice."""
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
-    ground = Ground({"main": Frame(), "guide": Frame((0, 0, 0), along)})
+ALONG_X = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
+
+
+def planar_crank(pins: bool) -> System:
+    """A slider-crank in a plane, by revolute pins only (redundant in space) or with the joints it needs."""
+    ground = Ground({"main": Frame(), "guide": Frame((0, 0, 0), ALONG_X)})
+    bar = {"a": Frame(), "b": Frame((0.3, 0, 0))}
     crank = RigidBody.box(
         "crank", (0.1, 0.01, 0.01), mass=1.0, centre=(0.05, 0, 0), frames={"a": Frame(), "b": Frame((0.1, 0, 0))}
     )
     rod = RigidBody.box(
-        "rod",
-        (0.3, 0.01, 0.01),
-        mass=1.0,
-        centre=(0.15, 0, 0),
-        frames={"a": Frame(), "b": Frame((0.3, 0, 0))},
-        position=(0.1, 0, 0),
+        "rod", (0.3, 0.01, 0.01), mass=1.0, centre=(0.15, 0, 0), frames=bar, position=(0.1, 0, 0)
     )
     piston = RigidBody.box(
         "piston",
         (0.1, 0.1, 0.1),
         mass=1.0,
-        frames={"pin": Frame(), "guide": Frame((0, 0, 0), along)},
+        frames={"pin": Frame(), "guide": Frame((0, 0, 0), ALONG_X)},
         position=(0.4, 0, 0),
     )
+    two, three = (revolute, revolute) if pins else (cylindrical, spherical)
     joints = [
         revolute("main", ground.frame("main"), crank.frame("a")),
-        revolute("crank pin", crank.frame("b"), rod.frame("a")),
-        revolute("piston pin", rod.frame("b"), piston.frame("pin")),
+        two("crank pin", crank.frame("b"), rod.frame("a")),
+        three("piston pin", rod.frame("b"), piston.frame("pin")),
         prismatic("guide", ground.frame("guide"), piston.frame("guide")),
     ]
-    system = System([ground, crank, rod, piston], joints)
-    with pytest.raises(AssemblyError, match=r"3 of the 20 constraints are redundant.*revolute joint 'main'"):
-        consistent_state(system)
-    joints[1] = cylindrical("crank pin", crank.frame("b"), rod.frame("a"))
-    joints[2] = spherical("piston pin", rod.frame("b"), piston.frame("pin"))
-    consistent_state(System([ground, crank, rod, piston], joints))
+    return System([ground, crank, rod, piston], joints)
+
+
+def test_redundant_constraints_are_named() -> None:
+    message = r"3 of the 20 .* redundant.*'guide', rotation about z \(held by 'main', 'crank pin', 'piston pin' already"
+    with pytest.raises(AssemblyError, match=message):
+        consistent_state(planar_crank(pins=True))
+    assert redundancies(planar_crank(pins=False)) == []
+    found = redundancies(planar_crank(pins=True))
+    assert len(found) == 3
+    assert all(r.held_by for r in found)
+
+
+@pytest.mark.parametrize("redundant", ["drop", "keep"])
+def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
+    """The motion is that of the joints without redundancy; kept, the forces have the least norm."""
+    rates = {"main": 20.0}
+    plain = simulate(planar_crank(pins=False), t_end=0.1, dt=1e-3, rates=rates)
+    run = simulate(planar_crank(pins=True), t_end=0.1, dt=1e-3, rates=rates, redundant=redundant)
+    assert np.isclose(run.v[0, 5], 20.0)
+    assert np.allclose(run.body("piston").position, plain.body("piston").position, atol=1e-9)
+    assert run.constraint_violation().max() < 1e-9
+    norms = {}
+    for solution in (run, plain):
+        joints = [solution.joint(name) for name in ("main", "crank pin", "piston pin", "guide")]
+        norms[id(solution)] = sum(float(np.sum(j.force[5] ** 2)) for j in joints)
+    if redundant == "keep":
+        assert norms[id(run)] <= norms[id(plain)] * (1 + 1e-9)
+    a = run.sensor("piston", (0, 0, 0), "acceleration")
+    pull = run.projected().joint("piston pin").force
+    direction = run.sensor("piston", "pin") - run.sensor("rod", "a")
+    axial = np.sum(pull[:, :1] * direction[:, :1] / 0.3, axis=1) - pull[:, 1] * direction[:, 1] / 0.3
+    assert np.allclose(axial, 1.0 * a[:, 0], atol=2e-3 * np.abs(a).max())
+
+
+def test_what_is_redundant_only_at_the_start_is_told() -> None:
+    """A parallelogram linkage drawn flat: rows coincide there and, once it opens, no more."""
+    ground = Ground({"o": Frame(), "x": Frame((1.0, 0, 0))})
+    bar = {"a": Frame(), "b": Frame((0.5, 0, 0)), "c": Frame((1.0, 0, 0))}
+
+    def link(name: str, x: float) -> RigidBody:
+        return RigidBody.box(name, (1, 0.1, 0.1), mass=1.0, centre=(0.5, 0, 0), frames=bar, position=(x, 0, 0))
+
+    left, right, coupler = link("left", 0.0), link("right", 1.0), link("coupler", 0.5)
+    joints = [
+        revolute("left foot", ground.frame("o"), left.frame("a")),
+        revolute("right foot", ground.frame("x"), right.frame("a")),
+        cylindrical("left top", left.frame("b"), coupler.frame("a")),
+        spherical("right top", coupler.frame("c"), right.frame("b")),
+    ]
+    system = System([ground, left, right, coupler], joints)
+    assert [r.name for r in redundancies(system)] != []
+    push = force("push", left.frame("b"), (0.0, 30.0, 0.0))
+    loaded = System([ground, left, right, coupler], joints, loads=[push])
+    with pytest.warns(RuntimeWarning, match="left out as redundant at the start, but is off by"):
+        simulate(loaded, t_end=0.2, dt=1e-3, redundant="drop")
+    with pytest.raises(ValueError, match="redundant must be"):
+        simulate(system, t_end=0.1, dt=1e-3, redundant="ignore")  # type: ignore[arg-type]
+
+
+def test_rates_at_the_start() -> None:
+    system = planar_crank(pins=False)
+    state = consistent_state(system, rates={"main": 20.0})
+    assert np.isclose(state.v[system.v_slices[1]][5], 20.0)
+    with pytest.raises(ValueError, match="spherical joint 'piston pin' has no single rate"):
+        consistent_state(system, rates={"piston pin": 1.0})
+    with pytest.raises(ValueError, match="unknown joint 'axle'"):
+        consistent_state(system, rates={"axle": 1.0})
 
 
 def pendulum(load) -> System:
