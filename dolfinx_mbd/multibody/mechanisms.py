@@ -29,7 +29,7 @@ from dolfinx_mbd.multibody.loads import JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.shapes import Shape, cylinder_shape
 from dolfinx_mbd.multibody.system import System
 
-__all__ = ["inline_engine", "rigid_rod", "rod_length", "slider_crank"]
+__all__ = ["inline_engine", "linear_torque", "rigid_rod", "rod_length", "slider_crank"]
 
 Array = NDArray[np.float64]
 
@@ -123,6 +123,27 @@ def _crank(
     rotation = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
     moments = [0.75 * Jz, 0.75 * Jz, Jz]
     return RigidBody("crank", mass, moments, frames=frames, rotation=rotation, shape=shape)
+
+
+def linear_torque(stall: float, no_load_speed: float) -> Torque:
+    """Torque of a motor whose characteristic is a line: M = M₀ (1 − ω/ω₀).
+
+    The torque law of the engine paper, which prints M₀ = −170000 N mm and ω₀ = 100 without units.
+
+    Args:
+        stall: M₀, N m, at rest.
+        no_load_speed: ω₀, rad/s, at which it vanishes; beyond, the motor brakes.
+
+    Raises:
+        ValueError: If the no-load speed is zero.
+    """
+    if no_load_speed == 0:
+        raise ValueError("the no-load speed must not be zero")
+
+    def torque(t: float, angle: float, speed: float) -> float:
+        return stall * (1.0 - speed / no_load_speed)
+
+    return torque
 
 
 def _check_drive(speed: float | None, torque: Torque | float | None) -> None:
