@@ -7,7 +7,7 @@ neither knows the other.  Nothing here imports DOLFINx.
 from __future__ import annotations
 
 from dolfinx_mbd.body.files import BodyFileError, load_body, save_body
-from dolfinx_mbd.body.reduced_body import Interface, Mode, ReducedBody, Skin, Station
+from dolfinx_mbd.body.reduced_body import Interface, Mode, ReducedBody, Skin, Station, Stiffening
 
 __all__ = [
     "BodyFileError",
@@ -16,6 +16,7 @@ __all__ = [
     "ReducedBody",
     "Skin",
     "Station",
+    "Stiffening",
     "load_body",
     "save_body",
 ]

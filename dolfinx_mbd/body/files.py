@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd.body.reduced_body import Interface, Mode, ReducedBody, Skin, Station
+from dolfinx_mbd.body.reduced_body import Interface, Mode, ReducedBody, Skin, Station, Stiffening
 
 __all__ = ["FORMAT_VERSION", "BodyFileError", "load_body", "save_body"]
 
@@ -59,6 +59,9 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         arrays["skin_points"] = body.skin.points
         arrays["skin_triangles"] = body.skin.triangles
         arrays["skin_modes"] = body.skin.modes
+    if body.stiffening is not None:
+        arrays["stiffening_spin"] = body.stiffening.spin
+        arrays["stiffening_interfaces"] = body.stiffening.interfaces
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -69,7 +72,9 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
     except OSError as error:
         part.unlink(missing_ok=True)
         reason = error.strerror or error
-        raise OSError(error.errno, f"cannot write body file ({reason}); nothing was written", str(path)) from error
+        raise OSError(
+            error.errno, f"cannot write body file ({reason}); nothing was written", str(path)
+        ) from error
     return path
 
 
@@ -100,7 +105,9 @@ def load_body(path: str | Path) -> ReducedBody:
     except BodyFileError:
         raise
     except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
-        raise BodyFileError(f"{path}: not a reduced body, or truncated or damaged ({error})") from error
+        raise BodyFileError(
+            f"{path}: not a reduced body, or truncated or damaged ({error})"
+        ) from error
 
 
 def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
@@ -121,12 +128,16 @@ def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
     skin = None
     if "skin_points" in arrays:
         skin = Skin(arrays["skin_points"], arrays["skin_triangles"], arrays["skin_modes"])
+    stiffening = None
+    if "stiffening_spin" in arrays:
+        stiffening = Stiffening(arrays["stiffening_spin"], arrays["stiffening_interfaces"])
     return ReducedBody(
         name=header["name"],
         total_mass=header["total_mass"],
         interfaces=interfaces,
         points=points,
         skin=skin,
+        stiffening=stiffening,
         modes=tuple(Mode(m["label"], m["frequency"]) for m in header["modes"]),
         reference=header["reference"],
         provenance=header["provenance"],

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Interface", "Mode", "ReducedBody", "Skin", "Station"]
+__all__ = ["Interface", "Mode", "ReducedBody", "Skin", "Station", "Stiffening"]
 
 Array = NDArray[np.float64]
 
@@ -131,6 +131,38 @@ class Skin:
 
 
 @dataclass(frozen=True, eq=False)
+class Stiffening:
+    """Geometric stiffness of unit loads, reduced: what makes a body stiffer in tension, softer in compression.
+
+    Each case is a self-equilibrated stress (inertia relief), so that a = α = 0 and gravity give none.
+
+    Attributes:
+        spin: Of the centrifugal loads of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_zω_x = 1 (rad/s)²,
+            shape (6, n, n).
+        interfaces: Of a unit force along and moment about x, y, z (body axes) at each interface, shape
+            (interfaces, 6, n, n).
+    """
+
+    spin: Array
+    interfaces: Array
+
+    def __post_init__(self) -> None:
+        spin = _frozen("stiffening: spin", self.spin, (6, -1, -1))
+        n = spin.shape[-1]
+        interfaces = _frozen("stiffening: interfaces", self.interfaces, (-1, 6, n, n))
+        for name, matrices in (("spin", spin), ("interfaces", interfaces)):
+            size = np.abs(matrices).max(initial=0.0)
+            if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=0, atol=1e-9 * size):
+                raise ValueError(f"stiffening: {name}: expected symmetric matrices")
+        _set(self, spin=spin, interfaces=interfaces)
+
+    def truncated(self, num_modes: int) -> Stiffening:
+        """The cases for the first elastic coordinates only."""
+        n = num_modes
+        return Stiffening(self.spin[:, :n, :n], self.interfaces[:, :, :n, :n])
+
+
+@dataclass(frozen=True, eq=False)
 class ReducedBody:
     """A reduced flexible body in SI units; n elastic coordinates η, ψ_0 = x.
 
@@ -146,6 +178,7 @@ class ReducedBody:
         modes: What each elastic coordinate is; n rows.
         points: Named material points.
         skin: The surface, or None.
+        stiffening: Geometric stiffness of unit spins and of unit wrenches at the interfaces, or None.
         reference: The reference condition, ``mean axis`` or ``attached to <interface>``.
         provenance: Where the numbers come from; plain numbers and strings.
     """
@@ -161,12 +194,15 @@ class ReducedBody:
     modes: tuple[Mode, ...] = ()
     points: tuple[Station, ...] = ()
     skin: Skin | None = None
+    stiffening: Stiffening | None = None
     reference: str = "mean axis"
     provenance: Mapping[str, str | int | float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if np.ndim(self.first_moments) != 2 or len(self.first_moments) == 0:
-            raise ValueError("first_moments: expected an array of shape (n+1, 3), with a row for ψ_0 = x")
+            raise ValueError(
+                "first_moments: expected an array of shape (n+1, 3), with a row for ψ_0 = x"
+            )
         n = len(self.first_moments) - 1
         if not (np.isfinite(self.total_mass) and self.total_mass > 0):
             raise ValueError(f"total mass: expected a positive number (kg), got {self.total_mass}")
@@ -186,7 +222,9 @@ class ReducedBody:
                 raise ValueError(f"{name}: expected a symmetric matrix")
         if not np.allclose(self.second_moments, self.second_moments.transpose(1, 0, 3, 2)):
             raise ValueError("second_moments: expected H_kl^ab = H_lk^ba")
-        modes = tuple(self.modes) or tuple(Mode(f"mode {k + 1}", f) for k, f in enumerate(self._hz()))
+        modes = tuple(self.modes) or tuple(
+            Mode(f"mode {k + 1}", f) for k, f in enumerate(self._hz())
+        )
         _set(self, modes=modes, interfaces=tuple(self.interfaces), points=tuple(self.points))
         _set(self, provenance=MappingProxyType(dict(self.provenance)))
         self._check_parts(n)
@@ -202,12 +240,21 @@ class ReducedBody:
         _unique("point", [p.name for p in self.points])
         for i in self.interfaces:
             if i.motion.shape != (6, n):
-                raise ValueError(f"interface {i.name!r}: motion has {i.motion.shape[1]} modes, not {n}")
+                raise ValueError(
+                    f"interface {i.name!r}: motion has {i.motion.shape[1]} modes, not {n}"
+                )
         for p in self.points:
             if len(p.modes) != n:
                 raise ValueError(f"point {p.name!r}: has {len(p.modes)} modes, not {n}")
         if self.skin is not None and len(self.skin.modes) != n:
             raise ValueError(f"skin: has {len(self.skin.modes)} modes, not {n}")
+        if self.stiffening is not None:
+            expected = (len(self.interfaces), 6, n, n)
+            if self.stiffening.interfaces.shape != expected:
+                raise ValueError(
+                    f"stiffening: expected interfaces of shape {expected}, got "
+                    f"{self.stiffening.interfaces.shape}"
+                )
 
     @classmethod
     def from_arrays(
@@ -300,7 +347,9 @@ class ReducedBody:
         """A copy with some fields changed, checked as a new body is."""
         unknown = set(changes) - {f.name for f in fields(self)}
         if unknown:
-            raise TypeError(f"unknown fields {sorted(unknown)}; a body has {[f.name for f in fields(self)]}")
+            raise TypeError(
+                f"unknown fields {sorted(unknown)}; a body has {[f.name for f in fields(self)]}"
+            )
         return replace(self, **changes)
 
     def truncated(self, num_modes: int) -> ReducedBody:
@@ -312,7 +361,7 @@ class ReducedBody:
         n = num_modes
         if not 0 <= n <= self.num_modes:
             raise ValueError(f"expected 0 to {self.num_modes} modes, got {n}")
-        skin = self.skin
+        skin, cases = self.skin, self.stiffening
         return self.replace(
             first_moments=self.first_moments[: n + 1],
             second_moments=self.second_moments[: n + 1, : n + 1],
@@ -323,11 +372,12 @@ class ReducedBody:
             modes=self.modes[:n],
             points=tuple(replace(p, modes=p.modes[:n]) for p in self.points),
             skin=None if skin is None else replace(skin, modes=skin.modes[:n]),
+            stiffening=None if cases is None else cases.truncated(n),
         )
 
     def rigid(self) -> ReducedBody:
         """The body without its elastic coordinates: same mass, interfaces and points, no deformation."""
-        return self.truncated(0).replace(reference="rigid")
+        return self.truncated(0).replace(reference="rigid", stiffening=None)
 
     def summary(self) -> str:
         """The body on one page, for a person."""

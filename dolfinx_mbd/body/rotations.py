@@ -32,7 +32,9 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-_SMALL = 1e-2  # below this squared angle (rad²), series: their first neglected terms are under 1e-15
+_SMALL = (
+    1e-2  # below this squared angle (rad²), series: their first neglected terms are under 1e-15
+)
 
 
 @kernel

@@ -10,7 +10,9 @@ __all__ = ["summary"]
 
 
 def _vector(values: np.ndarray, scale: float = 1.0) -> str:
-    return "  ".join(f"{value * scale:10.4g}" for value in np.where(np.abs(values) < 1e-12, 0.0, values))
+    return "  ".join(
+        f"{value * scale:10.4g}" for value in np.where(np.abs(values) < 1e-12, 0.0, values)
+    )
 
 
 def summary(body: ReducedBody) -> str:
@@ -23,6 +25,7 @@ def summary(body: ReducedBody) -> str:
         f"centre of mass (mm)      {_vector(body.centre, 1e3)}",
         f"principal inertia (kg m²){_vector(moments)}",
         f"reference                {body.reference}",
+        f"geometric stiffening     {'no' if body.stiffening is None else 'yes'}",
         f"elastic coordinates      {body.num_modes}",
         "",
         "interface        kind      point (mm)                         axis z",
@@ -33,9 +36,17 @@ def summary(body: ReducedBody) -> str:
         for i in body.interfaces
     ] or ["(none)"]
     if body.points:
-        lines += ["", "point                      position (mm)", "-----                      -------------"]
+        lines += [
+            "",
+            "point                      position (mm)",
+            "-----                      -------------",
+        ]
         lines += [f"{p.name:<24} {_vector(p.position, 1e3)}" for p in body.points]
-    lines += ["", "  k  mode                         frequency (Hz)", "  -  ----                         --------------"]
+    lines += [
+        "",
+        "  k  mode                         frequency (Hz)",
+        "  -  ----                         --------------",
+    ]
     lines += [f"{k:>3}  {m.label:<28} {m.frequency:14.2f}" for k, m in enumerate(body.modes, 1)]
     if body.skin is not None:
         lines += ["", f"skin: {len(body.skin.points)} nodes, {len(body.skin.triangles)} triangles"]

@@ -16,10 +16,19 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.rotations import quaternion_from_matrix
 from dolfinx_mbd.multibody import floating_frame as kernels
+from dolfinx_mbd.multibody import frames as frame_kernels
 from dolfinx_mbd.multibody.joints import FrameRef
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 
-__all__ = ["DEFAULT_DAMPING_RATIO", "Body", "FlexibleBody", "Frame", "Ground", "RigidBody", "modal_damping"]
+__all__ = [
+    "DEFAULT_DAMPING_RATIO",
+    "Body",
+    "FlexibleBody",
+    "Frame",
+    "Ground",
+    "RigidBody",
+    "modal_damping",
+]
 
 Array = NDArray[np.float64]
 
@@ -62,7 +71,15 @@ class Body(Protocol):
         """Fill in positions (F, 3) and orientations (F, 3, 3) of the frames."""
 
     def residual(
-        self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array, out: Array, scale: Array
+        self,
+        t: float,
+        q: Array,
+        v: Array,
+        a: Array,
+        gravity: Array,
+        wrenches: Array,
+        out: Array,
+        scale: Array,
     ) -> None:
         """Fill in the rows (nv,) and the magnitudes of their terms (nv,)."""
 
@@ -128,12 +145,18 @@ class _FloatingBody:
         frames: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]],
         position: Array,
         rotation: Array,
+        spin: Array | None = None,
+        bend: Array | None = None,
     ) -> None:
         n = len(S) - 1
         rows = np.ascontiguousarray(H.transpose(0, 2, 3, 1)).reshape(9 * (n + 1), n + 1)
         pairs = np.ascontiguousarray(H).reshape((n + 1) ** 2, 9)
         count = len(frames)
-        points, axes, motion = np.zeros((count, 3)), np.zeros((count, 3, 3)), np.zeros((count, 6, n))
+        points, axes, motion = (
+            np.zeros((count, 3)),
+            np.zeros((count, 3, 3)),
+            np.zeros((count, 6, n)),
+        )
         for k, (point, triad, move) in enumerate(frames.values()):
             points[k], axes[k], motion[k] = np.asarray(point), np.asarray(triad), np.asarray(move)
         M, C, K = (np.array(m, dtype=float, order="C") for m in matrices)
@@ -144,7 +167,10 @@ class _FloatingBody:
             "num_velocities": 6 + n,
             "typical_mass": float(total_mass),
             "_q0": np.concatenate([position, rotation, np.zeros(n)]),
-            "_frames": (points, axes, motion),
+            "_points": points,
+            "_axes": axes,
+            "_motion": (motion, np.zeros((0, 6, n, n)) if bend is None else np.array(bend, order="C")),
+            "_spin": np.zeros((0, n, n)) if spin is None else np.array(spin, order="C"),
             "_inertia": (float(total_mass), np.array(S, dtype=float, order="C"), rows),
             "_pairs": pairs,
             "_matrices": (M, C, K),
@@ -152,7 +178,10 @@ class _FloatingBody:
         for key, value in values.items():
             object.__setattr__(self, key, value)
 
-    _frames: tuple[Array, Array, Array]
+    _points: Array
+    _axes: Array
+    _motion: tuple[Array, Array]  # motion and bend
+    _spin: Array
     _inertia: tuple[float, Array, Array]
     _pairs: Array
     _matrices: tuple[Array, Array, Array]
@@ -178,44 +207,69 @@ class _FloatingBody:
         return kernels.tangent(delta[3:6])
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        kernels.frame_poses(*self._frames, q, position, rotation)
+        frame_kernels.frame_poses(self._points, self._axes, *self._motion, q, position, rotation)
 
     def residual(
-        self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array, out: Array, scale: Array
+        self,
+        t: float,
+        q: Array,
+        v: Array,
+        a: Array,
+        gravity: Array,
+        wrenches: Array,
+        out: Array,
+        scale: Array,
     ) -> None:
         kernels.body_residual(
-            *self._inertia, *self._matrices, *self._frames, q, v, a, gravity, wrenches, out, scale
+            *self._inertia,
+            *self._matrices,
+            self._spin,
+            self._points,
+            *self._motion,
+            q,
+            v,
+            a,
+            gravity,
+            wrenches,
+            out,
+            scale,
         )
 
     def tangent(
         self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
     ) -> tuple[Array, Array, Array]:
         return kernels.body_tangent(
-            *self._inertia, self._pairs, *self._matrices, *self._frames, q, v, a, gravity, wrenches
+            *self._inertia,
+            self._pairs,
+            *self._matrices,
+            self._spin,
+            self._points,
+            *self._motion,
+            q,
+            v,
+            a,
+            gravity,
+            wrenches,
         )
 
     def frame_jacobians(self, q: Array) -> Array:
-        points, _, motion = self._frames
-        return kernels.frame_jacobians(points, motion, q)
+        return frame_kernels.frame_jacobians(self._points, *self._motion, q)
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        points, _, motion = self._frames
-        kernels.frame_velocities(points, motion, q, v, out)
+        frame_kernels.frame_velocities(self._points, *self._motion, q, v, out)
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        points, _, motion = self._frames
-        return kernels.frame_velocity_tangents(points, motion, q, v)
+        return frame_kernels.frame_velocity_tangents(self._points, *self._motion, q, v)
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        points, _, motion = self._frames
-        return kernels.frame_bias(points, motion, q, v)
+        return frame_kernels.frame_bias(self._points, *self._motion, q, v)
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
         M, _, K = self._matrices
-        return kernels.body_energies(*self._inertia, M, K, q, v, gravity)
+        return kernels.body_energies(*self._inertia, M, K, self._spin, q, v, gravity)
 
     def momenta(self, q: Array, v: Array) -> Array:
-        return kernels.body_momenta(*self._inertia, q, v)
+        return kernels.body_momenta(*self._inertia, self._spin, q, v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,11 +301,15 @@ class RigidBody(_FloatingBody):
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mass) and self.mass > 0):
-            raise ValueError(f"body {self.name!r}: mass must be a positive number (kg), got {self.mass}")
+            raise ValueError(
+                f"body {self.name!r}: mass must be a positive number (kg), got {self.mass}"
+            )
         J = np.array(self.inertia, dtype=float)
         J = np.diag(J) if J.shape == (3,) else J
         if J.shape != (3, 3) or not np.allclose(J, J.T, atol=1e-12 * np.abs(J).max(initial=0)):
-            raise ValueError(f"body {self.name!r}: inertia must be a symmetric 3×3 matrix or its diagonal")
+            raise ValueError(
+                f"body {self.name!r}: inertia must be a symmetric 3×3 matrix or its diagonal"
+            )
         second = 0.5 * np.trace(J) * np.eye(3) - J  # ∫ρ (x−c)⊗(x−c)
         if np.linalg.eigvalsh(second).min() < -1e-9 * np.trace(J):
             raise ValueError(
@@ -316,7 +374,9 @@ class RigidBody(_FloatingBody):
     ) -> RigidBody:
         """A homogeneous cylinder along body axis 0, 1 or 2; radius and length in m; give density or mass."""
         if not (radius > 0 and length > 0):
-            raise ValueError(f"body {name!r}: radius and length must be positive, got {radius}, {length}")
+            raise ValueError(
+                f"body {name!r}: radius and length must be positive, got {radius}, {length}"
+            )
         if axis not in (0, 1, 2):
             raise ValueError(f"body {name!r}: axis must be 0, 1 or 2, got {axis!r}")
         m = _mass(name, np.pi * radius**2 * length, density, mass)
@@ -361,6 +421,10 @@ class FlexibleBody(_FloatingBody):
         rotation: Quaternion (w, x, y, z) or matrix body → global where it starts.
         damping_ratio: Damping ratio of every mode, added to the body's own damping matrix.
             None: :data:`DEFAULT_DAMPING_RATIO` if that matrix is zero, else nothing is added.
+        stiffening: Whether the body's geometric stiffening acts; None: if the body has it.
+
+    Raises:
+        ValueError: If stiffening is asked for and the body has none, or the damping ratio is negative.
     """
 
     name: str
@@ -368,9 +432,18 @@ class FlexibleBody(_FloatingBody):
     position: ArrayLike = (0.0, 0.0, 0.0)
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     damping_ratio: float | None = None
+    stiffening: bool | None = None
 
     def __post_init__(self) -> None:
         body = self.reduced
+        cases = body.stiffening
+        if self.stiffening and cases is None:
+            raise ValueError(
+                f"body {self.name!r}: its reduced body {body.name!r} holds no stiffening; reduce it with "
+                "stiffening=True and the mean-axis reference"
+            )
+        stiff = cases if self.stiffening is not False else None
+        object.__setattr__(self, "stiffening", stiff is not None)
         ratio = self.damping_ratio
         if ratio is None:
             ratio = 0.0 if body.damping.any() else DEFAULT_DAMPING_RATIO
@@ -384,6 +457,8 @@ class FlexibleBody(_FloatingBody):
             {i.name: (i.point, i.axes, i.motion) for i in body.interfaces},
             _vector(self.name, "position", self.position),
             _rotation(self.name, self.rotation),
+            None if stiff is None else stiff.spin,
+            None if stiff is None else stiff.interfaces,
         )
 
 
@@ -427,7 +502,15 @@ class Ground:
             position[k], rotation[k] = np.asarray(point), np.asarray(axes)
 
     def residual(
-        self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array, out: Array, scale: Array
+        self,
+        t: float,
+        q: Array,
+        v: Array,
+        a: Array,
+        gravity: Array,
+        wrenches: Array,
+        out: Array,
+        scale: Array,
     ) -> None:
         pass
 

@@ -1,4 +1,4 @@
-"""Kernels of a body in a floating frame: inertia, its exact tangent, and the frames that move with it.
+"""Kernels of a body in a floating frame: its equations of motion and their exact tangent.
 
 Coordinates are q = (R, quaternion, η), velocities v = (Ṙ global, ω body, η̇), increments and rows the
 same (δR global, δφ body, δη).  A rigid body has no η.  All inertia is contracted from S and H of
@@ -14,6 +14,13 @@ and W = α̃ + ω̃ω̃ the rows are
 
 with a = Aᵀ(R̈ − g), so that gravity needs no term of its own.  ``H_rows`` holds H with rows (k, a, b)
 and columns l, ``H_pairs`` with rows (k, l) and columns (a, b).
+
+Geometric stiffening enters as quadratic kinematics (:class:`~dolfinx_mbd.body.Stiffening`).  The matrices
+``spin`` K_ij of the unit spins ω_iω_j (none: shape (0, n, n)) change the inertia tensor,
+
+    ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η,   moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
+
+(the elastic row is −∂/∂η of ½ ω·ΔJ ω), and ``bend`` those of the unit wrenches at the frames.
 """
 
 from __future__ import annotations
@@ -25,24 +32,19 @@ from dolfinx_mbd.body.jit import kernel
 from dolfinx_mbd.body.rotations import (
     axial,
     exp_quaternion,
-    exp_rotation,
     multiply_quaternions,
     rotation_matrix,
     skew,
     tangent,
     tangent_derivative,
 )
+from dolfinx_mbd.multibody.frames import frame_motion
 
 __all__ = [
     "body_energies",
     "body_momenta",
     "body_residual",
     "body_tangent",
-    "frame_bias",
-    "frame_jacobians",
-    "frame_poses",
-    "frame_velocities",
-    "frame_velocity_tangents",
     "increment",
 ]
 
@@ -101,9 +103,10 @@ def body_residual(
     M: Array,
     C: Array,
     K: Array,
+    spin: Array,
     points: Array,
-    axes: Array,
     motion: Array,
+    bend: Array,
     q: Array,
     v: Array,
     a: Array,
@@ -129,7 +132,9 @@ def body_residual(
     out[3:6] = skew(s[0]) @ acceleration + axial(turning)
     # magnitude of the inertia forces of all material points, also where their sum vanishes
     radius = np.sqrt(np.trace(_square(Q, 0)) / m)
-    size = m * (np.sqrt(acceleration @ acceleration) + radius * (np.sqrt(alpha @ alpha) + omega @ omega))
+    size = m * (
+        np.sqrt(acceleration @ acceleration) + radius * (np.sqrt(alpha @ alpha) + omega @ omega)
+    )
     scale[:3] = size
     scale[3:6] = radius * size
     n = S.shape[0] - 1
@@ -139,20 +144,63 @@ def body_residual(
         damping = C @ v[6:]
         out[6:] = inertia + elastic + damping
         scale[6:] = np.abs(inertia) + np.abs(elastic) + np.abs(damping)
+    if spin.shape[0] > 0:
+        turn, push = _spin_rows(spin, q[7:], v[6:], omega, alpha)
+        out[3:6] += turn
+        out[6:] += push
+        scale[6:] += np.abs(push)
+    lever, theta, jacobian = frame_motion(points, motion, bend, q)
     for k in range(points.shape[0]):
         f = A.T @ wrenches[k, :3]
         moment = A.T @ wrenches[k, 3:]
-        lever = points[k] + motion[k, :3] @ q[7:]
-        turn = skew(lever) @ f + moment
+        turn = skew(lever[k]) @ f + moment
         out[:3] -= wrenches[k, :3]
         out[3:6] -= turn
         scale[:3] += np.abs(wrenches[k, :3])
         scale[3:6] += np.abs(turn)
         if n > 0:
-            theta = motion[k, 3:] @ q[7:]
-            push = motion[k, :3].T @ f + motion[k, 3:].T @ (tangent(theta) @ moment)
+            push = jacobian[k, :3].T @ f + jacobian[k, 3:].T @ (tangent(theta[k]) @ moment)
             out[6:] -= push
             scale[6:] += np.abs(push)
+
+
+@kernel
+def _spin_parts(spin: Array, eta: Array) -> tuple[Array, Array]:
+    """Kη (6, n) of the unit spins, and ΔJ (3, 3) with ΔJ_ii = −ηᵀK_ii η, ΔJ_ij = −½ ηᵀK_ij η."""
+    y = np.zeros((6, eta.shape[0]))
+    e = np.zeros(6)
+    for c in range(6):
+        y[c] = spin[c] @ eta
+        e[c] = y[c] @ eta
+    return y, _spin_matrix(e)
+
+
+@kernel
+def _spin_matrix(e: Array) -> Array:
+    """−(e₀ e₃/2 e₅/2; e₃/2 e₁ e₄/2; e₅/2 e₄/2 e₂): the six products xx yy zz xy yz zx as a matrix."""
+    return -np.array(
+        [
+            [e[0], 0.5 * e[3], 0.5 * e[5]],
+            [0.5 * e[3], e[1], 0.5 * e[4]],
+            [0.5 * e[5], 0.5 * e[4], e[2]],
+        ]
+    )
+
+
+@kernel
+def _spin_products(omega: Array) -> Array:
+    """ω_iω_j in the order xx, yy, zz, xy, yz, zx; shape (6,)."""
+    x, y, z = omega[0], omega[1], omega[2]
+    return np.array([x * x, y * y, z * z, x * y, y * z, z * x])
+
+
+@kernel
+def _spin_rows(spin: Array, eta: Array, rate: Array, omega: Array, alpha: Array) -> tuple[Array, Array]:
+    """Moment ΔJα + ω×ΔJω + ΔJ̇ω (3,) and elastic row Σ ω_iω_j K_ij η (n,) of the stiffening by spin."""
+    y, dJ = _spin_parts(spin, eta)
+    dJ_rate = _spin_matrix(2.0 * (y @ rate))
+    turn = dJ @ alpha + skew(omega) @ (dJ @ omega) + dJ_rate @ omega
+    return turn, _spin_products(omega) @ y
 
 
 @kernel
@@ -164,9 +212,10 @@ def body_tangent(
     M: Array,
     C: Array,
     K: Array,
+    spin: Array,
     points: Array,
-    axes: Array,
     motion: Array,
+    bend: Array,
     q: Array,
     v: Array,
     a: Array,
@@ -199,18 +248,56 @@ def body_tangent(
 
     if n > 0:
         _elastic_tangent(S, H_pairs, M, C, K, A, acceleration, omega, W, w, P, Kt, Ct, Mt)
+    if spin.shape[0] > 0:
+        _spin_tangent(spin, q[7:], v[6:], omega, alpha, Kt, Ct, Mt)
+    lever, theta, jacobian = frame_motion(points, motion, bend, q)
     for k in range(points.shape[0]):
-        f = skew(A.T @ wrenches[k, :3])
-        moment = A.T @ wrenches[k, 3:]
-        lever = skew(points[k] + motion[k, :3] @ q[7:])
-        Kt[3:6, 3:6] -= lever @ f + skew(moment)
+        force, moment = A.T @ wrenches[k, :3], A.T @ wrenches[k, 3:]
+        f = skew(force)
+        Kt[3:6, 3:6] -= skew(lever[k]) @ f + skew(moment)
         if n > 0:
-            D, turn = motion[k, :3], motion[k, 3:]
-            theta = turn @ q[7:]
+            D, turn = jacobian[k, :3], jacobian[k, 3:]
+            T = tangent(theta[k])
             Kt[3:6, 6:] += f @ D
-            Kt[6:, 3:6] -= D.T @ f + turn.T @ (tangent(theta) @ skew(moment))
-            Kt[6:, 6:] -= turn.T @ (tangent_derivative(theta, moment) @ turn)
+            Kt[6:, 3:6] -= D.T @ f + turn.T @ (T @ skew(moment))
+            Kt[6:, 6:] -= turn.T @ (tangent_derivative(theta[k], moment) @ turn)
+            if bend.shape[0] > 0:
+                twist = T @ moment
+                for i in range(3):
+                    Kt[6:, 6:] += force[i] * bend[k, i] + twist[i] * bend[k, i + 3]
     return Kt, Ct, Mt
+
+
+@kernel
+def _spin_tangent(
+    spin: Array,
+    eta: Array,
+    rate: Array,
+    omega: Array,
+    alpha: Array,
+    Kt: Array,
+    Ct: Array,
+    Mt: Array,
+) -> None:
+    """Add the derivatives of :func:`_spin_rows`."""
+    y, dJ = _spin_parts(spin, eta)
+    y_rate = np.zeros_like(y)
+    for c in range(6):
+        y_rate[c] = spin[c] @ rate
+    w = skew(omega)
+    Mt[3:6, 3:6] += dJ
+    Ct[3:6, 3:6] += w @ dJ - skew(dJ @ omega) + _spin_matrix(2.0 * (y @ rate))
+    products, unit = _spin_products(omega), np.zeros(6)
+    for c in range(6):
+        unit[:] = 0.0
+        unit[c] = 1.0
+        E = _spin_matrix(unit)
+        along = E @ omega
+        inner = E @ alpha + w @ along
+        Kt[6:, 6:] += products[c] * spin[c]
+        Kt[3:6, 6:] += 2.0 * (np.outer(inner, y[c]) + np.outer(along, y_rate[c]))
+        Ct[3:6, 6:] += 2.0 * np.outer(along, y[c])
+        Ct[6:, 3:6] -= 2.0 * np.outer(y[c], along)
 
 
 @kernel
@@ -260,7 +347,15 @@ def _elastic_tangent(
 
 @kernel
 def body_energies(
-    m: float, S: Array, H_rows: Array, M: Array, K: Array, q: Array, v: Array, gravity: Array
+    m: float,
+    S: Array,
+    H_rows: Array,
+    M: Array,
+    K: Array,
+    spin: Array,
+    q: Array,
+    v: Array,
+    gravity: Array,
 ) -> Array:
     """Kinetic energy, elastic energy and potential of gravity, shape (3,), J."""
     A = rotation_matrix(q[3:7])
@@ -268,97 +363,27 @@ def body_energies(
     X, s, P, Q = _products(H_rows, S, q, v, v)
     Q0 = _square(Q, 0)
     J = np.trace(Q0) * np.eye(3) - Q0
+    if spin.shape[0] > 0:
+        J = J + _spin_parts(spin, q[7:])[1]
     kinetic = 0.5 * m * (V @ V) + V @ (skew(omega) @ s[0] + s[1])
-    kinetic += 0.5 * (omega @ (J @ omega)) + omega @ axial(_square(Q, 1)) + 0.5 * (v[6:] @ (M @ v[6:]))
-    return np.array(
-        [kinetic, 0.5 * (q[7:] @ (K @ q[7:])), -(m * q[:3] + A @ s[0]) @ gravity]
+    kinetic += (
+        0.5 * (omega @ (J @ omega)) + omega @ axial(_square(Q, 1)) + 0.5 * (v[6:] @ (M @ v[6:]))
     )
+    return np.array([kinetic, 0.5 * (q[7:] @ (K @ q[7:])), -(m * q[:3] + A @ s[0]) @ gravity])
 
 
 @kernel
-def body_momenta(m: float, S: Array, H_rows: Array, q: Array, v: Array) -> Array:
+def body_momenta(m: float, S: Array, H_rows: Array, spin: Array, q: Array, v: Array) -> Array:
     """Linear momentum and angular momentum about the global origin, global components, shape (6,)."""
     A = rotation_matrix(q[3:7])
     V, omega = A.T @ v[:3], v[3:6]
     X, s, P, Q = _products(H_rows, S, q, v, v)
     Q0 = _square(Q, 0)
     J = np.trace(Q0) * np.eye(3) - Q0
+    if spin.shape[0] > 0:
+        J = J + _spin_parts(spin, q[7:])[1]
     momenta = np.zeros(6)
     momenta[:3] = A @ (m * V + skew(omega) @ s[0] + s[1])
     about_frame = A @ (skew(s[0]) @ V + J @ omega + axial(_square(Q, 1)))
     momenta[3:] = skew(q[:3]) @ momenta[:3] + about_frame
     return momenta
-
-
-@kernel
-def frame_poses(points: Array, axes: Array, motion: Array, q: Array, position: Array, rotation: Array) -> None:
-    """Positions (F, 3) and orientations (F, 3, 3) of the frames: R + A(x_k + d), A exp(θ) A_k."""
-    A = rotation_matrix(q[3:7])
-    for k in range(points.shape[0]):
-        position[k] = q[:3] + A @ (points[k] + motion[k, :3] @ q[7:])
-        rotation[k] = A @ exp_rotation(motion[k, 3:] @ q[7:]) @ axes[k]
-
-
-@kernel
-def frame_jacobians(points: Array, motion: Array, q: Array) -> Array:
-    """(F, 6, 6+n): velocity of the point and angular velocity of the frame, global, per unit of v."""
-    A = rotation_matrix(q[3:7])
-    F, n = points.shape[0], motion.shape[2]
-    J = np.zeros((F, 6, 6 + n))
-    for k in range(F):
-        J[k, :3, :3] = np.eye(3)
-        J[k, :3, 3:6] = -A @ skew(points[k] + motion[k, :3] @ q[7:])
-        J[k, 3:, 3:6] = A
-        if n > 0:
-            J[k, :3, 6:] = A @ motion[k, :3]
-            J[k, 3:, 6:] = A @ (tangent(motion[k, 3:] @ q[7:]).T @ motion[k, 3:])
-    return J
-
-
-@kernel
-def frame_velocities(points: Array, motion: Array, q: Array, v: Array, out: Array) -> None:
-    """Velocities and angular velocities of the frames, global, into ``out`` (F, 6)."""
-    A = rotation_matrix(q[3:7])
-    w = v[3:6]
-    for k in range(points.shape[0]):
-        lever = points[k] + motion[k, :3] @ q[7:]
-        theta = motion[k, 3:] @ q[7:]
-        turn = w + tangent(theta).T @ (motion[k, 3:] @ v[6:])
-        out[k, :3] = v[:3] + A @ (skew(w) @ lever + motion[k, :3] @ v[6:])
-        out[k, 3:] = A @ turn
-
-
-@kernel
-def frame_velocity_tangents(points: Array, motion: Array, q: Array, v: Array) -> Array:
-    """(F, 6, 6+n): derivative of the frames' velocities to q (increments), v held."""
-    A = rotation_matrix(q[3:7])
-    w = skew(v[3:6])
-    F, n = points.shape[0], motion.shape[2]
-    D = np.zeros((F, 6, 6 + n))
-    for k in range(F):
-        lever = points[k] + motion[k, :3] @ q[7:]
-        theta, theta_rate = motion[k, 3:] @ q[7:], motion[k, 3:] @ v[6:]
-        D[k, :3, 3:6] = -A @ skew(w @ lever + motion[k, :3] @ v[6:])
-        D[k, 3:, 3:6] = -A @ skew(v[3:6] + tangent(theta).T @ theta_rate)
-        if n > 0:
-            D[k, :3, 6:] = A @ (w @ motion[k, :3])
-            D[k, 3:, 6:] = -A @ (tangent_derivative(-theta, theta_rate) @ motion[k, 3:])
-    return D
-
-
-@kernel
-def frame_bias(points: Array, motion: Array, q: Array, v: Array) -> Array:
-    """(F, 6): accelerations of the frames at v̇ = 0, that is J̇ v; global components."""
-    A = rotation_matrix(q[3:7])
-    w = skew(v[3:6])
-    bias = np.zeros((points.shape[0], 6))
-    for k in range(points.shape[0]):
-        lever = points[k] + motion[k, :3] @ q[7:]
-        rate = motion[k, :3] @ v[6:]
-        theta, theta_rate = motion[k, 3:] @ q[7:], motion[k, 3:] @ v[6:]
-        bias[k, :3] = A @ (w @ (w @ lever) + 2.0 * (w @ rate))
-        # T(θ)ᵀ = T(−θ), so its rate on a constant vector is −∂T(−θ) θ̇
-        turn = tangent(theta).T @ theta_rate
-        turn_rate = -(tangent_derivative(-theta, theta_rate) @ theta_rate)
-        bias[k, 3:] = A @ (w @ turn + turn_rate)
-    return bias

@@ -132,7 +132,9 @@ class FourStrokePressure:
             pressure[k + 1] = (pressure[k] + 0.5 * gain[k]) * ratio[k] + 0.5 * gain[k]
         return pressure
 
-    def _whole_cycle(self, closed: NDArray[np.float64], pressure: NDArray[np.float64]) -> CubicSpline:
+    def _whole_cycle(
+        self, closed: NDArray[np.float64], pressure: NDArray[np.float64]
+    ) -> CubicSpline:
         """Periodic spline from −180 to 540 degrees."""
 
         def blend(degrees: NDArray[np.float64], start: float, length: float, a: float, b: float):  # type: ignore[no-untyped-def]
@@ -145,6 +147,8 @@ class FourStrokePressure:
         opening = blend(exhaust, closed[-1], 70.0, float(pressure[-1]), self.exhaust_pressure)
         intake = blend(overlap, 340.0, 40.0, self.exhaust_pressure, self.intake_pressure)
         degrees = np.concatenate([before, closed, exhaust, overlap])
-        values = np.concatenate([np.full(len(before), self.intake_pressure), pressure, opening, intake])
+        values = np.concatenate(
+            [np.full(len(before), self.intake_pressure), pressure, opening, intake]
+        )
         values[-1] = values[0]
         return CubicSpline(degrees, values, bc_type="periodic")

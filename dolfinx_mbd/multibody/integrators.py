@@ -74,7 +74,9 @@ class GeneralizedAlpha:
             raise ValueError(f"the spectral radius at infinity must be in [0, 1], got {rho}")
         alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
         gamma = 0.5 + alpha_f - alpha_m
-        return cls(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma, f"generalized-α, ρ∞ = {rho:g}")
+        return cls(
+            alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma, f"generalized-α, ρ∞ = {rho:g}"
+        )
 
     @classmethod
     def newmark(cls, beta: float = 0.25, gamma: float = 0.5) -> GeneralizedAlpha:
@@ -133,7 +135,9 @@ class Stepper:
         for _, part in self._turning:
             moments[part] = True
         self._classes = [
-            rows for rows in map(np.flatnonzero, (~elastic & ~moments, moments, elastic)) if len(rows)
+            rows
+            for rows in map(np.flatnonzero, (~elastic & ~moments, moments, elastic))
+            if len(rows)
         ]
         self._rotation_rows = np.isin(system.row_motion, (3, 4, 5))
 
@@ -212,7 +216,9 @@ class Stepper:
         error, force, length = 0.0, 0.0, 1.0
         for number, rows in enumerate(self._classes):
             scale = float(at.scale[rows].max())
-            error = max(error, float(np.abs(at.rows[rows]).max()) / max(self.tolerance * scale, 1e-300))
+            error = max(
+                error, float(np.abs(at.rows[rows]).max()) / max(self.tolerance * scale, 1e-300)
+            )
             if number == 0:
                 force = scale
         if len(at.values):
@@ -257,7 +263,9 @@ class Stepper:
     def _accept(self, state: State, t: float, new: Array, at: Assembler) -> State:
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
         memory = {"algorithmic": new, "earlier": earlier}
-        return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations(), memory)
+        return State(
+            t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations(), memory
+        )
 
     def _failure(self, t: float, dt: float) -> StepError:
         s, at = self.system, self._at
@@ -267,7 +275,9 @@ class Stepper:
             where.append(f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g}")
         relative = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / np.maximum(at.scale, 1e-300)
         row = int(np.argmax(relative))
-        where.append(f"the largest unbalanced row is {s.row_name(row)}, {abs(at.rows[row]):.3g} (N or N m)")
+        where.append(
+            f"the largest unbalanced row is {s.row_name(row)}, {abs(at.rows[row]):.3g} (N or N m)"
+        )
         return StepError(
             f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
             f"{_MAX_ITERATIONS} iterations: {'; '.join(where)}. Try a smaller dt; if that fails, look for a "

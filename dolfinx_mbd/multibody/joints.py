@@ -95,7 +95,9 @@ class Joint:
 
     def __post_init__(self) -> None:
         if self.kind not in JOINT_KINDS:
-            raise ValueError(f"joint {self.name!r}: unknown kind {self.kind!r}; use one of {sorted(JOINT_KINDS)}")
+            raise ValueError(
+                f"joint {self.name!r}: unknown kind {self.kind!r}; use one of {sorted(JOINT_KINDS)}"
+            )
         if self.first.body == self.second.body:
             raise ValueError(
                 f"joint {self.name!r} connects body {self.first.body!r} with itself; "
@@ -149,7 +151,9 @@ class Driver:
     motion: Callable[[float], tuple[float, float, float]]
 
 
-def constant_speed(speed: float, angle: float = 0.0) -> Callable[[float], tuple[float, float, float]]:
+def constant_speed(
+    speed: float, angle: float = 0.0
+) -> Callable[[float], tuple[float, float, float]]:
     """Motion of a driver at constant speed (rad/s) from an initial angle (rad)."""
 
     def motion(t: float) -> tuple[float, float, float]:
@@ -234,9 +238,7 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
 
 
 @kernel
-def joint_bias(
-    p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array
-) -> Array:
+def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Array:
     """Second time derivative of the six motions at zero accelerations, Ġ u; shape (J, 6).
 
     ``u1``, ``u2`` (J, 6) are velocities and angular velocities of the frames, global.

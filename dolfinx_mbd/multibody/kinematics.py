@@ -46,12 +46,16 @@ class SliderCrank:
                 f"and {self.rod_length} m"
             )
 
-    def motion(self, angle: ArrayLike, speed: ArrayLike = 1.0, acceleration: ArrayLike = 0.0) -> CrankMotion:
+    def motion(
+        self, angle: ArrayLike, speed: ArrayLike = 1.0, acceleration: ArrayLike = 0.0
+    ) -> CrankMotion:
         """Motion at crank angles (rad), speeds (rad/s) and accelerations (rad/s²), arrays or numbers.
 
         The rod's angle is that of its axis, from big end to small end, against the slider's line.
         """
-        angle, speed, acceleration = (np.asarray(x, dtype=float) for x in (angle, speed, acceleration))
+        angle, speed, acceleration = (
+            np.asarray(x, dtype=float) for x in (angle, speed, acceleration)
+        )
         r, length = self.crank_radius, self.rod_length
         s, c = np.sin(angle), np.cos(angle)
         rod = -np.arcsin(r / length * s)  # l sin β = −r sin φ

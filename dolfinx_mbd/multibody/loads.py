@@ -64,9 +64,13 @@ class FrameLoad:
 
     def __post_init__(self) -> None:
         if self.kind not in ("force", "torque"):
-            raise ValueError(f"load {self.name!r}: kind must be 'force' or 'torque', got {self.kind!r}")
+            raise ValueError(
+                f"load {self.name!r}: kind must be 'force' or 'torque', got {self.kind!r}"
+            )
         if self.axes not in ("global", "frame"):
-            raise ValueError(f"load {self.name!r}: axes must be 'global' or 'frame', got {self.axes!r}")
+            raise ValueError(
+                f"load {self.name!r}: axes must be 'global' or 'frame', got {self.axes!r}"
+            )
         if not callable(self.value):
             self._checked(self.value)
 
@@ -98,7 +102,11 @@ class FrameLoad:
             unit = np.eye(3)[k]
             for column, step, move in (
                 (k, 1e-6 * length, lambda m, h: m._replace(position=m.position + h * unit)),
-                (k + 3, 1e-6, lambda m, h: m._replace(rotation=exp_rotation(h * unit) @ m.rotation)),
+                (
+                    k + 3,
+                    1e-6,
+                    lambda m, h: m._replace(rotation=exp_rotation(h * unit) @ m.rotation),
+                ),
             ):
                 pair = [self.wrench(t, move(motion, sign * step)) for sign in (1.0, -1.0)]
                 D[:, column] = (pair[0] - pair[1]) / (2 * step)
@@ -112,12 +120,16 @@ class FrameLoad:
         return D, E
 
 
-def force(name: str, frame: FrameRef, value: Value, axes: Literal["global", "frame"] = "global") -> FrameLoad:
+def force(
+    name: str, frame: FrameRef, value: Value, axes: Literal["global", "frame"] = "global"
+) -> FrameLoad:
     """A force (N) at a frame: three components or ``value(t, motion)``."""
     return FrameLoad(name, frame, value, "force", axes)
 
 
-def torque(name: str, frame: FrameRef, value: Value, axes: Literal["global", "frame"] = "global") -> FrameLoad:
+def torque(
+    name: str, frame: FrameRef, value: Value, axes: Literal["global", "frame"] = "global"
+) -> FrameLoad:
     """A torque (N m) at a frame: three components or ``value(t, motion)``."""
     return FrameLoad(name, frame, value, "torque", axes)
 

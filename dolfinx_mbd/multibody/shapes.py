@@ -36,7 +36,11 @@ def box_shape(size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:
 
 
 def cylinder_shape(
-    radius: float, length: float, axis: int = 2, centre: ArrayLike = (0.0, 0.0, 0.0), sides: int = 48
+    radius: float,
+    length: float,
+    axis: int = 2,
+    centre: ArrayLike = (0.0, 0.0, 0.0),
+    sides: int = 48,
 ) -> Shape:
     """A closed cylinder along body axis 0, 1 or 2; radius and length in m."""
     angle = 2 * np.pi * np.arange(sides) / sides

@@ -38,16 +38,16 @@ def slender_rod(
     H[0, 0] += np.diag([0, 1, 1]) * density * length * second
     wave = np.arange(1, bending + 1) * np.pi / length
     stretch = (2 * np.arange(axial) + 1) * np.pi / (2 * length)
-    K = np.diag(
-        np.concatenate([young * second * wave**4, young * area * stretch**2]) * length / 2
-    )
+    K = np.diag(np.concatenate([young * second * wave**4, young * area * stretch**2]) * length / 2)
     ends = []
     for name, at in (("big_end", 0.0), ("small_end", length)):
         motion = np.zeros((6, n))
         motion[:3] = field(np.array([at]))[:, 0].T
         motion[5, :bending] = wave * np.cos(wave * at)
         ends.append(Interface(name, "rigid", np.array([start + at, 0, 0]), np.eye(3), motion))
-    middle = Station("middle", np.array([start + length / 2, 0, 0]), field(np.array([length / 2]))[:, 0])
+    middle = Station(
+        "middle", np.array([start + length / 2, 0, 0]), field(np.array([length / 2]))[:, 0]
+    )
     return ReducedBody.from_arrays(
         name="rod",
         total_mass=float(w.sum()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dolfinx_mbd.body import Interface, ReducedBody
+from dolfinx_mbd.body import Interface, ReducedBody, Stiffening
 
 
 class Particles:
@@ -22,12 +22,22 @@ class Particles:
         self.K = factor @ factor.T + np.eye(num_modes)
         self.C = 0.1 * self.K
         self.interfaces = tuple(
-            Interface(name, "rigid", rng.normal(size=3), _rotation(rng), 0.3 * rng.normal(size=(6, num_modes)))
+            Interface(
+                name,
+                "rigid",
+                rng.normal(size=3),
+                _rotation(rng),
+                0.3 * rng.normal(size=(6, num_modes)),
+            )
             for name in ("one", "two")
         )
 
-    def body(self, damping: bool = True) -> ReducedBody:
+    def body(self, damping: bool = True, stiffening: bool = False) -> ReducedBody:
         """The reduced body."""
+        n = len(self.K)
+        rng = np.random.default_rng(9)
+        spin, bend = rng.normal(size=(6, n, n)), rng.normal(size=(2, 6, n, n))
+        cases = Stiffening(spin + spin.transpose(0, 2, 1), bend + bend.transpose(0, 1, 3, 2))
         return ReducedBody.from_arrays(
             total_mass=float(self.masses.sum()),
             first_moments=self.S,
@@ -35,6 +45,7 @@ class Particles:
             stiffness=self.K,
             damping=self.C if damping else None,
             interfaces=self.interfaces,
+            stiffening=cases if stiffening else None,
         )
 
 

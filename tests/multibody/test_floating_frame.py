@@ -16,10 +16,10 @@ MODES = (0, 1, 4)
 class Point:
     """A random state of a body and what it needs for an evaluation."""
 
-    def __init__(self, num_modes: int, seed: int = 1) -> None:
-        rng = np.random.default_rng(seed)
+    def __init__(self, num_modes: int, stiffening: bool = False) -> None:
+        rng = np.random.default_rng(1)
         self.particles = Particles(num_modes)
-        self.body = FlexibleBody("b", self.particles.body())
+        self.body = FlexibleBody("b", self.particles.body(stiffening=stiffening))
         n = num_modes
         self.q = np.concatenate([rng.normal(size=7), 0.2 * rng.normal(size=n)])
         self.q[3:7] /= np.linalg.norm(self.q[3:7])
@@ -70,9 +70,10 @@ def test_rows_are_the_virtual_work_of_particles(num_modes: int) -> None:
     assert np.allclose(point.rows(), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("stiffening", [False, True])
 @pytest.mark.parametrize("num_modes", MODES)
-def test_tangent_is_the_derivative_of_the_rows(num_modes: int) -> None:
-    point = Point(num_modes)
+def test_tangent_is_the_derivative_of_the_rows(num_modes: int, stiffening: bool) -> None:
+    point = Point(num_modes, stiffening)
     nv = len(point.v)
     K, C, M = point.body.tangent(0.0, point.q, point.v, point.a, point.gravity, point.wrenches)
     by_q = differences(lambda d: point.rows(q=point.moved(d)), nv)
@@ -83,9 +84,10 @@ def test_tangent_is_the_derivative_of_the_rows(num_modes: int) -> None:
     assert np.allclose(M, M.T, atol=1e-12)
 
 
+@pytest.mark.parametrize("stiffening", [False, True])
 @pytest.mark.parametrize("num_modes", MODES)
-def test_frame_jacobians_velocities_and_bias(num_modes: int) -> None:
-    point = Point(num_modes)
+def test_frame_jacobians_velocities_and_bias(num_modes: int, stiffening: bool) -> None:
+    point = Point(num_modes, stiffening)
     nv, body = len(point.v), point.body
 
     def poses(q):
@@ -124,3 +126,43 @@ def test_energies_and_momenta_of_particles(num_modes: int) -> None:
     momentum = p.masses[:, None] * velocity
     expected = np.concatenate([momentum.sum(axis=0), np.cross(r, momentum).sum(axis=0)])
     assert np.allclose(point.body.momenta(point.q, point.v), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("num_modes", MODES)
+def test_stiffening_is_lagrangian(num_modes: int) -> None:
+    """The rows that stiffening adds are Lagrange's equations of ½ ω·ΔJ(η) ω, with ω as quasi-velocity."""
+    with_it, without = Point(num_modes, True), Point(num_modes, False)
+    n, none = num_modes, np.zeros((2, 6))
+    with_it.wrenches, without.wrenches = none, none
+    added = with_it.rows() - without.rows()
+
+    def energy(eta: np.ndarray, omega: np.ndarray) -> float:
+        parts = []
+        for point in (with_it, without):
+            q, v = point.q.copy(), point.v.copy()
+            q[7:], v[3:6] = eta, omega
+            parts.append(point.body.energies(q, v, point.gravity)[0])
+        return parts[0] - parts[1]
+
+    eta, omega, rate, alpha = with_it.q[7:], with_it.v[3:6], with_it.v[6:], with_it.a[3:6]
+    by_eta = differences(lambda d: energy(eta + d, omega), n) if n else np.zeros(0)
+    momentum = lambda e, w: differences(lambda d: energy(e, w + d), 3, 1e-3)  # noqa: E731
+    h = 1e-5
+    change = (momentum(eta + h * rate, omega + h * alpha) - momentum(eta - h * rate, omega - h * alpha)) / (2 * h)
+    expected = np.concatenate([np.zeros(3), change + np.cross(omega, momentum(eta, omega)), -by_eta])
+    assert np.allclose(added, expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
+
+
+def test_a_force_at_a_frame_does_the_stiffening_work() -> None:
+    """At rest the elastic rows of a wrench are minus the derivative of its work, exactly."""
+    point = Point(4, True)
+    point.q[3:7] = 1, 0, 0, 0
+    without = Point(4, False)
+    without.q[3:7] = 1, 0, 0, 0
+    for case in (point, without):
+        case.wrenches[:, 3:] = 0
+    bend = point.particles.body(stiffening=True).stiffening.interfaces
+    expected = np.einsum("fi,fikl,l->k", point.wrenches[:, :3], bend[:, :3], point.q[7:])
+    still = np.zeros(10)
+    still_rows = point.rows(v=still) - without.rows(v=still)
+    assert np.allclose(still_rows[6:], expected, atol=1e-12)

@@ -43,7 +43,9 @@ def test_order_two_in_dt(method: GeneralizedAlpha) -> None:
     steps = (1e-4, 5e-5, 2.5e-5, 3.125e-6)
     every = [round(steps[0] / dt) for dt in steps]
     runs = [
-        simulate(system, t_end=5e-3, dt=dt, start=start, method=method, tolerance=1e-10, save_every=k)
+        simulate(
+            system, t_end=5e-3, dt=dt, start=start, method=method, tolerance=1e-10, save_every=k
+        )
         for dt, k in zip(steps, every)
     ]
     for key in ("q", "v", "lam"):
@@ -56,7 +58,10 @@ def test_order_two_in_dt(method: GeneralizedAlpha) -> None:
 def test_constraints_do_not_drift() -> None:
     run = simulate(flexible_crank(), t_end=0.1, dt=1e-4)
     assert run.constraint_violation().max() < 1e-9 * 0.45  # of the mechanism's length
-    assert run.constraint_violation()[-100:].max() < 3 * run.constraint_violation()[1:100].max() + 1e-14
+    assert (
+        run.constraint_violation()[-100:].max()
+        < 3 * run.constraint_violation()[1:100].max() + 1e-14
+    )
 
 
 def spinning_body() -> ReducedBody:
@@ -80,7 +85,9 @@ def spinning_body() -> ReducedBody:
 
 def _moments(rod: ReducedBody) -> np.ndarray:
     H = rod.second_moments[1:, 0]  # ∫ρ ψ⊗x
-    return np.stack([H[:, 2, 1] - H[:, 1, 2], H[:, 0, 2] - H[:, 2, 0], H[:, 1, 0] - H[:, 0, 1]], axis=1)
+    return np.stack(
+        [H[:, 2, 1] - H[:, 1, 2], H[:, 0, 2] - H[:, 2, 0], H[:, 1, 0] - H[:, 0, 1]], axis=1
+    )
 
 
 def free_spin(dt: float) -> tuple[np.ndarray, np.ndarray]:

@@ -69,7 +69,9 @@ def test_a_joint_holds_what_its_mask_says(kind: str) -> None:
         d = np.zeros(6)
         d[motion] = size
         one = np.eye(3)[None]
-        values = kernels.joint_values(np.zeros((1, 3)), one, d[None, :3], exp_rotation(d[3:])[None])[0]
+        values = kernels.joint_values(
+            np.zeros((1, 3)), one, d[None, :3], exp_rotation(d[3:])[None]
+        )[0]
         held = values[list(rows)]
         expected = np.array([size if row == motion else 0.0 for row in rows])
         assert np.allclose(held, expected, atol=1e-11)
@@ -89,10 +91,17 @@ def test_a_revolute_joint_is_regular_at_every_angle(angle: float) -> None:
 def random_system() -> tuple[System, Assembler]:
     """Two flexible bodies, a rigid one, every kind of joint and load, in a random state off the constraints."""
     rng = np.random.default_rng(5)
-    one, two = FlexibleBody("one", Particles(3, 1).body()), FlexibleBody("two", Particles(2, 2).body())
+    one, two = (
+        FlexibleBody("one", Particles(3, 1).body(stiffening=True)),
+        FlexibleBody("two", Particles(2, 2).body()),
+    )
     axes = rotation_matrix(np.array([0.5, 0.5, -0.5, 0.5]))
     block = RigidBody.box(
-        "block", (0.2, 0.3, 0.4), mass=2.0, centre=(0.1, 0, 0), frames={"a": Frame((0.1, 0.2, 0.3), axes)}
+        "block",
+        (0.2, 0.3, 0.4),
+        mass=2.0,
+        centre=(0.1, 0, 0),
+        frames={"a": Frame((0.1, 0.2, 0.3), axes)},
     )
     ground = Ground({"base": Frame((0.3, 0.1, 0.0), axes)})
     pairs = [
@@ -106,14 +115,22 @@ def random_system() -> tuple[System, Assembler]:
     drivers = [Driver("spin", "revolute", lambda t: (0.3 + 2 * t, 2.0, 0.0))]
     turning = JointCoordinate("cylindrical", "rotation")
     loads = [
-        FrameLoad("push", one.frame("two"), lambda t, m: m.position * m.velocity[0] + m.rotation[:, 1]),
-        FrameLoad("twist", two.frame("one"), lambda t, m: np.sin(m.omega) + m.position, "torque", "frame"),
+        FrameLoad(
+            "push", one.frame("two"), lambda t, m: m.position * m.velocity[0] + m.rotation[:, 1]
+        ),
+        FrameLoad(
+            "twist", two.frame("one"), lambda t, m: np.sin(m.omega) + m.position, "torque", "frame"
+        ),
         FrameLoad("follow", block.frame("a"), (1.0, 2.0, 3.0), axes="frame"),
         JointLoad("drive", "revolute", "rotation", lambda t, s, rate: np.sin(s) + rate**2),
-        JointLoad("gas", "prismatic", "displacement", lambda t, s, rate: np.cos(s) + s * rate, of=turning),
+        JointLoad(
+            "gas", "prismatic", "displacement", lambda t, s, rate: np.cos(s) + s * rate, of=turning
+        ),
         JointLoad("spring", "cylindrical", "displacement", lambda t, s, rate: -3 * s - 0.5 * rate),
     ]
-    system = System([one, two, block, ground], joints, drivers=drivers, loads=loads, gravity=(1, 2, -9.8))
+    system = System(
+        [one, two, block, ground], joints, drivers=drivers, loads=loads, gravity=(1, 2, -9.8)
+    )
     at = Assembler(system)
     for body, qs in zip(system.bodies, system.q_slices):
         q = rng.normal(size=body.num_coordinates)
@@ -142,7 +159,9 @@ def test_system_tangent_is_the_derivative_of_its_rows() -> None:
 
     rows()
     exact = at.tangent(0.2)
-    by_q, by_v, by_a = (differences(lambda d, k=key: rows(**{k: d}), nv) for key in ("dq", "dv", "da"))
+    by_q, by_v, by_a = (
+        differences(lambda d, k=key: rows(**{k: d}), nv) for key in ("dq", "dv", "da")
+    )
     by_lam = differences(lambda d: rows(dl=d), system.num_constraints)
     for matrix, difference in ((exact.K, by_q), (exact.C, by_v), (exact.M, by_a)):
         assert np.allclose(matrix, difference[:nv], atol=3e-8 * np.abs(difference).max())
@@ -162,7 +181,9 @@ def test_constraint_rates_are_time_derivatives() -> None:
     h = 1e-4
     values = {k: at_time(k * h) for k in (-2, -1, 0, 1, 2)}
     first = (values[-2] - 8 * values[-1] + 8 * values[1] - values[2]) / (12 * h)
-    second = (-values[-2] + 16 * values[-1] - 30 * values[0] + 16 * values[1] - values[2]) / (12 * h * h)
+    second = (-values[-2] + 16 * values[-1] - 30 * values[0] + 16 * values[1] - values[2]) / (
+        12 * h * h
+    )
     at_time(0.0)
     rate, bias = at.constraint_rates(t)
     B = at.constraint_matrix(at.jacobians())

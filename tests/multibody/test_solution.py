@@ -27,17 +27,33 @@ from .beams import slender_rod
 def run() -> Solution:
     rod = slender_rod()
     nodes = np.array([[0.0, 0, 0], [0.3, 0, 0], [0.15, 0, 0]])
-    modes = np.stack([rod.interface("big_end").motion[:3].T, rod.interface("small_end").motion[:3].T], axis=1)
+    modes = np.stack(
+        [rod.interface("big_end").motion[:3].T, rod.interface("small_end").motion[:3].T], axis=1
+    )
     modes = np.concatenate([modes, rod.point("middle").modes[:, None]], axis=1)
     rod = rod.replace(skin=Skin(nodes, [[0, 1, 2]], modes))
     system = slider_crank(
-        rod, crank_radius=0.15, crank_mass=0.36, piston_mass=0.0755, speed=150.0, gravity=(0, -STANDARD_GRAVITY, 0)
+        rod,
+        crank_radius=0.15,
+        crank_mass=0.36,
+        piston_mass=0.0755,
+        speed=150.0,
+        gravity=(0, -STANDARD_GRAVITY, 0),
     )
     return simulate(system, t_end=0.01, dt=1e-5)
 
 
 def test_names(run: Solution) -> None:
-    assert run.names() == ["crank", "rod", "piston", "main", "crank pin", "piston pin", "guide", "drive"]
+    assert run.names() == [
+        "crank",
+        "rod",
+        "piston",
+        "main",
+        "crank pin",
+        "piston pin",
+        "guide",
+        "drive",
+    ]
     assert run["rod"].eta.shape == (1001, 3)
     assert run["guide"].force.shape == (1001, 3)
     with pytest.raises(KeyError, match=r"unknown name 'road'; the solution has 'crank', 'rod'"):
@@ -49,11 +65,19 @@ def test_names(run: Solution) -> None:
 @pytest.mark.parametrize("axes", ["global", "body", "crank", "triad"])
 @pytest.mark.parametrize(
     ("body", "point"),
-    [("rod", "middle"), ("rod", "small_end"), ("rod", (0.15, 0, 0)), ("crank", (0.1, 0.02, 0.03)), ("crank", "pin")],
+    [
+        ("rod", "middle"),
+        ("rod", "small_end"),
+        ("rod", (0.15, 0, 0)),
+        ("crank", (0.1, 0.02, 0.03)),
+        ("crank", "pin"),
+    ],
 )
 def test_sensors_are_derivatives_of_each_other(run: Solution, body: str, point, axes: str) -> None:
     turn = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
-    x, v, a = (run.sensor(body, point, quantity) for quantity in ("position", "velocity", "acceleration"))
+    x, v, a = (
+        run.sensor(body, point, quantity) for quantity in ("position", "velocity", "acceleration")
+    )
     dt = run.time[1]
     middle = slice(400, 600)
     dx = (x[2:] - x[:-2])[399:599] / (2 * dt)
@@ -100,13 +124,23 @@ def _rod_axes(run: Solution) -> np.ndarray:
 
     history = run.body("rod")
     motion = slender_rod().interface("small_end").motion[3:]
-    return np.array([rotation_matrix(p) @ exp_rotation(motion @ e) for p, e in zip(history.rotation, history.eta)])
+    return np.array(
+        [
+            rotation_matrix(p) @ exp_rotation(motion @ e)
+            for p, e in zip(history.rotation, history.eta)
+        ]
+    )
 
 
 def test_drive_does_the_work(run: Solution) -> None:
     """Without damping the driver's power is the rate of the energy."""
     system = slider_crank(
-        slender_rod(), crank_radius=0.15, crank_mass=0.36, piston_mass=0.0755, speed=150.0, damping_ratio=0.0
+        slender_rod(),
+        crank_radius=0.15,
+        crank_mass=0.36,
+        piston_mass=0.0755,
+        speed=150.0,
+        damping_ratio=0.0,
     )
     undamped = simulate(system, t_end=0.02, dt=2e-5)
     power = 150.0 * undamped.joint("drive").moment[:, 2]
@@ -116,8 +150,13 @@ def test_drive_does_the_work(run: Solution) -> None:
 
 
 def test_forces_and_torques_accelerate_a_free_body() -> None:
-    block = RigidBody.box("block", (0.2, 0.3, 0.4), mass=2.0, frames={"centre": Frame(), "side": Frame((0.1, 0, 0))})
-    loads = [force("push", block.frame("centre"), (4.0, 0, 0)), torque("twist", block.frame("side"), (0, 0, 0.1))]
+    block = RigidBody.box(
+        "block", (0.2, 0.3, 0.4), mass=2.0, frames={"centre": Frame(), "side": Frame((0.1, 0, 0))}
+    )
+    loads = [
+        force("push", block.frame("centre"), (4.0, 0, 0)),
+        torque("twist", block.frame("side"), (0, 0, 0.1)),
+    ]
     run = simulate(System([block], loads=loads), t_end=1.0, dt=1e-3)
     assert np.isclose(run.body("block").position[-1, 0], 0.5 * 4.0 / 2.0, rtol=1e-9)
     Jz = 2.0 / 12 * (0.04 + 0.09)
@@ -127,9 +166,19 @@ def test_forces_and_torques_accelerate_a_free_body() -> None:
 def test_a_pendulum_swings_at_its_frequency_and_keeps_its_energy() -> None:
     ground = Ground({"o": Frame()})
     bob = RigidBody.cylinder(
-        "bob", 0.05, 0.1, mass=1.0, centre=(0, -1.0, 0), frames={"o": Frame()}, rotation=(1, 0, 0, 0.005)
+        "bob",
+        0.05,
+        0.1,
+        mass=1.0,
+        centre=(0, -1.0, 0),
+        frames={"o": Frame()},
+        rotation=(1, 0, 0, 0.005),
     )
-    system = System([ground, bob], [revolute("o", ground.frame("o"), bob.frame("o"))], gravity=(0, -STANDARD_GRAVITY, 0))
+    system = System(
+        [ground, bob],
+        [revolute("o", ground.frame("o"), bob.frame("o"))],
+        gravity=(0, -STANDARD_GRAVITY, 0),
+    )
     run = simulate(system, t_end=4.2, dt=1e-3)
     angle = run.joint("o").rotation
     k = np.flatnonzero((angle[:-1] > 0) & (angle[1:] <= 0))
