@@ -1,4 +1,4 @@
-"""What the analysis side needs to find: DOLFINx with real PETSc and SLEPc; else an error that says how to get it."""
+"""What the analysis side must find: DOLFINx with real PETSc and SLEPc, or how to get them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import importlib
 __all__ = ["check_requirements"]
 
 _CURE = (
-    "Run your command through ./with-fenicsx of the dolfinx_mbd repository, which fetches what is missing, "
-    "or get DOLFINx 0.9 to 0.11 from conda (conda install -c conda-forge fenics-dolfinx 'petsc=*=real*' "
-    "slepc4py gmsh python-gmsh), Docker (dolfinx/dolfinx:stable) or apt (python3-dolfinx-real "
-    "python3-slepc4py-real python3-gmsh on Debian 13 and Ubuntu 25.10)"
+    "Run your command through ./with-fenicsx of the dolfinx_mbd repository, which fetches what is "
+    "missing, or get DOLFINx 0.9 to 0.11 from conda (conda install -c conda-forge fenics-dolfinx "
+    "'petsc=*=real*' slepc4py gmsh python-gmsh), Docker (dolfinx/dolfinx:stable) or apt "
+    "(python3-dolfinx-real python3-slepc4py-real python3-gmsh on Debian 13 and Ubuntu 25.10)"
 )
 
 
@@ -25,7 +25,8 @@ def check_requirements() -> None:
             importlib.import_module(name)
         except ImportError as error:
             raise ImportError(
-                f"dolfinx_mbd.analysis needs {name}, which this Python cannot import ({error}). {_CURE}"
+                f"dolfinx_mbd.analysis needs {name}, which this Python cannot import ({error}). "
+                + _CURE
             ) from error
     from petsc4py import PETSc
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         "reference": body.reference,
         "interfaces": [{"name": i.name, "kind": i.kind} for i in body.interfaces],
         "points": [p.name for p in body.points],
-        "modes": [{"label": m.label, "frequency": m.frequency} for m in body.modes],
+        "modes": [asdict(m) for m in body.modes],
+        "left_out": [asdict(m) for m in body.left_out],
         "provenance": dict(body.provenance),
     }
     arrays: dict[str, Any] = {name: getattr(body, name) for name in _MATRICES}
@@ -138,8 +140,15 @@ def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
         points=points,
         skin=skin,
         stiffening=stiffening,
-        modes=tuple(Mode(m["label"], m["frequency"]) for m in header["modes"]),
+        modes=_modes(header["modes"]),
+        left_out=_modes(header.get("left_out", [])),
         reference=header["reference"],
         provenance=header["provenance"],
         **{name: arrays[name] for name in _MATRICES},
+    )
+
+
+def _modes(rows: list[dict[str, Any]]) -> tuple[Mode, ...]:
+    return tuple(
+        Mode(m["label"], m["frequency"], m.get("character", ""), m.get("reason", "")) for m in rows
     )

@@ -29,10 +29,12 @@ _KINDS = ("rigid", "averaged")
 def _frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
     """A read-only copy of an array, after a check of its shape (−1: any) and of its values."""
     try:
-        array = np.array(value, dtype=dtype, order="C")
+        array: NDArray = np.array(value, dtype=dtype, order="C")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: expected numbers, got {value!r}") from error
-    if array.ndim != len(shape) or any(w not in (-1, g) for w, g in zip(shape, array.shape)):
+    if array.ndim != len(shape) or any(
+        w not in (-1, g) for w, g in zip(shape, array.shape, strict=True)
+    ):
         expected = str(shape).replace("-1", "any")
         raise ValueError(f"{name}: expected an array of shape {expected}, got {array.shape}")
     if not np.isfinite(array).all():
@@ -60,7 +62,8 @@ class Interface:
         name: Its name in the mesh, for example ``big_end``.
         kind: ``rigid`` (the facets move as one, RBE2) or ``averaged`` (RBE3).
         point: Reference point x_k, shape (3,), m.
-        axes: Columns are the frame's axes in body components; z is the axis of a bore; shape (3, 3).
+        axes: Columns are the frame's axes in body components; z is the axis of a bore; shape (3,
+            3).
         motion: Rows 0 to 2: displacement of the point, rows 3 to 5: rotation vector, per unit
             elastic coordinate, body components; shape (6, n).
     """
@@ -84,15 +87,24 @@ class Interface:
 
 @dataclass(frozen=True)
 class Mode:
-    """One row of the table of modes: what it is and its frequency (Hz)."""
+    """One row of the table of modes.
+
+    Attributes:
+        label: Its name.
+        frequency: Hz; of what is no eigenvector its Rayleigh quotient.
+        character: What it is, in words, for a person.
+        reason: Why it was left out; empty for a mode that is there.
+    """
 
     label: str
     frequency: float
+    character: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Station:
-    """A named material point: position (3,) in m and its displacement per elastic coordinate (n, 3)."""
+    """A named material point: position (3,), m; displacement per elastic coordinate (n, 3)."""
 
     name: str
     position: Array
@@ -132,15 +144,17 @@ class Skin:
 
 @dataclass(frozen=True, eq=False)
 class Stiffening:
-    """Geometric stiffness of unit loads, reduced: what makes a body stiffer in tension, softer in compression.
+    """Geometric stiffness of unit loads, reduced: what makes a body stiffer in tension, softer in
+    compression.
 
-    Each case is a self-equilibrated stress (inertia relief), so that a = α = 0 and gravity give none.
+    Each case is a self-equilibrated stress (inertia relief), so that a = α = 0 and gravity give
+    none.
 
     Attributes:
-        spin: Of the centrifugal loads of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_zω_x = 1 (rad/s)²,
-            shape (6, n, n).
-        interfaces: Of a unit force along and moment about x, y, z (body axes) at each interface, shape
-            (interfaces, 6, n, n).
+        spin: Of the centrifugal loads of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_zω_x = 1
+            (rad/s)², shape (6, n, n).
+        interfaces: Of a unit force along and moment about x, y, z (body axes) at each interface,
+            shape (interfaces, 6, n, n).
     """
 
     spin: Array
@@ -178,9 +192,11 @@ class ReducedBody:
         modes: What each elastic coordinate is; n rows.
         points: Named material points.
         skin: The surface, or None.
-        stiffening: Geometric stiffness of unit spins and of unit wrenches at the interfaces, or None.
+        stiffening: Geometric stiffness of unit spins and of unit wrenches at the interfaces, or
+            None.
         reference: The reference condition, ``mean axis`` or ``attached to <interface>``.
         provenance: Where the numbers come from; plain numbers and strings.
+        left_out: Modes that the reduction computed and left out, each with its reason.
     """
 
     name: str
@@ -197,6 +213,7 @@ class ReducedBody:
     stiffening: Stiffening | None = None
     reference: str = "mean axis"
     provenance: Mapping[str, str | int | float] = field(default_factory=dict)
+    left_out: tuple[Mode, ...] = ()
 
     def __post_init__(self) -> None:
         if np.ndim(self.first_moments) != 2 or len(self.first_moments) == 0:
@@ -227,6 +244,7 @@ class ReducedBody:
         )
         _set(self, modes=modes, interfaces=tuple(self.interfaces), points=tuple(self.points))
         _set(self, provenance=MappingProxyType(dict(self.provenance)))
+        _set(self, left_out=tuple(self.left_out))
         self._check_parts(n)
 
     def _hz(self) -> Array:
@@ -361,6 +379,8 @@ class ReducedBody:
         n = num_modes
         if not 0 <= n <= self.num_modes:
             raise ValueError(f"expected 0 to {self.num_modes} modes, got {n}")
+        reason = f"truncated to {n} modes"
+        lost = tuple(replace(mode, reason=reason) for mode in self.modes[n:])
         skin, cases = self.skin, self.stiffening
         return self.replace(
             first_moments=self.first_moments[: n + 1],
@@ -370,14 +390,15 @@ class ReducedBody:
             damping=self.damping[:n, :n],
             interfaces=tuple(replace(i, motion=i.motion[:, :n]) for i in self.interfaces),
             modes=self.modes[:n],
+            left_out=self.left_out + lost,
             points=tuple(replace(p, modes=p.modes[:n]) for p in self.points),
             skin=None if skin is None else replace(skin, modes=skin.modes[:n]),
             stiffening=None if cases is None else cases.truncated(n),
         )
 
     def rigid(self) -> ReducedBody:
-        """The body without its elastic coordinates: same mass, interfaces and points, no deformation."""
-        return self.truncated(0).replace(reference="rigid", stiffening=None)
+        """The body without its elastic coordinates: the same mass, interfaces and points."""
+        return self.truncated(0).replace(reference="rigid", stiffening=None, left_out=())
 
     def summary(self) -> str:
         """The body on one page, for a person."""
@@ -409,7 +430,8 @@ class ReducedBody:
 
     def __repr__(self) -> str:
         names = ", ".join(i.name for i in self.interfaces) or "no interfaces"
-        return f"<ReducedBody {self.name!r}: {self.total_mass:.6g} kg, {self.num_modes} modes, {names}>"
+        size = f"{self.total_mass:.6g} kg, {self.num_modes} modes"
+        return f"<ReducedBody {self.name!r}: {size}, {names}>"
 
 
 def _find(what: str, name: str, items: Sequence[Any], owner: str) -> Any:

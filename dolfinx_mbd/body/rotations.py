@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.jit import kernel
+from dolfinx_mbd.body.small import identity, mm, mv, outer
 
 __all__ = [
     "axial",
@@ -115,7 +116,7 @@ def tangent(theta: Array) -> Array:
     """
     b, c, _, _ = _coefficients(theta)
     t = skew(theta)
-    return np.eye(3) - b * t + c * (t @ t)
+    return identity(1.0) - b * t + c * mm(t, t)
 
 
 @kernel
@@ -123,10 +124,10 @@ def tangent_derivative(theta: Array, w: Array) -> Array:
     """Derivative of ``T(θ) w`` with respect to θ at constant w; shape (3, 3)."""
     b, c, db, dc = _coefficients(theta)
     t, ww = skew(theta), skew(w)
-    first = t @ w
-    second = t @ first
+    first = mv(t, w)
+    second = mv(t, first)
     radial = dc * second - db * first
-    return b * ww - c * (skew(first) + t @ ww) + np.outer(radial, theta)
+    return b * ww - c * (skew(first) + mm(t, ww)) + outer(radial, theta)
 
 
 def quaternion_from_matrix(A: ArrayLike) -> Array:

@@ -15,6 +15,10 @@ def _vector(values: np.ndarray, scale: float = 1.0) -> str:
     )
 
 
+def _direction(axis: np.ndarray) -> str:
+    return f"({', '.join(f'{component + 0.0:.3g}' for component in axis)})"
+
+
 def summary(body: ReducedBody) -> str:
     """A page of text: mass properties, interfaces, modes, and where the numbers come from."""
     moments, axes = np.linalg.eigh(body.central_inertia)
@@ -32,7 +36,7 @@ def summary(body: ReducedBody) -> str:
         "---------        ----      ----------                         ------",
     ]
     lines += [
-        f"{i.name:<16} {i.kind:<8} {_vector(i.point, 1e3)}  ({', '.join(f'{a:.3g}' for a in i.axes[:, 2] + 0.0)})"
+        f"{i.name:<16} {i.kind:<8} {_vector(i.point, 1e3)}  {_direction(i.axes[:, 2])}"
         for i in body.interfaces
     ] or ["(none)"]
     if body.points:
@@ -44,10 +48,22 @@ def summary(body: ReducedBody) -> str:
         lines += [f"{p.name:<24} {_vector(p.position, 1e3)}" for p in body.points]
     lines += [
         "",
-        "  k  mode                         frequency (Hz)",
-        "  -  ----                         --------------",
+        "  k  mode                         frequency (Hz)  what it is",
+        "  -  ----                         --------------  ----------",
     ]
-    lines += [f"{k:>3}  {m.label:<28} {m.frequency:14.2f}" for k, m in enumerate(body.modes, 1)]
+    lines += [
+        f"{k:>3}  {m.label:<28} {m.frequency:14.2f}  {m.character}".rstrip()
+        for k, m in enumerate(body.modes, 1)
+    ]
+    if body.left_out:
+        lines += [
+            "",
+            "     left out                     frequency (Hz)  why",
+            "     --------                     --------------  ---",
+        ]
+        lines += [
+            f"     {m.label:<28} {m.frequency:14.2f}  {m.reason}".rstrip() for m in body.left_out
+        ]
     if body.skin is not None:
         lines += ["", f"skin: {len(body.skin.points)} nodes, {len(body.skin.triangles)} triangles"]
     if body.provenance:

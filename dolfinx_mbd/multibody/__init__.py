@@ -35,10 +35,10 @@ from dolfinx_mbd.multibody.loads import (
     force,
     torque,
 )
+from dolfinx_mbd.multibody.redundancy import Redundancy
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.simulation import simulate
 from dolfinx_mbd.multibody.solution import BodyHistory, Energies, JointHistory, Solution
-from dolfinx_mbd.multibody.redundancy import Redundancy
 from dolfinx_mbd.multibody.start import AssemblyError, consistent_state, redundancies
 from dolfinx_mbd.multibody.system import STANDARD_GRAVITY, State, System
 

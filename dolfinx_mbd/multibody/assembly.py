@@ -39,7 +39,8 @@ class Assembler:
     Attributes:
         q, v, a, lam: The point of evaluation; set them, then call.
         angles: Rotations of the joints at the last accepted time, from which turns are counted.
-        rows, scale: Rows (nv,) and the sum of the magnitudes of their terms, after :meth:`residual`.
+        rows, scale: Rows (nv,) and the sum of the magnitudes of their terms, after
+            :meth:`residual`.
         values: Constraint values (nc,), after :meth:`residual`.
     """
 
@@ -58,24 +59,35 @@ class Assembler:
         self._turns = np.zeros(self._entries)
         self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
         self._views = []
-        for body, qs, vs, fs in zip(system.bodies, system.q_slices, system.v_slices, system.frame_slices):
+        for body, qs, vs, fs in zip(
+            system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
+        ):
             view = (self.q[qs], self.v[vs], self.a[vs], self.wrenches[fs])
-            self._views.append((body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs]))
+            self._views.append(
+                (body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs])
+            )
         for body, (q, *_), _, _, position, rotation in self._views:
             if not body.num_velocities:
                 body.poses(q, position, rotation)
         joints = len(system.joints)
         self._ends = system.first[:joints], system.second[:joints]
         self._frame_loads = [
-            (load, system.frame_index(load.frame)) for load in system.loads if isinstance(load, FrameLoad)
+            (load, system.frame_index(load.frame))
+            for load in system.loads
+            if isinstance(load, FrameLoad)
         ]
         self._joint_loads = [
-            (load, self._axis(JointCoordinate(load.joint, load.motion)), self._axis(load.coordinate))
+            (
+                load,
+                self._axis(JointCoordinate(load.joint, load.motion)),
+                self._axis(load.coordinate),
+            )
             for load in system.loads
             if isinstance(load, JointLoad)
         ]
 
-    # ---- poses and constraints -----------------------------------------------------------------------
+    # ---- poses and constraints
+    # -----------------------------------------------------------------------
     def update_poses(self, t: float) -> None:
         """Poses of all frames, and the drivers' turns, at q and t."""
         for k in self._moving:
@@ -142,9 +154,10 @@ class Assembler:
             body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
         return self.velocities
 
-    # ---- coordinates of joints -----------------------------------------------------------------------
+    # ---- coordinates of joints
+    # -----------------------------------------------------------------------
     def joint_rotations(self) -> Array:
-        """Rotations of all joints about their axes (nj,), counted over turns from :attr:`angles`."""
+        """Rotations of all joints about their axes (nj,), rad, counted over turns."""
         return kernels.joint_angles(self.rotation, *self._ends, self.angles)
 
     def _axis(self, coordinate: JointCoordinate) -> tuple[int, int]:
@@ -152,10 +165,12 @@ class Assembler:
         return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
 
     def axis_gradient(self, joint: str, motion: str) -> Array:
-        """Gradient of a joint's rotation or displacement to all velocities, shape (nv,), at the poses."""
+        """Gradient of a joint's rotation or displacement to all velocities, shape (nv,)."""
         k, _ = axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
         gradient = self._coordinates()[2][axis]
-        return self._pull(gradient, (int(self._ends[0][k]), int(self._ends[1][k])), self.jacobians())
+        return self._pull(
+            gradient, (int(self._ends[0][k]), int(self._ends[1][k])), self.jacobians()
+        )
 
     def _axis_second(self, axis: tuple[int, int]) -> Array:
         """Derivative of the gradient of a joint's coordinate to both poses, shape (12, 12)."""
@@ -166,7 +181,8 @@ class Assembler:
         pose = self.position[one], self.rotation[one], self.position[two], self.rotation[two]
         return kernels.joint_second(*pose, np.eye(6)[[2]])[0]
 
-    # ---- rows ----------------------------------------------------------------------------------------
+    # ---- rows
+    # ----------------------------------------------------------------------------------------
     def residual(self, t: float) -> None:
         """Evaluate rows, scale and constraint values at (t, q, v, a, λ)."""
         s = self.system
@@ -194,8 +210,8 @@ class Assembler:
 
     def _apply_loads(self, t: float) -> None:
         self.update_velocities()
-        for load, frame in self._frame_loads:
-            self.wrenches[frame] += load.wrench(t, self._motion(frame))
+        for push, frame in self._frame_loads:
+            self.wrenches[frame] += push.wrench(t, self._motion(frame))
         if self._joint_loads:
             values, rates, gradients = self._coordinates()
             for load, axis, seen in self._joint_loads:
@@ -203,7 +219,8 @@ class Assembler:
                 self.wrenches[self._ends[0][axis[0]]] += wrench[:6]
                 self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
 
-    # ---- derivatives ---------------------------------------------------------------------------------
+    # ---- derivatives
+    # ---------------------------------------------------------------------------------
     def tangent(self, t: float) -> Tangent:
         """Derivatives at (t, q, v, a, λ); call after :meth:`residual` at the same point."""
         s = self.system
@@ -222,7 +239,9 @@ class Assembler:
             self._add_loads(t, jacobians, K, C)
         return Tangent(K, C, M, self.constraint_matrix(jacobians))
 
-    def _add(self, target: Array, jacobians: list[Array], frames: tuple[int, ...], D: Array) -> None:
+    def _add(
+        self, target: Array, jacobians: list[Array], frames: tuple[int, ...], D: Array
+    ) -> None:
         """target += Jᵀ D J over the given frames, six rows and columns of D each."""
         blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
         for i, (k, Jk) in enumerate(blocks):
@@ -232,10 +251,12 @@ class Assembler:
 
     def _add_loads(self, t: float, jacobians: list[Array], K: Array, C: Array) -> None:
         s = self.system
-        tangents = [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
+        tangents = [
+            body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views
+        ]
         length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
-        for load, frame in self._frame_loads:
-            D, E = load.derivatives(t, self._motion(frame), length)
+        for push, frame in self._frame_loads:
+            D, E = push.derivatives(t, self._motion(frame), length)
             self._add(K, jacobians, (frame,), -D)
             self._add(C, jacobians, (frame,), -E)
             k, J = self._frame_jacobian(frame, jacobians)
@@ -275,7 +296,7 @@ class Assembler:
     def _pull(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
         """row (12,) over two frames as a row over all velocities, shape (nv,)."""
         out = np.zeros(self.system.num_velocities)
-        for frame, part in zip(frames, (row[:6], row[6:])):
+        for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
             k, J = self._frame_jacobian(frame, jacobians)
             out[self.system.v_slices[k]] += part @ J
         return out

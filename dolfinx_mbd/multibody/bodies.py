@@ -51,12 +51,29 @@ class Body(Protocol):
     moment at a frame's point in global components.  Rows are forces that balance to zero.
     """
 
-    name: str
-    frame_names: tuple[str, ...]
-    num_coordinates: int
-    num_velocities: int
-    num_elastic: int
-    typical_mass: float
+    @property
+    def name(self) -> str:
+        """Its name in the system."""
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Names of its frames."""
+
+    @property
+    def num_coordinates(self) -> int:
+        """nq."""
+
+    @property
+    def num_velocities(self) -> int:
+        """nv."""
+
+    @property
+    def num_elastic(self) -> int:
+        """How many of the coordinates, the last ones, are elastic."""
+
+    @property
+    def typical_mass(self) -> float:
+        """Its mass, kg, for scaling."""
 
     def initial_coordinates(self) -> Array:
         """Where the body starts before the mechanism is assembled, shape (nq,)."""
@@ -114,7 +131,8 @@ def _rotation(name: str, rotation: ArrayLike) -> Array:
     if given.shape == (4,) and np.linalg.norm(given) > 0:
         return given / np.linalg.norm(given)
     raise ValueError(
-        f"body {name!r}: rotation must be a quaternion (w, x, y, z) or a 3×3 matrix, got shape {given.shape}"
+        f"body {name!r}: rotation must be a quaternion (w, x, y, z) or a 3×3 matrix, got shape "
+        f"{given.shape}"
     )
 
 
@@ -169,7 +187,10 @@ class _FloatingBody:
             "_q0": np.concatenate([position, rotation, np.zeros(n)]),
             "_points": points,
             "_axes": axes,
-            "_motion": (motion, np.zeros((0, 6, n, n)) if bend is None else np.array(bend, order="C")),
+            "_motion": (
+                motion,
+                np.zeros((0, 6, n, n)) if bend is None else np.array(bend, order="C"),
+            ),
             "_spin": np.zeros((0, n, n)) if spin is None else np.array(spin, order="C"),
             "_inertia": (float(total_mass), np.array(S, dtype=float, order="C"), rows),
             "_pairs": pairs,
@@ -279,7 +300,8 @@ class RigidBody(_FloatingBody):
     Attributes:
         name: Its name in the system and in the results.
         mass: kg.
-        inertia: Inertia tensor about the centre of mass, body axes, shape (3, 3) or the diagonal (3,), kg m².
+        inertia: Inertia tensor about the centre of mass, body axes, shape (3, 3) or the diagonal
+            (3,), kg m².
         centre: Centre of mass in the body frame, shape (3,), m.
         frames: Where joints and forces meet it, by name.
         position: Origin of the body frame where it starts, shape (3,), m.
@@ -318,8 +340,9 @@ class RigidBody(_FloatingBody):
             )
         if np.linalg.eigvalsh(J).min() <= 0:
             raise ValueError(
-                f"body {self.name!r}: inertia has a zero moment {np.linalg.eigvalsh(J)} kg m²; rotation "
-                "about that axis would have no inertia. Give a thin rod its true small moment"
+                f"body {self.name!r}: inertia has a zero moment {np.linalg.eigvalsh(J)} kg m²; "
+                "rotation about that axis would have no inertia. Give a thin rod its true small "
+                "moment"
             )
         c = _vector(self.name, "centre", self.centre)
         second = second + self.mass * np.outer(c, c)
@@ -372,7 +395,7 @@ class RigidBody(_FloatingBody):
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
     ) -> RigidBody:
-        """A homogeneous cylinder along body axis 0, 1 or 2; radius and length in m; give density or mass."""
+        """A homogeneous cylinder along body axis 0, 1 or 2, sizes in m; give density or mass."""
         if not (radius > 0 and length > 0):
             raise ValueError(
                 f"body {name!r}: radius and length must be positive, got {radius}, {length}"
@@ -424,7 +447,8 @@ class FlexibleBody(_FloatingBody):
         stiffening: Whether the body's geometric stiffening acts; None: if the body has it.
 
     Raises:
-        ValueError: If stiffening is asked for and the body has none, or the damping ratio is negative.
+        ValueError: If stiffening is asked for and the body has none, or the damping ratio is
+            negative.
     """
 
     name: str
@@ -439,8 +463,8 @@ class FlexibleBody(_FloatingBody):
         cases = body.stiffening
         if self.stiffening and cases is None:
             raise ValueError(
-                f"body {self.name!r}: its reduced body {body.name!r} holds no stiffening; reduce it with "
-                "stiffening=True and the mean-axis reference"
+                f"body {self.name!r}: its reduced body {body.name!r} holds no stiffening; reduce "
+                "it with stiffening=True and the mean-axis reference"
             )
         stiff = cases if self.stiffening is not False else None
         object.__setattr__(self, "stiffening", stiff is not None)

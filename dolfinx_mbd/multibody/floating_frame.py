@@ -1,8 +1,8 @@
 """Kernels of a body in a floating frame: its equations of motion and their exact tangent.
 
-Coordinates are q = (R, quaternion, η), velocities v = (Ṙ global, ω body, η̇), increments and rows the
-same (δR global, δφ body, δη).  A rigid body has no η.  All inertia is contracted from S and H of
-:class:`~dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
+Coordinates are q = (R, quaternion, η), velocities v = (Ṙ global, ω body, η̇), increments and rows
+the same (δR global, δφ body, δη).  A rigid body has no η.  All inertia is contracted from S and H
+of :class:`~dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
 
     P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (one matrix product of H with (1, η), η̇, η̈)
 
@@ -12,13 +12,14 @@ and W = α̃ + ω̃ω̃ the rows are
     moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈),     Q = ∫ρ c⊗c, ...
     elastic   S·a + W:P + 2ω̃:Ṗ + M η̈ + C η̇ + K η
 
-with a = Aᵀ(R̈ − g), so that gravity needs no term of its own.  ``H_rows`` holds H with rows (k, a, b)
-and columns l, ``H_pairs`` with rows (k, l) and columns (a, b).
+with a = Aᵀ(R̈ − g), so that gravity needs no term of its own.  ``H_rows`` holds H with rows (k, a,
+b) and columns l, ``H_pairs`` with rows (k, l) and columns (a, b).
 
-Geometric stiffening enters as quadratic kinematics (:class:`~dolfinx_mbd.body.Stiffening`).  The matrices
-``spin`` K_ij of the unit spins ω_iω_j (none: shape (0, n, n)) change the inertia tensor,
+Geometric stiffening enters as quadratic kinematics (:class:`~dolfinx_mbd.body.Stiffening`).  The
+matrices ``spin`` K_ij of the unit spins ω_iω_j (none: shape (0, n, n)) change the inertia tensor,
 
-    ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η,   moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
+    ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η,   moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij
+    η
 
 (the elastic row is −∂/∂η of ½ ω·ΔJ ω), and ``bend`` those of the unit wrenches at the frames.
 """
@@ -38,6 +39,7 @@ from dolfinx_mbd.body.rotations import (
     tangent,
     tangent_derivative,
 )
+from dolfinx_mbd.body.small import dot, identity, mm, mv, outer
 from dolfinx_mbd.multibody.frames import frame_motion
 
 __all__ = [
@@ -60,39 +62,54 @@ def increment(q: Array, delta: Array, out: Array) -> None:
 
 
 @kernel
-def _products(H_rows: Array, S: Array, q: Array, v: Array, a: Array):  # type: ignore[no-untyped-def]
-    """X = ((1, η), (0, η̇), (0, η̈)), s = ∫ρ(c, u̇, ü), P (n+1, 9·3) and Q (9, 3) of the module's text."""
+def _products(
+    H_rows: Array, S: Array, q: Array, v: Array, a: Array
+) -> tuple[Array, Array, Array, Array]:
+    """X = ((1, η), (0, η̇), (0, η̈)), s = ∫ρ(c, u̇, ü), P (n+1, 9·3) and Q (9, 3), as above."""
     n1 = S.shape[0]
     X = np.zeros((n1, 3))
     X[0, 0] = 1.0
     X[1:, 0] = q[7:]
     X[1:, 1] = v[6:]
     X[1:, 2] = a[6:]
-    P = (H_rows @ X).reshape(n1, 27)
-    Q = (np.ascontiguousarray(X[:, 0]) @ P).reshape(9, 3)
-    s = X.T @ S
+    P = (H_rows @ X).reshape(n1, 27)  # the one product that is worth a call of BLAS
+    Q = mv(P.T, X[:, 0]).reshape(9, 3)
+    s = mm(X.T, S)
     return X, s, P, Q
 
 
 @kernel
 def _square(Q: Array, j: int) -> Array:
     """Column j of a (9, 3) array as a 3×3 matrix."""
-    return np.ascontiguousarray(Q[:, j]).reshape(3, 3)
+    A = np.empty((3, 3))
+    for i in range(3):
+        for k in range(3):
+            A[i, k] = Q[3 * i + k, j]
+    return A
+
+
+@kernel
+def _inertia_tensor(Q: Array) -> Array:
+    """J = tr(Q) I − Q of a second moment Q = ∫ρ c⊗c."""
+    return identity(Q[0, 0] + Q[1, 1] + Q[2, 2]) - Q
 
 
 @kernel
 def _spin(omega: Array, alpha: Array) -> Array:
     w = skew(omega)
-    return skew(alpha) + w @ w
+    return skew(alpha) + mm(w, w)
 
 
 @kernel
 def _weights(omega: Array, alpha: Array) -> Array:
     """Weights (9·3) that contract P and Ṗ to the elastic rows: W and 2ω̃ (Mη̈ stands for P̈)."""
-    weights = np.zeros((9, 3))
-    weights[:, 0] = _spin(omega, alpha).ravel()
-    weights[:, 1] = 2.0 * skew(omega).ravel()
-    return weights.ravel()
+    weights = np.zeros(27)
+    W, w = _spin(omega, alpha), skew(omega)
+    for i in range(3):
+        for j in range(3):
+            weights[9 * i + 3 * j] = W[i, j]
+            weights[9 * i + 3 * j + 1] = 2.0 * w[i, j]
+    return weights
 
 
 @kernel
@@ -122,26 +139,25 @@ def body_residual(
     """
     A = rotation_matrix(q[3:7])
     omega, alpha = v[3:6], a[3:6]
-    acceleration = A.T @ (a[:3] - gravity)
+    acceleration = mv(A.T, a[:3] - gravity)
     X, s, P, Q = _products(H_rows, S, q, v, a)
     W, w = _spin(omega, alpha), skew(omega)
 
-    force = m * acceleration + W @ s[0] + 2.0 * (w @ s[1]) + s[2]
-    turning = _square(Q, 0) @ W.T + 2.0 * (_square(Q, 1) @ w.T) + _square(Q, 2)
-    out[:3] = A @ force
-    out[3:6] = skew(s[0]) @ acceleration + axial(turning)
+    force = m * acceleration + mv(W, s[0]) + 2.0 * mv(w, s[1]) + s[2]
+    turning = mm(_square(Q, 0), W.T) + 2.0 * mm(_square(Q, 1), w.T) + _square(Q, 2)
+    out[:3] = mv(A, force)
+    out[3:6] = mv(skew(s[0]), acceleration) + axial(turning)
     # magnitude of the inertia forces of all material points, also where their sum vanishes
-    radius = np.sqrt(np.trace(_square(Q, 0)) / m)
-    size = m * (
-        np.sqrt(acceleration @ acceleration) + radius * (np.sqrt(alpha @ alpha) + omega @ omega)
-    )
+    radius = np.sqrt((Q[0, 0] + Q[4, 0] + Q[8, 0]) / m)
+    spread = np.sqrt(dot(alpha, alpha)) + dot(omega, omega)
+    size = m * (np.sqrt(dot(acceleration, acceleration)) + radius * spread)
     scale[:3] = size
     scale[3:6] = radius * size
     n = S.shape[0] - 1
     if n > 0:
-        inertia = (P @ _weights(omega, alpha) + S @ acceleration)[1:] + M @ a[6:]
-        elastic = K @ q[7:]
-        damping = C @ v[6:]
+        inertia = (mv(P, _weights(omega, alpha)) + mv(S, acceleration))[1:] + mv(M, a[6:])
+        elastic = mv(K, q[7:])
+        damping = mv(C, v[6:])
         out[6:] = inertia + elastic + damping
         scale[6:] = np.abs(inertia) + np.abs(elastic) + np.abs(damping)
     if spin.shape[0] > 0:
@@ -151,15 +167,15 @@ def body_residual(
         scale[6:] += np.abs(push)
     lever, theta, jacobian = frame_motion(points, motion, bend, q)
     for k in range(points.shape[0]):
-        f = A.T @ wrenches[k, :3]
-        moment = A.T @ wrenches[k, 3:]
-        turn = skew(lever[k]) @ f + moment
+        f = mv(A.T, wrenches[k, :3])
+        moment = mv(A.T, wrenches[k, 3:])
+        turn = mv(skew(lever[k]), f) + moment
         out[:3] -= wrenches[k, :3]
         out[3:6] -= turn
         scale[:3] += np.abs(wrenches[k, :3])
         scale[3:6] += np.abs(turn)
         if n > 0:
-            push = jacobian[k, :3].T @ f + jacobian[k, 3:].T @ (tangent(theta[k]) @ moment)
+            push = mv(jacobian[k, :3].T, f) + mv(jacobian[k, 3:].T, mv(tangent(theta[k]), moment))
             out[6:] -= push
             scale[6:] += np.abs(push)
 
@@ -170,14 +186,16 @@ def _spin_parts(spin: Array, eta: Array) -> tuple[Array, Array]:
     y = np.zeros((6, eta.shape[0]))
     e = np.zeros(6)
     for c in range(6):
-        y[c] = spin[c] @ eta
-        e[c] = y[c] @ eta
+        y[c] = mv(spin[c], eta)
+        e[c] = dot(y[c], eta)
     return y, _spin_matrix(e)
 
 
 @kernel
 def _spin_matrix(e: Array) -> Array:
-    """−(e₀ e₃/2 e₅/2; e₃/2 e₁ e₄/2; e₅/2 e₄/2 e₂): the six products xx yy zz xy yz zx as a matrix."""
+    """−(e₀ e₃/2 e₅/2; e₃/2 e₁ e₄/2; e₅/2 e₄/2 e₂): the six products xx yy zz xy yz zx as a
+    matrix.
+    """
     return -np.array(
         [
             [e[0], 0.5 * e[3], 0.5 * e[5]],
@@ -195,12 +213,14 @@ def _spin_products(omega: Array) -> Array:
 
 
 @kernel
-def _spin_rows(spin: Array, eta: Array, rate: Array, omega: Array, alpha: Array) -> tuple[Array, Array]:
-    """Moment ΔJα + ω×ΔJω + ΔJ̇ω (3,) and elastic row Σ ω_iω_j K_ij η (n,) of the stiffening by spin."""
+def _spin_rows(
+    spin: Array, eta: Array, rate: Array, omega: Array, alpha: Array
+) -> tuple[Array, Array]:
+    """Moment ΔJα + ω×ΔJω + ΔJ̇ω (3,) and elastic row Σ ω_iω_j K_ij η (n,)."""
     y, dJ = _spin_parts(spin, eta)
-    dJ_rate = _spin_matrix(2.0 * (y @ rate))
-    turn = dJ @ alpha + skew(omega) @ (dJ @ omega) + dJ_rate @ omega
-    return turn, _spin_products(omega) @ y
+    dJ_rate = _spin_matrix(2.0 * mv(y, rate))
+    turn = mv(dJ, alpha) + mv(skew(omega), mv(dJ, omega)) + mv(dJ_rate, omega)
+    return turn, mv(y.T, _spin_products(omega))
 
 
 @kernel
@@ -222,29 +242,29 @@ def body_tangent(
     gravity: Array,
     wrenches: Array,
 ) -> tuple[Array, Array, Array]:
-    """Derivatives of :func:`body_residual` with respect to q (increments), v and a; (6+n, 6+n) each."""
+    """Derivatives of :func:`body_residual` to q (increments), v and a; (6+n, 6+n) each."""
     n = S.shape[0] - 1
     nv = 6 + n
     Kt, Ct, Mt = np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, nv))
     A = rotation_matrix(q[3:7])
     omega, alpha = v[3:6], a[3:6]
-    acceleration = A.T @ (a[:3] - gravity)
+    acceleration = mv(A.T, a[:3] - gravity)
     X, s, P, Q = _products(H_rows, S, q, v, a)
     W, w = _spin(omega, alpha), skew(omega)
     s0, s1 = skew(s[0]), skew(s[1])
     turn_a = skew(acceleration)
     Q0, Q1 = _square(Q, 0), _square(Q, 1)
-    J = np.trace(Q0) * np.eye(3) - Q0
+    J = _inertia_tensor(Q0)
 
     # frame against frame
-    Mt[:3, :3] = m * np.eye(3)
-    Mt[:3, 3:6] = -A @ s0
-    Mt[3:6, :3] = s0 @ A.T
+    Mt[:3, :3] = identity(m)
+    Mt[:3, 3:6] = -mm(A, s0)
+    Mt[3:6, :3] = mm(s0, A.T)
     Mt[3:6, 3:6] = J
-    Ct[:3, 3:6] = -A @ (skew(w @ s[0]) + w @ s0 + 2.0 * s1)
-    Ct[3:6, 3:6] = w @ J - skew(J @ omega) + 2.0 * (np.trace(Q1) * np.eye(3) - Q1.T)
-    Kt[:3, 3:6] = -A @ skew(W @ s[0] + 2.0 * (w @ s[1]) + s[2])
-    Kt[3:6, 3:6] = s0 @ turn_a
+    Ct[:3, 3:6] = -mm(A, skew(mv(w, s[0])) + mm(w, s0) + 2.0 * s1)
+    Ct[3:6, 3:6] = mm(w, J) - skew(mv(J, omega)) + 2.0 * _inertia_tensor(Q1.T)
+    Kt[:3, 3:6] = -mm(A, skew(mv(W, s[0]) + 2.0 * mv(w, s[1]) + s[2]))
+    Kt[3:6, 3:6] = mm(s0, turn_a)
 
     if n > 0:
         _elastic_tangent(S, H_pairs, M, C, K, A, acceleration, omega, W, w, P, Kt, Ct, Mt)
@@ -252,17 +272,17 @@ def body_tangent(
         _spin_tangent(spin, q[7:], v[6:], omega, alpha, Kt, Ct, Mt)
     lever, theta, jacobian = frame_motion(points, motion, bend, q)
     for k in range(points.shape[0]):
-        force, moment = A.T @ wrenches[k, :3], A.T @ wrenches[k, 3:]
+        force, moment = mv(A.T, wrenches[k, :3]), mv(A.T, wrenches[k, 3:])
         f = skew(force)
-        Kt[3:6, 3:6] -= skew(lever[k]) @ f + skew(moment)
+        Kt[3:6, 3:6] -= mm(skew(lever[k]), f) + skew(moment)
         if n > 0:
             D, turn = jacobian[k, :3], jacobian[k, 3:]
             T = tangent(theta[k])
-            Kt[3:6, 6:] += f @ D
-            Kt[6:, 3:6] -= D.T @ f + turn.T @ (T @ skew(moment))
-            Kt[6:, 6:] -= turn.T @ (tangent_derivative(theta[k], moment) @ turn)
+            Kt[3:6, 6:] += mm(f, D)
+            Kt[6:, 3:6] -= mm(D.T, f) + mm(turn.T, mm(T, skew(moment)))
+            Kt[6:, 6:] -= mm(turn.T, mm(tangent_derivative(theta[k], moment), turn))
             if bend.shape[0] > 0:
-                twist = T @ moment
+                twist = mv(T, moment)
                 for i in range(3):
                     Kt[6:, 6:] += force[i] * bend[k, i] + twist[i] * bend[k, i + 3]
     return Kt, Ct, Mt
@@ -283,21 +303,21 @@ def _spin_tangent(
     y, dJ = _spin_parts(spin, eta)
     y_rate = np.zeros_like(y)
     for c in range(6):
-        y_rate[c] = spin[c] @ rate
+        y_rate[c] = mv(spin[c], rate)
     w = skew(omega)
     Mt[3:6, 3:6] += dJ
-    Ct[3:6, 3:6] += w @ dJ - skew(dJ @ omega) + _spin_matrix(2.0 * (y @ rate))
+    Ct[3:6, 3:6] += mm(w, dJ) - skew(mv(dJ, omega)) + _spin_matrix(2.0 * mv(y, rate))
     products, unit = _spin_products(omega), np.zeros(6)
     for c in range(6):
         unit[:] = 0.0
         unit[c] = 1.0
         E = _spin_matrix(unit)
-        along = E @ omega
-        inner = E @ alpha + w @ along
+        along = mv(E, omega)
+        inner = mv(E, alpha) + mv(w, along)
         Kt[6:, 6:] += products[c] * spin[c]
-        Kt[3:6, 6:] += 2.0 * (np.outer(inner, y[c]) + np.outer(along, y_rate[c]))
-        Ct[3:6, 6:] += 2.0 * np.outer(along, y[c])
-        Ct[6:, 3:6] -= 2.0 * np.outer(y[c], along)
+        Kt[3:6, 6:] += 2.0 * (outer(inner, y[c]) + outer(along, y_rate[c]))
+        Ct[3:6, 6:] += 2.0 * outer(along, y[c])
+        Ct[6:, 3:6] -= 2.0 * outer(y[c], along)
 
 
 @kernel
@@ -320,29 +340,31 @@ def _elastic_tangent(
     """Fill in the rows and columns of the elastic coordinates."""
     n = S.shape[0] - 1
     weights = np.zeros((9, 2))
-    weights[:, 0] = W.ravel()
-    weights[:, 1] = 2.0 * w.ravel()
+    for i in range(3):
+        weights[3 * i : 3 * i + 3, 0] = W[i]
+        weights[3 * i : 3 * i + 3, 1] = 2.0 * w[i]
     pairs = (H_pairs @ weights).reshape(n + 1, n + 1, 2)
     Mt[6:, 6:] = M
     Ct[6:, 6:] = C + pairs[1:, 1:, 1]
     Kt[6:, 6:] = K + pairs[1:, 1:, 0]
 
     force = S[1:].T
-    Mt[:3, 6:] = A @ force
-    Ct[:3, 6:] = 2.0 * (A @ (w @ force))
-    Kt[:3, 6:] = A @ (W @ force)
-    Mt[6:, :3] = S[1:] @ A.T
-    Kt[6:, 3:6] = S[1:] @ skew(acceleration)
+    Mt[:3, 6:] = mm(A, force)
+    Ct[:3, 6:] = 2.0 * mm(A, mm(w, force))
+    Kt[:3, 6:] = mm(A, mm(W, force))
+    Mt[6:, :3] = mm(S[1:], A.T)
+    Kt[6:, 3:6] = mm(S[1:], skew(acceleration))
     lever = skew(acceleration)
     for k in range(n):
-        column = np.ascontiguousarray(P[k + 1]).reshape(9, 3)
+        column = P[k + 1].reshape(9, 3)
         P0, P1, P2 = _square(column, 0), _square(column, 1), _square(column, 2)
         both = P0 + P0.T
-        Kt[3:6, 6 + k] = axial(both @ W.T + 2.0 * (P1 @ w.T) + P2) - lever @ S[k + 1]
-        Ct[3:6, 6 + k] = 2.0 * axial(P0.T @ w.T)
+        Kt[3:6, 6 + k] = axial(mm(both, W.T) + 2.0 * mm(P1, w.T) + P2) - mv(lever, S[k + 1])
+        Ct[3:6, 6 + k] = 2.0 * axial(mm(P0.T, w.T))
         Mt[3:6, 6 + k] = axial(P0.T)
         Mt[6 + k, 3:6] = axial(P0.T)
-        Ct[6 + k, 3:6] = both @ omega - 2.0 * np.trace(P0) * omega + 2.0 * axial(P1.T)
+        trace = P0[0, 0] + P0[1, 1] + P0[2, 2]
+        Ct[6 + k, 3:6] = mv(both, omega) - 2.0 * trace * omega + 2.0 * axial(P1.T)
 
 
 @kernel
@@ -359,31 +381,30 @@ def body_energies(
 ) -> Array:
     """Kinetic energy, elastic energy and potential of gravity, shape (3,), J."""
     A = rotation_matrix(q[3:7])
-    V, omega = A.T @ v[:3], v[3:6]
+    V, omega = mv(A.T, v[:3]), v[3:6]
     X, s, P, Q = _products(H_rows, S, q, v, v)
-    Q0 = _square(Q, 0)
-    J = np.trace(Q0) * np.eye(3) - Q0
+    J = _inertia_tensor(_square(Q, 0))
     if spin.shape[0] > 0:
         J = J + _spin_parts(spin, q[7:])[1]
-    kinetic = 0.5 * m * (V @ V) + V @ (skew(omega) @ s[0] + s[1])
-    kinetic += (
-        0.5 * (omega @ (J @ omega)) + omega @ axial(_square(Q, 1)) + 0.5 * (v[6:] @ (M @ v[6:]))
+    kinetic = 0.5 * m * dot(V, V) + dot(V, mv(skew(omega), s[0]) + s[1])
+    kinetic += 0.5 * dot(omega, mv(J, omega)) + dot(omega, axial(_square(Q, 1)))
+    kinetic += 0.5 * dot(v[6:], mv(M, v[6:]))
+    return np.array(
+        [kinetic, 0.5 * dot(q[7:], mv(K, q[7:])), -dot(m * q[:3] + mv(A, s[0]), gravity)]
     )
-    return np.array([kinetic, 0.5 * (q[7:] @ (K @ q[7:])), -(m * q[:3] + A @ s[0]) @ gravity])
 
 
 @kernel
 def body_momenta(m: float, S: Array, H_rows: Array, spin: Array, q: Array, v: Array) -> Array:
-    """Linear momentum and angular momentum about the global origin, global components, shape (6,)."""
+    """Linear momentum, angular momentum about the global origin; global components, (6,)."""
     A = rotation_matrix(q[3:7])
-    V, omega = A.T @ v[:3], v[3:6]
+    V, omega = mv(A.T, v[:3]), v[3:6]
     X, s, P, Q = _products(H_rows, S, q, v, v)
-    Q0 = _square(Q, 0)
-    J = np.trace(Q0) * np.eye(3) - Q0
+    J = _inertia_tensor(_square(Q, 0))
     if spin.shape[0] > 0:
         J = J + _spin_parts(spin, q[7:])[1]
     momenta = np.zeros(6)
-    momenta[:3] = A @ (m * V + skew(omega) @ s[0] + s[1])
-    about_frame = A @ (skew(s[0]) @ V + J @ omega + axial(_square(Q, 1)))
-    momenta[3:] = skew(q[:3]) @ momenta[:3] + about_frame
+    momenta[:3] = mv(A, m * V + mv(skew(omega), s[0]) + s[1])
+    about_frame = mv(A, mv(skew(s[0]), V) + mv(J, omega) + axial(_square(Q, 1)))
+    momenta[3:] = mv(skew(q[:3]), momenta[:3]) + about_frame
     return momenta

@@ -1,9 +1,10 @@
 """Kernels of the frames of a body in a floating frame: where joints and forces meet it.
 
-Frame k stands at r = R + A (x_k + d) with the orientation A exp(θ) A_k.  Displacement and rotation are
-quadratic in the elastic coordinates, (d, θ) = D η − ½ ηᵀ B η with ``motion`` D (F, 6, n) and ``bend`` B
-(F, 6, n, n), the geometric stiffness of a unit wrench at the frame (none: shape (0, 6, n, n)); so that a force
-at the frame does the work that makes the body stiffer in tension and softer in compression.
+Frame k stands at r = R + A (x_k + d) with the orientation A exp(θ) A_k.  Displacement and rotation
+are quadratic in the elastic coordinates, (d, θ) = D η − ½ ηᵀ B η with ``motion`` D (F, 6, n) and
+``bend`` B (F, 6, n, n), the geometric stiffness of a unit wrench at the frame (none: shape (0, 6,
+n, n)); so that a force at the frame does the work that makes the body stiffer in tension and softer
+in compression.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.jit import kernel
-from dolfinx_mbd.body.rotations import exp_rotation, rotation_matrix, skew, tangent, tangent_derivative
+from dolfinx_mbd.body.rotations import (
+    exp_rotation,
+    rotation_matrix,
+    skew,
+    tangent,
+    tangent_derivative,
+)
+from dolfinx_mbd.body.small import dot, identity, mm, mv
 
 __all__ = [
     "frame_bias",
@@ -33,12 +41,12 @@ def frame_motion(points: Array, motion: Array, bend: Array, q: Array) -> tuple[A
     jacobian = motion.copy()
     lever, theta = points.copy(), np.zeros_like(points)
     for k in range(points.shape[0]):
-        half = motion[k] @ eta
+        half = mv(motion[k], eta)
         if bend.shape[0] > 0:
             for i in range(6):
-                row = bend[k, i] @ eta
+                row = mv(bend[k, i], eta)
                 jacobian[k, i] -= row
-                half[i] -= 0.5 * (row @ eta)
+                half[i] -= 0.5 * dot(row, eta)
         lever[k] += half[:3]
         theta[k] = half[3:]
     return lever, theta, jacobian
@@ -50,49 +58,57 @@ def _second_rate(bend: Array, k: int, rate: Array) -> Array:
     out = np.zeros(6)
     if bend.shape[0] > 0:
         for i in range(6):
-            out[i] = -(bend[k, i] @ rate) @ rate
+            out[i] = -dot(mv(bend[k, i], rate), rate)
     return out
 
 
 @kernel
 def frame_poses(
-    points: Array, axes: Array, motion: Array, bend: Array, q: Array, position: Array, rotation: Array
+    points: Array,
+    axes: Array,
+    motion: Array,
+    bend: Array,
+    q: Array,
+    position: Array,
+    rotation: Array,
 ) -> None:
     """Positions (F, 3) and orientations (F, 3, 3) of the frames."""
     A = rotation_matrix(q[3:7])
     lever, theta, _ = frame_motion(points, motion, bend, q)
     for k in range(points.shape[0]):
-        position[k] = q[:3] + A @ lever[k]
-        rotation[k] = A @ exp_rotation(theta[k]) @ axes[k]
+        position[k] = q[:3] + mv(A, lever[k])
+        rotation[k] = mm(mm(A, exp_rotation(theta[k])), axes[k])
 
 
 @kernel
 def frame_jacobians(points: Array, motion: Array, bend: Array, q: Array) -> Array:
-    """(F, 6, 6+n): velocity of the point and angular velocity of the frame, global, per unit of v."""
+    """(F, 6, 6+n): velocity and angular velocity of the frames, global, per unit of v."""
     A = rotation_matrix(q[3:7])
     lever, theta, jacobian = frame_motion(points, motion, bend, q)
     F, n = points.shape[0], motion.shape[2]
     J = np.zeros((F, 6, 6 + n))
     for k in range(F):
-        J[k, :3, :3] = np.eye(3)
-        J[k, :3, 3:6] = -A @ skew(lever[k])
+        J[k, :3, :3] = identity(1.0)
+        J[k, :3, 3:6] = -mm(A, skew(lever[k]))
         J[k, 3:, 3:6] = A
         if n > 0:
-            J[k, :3, 6:] = A @ jacobian[k, :3]
-            J[k, 3:, 6:] = A @ (tangent(theta[k]).T @ jacobian[k, 3:])
+            J[k, :3, 6:] = mm(A, jacobian[k, :3])
+            J[k, 3:, 6:] = mm(A, mm(tangent(-theta[k]), jacobian[k, 3:]))
     return J
 
 
 @kernel
-def frame_velocities(points: Array, motion: Array, bend: Array, q: Array, v: Array, out: Array) -> None:
+def frame_velocities(
+    points: Array, motion: Array, bend: Array, q: Array, v: Array, out: Array
+) -> None:
     """Velocities and angular velocities of the frames, global, into ``out`` (F, 6)."""
     A = rotation_matrix(q[3:7])
     lever, theta, jacobian = frame_motion(points, motion, bend, q)
     w = v[3:6]
     for k in range(points.shape[0]):
-        rate = jacobian[k] @ v[6:]
-        out[k, :3] = v[:3] + A @ (skew(w) @ lever[k] + rate[:3])
-        out[k, 3:] = A @ (w + tangent(theta[k]).T @ rate[3:])
+        rate = mv(jacobian[k], v[6:])
+        out[k, :3] = v[:3] + mv(A, mv(skew(w), lever[k]) + rate[:3])
+        out[k, 3:] = mv(A, w + mv(tangent(-theta[k]), rate[3:]))
 
 
 @kernel
@@ -104,21 +120,21 @@ def frame_velocity_tangents(points: Array, motion: Array, bend: Array, q: Array,
     F, n = points.shape[0], motion.shape[2]
     D = np.zeros((F, 6, 6 + n))
     for k in range(F):
-        rate = jacobian[k] @ v[6:]
-        T = tangent(theta[k]).T
-        D[k, :3, 3:6] = -A @ skew(w @ lever[k] + rate[:3])
-        D[k, 3:, 3:6] = -A @ skew(v[3:6] + T @ rate[3:])
+        rate = mv(jacobian[k], v[6:])
+        T = tangent(-theta[k])
+        D[k, :3, 3:6] = -mm(A, skew(mv(w, lever[k]) + rate[:3]))
+        D[k, 3:, 3:6] = -mm(A, skew(v[3:6] + mv(T, rate[3:])))
         if n > 0:
-            turn = -(tangent_derivative(-theta[k], rate[3:]) @ jacobian[k, 3:])
-            push = w @ jacobian[k, :3]
+            turn = -mm(tangent_derivative(-theta[k], rate[3:]), jacobian[k, 3:])
+            push = mm(w, jacobian[k, :3])
             if bend.shape[0] > 0:
                 change = np.zeros((6, n))
                 for i in range(6):
-                    change[i] = bend[k, i] @ v[6:]
+                    change[i] = mv(bend[k, i], v[6:])
                 push = push - change[:3]
-                turn = turn - T @ change[3:]
-            D[k, :3, 6:] = A @ push
-            D[k, 3:, 6:] = A @ turn
+                turn = turn - mm(T, change[3:])
+            D[k, :3, 6:] = mm(A, push)
+            D[k, 3:, 6:] = mm(A, turn)
     return D
 
 
@@ -130,10 +146,10 @@ def frame_bias(points: Array, motion: Array, bend: Array, q: Array, v: Array) ->
     w = skew(v[3:6])
     bias = np.zeros((points.shape[0], 6))
     for k in range(points.shape[0]):
-        rate, second = jacobian[k] @ v[6:], _second_rate(bend, k, v[6:])
-        T = tangent(theta[k]).T
-        bias[k, :3] = A @ (w @ (w @ lever[k]) + 2.0 * (w @ rate[:3]) + second[:3])
-        # T(θ)ᵀ = T(−θ), so its rate on a constant vector is −∂T(−θ) θ̇
-        turn_rate = -(tangent_derivative(-theta[k], rate[3:]) @ rate[3:]) + T @ second[3:]
-        bias[k, 3:] = A @ (w @ (T @ rate[3:]) + turn_rate)
+        rate, second = mv(jacobian[k], v[6:]), _second_rate(bend, k, v[6:])
+        T = tangent(-theta[k])  # T(θ)ᵀ = T(−θ): its rate on a constant vector is −∂T(−θ) θ̇
+        inner = mv(w, mv(w, lever[k])) + 2.0 * mv(w, rate[:3]) + second[:3]
+        bias[k, :3] = mv(A, inner)
+        turn = mv(T, second[3:]) - mv(tangent_derivative(-theta[k], rate[3:]), rate[3:])
+        bias[k, 3:] = mv(A, mv(w, mv(T, rate[3:])) + turn)
     return bias

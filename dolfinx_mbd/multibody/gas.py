@@ -4,8 +4,9 @@ Compression and expansion are polytropic with the heat of combustion released by
 
     dp/dθ = ((γ − 1) dQ/dθ − γ p dV/dθ) / V,      Q(θ) = Q₀ (1 − exp(−a ((θ − θ₀)/Δθ)^(m+1))),
 
-between intake valve closing and exhaust valve opening; Q₀ is solved for so that the curve peaks at the
-pressure asked for.  Outside, the pressure follows exhaust and intake manifold with smooth transitions.
+between intake valve closing and exhaust valve opening; Q₀ is solved for so that the curve peaks at
+the pressure asked for.  Outside, the pressure follows exhaust and intake manifold with smooth
+transitions.
 
 References:
     J. B. Heywood, Internal Combustion Engine Fundamentals, 1988, sections 9.2 and 14.4.
@@ -25,6 +26,8 @@ from scipy.optimize import brentq
 from dolfinx_mbd.multibody.kinematics import SliderCrank
 
 __all__ = ["AMBIENT_PRESSURE", "FourStrokePressure"]
+
+Array = NDArray[np.float64]
 
 #: Standard atmosphere, Pa.
 AMBIENT_PRESSURE = 101325.0
@@ -71,7 +74,7 @@ class FourStrokePressure:
             raise ValueError(f"bore must be positive (m), got {self.bore}")
         if not self.compression_ratio > 1:
             raise ValueError(f"compression ratio must be above 1, got {self.compression_ratio}")
-        closed = np.arange(self.intake_closes, self.exhaust_opens + 0.125, 0.25)
+        closed = np.arange(self.intake_closes, self.exhaust_opens + 0.125, 0.25, dtype=float)
 
         def excess(heat: float) -> float:
             return float(self._closed_cycle(closed, heat).max()) - self.peak_pressure
@@ -79,8 +82,8 @@ class FourStrokePressure:
         largest = 50.0 * self.peak_pressure * self.displacement
         if excess(0.0) > 0 or excess(largest) < 0:
             raise ValueError(
-                f"no heat release gives a peak of {self.peak_pressure / 1e5:.4g} bar; compression alone "
-                f"reaches {(excess(0.0) + self.peak_pressure) / 1e5:.4g} bar"
+                f"no heat release gives a peak of {self.peak_pressure / 1e5:.4g} bar; compression "
+                f"alone reaches {(excess(0.0) + self.peak_pressure) / 1e5:.4g} bar"
             )
         pressure = self._closed_cycle(closed, brentq(excess, 0.0, largest, xtol=1e-9 * largest))
         curve = self._whole_cycle(closed, pressure)
@@ -97,7 +100,7 @@ class FourStrokePressure:
         """Swept volume of the cylinder, m³."""
         return 2 * self.crank_radius * self.area
 
-    def __call__(self, angle: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, angle: ArrayLike) -> Array:
         """Absolute pressure (Pa) at crank angles (rad), periodic over two turns."""
         return self._curve(np.mod(np.rad2deg(angle) + 180.0, 720.0) - 180.0)
 
@@ -110,14 +113,14 @@ class FourStrokePressure:
         x = degrees - knots[k]
         return ((c3 * x + c2) * x + c1) * x + c0
 
-    def _volume(self, degrees: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _volume(self, degrees: ArrayLike) -> tuple[Array, Array]:
         """Volume (m³) and its derivative to the crank angle in radians."""
         motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
         top = self.crank_radius + self.rod_length
         clearance = self.displacement / (self.compression_ratio - 1)
         return clearance + self.area * (top - motion.slider), -self.area * motion.slider_velocity
 
-    def _closed_cycle(self, degrees: NDArray[np.float64], heat: float) -> NDArray[np.float64]:
+    def _closed_cycle(self, degrees: Array, heat: float) -> Array:
         """Pressure at the given angles by Heun's method."""
         x = np.maximum((degrees - self.ignition) / self.burn_duration, 0.0)
         burnt = 1.0 - np.exp(-self.wiebe_efficiency * x ** (self.wiebe_form + 1))
@@ -132,18 +135,16 @@ class FourStrokePressure:
             pressure[k + 1] = (pressure[k] + 0.5 * gain[k]) * ratio[k] + 0.5 * gain[k]
         return pressure
 
-    def _whole_cycle(
-        self, closed: NDArray[np.float64], pressure: NDArray[np.float64]
-    ) -> CubicSpline:
+    def _whole_cycle(self, closed: Array, pressure: Array) -> CubicSpline:
         """Periodic spline from −180 to 540 degrees."""
 
-        def blend(degrees: NDArray[np.float64], start: float, length: float, a: float, b: float):  # type: ignore[no-untyped-def]
+        def blend(degrees: Array, start: float, length: float, a: float, b: float):  # type: ignore[no-untyped-def]
             x = np.clip((degrees - start) / length, 0.0, 1.0)
             return a + (b - a) * 0.5 * (1.0 - np.cos(np.pi * x))
 
         before = np.arange(-180.0, closed[0], 1.0)
-        exhaust = np.arange(closed[-1] + 1.0, 340.0, 1.0)
-        overlap = np.arange(340.0, 540.0 + 0.5, 1.0)
+        exhaust = np.arange(float(closed[-1]) + 1.0, 340.0, 1.0, dtype=float)
+        overlap = np.arange(340.0, 540.0 + 0.5, 1.0, dtype=float)
         opening = blend(exhaust, closed[-1], 70.0, float(pressure[-1]), self.exhaust_pressure)
         intake = blend(overlap, 340.0, 40.0, self.exhaust_pressure, self.intake_pressure)
         degrees = np.concatenate([before, closed, exhaust, overlap])

@@ -1,11 +1,11 @@
 """Time integration: generalized-α on R³×SO(3) for index-3 systems.
 
-A method is four numbers; the stepper takes a state and returns the next.  Increments of rotations are
-rotation vectors in body components, so no parameter constraint is needed.
+A method is four numbers; the stepper takes a state and returns the next.  Increments of rotations
+are rotation vectors in body components, so no parameter constraint is needed.
 
 References:
-    M. Arnold, O. Brüls, A. Cardona, Convergence analysis of generalized-α Lie group time integrators for
-    constrained systems, Multibody Dynamics 2011.
+    M. Arnold, O. Brüls, A. Cardona, Convergence analysis of generalized-α Lie group time
+    integrators for constrained systems, Multibody Dynamics 2011.
     C. L. Bottasso, D. Dopico, L. Trainelli, On the optimal scaling of index three DAEs in multibody
     dynamics, Multibody System Dynamics 19 (2008) (scaling of rows and multipliers with dt).
 """
@@ -80,7 +80,7 @@ class GeneralizedAlpha:
 
     @classmethod
     def newmark(cls, beta: float = 0.25, gamma: float = 0.5) -> GeneralizedAlpha:
-        """Newmark's method; the default is the trapezoidal rule, which does not damp the multipliers."""
+        """Newmark's method; by default the trapezoidal rule, which damps nothing."""
         return cls(0.0, 0.0, beta, gamma, f"Newmark, β = {beta:g}, γ = {gamma:g}")
 
     @classmethod
@@ -144,9 +144,9 @@ class Stepper:
     def begin(self, state: State, dt: float) -> State:
         """A consistent state made ready for the first step.
 
-        Solutions of the method have algorithmic accelerations off by (α_m − α_f) dt v̈ and, in constrained
-        directions, velocities off by (1/6 − β + (γ − 1/2)/2) dt² v̈; starting there avoids the
-        first-order transient of accelerations and multipliers that an exact start has.
+        Solutions of the method have algorithmic accelerations off by (α_m − α_f) dt v̈ and, in
+        constrained directions, velocities off by (1/6 − β + (γ − 1/2)/2) dt² v̈; starting there
+        avoids the first-order transient of accelerations and multipliers that an exact start has.
         """
         if "algorithmic" in state.memory:
             return state
@@ -162,7 +162,8 @@ class Stepper:
         """The state at ``state.time + dt``.
 
         Raises:
-            StepError: If Newton's method does not converge; the message says when and where it is stuck.
+            StepError: If Newton's method does not converge; the message says when and where it is
+                stuck.
         """
         m, at = self.method, self._at
         t = state.time + dt
@@ -204,7 +205,8 @@ class Stepper:
         self._factor = None
         raise self._failure(t, dt)
 
-    # ---- parts of a step -----------------------------------------------------------------------------
+    # ---- parts of a step
+    # -----------------------------------------------------------------------------
     def _place(self, state: State, move: Array) -> None:
         s, at = self.system, self._at
         for k, _ in self._turning:
@@ -245,8 +247,8 @@ class Stepper:
         lu, pivots, info = self._getrf(S, overwrite_a=True)
         if info > 0:
             raise StepError(
-                f"the iteration matrix is singular at t = {t:g} s ({_where(s, info - 1)}); the mechanism may "
-                "be in a singular position or have redundant constraints",
+                f"the iteration matrix is singular at t = {t:g} s ({_where(s, info - 1)}); the "
+                "mechanism may be in a singular position or have redundant constraints",
                 t,
             )
         self._factor = _Factor(lu, pivots, dt)
@@ -280,8 +282,8 @@ class Stepper:
         )
         return StepError(
             f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
-            f"{_MAX_ITERATIONS} iterations: {'; '.join(where)}. Try a smaller dt; if that fails, look for a "
-            "singular position, a load that jumps, or a body that is too soft",
+            f"{_MAX_ITERATIONS} iterations: {'; '.join(where)}. Try a smaller dt; if that fails, "
+            "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
 

@@ -4,9 +4,10 @@ With the frames' origins p₁, p₂, d = p₂ − p₁ and axes e_i (first) and 
 
     e_x·d,  e_y·d,  e_z·d,  −e_y·f_z,  e_x·f_z,  e_y·f_x
 
-for small angles the three displacements and three rotations of the second frame in the first.  A joint
-holds the ones in its mask at zero; z is its axis.  The rotation rows stay regular at every angle about z
-where z is free.  A driver is the row e_y·f_x with the first frame turned by the prescribed angle.
+for small angles the three displacements and three rotations of the second frame in the first.  A
+joint holds the ones in its mask at zero; z is its axis.  The rotation rows stay regular at every
+angle about z where z is free.  A driver is the row e_y·f_x with the first frame turned by the
+prescribed angle.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.jit import kernel
 from dolfinx_mbd.body.rotations import skew
+from dolfinx_mbd.body.small import dot, mm, mv, outer
 
 __all__ = [
     "JOINT_KINDS",
@@ -164,7 +166,7 @@ def constant_speed(
 
 @kernel
 def joint_values(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
-    """The six relative motions of J pairs of frames, shape (J, 6); arguments (J, 3) and (J, 3, 3)."""
+    """The six relative motions of J pairs of frames (positions, orientations), shape (J, 6)."""
     J = p1.shape[0]
     g = np.zeros((J, 6))
     for j in range(J):
@@ -222,18 +224,18 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
     D = np.zeros((J, 12, 12))
     for j in range(J):
         d = skew(p2[j] - p1[j])
-        L = skew(Q1[j] @ lam[j, :3])
+        L = skew(mv(Q1[j], lam[j, :3]))
         D[j, :3, 3:6] = L
         D[j, 6:9, 3:6] = -L
-        D[j, 3:6, 3:6] = d @ L
+        D[j, 3:6, 3:6] = mm(d, L)
         D[j, 3:6, :3] = -L
         D[j, 3:6, 6:9] = L
         for row, sign, a, b in ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0)):
             e, f = skew(_column(Q1[j], a)), skew(_column(Q2[j], b))
-            D[j, 3:6, 3:6] += sign * lam[j, row] * (f @ e)
-            D[j, 3:6, 9:] -= sign * lam[j, row] * (e @ f)
-            D[j, 9:, 3:6] -= sign * lam[j, row] * (f @ e)
-            D[j, 9:, 9:] += sign * lam[j, row] * (e @ f)
+            D[j, 3:6, 3:6] += sign * lam[j, row] * mm(f, e)
+            D[j, 3:6, 9:] -= sign * lam[j, row] * mm(e, f)
+            D[j, 9:, 3:6] -= sign * lam[j, row] * mm(f, e)
+            D[j, 9:, 9:] += sign * lam[j, row] * mm(e, f)
     return D
 
 
@@ -251,12 +253,12 @@ def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array)
         for i in range(3):
             e = _column(Q1[j], i)
             de = _cross(w1, e)
-            bias[j, i] = np.sum(_cross(w1, de) * d) + 2.0 * np.sum(de * rate)
+            bias[j, i] = dot(_cross(w1, de), d) + 2.0 * dot(de, rate)
         for row, sign, a, b in ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0)):
             e, f = _column(Q1[j], a), _column(Q2[j], b)
             de, df = _cross(w1, e), _cross(w2, f)
             bias[j, row] = sign * (
-                np.sum(_cross(w1, de) * f) + np.sum(_cross(w2, df) * e) + 2.0 * np.sum(de * df)
+                dot(_cross(w1, de), f) + dot(_cross(w2, df), e) + 2.0 * dot(de, df)
             )
     return bias
 
@@ -265,7 +267,7 @@ def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array)
 def _angle_terms(Q1: Array, Q2: Array):  # type: ignore[no-untyped-def]
     """x, y of the angle atan2(y, x) = atan2(e_y·f_x, e_x·f_x), and w = x e_y − y e_x."""
     ex, ey, fx = _column(Q1, 0), _column(Q1, 1), _column(Q2, 0)
-    x, y = np.sum(ex * fx), np.sum(ey * fx)
+    x, y = dot(ex, fx), dot(ey, fx)
     return x, y, x * ey - y * ex
 
 
@@ -289,11 +291,11 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
     ex, ey, fx = _column(Q1, 0), _column(Q1, 1), _column(Q2, 0)
     gx, gy, square = _cross(ex, fx), _cross(ey, fx), x * x + y * y
     F, W = skew(fx), skew(w)
-    common = -(F @ (np.outer(ey, gx) - np.outer(ex, gy))) / square
-    common -= np.outer(_cross(w, fx), 2.0 * (x * gx + y * gy)) / (square * square)
+    common = -mm(F, outer(ey, gx) - outer(ex, gy)) / square
+    common -= outer(_cross(w, fx), 2.0 * (x * gx + y * gy)) / (square * square)
     D = np.zeros((12, 12))
-    D[3:6, 3:6] = common + F @ W / square
-    D[3:6, 9:] = -common - W @ F / square
+    D[3:6, 3:6] = common + mm(F, W) / square
+    D[3:6, 9:] = -common - mm(W, F) / square
     D[9:, 3:6] = -D[3:6, 3:6]
     D[9:, 9:] = -D[3:6, 9:]
     return D
@@ -303,7 +305,7 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
 def joint_angles(
     rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64], before: Array
 ) -> Array:
-    """Rotation of each joint about z (J,), the one of its turns that is nearest to ``before`` (J,)."""
+    """Rotation of each joint about z (J,), counted over turns: the nearest to ``before``."""
     angles = before.copy()
     for j in range(before.shape[0]):
         x, y, _ = _angle_terms(rotation[first[j]], rotation[second[j]])
@@ -321,21 +323,21 @@ def axis_coordinates(
     second: NDArray[np.int64],
     before: Array,
 ) -> tuple[Array, Array, Array]:
-    """Rotation about and displacement along z of every joint, their rates, (J, 2), gradients (J, 2, 12)."""
+    """Rotation about and displacement along z of the joints, rates (J, 2), gradients (J, 2, 12)."""
     J = before.shape[0]
     values, rates, gradients = np.zeros((J, 2)), np.zeros((J, 2)), np.zeros((J, 2, 12))
     values[:, 0] = joint_angles(rotation, first, second, before)
     for j in range(J):
         one, two = first[j], second[j]
         e, d = _column(rotation[one], 2), position[two] - position[one]
-        values[j, 1] = np.sum(e * d)
+        values[j, 1] = dot(e, d)
         gradients[j, 0] = rotation_gradient(rotation[one], rotation[two])
         gradients[j, 1, :3] = -e
         gradients[j, 1, 3:6] = _cross(e, d)
         gradients[j, 1, 6:9] = e
         for i in range(2):
-            rates[j, i] = np.sum(gradients[j, i, :6] * velocities[one])
-            rates[j, i] += np.sum(gradients[j, i, 6:] * velocities[two])
+            rates[j, i] = dot(gradients[j, i, :6], velocities[one])
+            rates[j, i] += dot(gradients[j, i, 6:], velocities[two])
     return values, rates, gradients
 
 
@@ -349,7 +351,8 @@ def joint_wrenches(
     lam: Array,
     wrenches: Array,
 ) -> Array:
-    """Values of the six motions of every joint (J, 6); takes Gᵀλ off the wrenches (NF, 6) of the frames.
+    """Values of the six motions of every joint (J, 6); takes Gᵀλ off the wrenches (NF, 6) of the
+    frames.
 
     ``turns`` (J,) is the angle by which a driver turns the first frame about z, 0 for a joint.
     """
@@ -372,7 +375,7 @@ def joint_frames(
     second: NDArray[np.int64],
     turns: Array,
 ) -> tuple[Array, Array, Array, Array]:
-    """Positions (J, 3) and orientations (J, 3, 3) of both frames of every joint, drivers' turns applied."""
+    """Poses of both frames of every joint, (J, 3) and (J, 3, 3) each, drivers' turns applied."""
     J = first.shape[0]
     p1, p2 = np.zeros((J, 3)), np.zeros((J, 3))
     Q1, Q2 = np.zeros((J, 3, 3)), np.zeros((J, 3, 3))

@@ -1,4 +1,4 @@
-"""Closed-form kinematics of the rigid, centric slider-crank: what every simulation is held against."""
+"""Closed-form kinematics of the rigid, centric slider-crank, to hold simulations against."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class CrankMotion(NamedTuple):
-    """Motion at given crank angles, each (nt,): slider in m, m/s, m/s²; rod in rad, rad/s, rad/s²."""
+    """Motion at crank angles, (nt,) each: slider in m, m/s, m/s²; rod in rad, rad/s, rad/s²."""
 
     slider: Array
     slider_velocity: Array
@@ -42,14 +42,15 @@ class SliderCrank:
     def __post_init__(self) -> None:
         if not 0 < self.crank_radius < self.rod_length:
             raise ValueError(
-                f"the crank radius must be positive and less than the rod length, got {self.crank_radius} "
-                f"and {self.rod_length} m"
+                "the crank radius must be positive and less than the rod length, got "
+                f"{self.crank_radius} and {self.rod_length} m"
             )
 
     def motion(
         self, angle: ArrayLike, speed: ArrayLike = 1.0, acceleration: ArrayLike = 0.0
     ) -> CrankMotion:
-        """Motion at crank angles (rad), speeds (rad/s) and accelerations (rad/s²), arrays or numbers.
+        """Motion at crank angles (rad), speeds (rad/s) and accelerations (rad/s²), arrays or
+        numbers.
 
         The rod's angle is that of its axis, from big end to small end, against the slider's line.
         """

@@ -1,8 +1,8 @@
 """Forces and torques as functions of time and state, on frames of bodies and along joints.
 
-A load gives wrenches on frames and their derivatives to the frames' poses and velocities.  What the user
-gives is a function; its derivative is taken by central differences of that function alone (relative
-error about 1e-9), the mechanics around it are exact.
+A load gives wrenches on frames and their derivatives to the frames' poses and velocities.  What the
+user gives is a function; its derivative is taken by central differences of that function alone
+(relative error about 1e-9), the mechanics around it are exact.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FrameMotion(NamedTuple):
 
 
 class JointCoordinate(NamedTuple):
-    """The rotation (rad, counted over turns) about or the displacement (m) along the axis of a joint."""
+    """Rotation about (rad, counted over turns) or displacement along (m) a joint's axis."""
 
     joint: str
     motion: Literal["rotation", "displacement"]
@@ -50,7 +50,8 @@ class FrameLoad:
         frame: Where it acts.
         value: Three components in N or N m, or a function ``value(t, motion)`` that returns them.
         kind: ``force`` or ``torque``.
-        axes: ``global``, or ``frame``: components along the frame's axes, which follow its rotation.
+        axes: ``global``, or ``frame``: components along the frame's axes, which follow its
+            rotation.
 
     Raises:
         ValueError: If kind or axes are unknown or a constant value is not three finite numbers.
@@ -136,7 +137,8 @@ def torque(
 
 @dataclass(frozen=True, eq=False)
 class JointLoad:
-    """A torque about or a force along the axis (z) of a joint, on its second body, opposite on its first.
+    """A torque about or a force along the axis (z) of a joint, on its second body, opposite on its
+    first.
 
     Attributes:
         name: Its name in the system.
@@ -159,7 +161,8 @@ class JointLoad:
         for motion in (self.motion, self.coordinate.motion):
             if motion not in ("rotation", "displacement"):
                 raise ValueError(
-                    f"load {self.name!r}: motion must be 'rotation' or 'displacement', got {motion!r}"
+                    f"load {self.name!r}: motion must be 'rotation' or 'displacement', got "
+                    f"{motion!r}"
                 )
         if not callable(self.value):
             self._checked(self.value)

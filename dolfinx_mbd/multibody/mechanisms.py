@@ -1,7 +1,8 @@
 """Ready mechanisms: the slider-crank and the inline engine, with joints that are not redundant.
 
-The crank turns about z, the slider moves along x.  Rod and bores come from the reduced body: no length is
-typed twice.  In space a planar slider-crank closes without redundancy with a revolute main bearing, a
+The crank turns about z, the slider moves along x.  Rod and bores come from the reduced body: no
+length is typed twice.  In space a planar slider-crank closes without redundancy with a revolute
+main bearing, a
 cylindrical crank pin, a spherical piston pin and a prismatic guide: 18 − 17 = 1.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.multibody.bodies import FlexibleBody, Frame, Ground, RigidBody
+from dolfinx_mbd.multibody.bodies import Body, FlexibleBody, Frame, Ground, RigidBody
 from dolfinx_mbd.multibody.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.multibody.joints import (
     Driver,
@@ -68,7 +69,7 @@ def rigid_rod(
     second = np.diag([J + mass * x * x, *[mass * thickness**2 / 12] * 2])
     ends = tuple(
         Interface(end, "rigid", np.array([at, 0.0, 0.0]), np.eye(3), np.zeros((6, 0)))
-        for end, at in zip(_ENDS, (0.0, length))
+        for end, at in zip(_ENDS, (0.0, length), strict=True)
     )
     return ReducedBody.from_arrays(
         name=name,
@@ -86,15 +87,18 @@ def rod_length(rod: ReducedBody, ends: tuple[str, str] = _ENDS) -> float:
     return float(np.linalg.norm(rod.interface(ends[1]).point - rod.interface(ends[0]).point))
 
 
-def _placed(rod: ReducedBody, ends: tuple[str, str], pin: Array, angle: float) -> tuple[Array, Array]:
-    """Position and rotation that put the big end on the pin, the rod at an angle in the x-y plane."""
+def _placed(
+    rod: ReducedBody, ends: tuple[str, str], pin: Array, angle: float
+) -> tuple[Array, Array]:
+    """Position and rotation that put the big end on the pin, the rod at an angle to x."""
     big, small = (rod.interface(end) for end in ends)
     along = (small.point - big.point) / rod_length(rod, ends)
     bore = big.axes[:, 2]
     if abs(along @ bore) > _OFF or np.linalg.norm(np.cross(bore, small.axes[:, 2])) > _OFF:
         raise ValueError(
-            f"rod {rod.name!r}: the bores must be parallel and perpendicular to the line between them; axes "
-            f"are {bore} and {small.axes[:, 2]}. Give the interfaces' axes when the rod is reduced"
+            f"rod {rod.name!r}: the bores must be parallel and perpendicular to the line between "
+            f"them; axes are {bore} and {small.axes[:, 2]}. Give the interfaces' axes when the rod "
+            "is reduced"
         )
     across = np.cross(bore, along) / np.linalg.norm(np.cross(bore, along))
     inside = np.column_stack([along, across, np.cross(along, across)])
@@ -174,7 +178,8 @@ def slider_crank(
     damping_ratio: float | None = None,
     ends: tuple[str, str] = _ENDS,
 ) -> System:
-    """A slider-crank: bodies ``crank``, ``rod``, ``piston``; joints ``main``, ``crank pin``, ``piston pin``, ``guide``.
+    """A slider-crank: bodies ``crank``, ``rod``, ``piston``; joints ``main``, ``crank pin``,
+    ``piston pin``, ``guide``.
 
     Args:
         rod: The rod; with no elastic coordinates (:meth:`ReducedBody.rigid`) it is rigid.
@@ -190,18 +195,30 @@ def slider_crank(
         ends: The rod's interfaces at the crank and at the piston.
 
     Raises:
-        ValueError: If the rod's bores do not fit a planar mechanism, or not exactly one of speed and
-            torque is given.
+        ValueError: If the rod's bores do not fit a planar mechanism, or not exactly one of speed
+            and torque is given.
     """
     _check_drive(speed, torque)
     ground = Ground({"main": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)})
     crank = _crank(crank_radius, crank_mass, crank_inertia, {"pin": (0.0, 0.0)}, angle)
-    bodies, joints = _cylinder(
-        rod, ground, crank, "pin", "guide", "", crank_radius, angle, 0.0, piston_mass, None, damping_ratio, ends
+    parts, joints = _cylinder(
+        rod,
+        ground,
+        crank,
+        "pin",
+        "guide",
+        "",
+        crank_radius,
+        angle,
+        0.0,
+        piston_mass,
+        None,
+        damping_ratio,
+        ends,
     )
     joints = [revolute("main", ground.frame("main"), crank.frame("main")), *joints]
     drivers, loads = _drive(speed, torque, angle)
-    return System([ground, crank, *bodies], joints, drivers=drivers, loads=loads, gravity=gravity)
+    return System([ground, crank, *parts], joints, drivers=drivers, loads=loads, gravity=gravity)
 
 
 def _cylinder(
@@ -249,7 +266,9 @@ def firing_angles(cylinders: int, order: Sequence[int]) -> Array:
         ValueError: If the order does not name every cylinder once.
     """
     if sorted(order) != list(range(1, cylinders + 1)):
-        raise ValueError(f"firing order must name cylinders 1 ... {cylinders} once each, got {tuple(order)}")
+        raise ValueError(
+            f"firing order must name cylinders 1 ... {cylinders} once each, got {tuple(order)}"
+        )
     angles = np.zeros(cylinders)
     for k, cylinder in enumerate(order):
         angles[cylinder - 1] = 4 * np.pi * k / cylinders
@@ -261,7 +280,9 @@ def _throws(firing: Array, throws: ArrayLike | None) -> Array:
         return np.mod(-firing, 2 * np.pi)
     given = np.asarray(throws, dtype=float)
     if given.shape != firing.shape:
-        raise ValueError(f"throw angles: expected {len(firing)} angles (rad), got shape {given.shape}")
+        raise ValueError(
+            f"throw angles: expected {len(firing)} angles (rad), got shape {given.shape}"
+        )
     off = np.abs(np.exp(1j * (given + firing)) - 1)
     if off.max() > 1e-9:
         k = int(np.argmax(off))
@@ -296,8 +317,9 @@ def inline_engine(
 ) -> System:
     """A four-stroke inline engine: a rigid crank, and for cylinder k ``rod k`` and ``piston k``.
 
-    Joints are ``main``, ``crank pin k``, ``piston pin k`` and ``guide k``; loads ``gas k``; the driver (or
-    the torque) ``drive``.  Crank angle 0 is the firing top dead centre of the first cylinder in the order.
+    Joints are ``main``, ``crank pin k``, ``piston pin k`` and ``guide k``; loads ``gas k``; the
+    driver (or the torque) ``drive``.  Crank angle 0 is the firing top dead centre of the first
+    cylinder in the order.
 
     Args:
         rod: One reduced rod for all cylinders.
@@ -308,12 +330,13 @@ def inline_engine(
         crank_inertia: About the shaft, kg m²; None: a disc of the crank radius.
         bore: Of the cylinders, m; the gas acts on its area.
         spacing: Between cylinders along the shaft, m.
-        firing_order: Cylinders by number; None: 1 3 2 for three cylinders, 1 3 4 2 for four, else in turn.
+        firing_order: Cylinders by number; None: 1 3 2 for three cylinders, 1 3 4 2 for four, else
+            in turn.
         throw_angles: Of the crank, one a cylinder, rad; None: those that the firing order asks for.
         speed: Constant speed of the driven crank, rad/s.
         torque: Or the torque on the crank, N m: a number or ``torque(t, angle, speed)``.
-        pressure: Absolute gas pressure (Pa) over the crank angle (rad) from firing top dead centre, of
-            period 4π; None: :class:`FourStrokePressure` with its defaults (peak 91 bar).
+        pressure: Absolute gas pressure (Pa) over the crank angle (rad) from firing top dead centre,
+            of period 4π; None: :class:`FourStrokePressure` with its defaults (peak 91 bar).
         gas: Whether the gas acts at all.
         angle: Crank angle at the start, rad.
         gravity: Global, m/s².
@@ -328,23 +351,27 @@ def inline_engine(
     if cylinders < 1:
         raise ValueError(f"an engine needs at least one cylinder, got {cylinders}")
     if firing_order is None:
-        firing_order = {3: (1, 3, 2), 4: (1, 3, 4, 2)}.get(cylinders, tuple(range(1, cylinders + 1)))
+        firing_order = {3: (1, 3, 2), 4: (1, 3, 4, 2)}.get(
+            cylinders, tuple(range(1, cylinders + 1))
+        )
     firing = firing_angles(cylinders, firing_order)
     throws = _throws(firing, throw_angles)
     heights = spacing * (np.arange(cylinders) - 0.5 * (cylinders - 1))
     numbers = range(1, cylinders + 1)
 
-    guides = {f"guide {k}": Frame((0.0, 0.0, z), ALONG_X) for k, z in zip(numbers, heights)}
+    guides = {
+        f"guide {k}": Frame((0.0, 0.0, z), ALONG_X) for k, z in zip(numbers, heights, strict=True)
+    }
     ground = Ground({"main": Frame(), **guides})
-    pins = {f"pin {k}": (at, z) for k, at, z in zip(numbers, throws, heights)}
+    pins = {f"pin {k}": (at, z) for k, at, z in zip(numbers, throws, heights, strict=True)}
     crank = _crank(crank_radius, crank_mass, crank_inertia, pins, angle)
     drivers, loads = _drive(speed, torque, angle)
-    bodies: list[Ground | RigidBody | FlexibleBody] = [ground, crank]
+    bodies: list[Body] = [ground, crank]
     joints = [revolute("main", ground.frame("main"), crank.frame("main"))]
     curve = pressure
     if curve is None and gas:
         curve = FourStrokePressure(bore, crank_radius, rod_length(rod, ends))
-    for k, at, z, fires in zip(numbers, throws, heights, firing):
+    for k, at, z, fires in zip(numbers, throws, heights, firing, strict=True):
         parts, own = _cylinder(
             rod,
             ground,

@@ -36,7 +36,7 @@ class Redundancy(NamedTuple):
 
 
 def _order(system: System) -> list[int]:
-    """Rows in the order in which they are kept: drivers, displacements, rotations; joints as given."""
+    """Rows in the order in which they are kept: drivers, displacements, rotations."""
     joints = len(system.joints)
 
     def rank(row: int) -> tuple[int, int]:
@@ -66,7 +66,9 @@ def find_redundant(system: System, B: Array) -> list[Redundancy]:
             kept.append(row)
             basis = np.vstack([basis, rest / size])
             continue
-        weights = np.linalg.lstsq(scaled[kept].T, scaled[row], rcond=None)[0] if kept else np.zeros(0)
+        weights = (
+            np.linalg.lstsq(scaled[kept].T, scaled[row], rcond=None)[0] if kept else np.zeros(0)
+        )
         holders = [kept[k] for k in np.flatnonzero(np.abs(weights) > 1e-6)]
         names = tuple(system.constraint_name(k) for k in sorted(holders))
         items = (*system.joints, *system.drivers)
@@ -75,8 +77,11 @@ def find_redundant(system: System, B: Array) -> list[Redundancy]:
     return redundant
 
 
-def least_norm_multipliers(system: System, whole: Array, part: Array, lam: Array, length: float) -> Array:
-    """Multipliers of all rows with the same constraint forces as those of a part, and the least norm.
+def least_norm_multipliers(
+    system: System, whole: Array, part: Array, lam: Array, length: float
+) -> Array:
+    """Multipliers of all rows with the same constraint forces as those of a part, and the least
+    norm.
 
     Args:
         system: The system with all its rows.

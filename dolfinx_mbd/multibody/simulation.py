@@ -46,10 +46,11 @@ def simulate(
         tolerance: Of Newton's method, relative to the forces that act (:class:`Stepper`).
         elastic_start: See :func:`~dolfinx_mbd.multibody.start.consistent_state`.
         start: A state to start from instead; ``t_start`` and ``elastic_start`` are then not used.
-        rates: Rates of joints at the start, by name (rad/s or m/s), for mechanisms that are not driven.
-        redundant: What to do with constraints that repeat others: ``stop`` with their names; ``drop`` them
-            (their joints then carry no such force); ``keep`` them: the same motion, and joint forces
-            with the least norm over all constraints.
+        rates: Rates of joints at the start, by name (rad/s or m/s), for mechanisms that are not
+            driven.
+        redundant: What to do with constraints that repeat others: ``stop`` with their names;
+            ``drop`` them (their joints then carry no such force); ``keep`` them: the same motion,
+            and joint forces with the least norm over all constraints.
         save_every: Keep every so manieth step; the first and the last are always kept.
         progress: Show a progress bar (with tqdm, where it is installed).
 
@@ -74,7 +75,11 @@ def simulate(
     dt = (t_end - t_start) / steps
     system = _resolved(system, t_start, redundant, start)
     stepper = Stepper(system, method, tolerance=tolerance)
-    state = start if start is not None else consistent_state(system, t_start, elastic=elastic_start, rates=rates)
+    state = (
+        start
+        if start is not None
+        else consistent_state(system, t_start, elastic=elastic_start, rates=rates)
+    )
     states = [state]
     state = stepper.begin(state, dt)
     complete = False
@@ -91,7 +96,9 @@ def simulate(
         raise
     except KeyboardInterrupt:
         warnings.warn(
-            f"interrupted at t = {state.time:g} s; what was computed is returned", RuntimeWarning, stacklevel=2
+            f"interrupted at t = {state.time:g} s; what was computed is returned",
+            RuntimeWarning,
+            stacklevel=2,
         )
     solution = Solution.from_states(system, states, stepper, complete=complete)
     _check_dropped(solution)
@@ -104,7 +111,11 @@ def _resolved(system: System, t: float, redundant: str, start: State | None) -> 
     if redundant == "stop":
         return system
     found = redundancies(system, t, None if start is None else start.q)
-    return system.without_rows([r.row for r in found], least_norm=redundant == "keep") if found else system
+    return (
+        system.without_rows([r.row for r in found], least_norm=redundant == "keep")
+        if found
+        else system
+    )
 
 
 def _check_dropped(solution: Solution) -> None:
@@ -113,14 +124,18 @@ def _check_dropped(solution: Solution) -> None:
     if whole is solution.system:
         return
     at = Assembler(whole)
-    for q, t in zip(solution.q[:: max(1, len(solution) // 50)], solution.time[:: max(1, len(solution) // 50)]):
+    for q, t in zip(
+        solution.q[:: max(1, len(solution) // 50)],
+        solution.time[:: max(1, len(solution) // 50)],
+        strict=True,
+    ):
         at.q[:] = q
         values = np.abs(at.constraints(float(t)))
         row = int(np.argmax(values))
         if values[row] > 1e-6:
             warnings.warn(
-                f"{whole.constraint_name(row)} was left out as redundant at the start, but is off by "
-                f"{values[row]:.3g} (m or rad) at t = {t:g} s: it holds something of its own",
+                f"{whole.constraint_name(row)} was left out as redundant at the start, but is off "
+                f"by {values[row]:.3g} (m or rad) at t = {t:g} s: it holds something of its own",
                 RuntimeWarning,
                 stacklevel=3,
             )

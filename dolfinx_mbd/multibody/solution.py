@@ -123,7 +123,8 @@ class Solution:
         self.factorizations = factorizations
         self.time = np.array([state.time for state in states])
         self.q, self.v, self.a, self.lam, self.angles = (
-            np.array([getattr(state, key) for state in states]) for key in ("q", "v", "a", "lam", "angles")
+            np.array([getattr(state, key) for state in states])
+            for key in ("q", "v", "a", "lam", "angles")
         )
 
     @classmethod
@@ -145,8 +146,8 @@ class Solution:
     def __repr__(self) -> str:
         return (
             f"<Solution: {len(self)} times from {self.time[0]:g} to {self.time[-1]:g} s, "
-            f"{'complete' if self.complete else 'interrupted'}, {self.iterations} Newton iterations, "
-            f"{self.factorizations} factorizations>"
+            f"{'complete' if self.complete else 'interrupted'}, {self.iterations} Newton "
+            f"iterations, {self.factorizations} factorizations>"
         )
 
     def names(self) -> list[str]:
@@ -161,7 +162,9 @@ class Solution:
                 return self._body(k)
         if name in (item.name for item in self._joints()):
             return self.joint(name)
-        raise KeyError(f"unknown name {name!r}; the solution has {', '.join(map(repr, self.names()))}")
+        raise KeyError(
+            f"unknown name {name!r}; the solution has {', '.join(map(repr, self.names()))}"
+        )
 
     def body(self, name: str) -> BodyHistory:
         """History of a body (``ValueError`` with the list of bodies if there is none)."""
@@ -171,7 +174,9 @@ class Solution:
         """History of a joint or driver (``ValueError`` with the list of them if there is none)."""
         names = [item.name for item in self._joints()]
         if name not in names:
-            raise ValueError(f"unknown joint {name!r}; the system has {', '.join(map(repr, names))}")
+            raise ValueError(
+                f"unknown joint {name!r}; the system has {', '.join(map(repr, names))}"
+            )
         return self._joint(names.index(name), name)
 
     def _joints(self) -> tuple[Joint | Driver, ...]:
@@ -202,16 +207,22 @@ class Solution:
         rows = np.flatnonzero(s.row_entry == entry)
         reactions[:, s.row_motion[rows]] = -lam[:, rows]
         joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
-        return JointHistory(name, self.time, reactions[:, :3], reactions[:, 3:], self.angles[:, joint])
+        return JointHistory(
+            name, self.time, reactions[:, :3], reactions[:, 3:], self.angles[:, joint]
+        )
 
     def projected(self) -> Solution:
-        """The same positions with velocities, accelerations and multipliers that fulfil the constraints exactly.
+        """The same positions with velocities, accelerations and multipliers that fulfil the
+        constraints exactly.
 
-        The integrator meets the constraints in the positions; their derivatives it meets to order dt².
+        The integrator meets the constraints in the positions; their derivatives it meets to order
+        dt².
         """
         states = [
             consistent_rates(self.system, State(float(t), *values))
-            for t, *values in zip(self.time, self.q, self.v, self.a, self.lam, self.angles)
+            for t, *values in zip(
+                self.time, self.q, self.v, self.a, self.lam, self.angles, strict=True
+            )
         ]
         return Solution(
             self.system,
@@ -236,25 +247,27 @@ class Solution:
             lam[k] = least_norm_multipliers(self.system.whole, *matrices, self.lam[k], length)
         return lam
 
-    # ---- derived quantities --------------------------------------------------------------------------
+    # ---- derived quantities
+    # --------------------------------------------------------------------------
     def energies(self) -> Energies:
         """Kinetic, elastic and gravitational energy over time."""
         s = self.system
         parts = np.zeros((len(self), 3))
-        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices):
-            parts += [body.energies(q, v, s.gravity) for q, v in zip(self.q[:, qs], self.v[:, vs])]
+        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
+            states = zip(self.q[:, qs], self.v[:, vs], strict=True)
+            parts += [body.energies(q, v, s.gravity) for q, v in states]
         return Energies(self.time, *parts.T)
 
     def momenta(self) -> Array:
-        """Linear momentum and angular momentum about the global origin, (nt, 6), kg m/s and kg m²/s."""
+        """Linear and angular momentum (about the origin), (nt, 6), kg m/s and kg m²/s."""
         s = self.system
         total = np.zeros((len(self), 6))
-        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices):
-            total += [body.momenta(q, v) for q, v in zip(self.q[:, qs], self.v[:, vs])]
+        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
+            total += [body.momenta(q, v) for q, v in zip(self.q[:, qs], self.v[:, vs], strict=True)]
         return total
 
     def constraint_violation(self) -> Array:
-        """Greatest violation of a constraint (m or rad) over time, also of those left out, (nt,)."""
+        """Greatest violation of any constraint, also of those left out, (nt,), m or rad."""
         at = Assembler(self.system.whole)
         worst = np.zeros(len(self))
         for k, t in enumerate(self.time):
@@ -275,7 +288,8 @@ class Solution:
         Args:
             body: Name of the body.
             point: Its reference position in the body frame (3,), m, or the name of a frame, an
-                interface or a named point.  On a flexible body a position must be a node of its skin.
+                interface or a named point.  On a flexible body a position must be a node of its
+                skin.
             quantity: What to measure; the values are absolute, not relative to a body.
             axes: ``global``, ``body`` (the body's own frame), another body's name, or a fixed 3×3
                 rotation whose columns are the axes.
@@ -298,7 +312,9 @@ class Solution:
             spin = np.cross(w, np.cross(w, c) + 2 * du)
             value = history.acceleration + _rotate(A, np.cross(alpha, c) + spin + ddu)
         else:
-            raise ValueError(f"quantity must be 'position', 'velocity' or 'acceleration', got {quantity!r}")
+            raise ValueError(
+                f"quantity must be 'position', 'velocity' or 'acceleration', got {quantity!r}"
+            )
         return self._in_axes(value, axes, body)
 
     def _in_axes(self, value: Array, axes: str | ArrayLike, body: str) -> Array:
@@ -310,11 +326,13 @@ class Solution:
             return np.einsum("tji,tj->ti", A, value)
         triad = np.asarray(axes, dtype=float)
         if triad.shape != (3, 3) or not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
-            raise ValueError("axes must be 'global', 'body', a body's name or an orthonormal 3×3 matrix")
+            raise ValueError(
+                "axes must be 'global', 'body', a body's name or an orthonormal 3×3 matrix"
+            )
         return value @ triad
 
     def _material_point(self, k: int, point: str | ArrayLike) -> tuple[Array, Array]:
-        """Reference position and displacement per elastic coordinate (n, 3) of a point of body k."""
+        """Reference position (3,) and displacement per elastic coordinate (n, 3) of a point."""
         body = self.system.bodies[k]
         if isinstance(body, RigidBody):
             if isinstance(point, str):
@@ -332,13 +350,16 @@ class Solution:
             return station.position, station.modes
         x = np.asarray(point, dtype=float)
         if reduced.skin is None:
-            raise ValueError(f"body {body.name!r} has no skin; measure at a named point or an interface")
+            raise ValueError(
+                f"body {body.name!r} has no skin; measure at a named point or an interface"
+            )
         distance = np.linalg.norm(reduced.skin.points - x, axis=1)
         node = int(np.argmin(distance))
         if distance[node] > 1e-6 * np.ptp(reduced.skin.points, axis=0).max():
             raise ValueError(
                 f"{x} m is not a node of the skin of body {body.name!r} (the nearest is "
-                f"{reduced.skin.points[node]} m); name the point when the body is reduced: points={{...}}"
+                f"{reduced.skin.points[node]} m); name the point when the body is reduced: "
+                "points={...}"
             )
         return reduced.skin.points[node], reduced.skin.modes[:, node]
 

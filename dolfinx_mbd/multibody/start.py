@@ -1,4 +1,4 @@
-"""A consistent start: positions, velocities, accelerations and multipliers are solved for, not typed."""
+"""A consistent start: positions, velocities, accelerations, multipliers are solved for."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dolfinx_mbd.multibody.system import State, System
 __all__ = ["AssemblyError", "consistent_rates", "consistent_state", "jerk_at", "redundancies"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.integer]
 
 _ITERATIONS = 50
 
@@ -34,21 +35,23 @@ def consistent_state(
 ) -> State:
     """Solve for a state that fulfils the constraints and their first two derivatives.
 
-    Positions are the nearest to the bodies' own ones, velocities the nearest to ``v`` in kinetic energy.
+    Positions are the nearest to the bodies' own ones, velocities the nearest to ``v`` in kinetic
+    energy.
 
     Args:
         system: The mechanism.
         t: Time, s.
-        elastic: ``quasi-static``: elastic forces balance the forces of the motion at η̈ = 0, and η̇ is the
-            rate at which that balance moves, so that nothing rings; ``undeformed``: η and η̇ as in ``q``
-            and ``v`` (zero by default), η̈ follows.
+        elastic: ``quasi-static``: elastic forces balance the forces of the motion at η̈ = 0, and η̇
+            is the rate at which that balance moves, so that nothing rings; ``undeformed``: η and η̇
+            as in ``q`` and ``v`` (zero by default), η̈ follows.
         q: Coordinates to start from, shape (nq,); None: the bodies' own.
         v: Velocities to start from, shape (nv,); None: rest.
-        rates: Rates of joints at the start, by name: rad/s about the axis of revolute and cylindrical
-            joints, m/s along that of prismatic ones.
+        rates: Rates of joints at the start, by name: rad/s about the axis of revolute and
+            cylindrical joints, m/s along that of prismatic ones.
 
     Raises:
-        AssemblyError: If the constraints cannot be met or repeat each other; the message names them.
+        AssemblyError: If the constraints cannot be met or repeat each other; the message names
+            them.
         ValueError: If ``elastic`` or a joint is unknown, or a joint has no rate.
     """
     if elastic not in ("quasi-static", "undeformed"):
@@ -82,7 +85,7 @@ def _initial(system: System) -> Array:
 
 
 def _with_rates(
-    at: Assembler, t: float, wanted: Array, free: Array, rates: Mapping[str, float]
+    at: Assembler, t: float, wanted: Array, free: Index, rates: Mapping[str, float]
 ) -> Array:
     """Velocities nearest to the wanted ones that fulfil the constraints and the joints' rates."""
     s = at.system
@@ -95,7 +98,9 @@ def _with_rates(
         kind = s.joint(name).kind
         if kind not in ("revolute", "cylindrical", "prismatic"):
             raise ValueError(f"{kind} joint {name!r} has no single rate to start with")
-        rows.append(at.axis_gradient(name, "displacement" if kind == "prismatic" else "rotation")[None])
+        rows.append(
+            at.axis_gradient(name, "displacement" if kind == "prismatic" else "rotation")[None]
+        )
         values.append(np.array([float(value)]))
     B = np.concatenate(rows)
     part = np.ix_(free, free)
@@ -112,7 +117,8 @@ def _with_rates(
 
 
 def consistent_rates(system: System, state: State) -> State:
-    """The state with velocities, accelerations and multipliers that fulfil the constraints' derivatives.
+    """The state with velocities, accelerations and multipliers that fulfil the constraints'
+    derivatives.
 
     Velocities are the nearest in kinetic energy; positions and elastic coordinates stay.
     """
@@ -125,9 +131,11 @@ def consistent_rates(system: System, state: State) -> State:
 
 
 def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
-    """Rate of the accelerations along the motion, (nv,), and its part in constrained directions, (nv,).
+    """Rate of the accelerations along the motion, (nv,), and its part in constrained directions,
+    (nv,).
 
-    The constrained part is the nearest to zero in the metric of the mass that the constraints feel alike.
+    The constrained part is the nearest to zero in the metric of the mass that the constraints feel
+    alike.
     """
     at = Assembler(system)
     step = 0.01 * dt
@@ -137,7 +145,7 @@ def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
     free = np.arange(system.num_velocities)
     at.update_poses(state.time + step)
     _accelerations(at, state.time + step, free)
-    jerk = (at.a - state.a) / step
+    jerk = np.asarray((at.a - state.a) / step, dtype=float)
     if system.num_constraints == 0:
         return jerk, np.zeros_like(jerk)
     tangent = at.tangent(state.time + step)
@@ -145,7 +153,7 @@ def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
     return jerk, held
 
 
-def _start_at(at: Assembler, t: float, wanted: Array, rigid: Array, free: Array) -> None:
+def _start_at(at: Assembler, t: float, wanted: Array, rigid: Index, free: Index) -> None:
     _positions(at, t, rigid)
     _check_rank(at, free)
     _velocities(at, t, wanted, free)
@@ -154,11 +162,11 @@ def _start_at(at: Assembler, t: float, wanted: Array, rigid: Array, free: Array)
 
 def _move(at: Assembler, delta: Array) -> None:
     s = at.system
-    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices):
+    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
         body.increment(at.q[qs].copy(), delta[vs], at.q[qs])
 
 
-def _positions(at: Assembler, t: float, rigid: Array) -> None:
+def _positions(at: Assembler, t: float, rigid: Index) -> None:
     """Newton's method with least-norm corrections of the rigid coordinates."""
     s = at.system
     if s.num_constraints == 0:
@@ -181,8 +189,8 @@ def _positions(at: Assembler, t: float, rigid: Array) -> None:
         row = int(np.argmax(np.abs(values)))
         raise AssemblyError(
             f"the mechanism cannot be assembled at t = {t:g} s: after {_ITERATIONS} iterations "
-            f"{s.constraint_name(row)} is off by {abs(values[row]):.3g} (m or rad). Check the lengths, "
-            "and the positions and rotations that the bodies start from"
+            f"{s.constraint_name(row)} is off by {abs(values[row]):.3g} (m or rad). Check the "
+            "lengths, and the positions and rotations that the bodies start from"
         )
 
 
@@ -201,7 +209,7 @@ def redundancies(system: System, t: float = 0.0, q: Array | None = None) -> list
     return find_redundant(system, at.constraint_matrix(at.jacobians()))
 
 
-def _check_rank(at: Assembler, free: Array) -> None:
+def _check_rank(at: Assembler, free: Index) -> None:
     """Refuse constraints that repeat each other in the free velocities, by name."""
     s = at.system
     if s.num_constraints == 0:
@@ -213,13 +221,13 @@ def _check_rank(at: Assembler, free: Array) -> None:
     names = "; ".join(map(str, found))
     if len(free) < s.num_velocities and not find_redundant(s, B):
         raise AssemblyError(
-            f"only the bodies' deformation tells some constraints apart ({names}), so that no quasi-static "
-            "start can be found; use elastic_start='undeformed'"
+            f"only the bodies' deformation tells some constraints apart ({names}), so that no "
+            "quasi-static start can be found; use elastic_start='undeformed'"
         )
     raise AssemblyError(
-        f"{len(found)} of the {s.num_constraints} constraints are redundant in this position: {names}. Use "
-        "joints that hold less (for a planar mechanism: one revolute, cylindrical and spherical ones "
-        "elsewhere), or simulate with redundant='drop' or 'keep'"
+        f"{len(found)} of the {s.num_constraints} constraints are redundant in this position: "
+        f"{names}. Use joints that hold less (for a planar mechanism: one revolute, cylindrical "
+        "and spherical ones elsewhere), or simulate with redundant='drop' or 'keep'"
     )
 
 
@@ -233,8 +241,8 @@ def _saddle(M: Array, B: Array, right: Array, below: Array) -> tuple[Array, Arra
     return solution[:n], scale * solution[n:]
 
 
-def _velocities(at: Assembler, t: float, wanted: Array, free: Array) -> None:
-    """Velocities nearest to the wanted ones in the metric of the mass that fulfil BV + ∂Φ/∂t = 0."""
+def _velocities(at: Assembler, t: float, wanted: Array, free: Index) -> None:
+    """Velocities with Bv + ∂Φ/∂t = 0, nearest to the wanted ones in the metric of the mass."""
     s = at.system
     at.update_poses(t)
     at.v[:] = wanted
@@ -251,8 +259,8 @@ def _velocities(at: Assembler, t: float, wanted: Array, free: Array) -> None:
     at.v[free] += change
 
 
-def _accelerations(at: Assembler, t: float, free: Array) -> None:
-    """Accelerations and multipliers at the given coordinates and velocities; held ones stay zero."""
+def _accelerations(at: Assembler, t: float, free: Index) -> None:
+    """Accelerations and multipliers at given q and v; accelerations that are not free are 0."""
     s = at.system
     at.a[:], at.lam[:] = 0.0, 0.0
     at.residual(t)
@@ -262,7 +270,9 @@ def _accelerations(at: Assembler, t: float, free: Array) -> None:
     try:
         at.a[free], at.lam[:] = _saddle(tangent.M[part], tangent.B[:, free], -at.rows[free], below)
     except np.linalg.LinAlgError as error:
-        raise AssemblyError(f"no unique accelerations at t = {t:g} s: the equations are singular") from error
+        raise AssemblyError(
+            f"no unique accelerations at t = {t:g} s: the equations are singular"
+        ) from error
 
 
 def _settle(at: Assembler, t: float, wanted: Array) -> None:
@@ -284,15 +294,17 @@ def _settle(at: Assembler, t: float, wanted: Array) -> None:
         _move(at, step)
         _start_at(at, t, wanted, s.rigid, s.rigid)
     raise AssemblyError(
-        "the quasi-static elastic start does not converge (the motion may be too fast for the body's "
-        "stiffness); use elastic='undeformed'"
+        "the quasi-static elastic start does not converge (the motion may be too fast for the "
+        "body's stiffness); use elastic='undeformed'"
     )
 
 
 def _settled_rate(at: Assembler, t: float) -> Array:
     """Rate of the settled elastic coordinates along the motion, by central differences."""
     s = at.system
-    step = 1e-3 / max(1e-3, float(np.abs(at.v[s.rigid]).max()))  # the motion of a thousandth of a radian
+    step = 1e-3 / max(
+        1e-3, float(np.abs(at.v[s.rigid]).max())
+    )  # the motion of a thousandth of a radian
     settled = []
     for h in (step, -step):
         beside = Assembler(s)
@@ -301,6 +313,9 @@ def _settled_rate(at: Assembler, t: float) -> Array:
         wanted = at.v + h * at.a
         _start_at(beside, t + h, wanted, s.rigid, s.rigid)
         _settle(beside, t + h, wanted)
-        parts = [slice(q.stop - body.num_elastic, q.stop) for body, q in zip(s.bodies, s.q_slices)]
+        parts = [
+            slice(q.stop - body.num_elastic, q.stop)
+            for body, q in zip(s.bodies, s.q_slices, strict=True)
+        ]
         settled.append(np.concatenate([beside.q[part] for part in parts]))
     return (settled[0] - settled[1]) / (2 * step)

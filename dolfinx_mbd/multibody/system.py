@@ -1,4 +1,4 @@
-"""A mechanism: bodies, joints, drivers and loads, checked and numbered once.  It never changes in a run."""
+"""A mechanism: bodies, joints, drivers and loads, checked and numbered once, never changed."""
 
 from __future__ import annotations
 
@@ -87,33 +87,36 @@ class System:
         names = [item.name for item in named]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"duplicate names {twice}: bodies, joints, drivers and loads share one list")
+            raise ValueError(
+                f"duplicate names {twice}: bodies, joints, drivers and loads share one list"
+            )
         self._number()
         self._check()
 
-    # ---- numbering -----------------------------------------------------------------------------------
+    # ---- numbering
+    # -----------------------------------------------------------------------------------
     def _number(self) -> None:
-        def offsets(counts: list[int]) -> NDArray[np.int64]:
-            return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        def slices(counts: list[int]) -> list[slice]:
+            stops = np.cumsum(counts, dtype=int).tolist()
+            return [slice(stop - count, stop) for stop, count in zip(stops, counts, strict=True)]
 
-        q = offsets([body.num_coordinates for body in self.bodies])
-        v = offsets([body.num_velocities for body in self.bodies])
-        f = offsets([len(body.frame_names) for body in self.bodies])
-        self.q_slices = [slice(i, j) for i, j in zip(q[:-1], q[1:])]
-        self.v_slices = [slice(i, j) for i, j in zip(v[:-1], v[1:])]
-        self.frame_slices = [slice(i, j) for i, j in zip(f[:-1], f[1:])]
-        self.num_coordinates, self.num_velocities = int(q[-1]), int(v[-1])
-        self.num_frames = int(f[-1])
+        self.q_slices = slices([body.num_coordinates for body in self.bodies])
+        self.v_slices = slices([body.num_velocities for body in self.bodies])
+        self.frame_slices = slices([len(body.frame_names) for body in self.bodies])
+        self.num_coordinates = self.q_slices[-1].stop
+        self.num_velocities = self.v_slices[-1].stop
+        self.num_frames = self.frame_slices[-1].stop
         self._frame_index = {
-            FrameRef(body.name, name): int(start) + k
-            for body, start in zip(self.bodies, f[:-1])
+            FrameRef(body.name, name): frames.start + k
+            for body, frames in zip(self.bodies, self.frame_slices, strict=True)
             for k, name in enumerate(body.frame_names)
         }
-        self.frame_body = np.repeat(np.arange(len(self.bodies)), np.diff(f))
+        counts = [len(body.frame_names) for body in self.bodies]
+        self.frame_body = np.repeat(np.arange(len(self.bodies)), counts)
         self.elastic = np.concatenate(
             [
                 np.arange(s.stop - body.num_elastic, s.stop)
-                for body, s in zip(self.bodies, self.v_slices)
+                for body, s in zip(self.bodies, self.v_slices, strict=True)
             ]
         ).astype(np.int64)
         self.rigid = np.setdiff1d(np.arange(self.num_velocities), self.elastic)
@@ -129,7 +132,9 @@ class System:
                     f"it needs one of {_TURNING}"
                 )
             if joint.name in driven:
-                raise ValueError(f"drivers {driven[joint.name]!r} and {driver.name!r} both turn {joint.name!r}")
+                raise ValueError(
+                    f"drivers {driven[joint.name]!r} and {driver.name!r} both turn {joint.name!r}"
+                )
             driven[joint.name] = driver.name
         for load in self.loads:
             if isinstance(load, FrameLoad):
@@ -142,12 +147,16 @@ class System:
         entries += [(self.joint(driver.joint), (5,)) for driver in self.drivers]
         self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
         self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
-        self.row_entry = np.array([k for k, (_, r) in enumerate(entries) for _ in r], dtype=np.int64)
+        self.row_entry = np.array(
+            [k for k, (_, r) in enumerate(entries) for _ in r], dtype=np.int64
+        )
         self.row_motion = np.array([i for _, r in entries for i in r], dtype=np.int64)
         self.num_constraints = len(self.row_entry)
         self.whole: System = self
         self.least_norm = False
-        self.driven_joints = np.array([joint_names.index(d.joint) for d in self.drivers], dtype=np.int64)
+        self.driven_joints = np.array(
+            [joint_names.index(d.joint) for d in self.drivers], dtype=np.int64
+        )
 
     def _check_axis(self, load: JointLoad, name: str, motion: str) -> None:
         joint, able = self.joint(name), _TURNING if motion == "rotation" else _SLIDING
@@ -171,7 +180,8 @@ class System:
         part.whole, part.least_norm = self.whole, least_norm
         return part
 
-    # ---- look-up -------------------------------------------------------------------------------------
+    # ---- look-up
+    # -------------------------------------------------------------------------------------
     def _find(self, what: str, name: str, items: Sequence[Any]) -> int:
         for k, item in enumerate(items):
             if item.name == name:
@@ -212,7 +222,8 @@ class System:
             raise ValueError(f"unknown frame {frame.frame!r}; body {frame.body!r} has {known}")
         return self._frame_index[frame]
 
-    # ---- words ---------------------------------------------------------------------------------------
+    # ---- words
+    # ---------------------------------------------------------------------------------------
     def constraint_name(self, row: int) -> str:
         """A constraint row in words, for messages."""
         entry, motion = int(self.row_entry[row]), int(self.row_motion[row])
@@ -225,13 +236,16 @@ class System:
         """A row of the equations of motion in words, for messages."""
         k = next(k for k, s in enumerate(self.v_slices) if s.start <= row < s.stop)
         i = row - self.v_slices[k].start
-        names = ("force along x", "force along y", "force along z")
-        names += ("moment about body x", "moment about body y", "moment about body z")
-        return f"body {self.bodies[k].name!r}, {names[i] if i < 6 else f'elastic coordinate {i - 5}'}"
+        names = [f"force along {axis}" for axis in "xyz"]
+        names += [f"moment about body {axis}" for axis in "xyz"]
+        return (
+            f"body {self.bodies[k].name!r}, {names[i] if i < 6 else f'elastic coordinate {i - 5}'}"
+        )
 
     def __repr__(self) -> str:
         return (
-            f"<System: {len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.drivers)} drivers, "
-            f"{len(self.loads)} loads; {self.num_velocities} velocities ({len(self.elastic)} elastic), "
+            f"<System: {len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.drivers)} "
+            f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
+            f"({len(self.elastic)} elastic), "
             f"{self.num_constraints} constraints>"
         )

@@ -71,7 +71,9 @@ def same(one: ReducedBody, two: ReducedBody) -> None:
     assert one.modes == two.modes and dict(one.provenance) == dict(two.provenance)
     for i, j in zip(one.interfaces, two.interfaces, strict=True):
         assert (i.name, i.kind) == (j.name, j.kind)
-        assert all(np.array_equal(getattr(i, k), getattr(j, k)) for k in ("point", "axes", "motion"))
+        assert all(
+            np.array_equal(getattr(i, k), getattr(j, k)) for k in ("point", "axes", "motion")
+        )
     for p, q in zip(one.points, two.points, strict=True):
         assert p.name == q.name and np.array_equal(p.modes, q.modes)
     assert (one.skin is None) == (two.skin is None)
@@ -94,7 +96,7 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path: Path) -> None:
     data = path.read_bytes()
     for size in (0, 1, 10, len(data) // 3, len(data) // 2, len(data) - 1):
         path.write_bytes(data[:size])
-        with pytest.raises(BodyFileError, match="truncated or damaged|not a reduced body"):
+        with pytest.raises(BodyFileError, match=r"truncated or damaged|not a reduced body"):
             ReducedBody.load(path)
 
 
@@ -196,4 +198,6 @@ def test_parts_are_checked() -> None:
     with pytest.raises(ValueError, match="outside 0"):
         Skin(np.eye(3), [[0, 1, 7]], np.zeros((1, 3, 3)))
     with pytest.raises(ValueError, match="motion has 1 modes, not 3"):
-        whole.replace(interfaces=(Interface("a", "rigid", np.zeros(3), np.eye(3), np.zeros((6, 1))),))
+        whole.replace(
+            interfaces=(Interface("a", "rigid", np.zeros(3), np.eye(3), np.zeros((6, 1))),)
+        )

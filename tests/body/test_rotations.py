@@ -24,7 +24,9 @@ def test_exponential_is_a_rotation_by_the_angle(angle: float) -> None:
         assert np.isclose(np.linalg.det(A), 1.0)
         assert np.allclose(A @ theta, theta, rtol=1e-14)
         assert np.isclose(np.trace(A), 1 + 2 * np.cos(angle), atol=1e-14)
-        assert np.allclose(so3.rotation_vector(A), theta, atol=2e-15 / max(np.pi - angle, 1e-3) + 1e-15)
+        assert np.allclose(
+            so3.rotation_vector(A), theta, atol=2e-15 / max(np.pi - angle, 1e-3) + 1e-15
+        )
         p = so3.quaternion_from_matrix(A)
         assert np.allclose(so3.rotation_matrix(p), A, atol=1e-14)
 
@@ -56,7 +58,8 @@ def test_derivative_of_the_tangent_operator(angle: float) -> None:
     for theta in vectors(angle):
         exact = so3.tangent_derivative(theta, w)
         columns = [
-            (so3.tangent(theta + h * e) @ w - so3.tangent(theta - h * e) @ w) / (2 * h) for e in np.eye(3)
+            (so3.tangent(theta + h * e) @ w - so3.tangent(theta - h * e) @ w) / (2 * h)
+            for e in np.eye(3)
         ]
         assert np.allclose(exact, np.array(columns).T, atol=2e-10)
 

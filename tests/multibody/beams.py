@@ -1,4 +1,4 @@
-"""A slender rod reduced by hand: sine bending modes and axial modes, integrated by Gauss quadrature."""
+"""A slender rod reduced by hand: sine modes, integrated by Gauss quadrature."""
 
 from __future__ import annotations
 

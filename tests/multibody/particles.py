@@ -1,4 +1,4 @@
-"""A flexible body made of a few particles: every inertia term is a sum that a test can do by hand."""
+"""A flexible body of a few particles: every inertia term is a sum done by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inertia of a floating frame against a sum over particles, and all derivatives against differences."""
+"""Inertia of a floating frame against sums over particles; derivatives against differences."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_energies_and_momenta_of_particles(num_modes: int) -> None:
 
 @pytest.mark.parametrize("num_modes", MODES)
 def test_stiffening_is_lagrangian(num_modes: int) -> None:
-    """The rows that stiffening adds are Lagrange's equations of ½ ω·ΔJ(η) ω, with ω as quasi-velocity."""
+    """The rows that stiffening adds are Lagrange's equations of ½ ω·ΔJ(η) ω."""
     with_it, without = Point(num_modes, True), Point(num_modes, False)
     n, none = num_modes, np.zeros((2, 6))
     with_it.wrenches, without.wrenches = none, none
@@ -148,8 +148,12 @@ def test_stiffening_is_lagrangian(num_modes: int) -> None:
     by_eta = differences(lambda d: energy(eta + d, omega), n) if n else np.zeros(0)
     momentum = lambda e, w: differences(lambda d: energy(e, w + d), 3, 1e-3)  # noqa: E731
     h = 1e-5
-    change = (momentum(eta + h * rate, omega + h * alpha) - momentum(eta - h * rate, omega - h * alpha)) / (2 * h)
-    expected = np.concatenate([np.zeros(3), change + np.cross(omega, momentum(eta, omega)), -by_eta])
+    change = (
+        momentum(eta + h * rate, omega + h * alpha) - momentum(eta - h * rate, omega - h * alpha)
+    ) / (2 * h)
+    expected = np.concatenate(
+        [np.zeros(3), change + np.cross(omega, momentum(eta, omega)), -by_eta]
+    )
     assert np.allclose(added, expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
 
 

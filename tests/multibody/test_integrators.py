@@ -37,7 +37,7 @@ def flexible_crank(speed: float = 150.0) -> System:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
 def test_order_two_in_dt(method: GeneralizedAlpha) -> None:
-    """Positions, velocities, multipliers and elastic coordinates, without a transient of first order."""
+    """Positions, velocities and multipliers, without a transient of first order."""
     system = flexible_crank()
     start = consistent_state(system)
     steps = (1e-4, 5e-5, 2.5e-5, 3.125e-6)
@@ -46,7 +46,7 @@ def test_order_two_in_dt(method: GeneralizedAlpha) -> None:
         simulate(
             system, t_end=5e-3, dt=dt, start=start, method=method, tolerance=1e-10, save_every=k
         )
-        for dt, k in zip(steps, every)
+        for dt, k in zip(steps, every, strict=True)
     ]
     for key in ("q", "v", "lam"):
         values = [getattr(run, key) for run in runs]
@@ -138,7 +138,7 @@ def test_methods_are_data() -> None:
 
 
 def test_stiff_rod_tends_to_the_rigid_mechanism() -> None:
-    """The rigid limit: with E × 10⁶ the deformation and all differences fall by 10⁶ or to round-off."""
+    """The rigid limit: with E × 10⁶ the differences fall by 10⁶ or to round-off."""
     speed, gaps = 150.0, []
     settings = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755, "speed": speed}
     rigid = simulate(slider_crank(slender_rod().rigid(), **settings), t_end=0.02, dt=1e-4)

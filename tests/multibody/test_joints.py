@@ -1,4 +1,4 @@
-"""The joint kernel, joints on flexible bodies and loads: derivatives against differences, values by hand."""
+"""Joints and loads: derivatives against differences, values by hand."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_bias_is_the_second_time_derivative() -> None:
 
 @pytest.mark.parametrize("kind", sorted(JOINT_KINDS))
 def test_a_joint_holds_what_its_mask_says(kind: str) -> None:
-    """Small relative motions appear in the rows of the mask, with their sign, and the others are free."""
+    """Small relative motions appear in the rows of the mask with their sign, others are free."""
     rows = JOINT_KINDS[kind]
     for motion in range(6):
         size = 1e-6
@@ -89,7 +89,7 @@ def test_a_revolute_joint_is_regular_at_every_angle(angle: float) -> None:
 
 
 def random_system() -> tuple[System, Assembler]:
-    """Two flexible bodies, a rigid one, every kind of joint and load, in a random state off the constraints."""
+    """Flexible and rigid bodies, every kind of joint and load, in a random state."""
     rng = np.random.default_rng(5)
     one, two = (
         FlexibleBody("one", Particles(3, 1).body(stiffening=True)),
@@ -111,7 +111,9 @@ def random_system() -> tuple[System, Assembler]:
         (ground.frame("base"), block.frame("a")),
         (one.frame("one"), block.frame("a")),
     ]
-    joints = [Joint(kind, kind, *pair) for kind, pair in zip(sorted(JOINT_KINDS), pairs)]
+    joints = [
+        Joint(kind, kind, *pair) for kind, pair in zip(sorted(JOINT_KINDS), pairs, strict=True)
+    ]
     drivers = [Driver("spin", "revolute", lambda t: (0.3 + 2 * t, 2.0, 0.0))]
     turning = JointCoordinate("cylindrical", "rotation")
     loads = [
@@ -132,7 +134,7 @@ def random_system() -> tuple[System, Assembler]:
         [one, two, block, ground], joints, drivers=drivers, loads=loads, gravity=(1, 2, -9.8)
     )
     at = Assembler(system)
-    for body, qs in zip(system.bodies, system.q_slices):
+    for body, qs in zip(system.bodies, system.q_slices, strict=True):
         q = rng.normal(size=body.num_coordinates)
         if len(q):
             q[3:7] /= np.linalg.norm(q[3:7])
@@ -152,7 +154,7 @@ def test_system_tangent_is_the_derivative_of_its_rows() -> None:
         q, v, a, lam = base
         at.v[:], at.a[:], at.lam[:] = v + dv, a + da, lam + dl
         delta = np.zeros(nv) + dq
-        for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices):
+        for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
             body.increment(q[qs], delta[vs], at.q[qs])
         at.residual(0.2)
         return np.concatenate([at.rows, at.values])
@@ -174,7 +176,7 @@ def test_constraint_rates_are_time_derivatives() -> None:
     q, t = at.q.copy(), 0.2
 
     def at_time(dt: float) -> np.ndarray:
-        for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices):
+        for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
             body.increment(q[qs], dt * at.v[vs], at.q[qs])
         return at.constraints(t + dt)
 
@@ -193,7 +195,7 @@ def test_constraint_rates_are_time_derivatives() -> None:
 
 def test_the_same_name_twice_and_unknown_names() -> None:
     block = RigidBody.box("block", (1, 1, 1), mass=1.0, frames={"a": Frame()})
-    with pytest.raises(ValueError, match="duplicate names.*block"):
+    with pytest.raises(ValueError, match=r"duplicate names.*block"):
         System([block, block])
     with pytest.raises(ValueError, match="unknown frame 'b'; body 'block' has 'a'"):
         block.frame("b")

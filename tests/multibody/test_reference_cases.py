@@ -1,4 +1,4 @@
-"""Cases with numbers from the literature, and computed independently of this package (V1, V2, V10)."""
+"""Cases with numbers from the literature or computed independently (V1, V2, V10)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ DENSITY = 7800.0
 
 
 def test_slider_crank_from_rest() -> None:
-    """V1, Table 3 of Hać and Łazęcki: torque 0.1 + 0.05 sin φ; 1e-5 against an independent solution at
-    dt = 1e-4, 3e-4 against the paper's Adams run."""
+    """V1, Table 3 of Hać and Łazęcki: torque 0.1 + 0.05 sin φ; 1e-5 against an independent solution
+    at dt = 1e-4, 3e-4 against the paper's Adams run."""
     crank = DENSITY * 2.564e-4 * 0.1
     system = slider_crank(
         rigid_rod(0.4, DENSITY * 1.282e-4 * 0.4),
@@ -108,7 +108,7 @@ def test_closed_form_has_the_numbers_of_the_engine() -> None:
 
 
 def test_closed_form_derivatives() -> None:
-    """Velocities and accelerations are derivatives of the positions, also when the crank speeds up."""
+    """Velocities and accelerations are derivatives of positions, also when speeding up."""
     crank, h = SliderCrank(0.040, 0.137), 1e-5
     angle = lambda t: 0.3 + 5 * t + 7 * t**2  # noqa: E731
     at = {k: crank.motion(angle(1 + k * h), 5 + 14 * (1 + k * h), 14.0) for k in (-1, 0, 1)}

@@ -1,4 +1,4 @@
-"""What a solution gives back: names, sensors against differences, reactions against Newton's law."""
+"""Solutions: names, sensors against differences, reactions against Newton's law."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _rod_axes(run: Solution) -> np.ndarray:
     return np.array(
         [
             rotation_matrix(p) @ exp_rotation(motion @ e)
-            for p, e in zip(history.rotation, history.eta)
+            for p, e in zip(history.rotation, history.eta, strict=True)
         ]
     )
 

@@ -1,0 +1,74 @@
+"""README.md can be followed: its commands name what exists, its snippets are of this package.
+
+Run as a script, it prints the commands that start with ./with-fenicsx, for .ci/run to run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+#: Other programs whose commands may be shown: ways to get the project and DOLFINx.
+OTHERS = {"cd", "conda", "docker", "git", "pip", "sudo"}
+
+
+def blocks(*languages: str) -> list[str]:
+    """The fenced blocks of README.md in these languages."""
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return [text for language, text in fences if language in languages]
+
+
+def commands() -> list[str]:
+    """All commands that README.md shows, without prompts and comments; a `\\` joins lines."""
+    lines: list[str] = []
+    for block in blocks("bash", "console", "sh", "shell"):
+        prompts = re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE)
+        lines += prompts or block.replace("\\\n", " ").splitlines()
+    stripped = (re.sub(r"(^|\s)#.*", "", line) for line in lines)
+    return [" ".join(line.split()) for line in stripped if line.strip()]
+
+
+def our_commands() -> list[str]:
+    return [command for command in commands() if command.startswith("./with-fenicsx ")]
+
+
+def test_opens_with_the_two_commands() -> None:
+    assert our_commands()[:2] == [
+        "./with-fenicsx python3 demos/engine.py",
+        "./with-fenicsx python3 -m pytest",
+    ]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_command_can_be_typed(command: str) -> None:
+    words = shlex.split(command)
+    named = [word for word in words if re.fullmatch(r"(demos|meshes|tests)/\S*", word)]
+    for path in named:
+        assert (ROOT / path).exists(), f"there is no {path}"
+    for part in re.split(r" && ", command):
+        assert part.split()[0] in OTHERS | {"./with-fenicsx", "python3", ".ci/run", "export"}
+    if command.startswith("./with-fenicsx "):  # .ci/run splits these at blanks
+        assert command.split() == words and "&&" not in words
+
+
+@pytest.mark.parametrize("snippet", blocks("python"))
+def test_snippet_uses_names_that_exist(snippet: str) -> None:
+    tree = ast.parse(snippet)
+    space: dict[str, object] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            exec(compile(ast.Module([node], []), "README.md", "exec"), space)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("mbd."):
+            eval(ast.unparse(node), {"mbd": __import__("dolfinx_mbd")} | space)
+
+
+if __name__ == "__main__":
+    for line in our_commands():
+        print(line)

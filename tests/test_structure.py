@@ -1,0 +1,122 @@
+"""Imports point one way; knowledge of DOLFINx's versions stays in one place; exports exist."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mpi4py import MPI
+
+import dolfinx_mbd
+
+PACKAGE = Path(dolfinx_mbd.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+#: What a part of the package may import, besides itself; a part that is not here has no place.
+MAY_IMPORT = {
+    "forms": set(),
+    "body": set(),
+    "geometry": set(),
+    "analysis": {"forms", "body"},
+    "multibody": {"body"},
+    "export": {"body"},
+    "cli": {"analysis", "body", "export", "forms", "geometry", "multibody", "plotting"},
+    "plotting": {"analysis", "body", "multibody"},
+    "__init__": {"analysis", "body", "export", "forms", "geometry", "multibody"},
+}
+MESH_SIDE = {"basix", "dolfinx", "ffcx", "gmsh", "mpi4py", "petsc4py", "slepc4py", "ufl"}
+
+
+def imports(path: Path) -> set[str]:
+    """Dotted names of all that a file imports, wherever in the file."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def part(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def place(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("path", FILES, ids=place)
+def test_imports_point_one_way(path: Path) -> None:
+    names = imports(path)
+    parts = {name.split(".")[1] for name in names if name.startswith("dolfinx_mbd.")}
+    own = part(path)
+    assert parts & MAY_IMPORT.keys() <= MAY_IMPORT[own] | {own}
+    roots = {name.split(".")[0] for name in names}
+    if own in ("body", "multibody", "export", "plotting"):
+        assert not roots & MESH_SIDE
+    if own == "forms":
+        assert not roots & MESH_SIDE - {"ufl"}
+    if "gmsh" in roots:
+        assert own == "geometry" or place(path) in ("analysis/meshing.py", "analysis/compat.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=place)
+def test_only_compat_knows_versions_of_dolfinx(path: Path) -> None:
+    if place(path) == "analysis/compat.py":
+        return
+    assert not {n for n in imports(path) if n.startswith("dolfinx.io.gmsh")}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Compare):  # (a record of the version in a file is no branch on it)
+            assert "dolfinx.__version__" not in ast.unparse(node)
+        if isinstance(node, ast.Attribute):
+            assert node.attr not in ("gmshio", "cmap", "cmaps"), f"line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=place)
+def test_exports_exist(path: Path) -> None:
+    name = ".".join(("dolfinx_mbd", *path.relative_to(PACKAGE).with_suffix("").parts))
+    module = importlib.import_module(name.removesuffix(".__init__"))
+    assert module.__doc__
+    exports = getattr(module, "__all__", [])
+    assert len(set(exports)) == len(exports)  # (Ruff sees that they are sorted)
+    for export in exports:
+        assert hasattr(module, export), f"{name}.__all__ names {export!r}, which is not there"
+
+
+def test_top_level_names_resolve() -> None:
+    assert dir(dolfinx_mbd) == sorted(dolfinx_mbd.__all__)
+    for name in dir(dolfinx_mbd):
+        assert getattr(dolfinx_mbd, name) is not None
+    with pytest.raises(AttributeError, match="nothing_like_this"):
+        getattr(dolfinx_mbd, "nothing_like_this")
+
+
+WITHOUT_MESHES = f"""
+import importlib, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {sorted(MESH_SIDE)}:
+            raise ImportError("refused: " + name)
+sys.meta_path.insert(0, Refuse())
+"""
+
+
+@pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts another Python")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys, dolfinx_mbd\n"
+        "assert not {'numba', 'numpy', 'gmsh', 'dolfinx', 'mpi4py', 'ufl'} & sys.modules.keys()",
+        WITHOUT_MESHES + "import dolfinx_mbd.body, dolfinx_mbd.multibody.mechanisms",
+        "import sys, dolfinx_mbd.forms\nassert not {'numba', 'dolfinx'} & sys.modules.keys()",
+    ],
+    ids=["top level is lazy", "mechanisms need no DOLFINx", "forms assemble nothing"],
+)
+def test_imports_little(code: str) -> None:
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
