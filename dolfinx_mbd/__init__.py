@@ -46,6 +46,7 @@ _MODULES = {
     "geometry": "dolfinx_mbd.geometry",
     "mechanisms": "dolfinx_mbd.multibody.mechanisms",
     "multibody": "dolfinx_mbd.multibody",
+    "plotting": "dolfinx_mbd.plotting",
 }
 _HOME = {name: place for place, names in _PLACES.items() for name in names}
 
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd import forms as forms
     from dolfinx_mbd import geometry as geometry
     from dolfinx_mbd import multibody as multibody
+    from dolfinx_mbd import plotting as plotting
     from dolfinx_mbd.analysis import (
         InterfaceSpec as InterfaceSpec,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,12 +33,18 @@ from dolfinx_mbd.plotting.geometry import part_of
 from dolfinx_mbd.plotting.mechanism import Drawing
 from dolfinx_mbd.plotting.scene import rounded_up, unit_of
 
-serial = pytest.mark.skipif(MPI.COMM_WORLD.rank > 0, reason="one rank draws")
 SMALL = (320, 240)
 
 
-@pytest.fixture(scope="module")
-def pv() -> Any:
+@pytest.fixture
+def one_rank() -> None:
+    """Draw on one rank; the others come here too, for the barrier after each test."""
+    if MPI.COMM_WORLD.rank > 0:
+        pytest.skip("one rank draws")
+
+
+@pytest.fixture
+def pv(one_rank: None) -> Any:
     return pytest.importorskip("pyvista", reason="pictures need pyvista", exc_type=ImportError)
 
 
@@ -119,7 +124,6 @@ def test_scale_enlarges_the_elastic_part_only() -> None:
     np.testing.assert_allclose(np.linalg.norm(once, axis=1), magnitude, atol=1e-15)
 
 
-@serial
 def test_drawn_surfaces_are_at_those_points(pv: Any, run: Solution) -> None:
     plotter = pv.Plotter(off_screen=True)
     k = int(np.argmin(np.abs(run.time - 0.02)))
@@ -181,7 +185,6 @@ def test_units_keep_numbers_readable() -> None:
 
 
 # ---- pictures ----------------------------------------------------------------------------------
-@serial
 def test_modes_are_a_grid(pv: Any, tmp_path: Path) -> None:
     picture = plotting.plot_modes(bar(), path=tmp_path / "new" / "modes.png", panel=SMALL)
     assert (tmp_path / "new" / "modes.png").read_bytes() == picture._repr_png_()
@@ -197,7 +200,6 @@ def test_modes_are_a_grid(pv: Any, tmp_path: Path) -> None:
     ]  # no parts of files are left
 
 
-@serial
 def test_body_is_coloured_and_moves(pv: Any) -> None:
     still, bent = (
         plotting.plot_body(bar(), eta, window=SMALL) for eta in (np.zeros(3), [0, 1e-4, 0])
@@ -206,7 +208,6 @@ def test_body_is_coloured_and_moves(pv: Any) -> None:
     assert np.abs(still.image.astype(float) - bent.image).mean() > 2
 
 
-@serial
 @pytest.mark.parametrize(
     "options", [{}, {"names": True, "frames": True}, {"opacity": 1.0}, {"view": "xy"}]
 )
@@ -218,7 +219,6 @@ def test_system_before_it_is_run(pv: Any, run: Solution, options: dict[str, Any]
         assert np.abs(picture.image.astype(float) - other.image).mean() > 2
 
 
-@serial
 def test_system_that_does_not_fit_together_can_be_seen(pv: Any) -> None:
     ground = Ground({"a": Frame(), "b": Frame((1.0, 0.0, 0.0))})
     body = RigidBody.box("box", (0.2, 0.1, 0.1), mass=1.0, frames={"end": Frame((0.1, 0.0, 0.0))})
@@ -229,7 +229,6 @@ def test_system_that_does_not_fit_together_can_be_seen(pv: Any) -> None:
     assert contrast(plotting.plot_system(system, assembled=False, window=SMALL).image) > 5
 
 
-@serial
 def test_animation_moves_and_keeps_its_time(pv: Any, run: Solution, tmp_path: Path) -> None:
     from PIL import Image
 
@@ -251,7 +250,6 @@ def test_animation_moves_and_keeps_its_time(pv: Any, run: Solution, tmp_path: Pa
     assert len(plotting.animate(run, tmp_path / "every.gif", every=20, window=SMALL).time) == 2
 
 
-@serial
 def test_film(pv: Any, run: Solution, tmp_path: Path) -> None:
     ffmpeg = pytest.importorskip("imageio_ffmpeg")
     shown = plotting.animate(run, tmp_path / "run.mp4", frames=6, window=SMALL)
@@ -265,8 +263,7 @@ def test_film(pv: Any, run: Solution, tmp_path: Path) -> None:
         plotting.animate(run, tmp_path / "odd.mp4", window=(321, 240))
 
 
-@serial
-def test_energies_leave_matplotlib_alone(run: Solution, tmp_path: Path) -> None:
+def test_energies_leave_matplotlib_alone(one_rank: None, run: Solution, tmp_path: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     before = dict(matplotlib.rcParams)
     figure = plotting.plot_energies(run, tmp_path / "energies.png")
@@ -343,7 +340,6 @@ def test_path_that_cannot_be_written_is_said_before_drawing(run: Solution, tmp_p
             call(tmp_path / "file")
 
 
-@serial
 def test_interrupted_animation_leaves_the_old_file(
     pv: Any, run: Solution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,24 +355,16 @@ def test_interrupted_animation_leaves_the_old_file(
     assert path.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["run.gif"]
 
 
-@serial
-@pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts another Python")
-def test_without_pyvista_it_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['pyvista'] = None\n"
-        "from dolfinx_mbd import plotting\n"
-        "from dolfinx_mbd.multibody.mechanisms import rigid_rod, slider_crank\n"
-        "masses = {'crank_mass': 1, 'piston_mass': 1}\n"
-        "system = slider_crank(rigid_rod(0.2, 1.0), crank_radius=0.05, speed=1, **masses)\n"
-        "try: plotting.plot_system(system)\n"
-        "except ImportError as error: assert 'pip install pyvista' in str(error), error\n"
-        "else: raise SystemExit('drawn without pyvista')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr + done.stdout
+@pytest.mark.parametrize(("missing", "suffix"), [("pyvista", "gif"), ("imageio_ffmpeg", "mp4")])
+def test_missing_libraries_are_named(
+    run: Solution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str, suffix: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=f"pip install {missing.replace('_', '-')}"):
+        plotting.animate(run, tmp_path / f"run.{suffix}")
+    assert not list(tmp_path.iterdir())
 
 
-@serial
 def test_nothing_of_pyvista_is_changed(pv: Any, run: Solution) -> None:
     theme, off_screen = pv.global_theme.to_dict(), pv.OFF_SCREEN
     open_before = len(pv.plotting.plotter._ALL_PLOTTERS)
@@ -385,7 +373,6 @@ def test_nothing_of_pyvista_is_changed(pv: Any, run: Solution) -> None:
     assert len(pv.plotting.plotter._ALL_PLOTTERS) == open_before  # no window is left open
 
 
-@serial
 def test_joints_are_marked(pv: Any) -> None:
     ground = Ground({"a": Frame((0.3, 0.1, 0.2))})
     body = RigidBody.box("box", (0.2, 0.1, 0.1), mass=1.0, frames={"end": Frame((0.1, 0.0, 0.0))})

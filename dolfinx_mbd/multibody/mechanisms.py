@@ -8,6 +8,7 @@ cylindrical crank pin, a spherical piston pin and a prismatic guide: 18 − 17 =
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -27,7 +28,7 @@ from dolfinx_mbd.multibody.joints import (
 )
 from dolfinx_mbd.multibody.kinematics import SliderCrank
 from dolfinx_mbd.multibody.loads import JointCoordinate, JointLoad
-from dolfinx_mbd.multibody.shapes import Shape, cylinder_shape
+from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.system import System
 
 __all__ = ["inline_engine", "linear_torque", "rigid_rod", "rod_length", "slider_crank"]
@@ -118,15 +119,33 @@ def _crank(
     """A balanced crank with pins at (angle, z); its inertia about z defaults to that of a disc."""
     Jz = 0.5 * mass * radius**2 if inertia is None else inertia
     frames = {"main": Frame()}
-    shape: Shape | None = None
     for name, (at, z) in pins.items():
-        point = np.array([radius * np.cos(at), radius * np.sin(at), z])
-        frames[name] = Frame(point, np.eye(3))
-        web = cylinder_shape(0.25 * radius, 0.5 * radius, 2, point)
-        shape = web if shape is None else shape + web
+        frames[name] = Frame((radius * np.cos(at), radius * np.sin(at), z))
+    shape = _crank_shape(radius, list(pins.values()))
     rotation = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
     moments = [0.75 * Jz, 0.75 * Jz, Jz]
     return RigidBody("crank", mass, moments, frames=frames, rotation=rotation, shape=shape)
+
+
+def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
+    """Pins between webs, and the shaft between and beyond them; what is drawn, not what weighs."""
+    half, web = 0.30 * radius, 0.12 * radius
+    parts, edges = [], []
+    for at, z in sorted(pins, key=lambda pin: pin[1]):
+        c, s = np.cos(at), np.sin(at)
+        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        parts.append(cylinder_shape(0.25 * radius, 2 * half, 2, (radius * c, radius * s, z)))
+        for side in (-1, 1):
+            centre = (0.5 * radius, 0.0, side * (half + 0.5 * web))
+            box = box_shape((1.6 * radius, 0.6 * radius, web), centre)
+            parts.append(Shape(box.points @ turn.T + (0.0, 0.0, z), box.triangles))
+        edges += [z - half - web, z + half + web]
+    edges = [edges[0] - radius, *edges, edges[-1] + radius]
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if end > start:
+            middle = (0.0, 0.0, 0.5 * (start + end))
+            parts.append(cylinder_shape(0.3 * radius, end - start, 2, middle))
+    return functools.reduce(Shape.__add__, parts)
 
 
 def linear_torque(stall: float, no_load_speed: float) -> Torque:

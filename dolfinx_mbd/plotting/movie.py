@@ -1,0 +1,219 @@
+"""Animations of a motion: GIF, or MP4 where imageio-ffmpeg is installed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.multibody.solution import Solution
+from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera
+from dolfinx_mbd.plotting.output import checked_path, write_whole
+from dolfinx_mbd.plotting.scene import CMAP, add_axes, add_text, new_plotter
+
+__all__ = ["MOVIE_SUFFIXES", "Animation", "animate"]
+
+Array = NDArray[np.float64]
+Image = NDArray[np.uint8]
+
+#: Kinds of file that an animation can be written as.
+MOVIE_SUFFIXES = (".gif", ".mp4")
+
+
+class Animation:
+    """A written animation, which notebooks show.
+
+    Attributes:
+        path: The file.
+        time: What it shows, (number of pictures,), s.
+        fps: Pictures a second.
+    """
+
+    def __init__(self, path: Path, time: Array, fps: float) -> None:
+        self.path, self.time, self.fps = path, time, fps
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        data = base64.b64encode(self.path.read_bytes()).decode()
+        if self.path.suffix.lower() == ".gif":
+            return {"image/gif": data, "text/plain": repr(self)}
+        video = f'<video controls loop autoplay muted src="data:video/mp4;base64,{data}"></video>'
+        return {"text/html": video, "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        return (
+            f"<Animation {self.path}: {len(self.time)} pictures, {len(self.time) / self.fps:.3g} s>"
+        )
+
+
+def animate(
+    solution: Solution,
+    path: str | Path,
+    *,
+    times: ArrayLike | None = None,
+    every: int | None = None,
+    frames: int = 100,
+    scale: float = 50.0,
+    fps: float = 25.0,
+    opacity: float = 0.45,
+    cmap: str = CMAP,
+    view: str | ArrayLike | None = None,
+    window: tuple[int, int] = (800, 600),
+) -> Animation:
+    """Write an animation of a motion, coloured by elastic displacement.
+
+    The rigid motion is drawn as it is, the elastic displacement enlarged; the colours are not.
+
+    Args:
+        solution: A run.
+        path: File to write, ``.gif`` or ``.mp4``.
+        times: What to show, s; the nearest saved times are taken.
+        every: Or every so manieth saved time.
+        frames: Or so many pictures, evenly spread over the run.
+        scale: Enlargement of the elastic part.
+        fps: Pictures a second; GIF knows hundredths of a second, and programs show at most 50.
+        opacity: Of rigid bodies; 1 hides what is inside them.
+        cmap: A colour map of matplotlib.
+        view: As for `plot_system`.
+        window: Width and height, pixels; both even for MP4.
+
+    Raises:
+        ValueError: If times are not in the solution, the suffix is unknown, or a number makes no
+            sense.
+        ImportError: If pyvista, or for MP4 imageio-ffmpeg, is not installed.
+        OSError: If the file cannot be written.
+    """
+    path = checked_path(path, MOVIE_SUFFIXES)
+    if not (np.isfinite(fps) and fps > 0):
+        raise ValueError(f"fps must be a positive number of pictures a second, got {fps}")
+    write = _gif if path.suffix.lower() == ".gif" else _mp4_writer(window)
+    rows = _rows(solution, times, every, frames)
+    images = _images(solution, rows, scale, opacity, cmap, view, window)
+    write_whole(path, lambda file: write(file, images, fps))
+    return Animation(path, solution.time[rows], fps)
+
+
+def _rows(
+    solution: Solution, times: ArrayLike | None, every: int | None, frames: int
+) -> NDArray[np.int64]:
+    """Saved times to show."""
+    t = solution.time
+    if times is not None and every is not None:
+        raise ValueError("give either the times or every so manieth saved time, not both")
+    if times is not None:
+        wanted = np.atleast_1d(np.asarray(times, dtype=float))
+        slack = 1e-9 + 1e-6 * (t[-1] - t[0])
+        if wanted.size == 0 or not (t[0] - slack <= wanted.min() <= wanted.max() <= t[-1] + slack):
+            raise ValueError(
+                f"times must be within the solution, {t[0]:g} to {t[-1]:g} s, got {times!r}"
+            )
+        return np.array([np.argmin(np.abs(t - value)) for value in wanted])
+    if every is not None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1, got {every}")
+        return np.arange(0, len(t), every)
+    if frames < 1:
+        raise ValueError(f"frames must be at least 1, got {frames}")
+    return np.unique(np.linspace(0, len(t) - 1, frames).round().astype(np.int64))
+
+
+def _images(
+    solution: Solution,
+    rows: NDArray[np.int64],
+    scale: float,
+    opacity: float,
+    cmap: str,
+    view: str | ArrayLike | None,
+    window: tuple[int, int],
+) -> Iterator[Image]:
+    """Pictures (height, width, 3), one a row; the camera stands still."""
+    system, states = solution.system, solution.q[rows]
+    drawing = Drawing(system, states, scale=scale)
+    some = states[np.unique(np.linspace(0, len(states) - 1, 40).round().astype(int))]
+    seen = np.vstack([points for q in some for points in drawing.points(q)])
+    plotter = new_plotter(window)
+    try:
+        drawing.move(states[0])
+        drawing.add_to(plotter, cmap=cmap, opacity=opacity)
+        mechanism_camera(system, states[0], seen, view).apply(
+            plotter, below=drawing.foot, above=0.05
+        )
+        add_axes(plotter)
+        note = f", elastic part × {scale:g}" if drawing.limits is not None and scale != 1 else ""
+        text = add_text(plotter, "t", (0.02, 0.97), align=("left", "top"))
+        for t, q in zip(solution.time[rows], states, strict=True):
+            drawing.move(q)
+            text.input = f"t = {1e3 * t:.2f} ms{note}"
+            plotter.render()
+            yield np.array(plotter.screenshot(None, return_img=True)[..., :3])
+    finally:
+        plotter.close()
+
+
+def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
+    """Write a GIF whose pictures share one palette, so that colours do not flicker."""
+    from PIL import Image as pillow
+    from scipy.spatial import cKDTree
+
+    pictures = [_codes(image) for image in images]
+    count = np.bincount(
+        np.stack(pictures[:: max(1, len(pictures) // 8)]).ravel(), minlength=1 << 18
+    )
+    used = np.flatnonzero(count)
+    often = np.repeat(used, 1 + np.log2(count[used]).astype(int))  # else the background takes all
+    sheet = pillow.fromarray(_colours(often)[:, None])
+    palette = np.array(sheet.quantize(256, method=pillow.Quantize.MEDIANCUT, kmeans=2).getpalette())
+    shades = palette.reshape(-1, 3)
+    shades[np.argmax(shades.sum(axis=1))] = 255  # white stays white
+    nearest = cKDTree(shades).query(_colours(np.arange(1 << 18)))[1].astype(np.uint8)
+    small = []
+    for codes in pictures:
+        small.append(pillow.fromarray(nearest[codes]))
+        small[-1].putpalette([int(shade) for shade in palette])
+    small[0].save(
+        file,
+        format="GIF",
+        save_all=True,
+        append_images=small[1:],
+        duration=1000 / fps,
+        loop=0,
+        disposal=1,
+    )
+
+
+def _codes(image: Image) -> NDArray[np.int64]:
+    """Colours in six bits each, as one number."""
+    six = image.astype(np.int64) >> 2
+    return six[..., 0] << 12 | six[..., 1] << 6 | six[..., 2]
+
+
+def _colours(codes: NDArray[np.int64]) -> Image:
+    """Colours (nc, 3) of numbers (nc,)."""
+    return (np.stack([codes >> 12, codes >> 6 & 63, codes & 63], axis=-1) * 255 // 63).astype(
+        np.uint8
+    )
+
+
+def _mp4_writer(window: tuple[int, int]) -> Any:
+    try:
+        import imageio_ffmpeg  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    except ImportError as error:
+        raise ImportError(
+            "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
+        ) from error
+    if any(side % 2 for side in window):
+        raise ValueError(f"MP4 needs an even width and height in pixels, got {window}")
+
+    def write(file: Any, images: Iterator[Image], fps: float) -> None:
+        sink = imageio_ffmpeg.write_frames(
+            file.name, window, fps=fps, macro_block_size=2, quality=8
+        )
+        sink.send(None)
+        for image in images:
+            sink.send(np.ascontiguousarray(image))
+        sink.close()
+
+    return write
