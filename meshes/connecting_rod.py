@@ -21,8 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("-o", "--output", default="connecting_rod.msh", help="file to write")
     for field in fields(ConnectingRod):
+        option = "--" + field.name.replace("_", "-")
+        if field.name == "split_big_end":
+            parser.add_argument(option, action="store_true", help="rod and cap as two volumes")
+            continue
         parser.add_argument(
-            "--" + field.name.replace("_", "-"),
+            option,
             type=int if field.name == "order" else float,
             choices=(1, 2) if field.name == "order" else None,
             default=field.default,

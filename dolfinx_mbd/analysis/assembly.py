@@ -2,6 +2,8 @@
 
 All inertia comes from one *scalar* mass matrix: its degrees of freedom are the blocks of the
 displacement space, so that the vector mass matrix is M = M_s ⊗ I, built in place of assembled.
+A plane mesh has two components of displacement and three rigid motions; its integrals are
+multiplied by the thickness, so that M and K are those of a body.
 """
 
 from __future__ import annotations
@@ -19,17 +21,28 @@ from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
-from dolfinx_mbd.analysis import compat
+from dolfinx_mbd.analysis.given import (
+    check_form,
+    check_plane,
+    check_types,
+    checked_density,
+    checked_space,
+)
 from dolfinx_mbd.analysis.la import agreed, multiply, raise_together, require_real
+from dolfinx_mbd.analysis.mesh_checks import check_cells
 from dolfinx_mbd.analysis.meshing import TaggedMesh
-from dolfinx_mbd.forms import Material, elastic_stiffness
+from dolfinx_mbd.forms import Material, Plane, elastic_stiffness
 
 __all__ = [
     "ElasticProblem",
     "FacetGroups",
+    "blocked",
     "elastic_problem",
     "facet_groups",
+    "in_space",
+    "num_rigid_motions",
     "rigid_motions",
+    "unblocked",
 ]
 
 Array = NDArray[np.float64]
@@ -47,13 +60,27 @@ class ElasticProblem:
         space: Displacement space, blocked Lagrange.
         stiffness: K, no boundary conditions.
         scalar_mass: M_s, one row per block of the space; M = M_s ⊗ I.
-        positions: x at the owned blocks, shape (owned blocks, 3).
+        positions: x at the owned blocks, shape (owned blocks, dim).
+        thickness: Of a plane body, m; None in space.
+        plane: "strain" or "stress"; None in space, or with the user's own stiffness.
     """
 
     space: fem.FunctionSpace
     stiffness: PETSc.Mat
     scalar_mass: PETSc.Mat
     positions: Array
+    thickness: float | None = None
+    plane: Plane | None = None
+
+    @property
+    def dim(self) -> int:
+        """Components of a displacement: 3, or 2 in the plane."""
+        return int(self.space.dofmap.bs)
+
+    @property
+    def num_rigid(self) -> int:
+        """Rigid motions, and coordinates of an interface: 6, or 3 in the plane."""
+        return num_rigid_motions(self.dim)
 
     @property
     def comm(self) -> Any:
@@ -63,39 +90,40 @@ class ElasticProblem:
     @property
     def num_owned(self) -> int:
         """Owned displacement degrees of freedom on this rank."""
-        return 3 * self.space.dofmap.index_map.size_local
+        return self.dim * self.space.dofmap.index_map.size_local
 
     @property
     def num_dofs(self) -> int:
         """Displacement degrees of freedom of all ranks."""
-        return 3 * self.space.dofmap.index_map.size_global
+        return self.dim * self.space.dofmap.index_map.size_global
 
     def mass(self) -> PETSc.Mat:
         """M = M_s ⊗ I without the zeros between components; the caller destroys it.
 
-        Its pattern is a third of that of K, and a product with it takes a third of the time.
+        Its pattern is a part of that of K (a third in space), and so is the time of a product.
 
         Note: Collective.
         """
+        dim = self.dim
         indptr, columns, values = self.scalar_mass.getValuesCSR()
         count = np.diff(indptr)
-        start = np.zeros(3 * len(count) + 1, dtype=indptr.dtype)
-        np.cumsum(np.repeat(count, 3), out=start[1:])
-        # Each row of M_s three times, once for each component; entry j came from source[j].
-        source = np.repeat(np.repeat(indptr[:-1], 3) - start[:-1], np.repeat(count, 3))
+        start = np.zeros(dim * len(count) + 1, dtype=indptr.dtype)
+        np.cumsum(np.repeat(count, dim), out=start[1:])
+        # Each row of M_s once for each component; entry j came from source[j].
+        source = np.repeat(np.repeat(indptr[:-1], dim) - start[:-1], np.repeat(count, dim))
         source += np.arange(start[-1], dtype=indptr.dtype)
         component = np.repeat(
-            np.tile(np.arange(3, dtype=columns.dtype), len(count)), np.diff(start)
+            np.tile(np.arange(dim, dtype=columns.dtype), len(count)), np.diff(start)
         )
-        csr = (start, 3 * columns[source] + component, values[source])
-        return PETSc.Mat().createAIJ(self.stiffness.getSizes(), bsize=3, csr=csr, comm=self.comm)
+        csr = (start, dim * columns[source] + component, values[source])
+        return PETSc.Mat().createAIJ(self.stiffness.getSizes(), bsize=dim, csr=csr, comm=self.comm)
 
     def apply_mass(self, X: Array) -> Array:
         """M X through the scalar mass matrix, X of shape (owned dofs, k).
 
         Note: Collective.
         """
-        return unblocked(multiply(self.scalar_mass, blocked(X)))
+        return unblocked(multiply(self.scalar_mass, blocked(X, self.dim)), self.dim)
 
     def destroy(self) -> None:
         """Free both matrices."""
@@ -103,36 +131,58 @@ class ElasticProblem:
         self.scalar_mass.destroy()
 
 
-def blocked(X: Array) -> Array:
-    """Vectors (owned dofs, k) as scalar fields (owned blocks, 3k), column by column."""
-    rows, columns = len(X) // 3, X.shape[1]
-    fields = X.reshape(rows, 3, columns).transpose(0, 2, 1)
-    return np.asfortranarray(fields.reshape(rows, 3 * columns))
+def blocked(X: Array, dim: int = 3) -> Array:
+    """Vectors (owned dofs, k) as scalar fields (owned blocks, dim·k), column by column."""
+    rows, columns = len(X) // dim, X.shape[1]
+    fields = X.reshape(rows, dim, columns).transpose(0, 2, 1)
+    return np.asfortranarray(fields.reshape(rows, dim * columns))
 
 
-def unblocked(F: Array) -> Array:
+def unblocked(F: Array, dim: int = 3) -> Array:
     """The inverse of `blocked`."""
-    rows, columns = len(F), F.shape[1] // 3
-    vectors = F.reshape(rows, columns, 3).transpose(0, 2, 1)
-    return np.asfortranarray(vectors.reshape(3 * rows, columns))
+    rows, columns = len(F), F.shape[1] // dim
+    vectors = F.reshape(rows, columns, dim).transpose(0, 2, 1)
+    return np.asfortranarray(vectors.reshape(dim * rows, columns))
+
+
+def num_rigid_motions(dim: int) -> int:
+    """Rigid motions in the plane (3) or in space (6)."""
+    return dim * (dim + 1) // 2
 
 
 def rigid_motions(positions: Array, point: Array | None = None) -> Array:
-    """The rigid motions at given positions: three translations, three rotations about `point`.
+    """The rigid motions at given positions: translations, then rotations about `point`.
+
+    In space three of each; in the plane two translations and the rotation about z.
 
     Args:
-        positions: Shape (m, 3), m.
-        point: Shape (3,); the origin by default.
+        positions: Shape (m, dim), m; dim is 3, or 2 in the plane.
+        point: Shape (3,) or (dim,); the origin by default.
 
     Returns:
-        Shape (3 m, 6), blocked by position, Fortran order.
+        Shape (dim·m, 6) or, in the plane, (2 m, 3), blocked by position, Fortran order.
     """
-    r = positions if point is None else positions - point
-    R = np.zeros((len(r), 3, 6), order="F")
-    for i in range(3):
+    dim = positions.shape[1]
+    r = positions if point is None else positions - np.asarray(point)[:dim]
+    R = np.zeros((len(r), dim, num_rigid_motions(dim)), order="F")
+    for i in range(dim):
         R[:, i, i] = 1.0
-        R[:, :, 3 + i] = np.cross(np.eye(3)[i], r)
-    return np.asfortranarray(R.reshape(-1, 6))
+    if dim == 2:
+        R[:, 0, 2], R[:, 1, 2] = -r[:, 1], r[:, 0]
+    else:
+        for i in range(3):
+            R[:, :, 3 + i] = np.cross(np.eye(3)[i], r)
+    return np.asfortranarray(R.reshape(len(r) * dim, R.shape[2]))
+
+
+def in_space(vectors: Array, axis: int = -1) -> Array:
+    """Vectors of two components along an axis with z = 0 as a third; those of three as they are."""
+    short = 3 - vectors.shape[axis]
+    if not short:
+        return vectors
+    width = [(0, 0)] * vectors.ndim
+    width[axis] = (0, short)
+    return np.pad(vectors, width)
 
 
 def facet_groups(
@@ -177,9 +227,11 @@ def _facets(
         )
         if tags is None:
             raise ValueError(f"interface {name!r} is tag {key}, but no facet_tags were given")
-        if tags.dim != 2:
+        plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
+        dim = plain.topology.dim - 1
+        if tags.dim != dim:
             raise ValueError(
-                f"facet_tags must tag facets (dimension 2), these have dimension {tags.dim}"
+                f"facet_tags must tag facets (dimension {dim}), these have dimension {tags.dim}"
             )
         facets = tags.find(int(key))
     else:
@@ -199,16 +251,21 @@ def elastic_problem(
     degree: int = 2,
     stiffness: ufl.Form | None = None,
     density: Any = None,
+    plane: Plane | None = None,
+    thickness: float | None = None,
 ) -> ElasticProblem:
     """Check what was given, assemble K and the scalar mass matrix.
 
     Args:
-        mesh: A three-dimensional mesh.
+        mesh: A mesh in space, or a plane one.
         material: Isotropic material; may be missing where `stiffness` and `density` are given.
         space: The user's own displacement space on this mesh; by default Lagrange of `degree`.
         degree: Polynomial degree of the default space.
-        stiffness: The user's own bilinear form with arguments on `space`.
+        stiffness: The user's own bilinear form with arguments on `space`; that of a plane body
+            includes the thickness.
         density: Number or UFL expression, kg/m³; the material's by default.
+        plane: Of a plane body, "strain" or "stress"; not needed with `stiffness`.
+        thickness: Of a plane body, m.
 
     Raises:
         ValueError: Something does not fit; the same error on every rank.
@@ -218,89 +275,45 @@ def elastic_problem(
     """
     require_real()
     plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-    V = _checked_space(plain, space, degree)
-    rho = _checked_density(plain, material, density)
+    check_types(plain, material)
+    check_cells(plain)
+    V = checked_space(plain, space, degree)
+    check_plane(V, plane, thickness, stiffness)
+    t = None if thickness is None else float(thickness)
+    rho = checked_density(plain, material, density)
+    if t is not None:
+        rho = fem.Constant(plain, default_scalar_type(t)) * rho
     if stiffness is None:
         if material is None:
             raise ValueError("give a material, or a stiffness form and a density")
-        stiffness = _isotropic(V, material)
+        stiffness = _isotropic(V, material, plane, t)
     else:
-        _check_form(stiffness, V)
+        check_form(stiffness, V)
     K = fem_petsc.assemble_matrix(fem.form(stiffness))
     K.assemble()
     Ms = _scalar_mass(V, rho)
     x = fem.Function(V)
-    x.interpolate(lambda points: points)
-    positions = x.x.array[: 3 * V.dofmap.index_map.size_local].reshape(-1, 3).copy()
-    problem = ElasticProblem(V, K, Ms, positions)
+    dim = V.dofmap.bs
+    x.interpolate(lambda points: points[:dim])
+    positions = x.x.array[: dim * V.dofmap.index_map.size_local].reshape(-1, dim).copy()
+    problem = ElasticProblem(V, K, Ms, positions, t, plane)
     _check_rigid_motions(problem)
     return problem
 
 
-def _checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> fem.FunctionSpace:
-    if mesh.topology.dim != 3 or mesh.geometry.dim != 3:
-        raise ValueError(
-            "a body needs a three-dimensional mesh; this one has topological dimension "
-            f"{mesh.topology.dim} and geometric dimension {mesh.geometry.dim}"
-        )
-    order = compat.geometry_degree(mesh)
-    if space is None:
-        if int(degree) != degree or degree < 1:
-            raise ValueError(f"the degree of the space must be 1, 2, ...; got {degree!r}")
-        chosen = int(degree)
-    else:
-        element = space.ufl_element()
-        scalar = element.sub_elements[0] if element.num_sub_elements else element
-        if (
-            space.mesh.ufl_domain() != mesh.ufl_domain()
-            or space.dofmap.bs != 3
-            or scalar.family_name not in ("P", "Q")
-            or scalar.discontinuous
-            or scalar.reference_value_shape != ()
-        ):
-            raise ValueError(
-                "the space must be a continuous vector Lagrange space with three components on "
-                f"this mesh, functionspace(mesh, ('Lagrange', degree, (3,))); got {element}"
-            )
-        chosen = scalar.degree
-    if chosen < order:
-        raise ValueError(
-            f"the space has degree {chosen} and the mesh geometric order {order}: rotations would "
-            f"not lie in the space; use degree={order} or more"
-        )
-    return fem.functionspace(mesh, ("Lagrange", chosen, (3,))) if space is None else space
-
-
-def _checked_density(mesh: Mesh, material: Material | None, density: Any) -> Any:
-    rho = density
-    if rho is None:
-        if material is None:
-            raise ValueError("give a material or a density")
-        rho = material.density
-    if isinstance(rho, (int, float, np.number)):
-        if not (np.isfinite(rho) and rho > 0):
-            raise ValueError(f"density must be positive, in kg/m^3 (steel: 7850); got {rho}")
-        return fem.Constant(mesh, default_scalar_type(rho))
-    return rho
-
-
-def _isotropic(V: fem.FunctionSpace, material: Material) -> ufl.Form:
+def _isotropic(
+    V: fem.FunctionSpace, material: Material, plane: Plane | None, thickness: float | None
+) -> ufl.Form:
     """∫σ:ε with the moduli as constants, so that one compiled form serves all materials."""
     moduli = SimpleNamespace(
         shear=fem.Constant(V.mesh, default_scalar_type(material.shear)),
         lame=fem.Constant(V.mesh, default_scalar_type(material.lame)),
     )
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-    return elastic_stiffness(u, v, cast(Material, moduli))
-
-
-def _check_form(form: ufl.Form, V: fem.FunctionSpace) -> None:
-    if not isinstance(form, ufl.Form) or len(form.arguments()) != 2:
-        raise ValueError("stiffness must be a bilinear UFL form in a trial and a test function")
-    if any(argument.ufl_function_space() != V for argument in form.arguments()):
-        raise ValueError(
-            "the arguments of the stiffness form must be on `space`; give both together"
-        )
+    if plane is None or thickness is None:
+        return elastic_stiffness(u, v, cast(Material, moduli))
+    across = fem.Constant(V.mesh, default_scalar_type(thickness))
+    return elastic_stiffness(u, v, cast(Material, moduli), plane=plane, thickness=across)
 
 
 def _scalar_mass(V: fem.FunctionSpace, density: Any) -> PETSc.Mat:
@@ -326,17 +339,19 @@ def _scalar_mass(V: fem.FunctionSpace, density: Any) -> PETSc.Mat:
 
 
 def _check_rigid_motions(problem: ElasticProblem) -> None:
-    """A body that floats has K R = 0 for its six rigid motions R, exactly."""
+    """A body that floats has K R = 0 for its rigid motions R, exactly."""
     with agreed(problem.comm):
-        centre = problem.positions.mean(axis=0) if len(problem.positions) else np.zeros(3)
+        centre = np.zeros(problem.dim)
+        if len(problem.positions):
+            centre = problem.positions.mean(axis=0)
     R = rigid_motions(problem.positions, problem.comm.bcast(centre, root=0))
     size = np.array(
-        [np.abs(R[:, j]).max(initial=0.0) for j in range(6)]
+        [np.abs(r).max(initial=0.0) for r in R.T]
         + [np.abs(f).max(initial=0.0) for f in multiply(problem.stiffness, R).T]
     )
     size = np.max(problem.comm.allgather(size), axis=0)
     scale = problem.stiffness.norm(PETSc.NormType.NORM_INFINITY)
-    ratio = size[6:] / (scale * size[:6])
+    ratio = size[problem.num_rigid :] / (scale * size[: problem.num_rigid])
     if not np.isfinite(ratio).all() or ratio.max() > RIGID_TOLERANCE:
         raise ValueError(
             "the stiffness resists rigid motion (K R is not zero, relative size "

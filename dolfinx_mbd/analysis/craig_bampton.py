@@ -1,11 +1,9 @@
-"""Craig-Bampton basis of a body with rigid interfaces, and its mean-axis form.
+"""Craig-Bampton basis of a body with rigid and averaged interfaces.
 
 The basis is Ψ = [constraint modes | fixed-interface modes]: one unit displacement or rotation of an
-interface with the others held, and the lowest modes with all interfaces held. One factorization of
-the stiffness with the interfaces held serves both. With the full K and M the small matrices ΨᵀKΨ
-and ΨᵀMΨ follow; the six rigid motions, which lie in the span of Ψ, are removed by M-orthogonal
-projection, and the eigenvectors of what remains are the modes of the body: M = I, K = diag(ω²), all
-elastic and M-orthogonal to the rigid motions (Tisserand's mean axis).
+interface with the others held, and the lowest modes with all interfaces held. One factorization
+serves both: of the stiffness with the rows of rigid interfaces held, bordered by the rows of
+averaged ones if there are any.
 
 References:
     Craig, Bampton (1968), Coupling of substructures for dynamic analyses, AIAA J. 6, 1313-1319.
@@ -13,38 +11,36 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
+from petsc4py import PETSc
 
-from dolfinx_mbd.analysis.assembly import ElasticProblem, rigid_motions
+from dolfinx_mbd.analysis.assembly import ElasticProblem, num_rigid_motions, rigid_motions
+from dolfinx_mbd.analysis.averaged import border_rows, bordered_mass, bordered_stiffness
 from dolfinx_mbd.analysis.eigen import lowest_modes
 from dolfinx_mbd.analysis.interfaces import MeshInterface
 from dolfinx_mbd.analysis.la import (
     FactorizationError,
     Options,
-    agreed,
     cholesky,
     constrain,
-    gram,
     multiply,
     solve,
 )
 from dolfinx_mbd.analysis.phases import Phases
 
-__all__ = ["Basis", "MeanAxis", "craig_bampton_basis", "mean_axis"]
+__all__ = ["COMPONENTS", "Basis", "craig_bampton_basis"]
 
 Array = NDArray[np.float64]
 
-COMPONENTS = ("ux", "uy", "uz", "rx", "ry", "rz")
+COMPONENTS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
+"""Coordinates of an interface in space and in the plane."""
 
 REPRODUCTION_TOLERANCE = 1e-6
 """Relative error of a rigid motion of all interfaces from which the body is in parts."""
-
-DEPENDENT_TOLERANCE = 1e-10
-"""Squared M-norm of what is new in a column, relative to the column, below which it is dropped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +51,17 @@ class Basis:
         vectors: Shape (owned dofs, columns), Fortran order.
         labels: What each column is.
         frequencies: Of the fixed-interface (or free) modes among them, Hz.
+        averaged: Columns that are constraint modes of averaged interfaces.
+        reactions: Forces and moments at the averaged interfaces in each constraint mode, shape
+            (len(averaged), constraint modes): rows of the stiffness ΨᵀKΨ that came from the
+            multipliers.
     """
 
     vectors: Array
     labels: tuple[str, ...]
     frequencies: Array
+    averaged: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    reactions: Array | None = None
 
 
 def craig_bampton_basis(
@@ -71,11 +73,11 @@ def craig_bampton_basis(
     options: Options = None,
     phases: Phases | None = None,
 ) -> Basis:
-    """Constraint modes of all interfaces (6 each, body axes), then fixed-interface modes.
+    """Constraint modes of all interfaces (6 each, in the plane 3; body axes), then fixed ones.
 
     Args:
         problem: Matrices of the free body.
-        interfaces: At least one, without common degrees of freedom.
+        interfaces: At least one; rigid ones without common degrees of freedom.
         num_modes: Fixed-interface modes.
         prefix: PETSc options prefix.
         options: PETSc options without the prefix.
@@ -89,47 +91,106 @@ def craig_bampton_basis(
     Note: Collective.
     """
     phases = phases or Phases()
-    held = np.concatenate([interface.dofs for interface in interfaces])
-    free = problem.num_dofs - problem.comm.allreduce(len(held))
+    free = _num_free(problem, interfaces)
     if num_modes > free:
         raise ValueError(
             f"num_modes={num_modes}, but the mesh has only {free} dofs that no interface holds"
         )
     with phases("factorization"):
-        K = problem.stiffness.copy()
-        constrain(K, held, 1.0)
-        ksp = cholesky(K, prefix=prefix, options=options)
+        held = _Held(problem, interfaces, prefix, options)
     try:
         with phases("constraint modes"):
-            T = _interface_motions(problem, interfaces)
-            B = multiply(problem.stiffness, T)
-            np.negative(B, out=B)
-            B[held] = T[held]
-            constraint = solve(ksp, B)
-            del B, T
+            constraint, reactions = held.constraint_modes()
             _check_reproduction(problem, interfaces, constraint)
         with phases("fixed-interface modes"):
-            M = problem.mass()
-            constrain(M, held, 0.0)
-            values, fixed = lowest_modes(K, M, ksp, num_modes, held, prefix=prefix, options=options)
-            M.destroy()
+            values, fixed = held.modes(num_modes)
     finally:
-        ksp.destroy()
-        K.destroy()
-    labels = [f"constraint {i.name} {c}" for i in interfaces for c in COMPONENTS]
+        held.destroy()
+    labels = [f"constraint {i.name} {c}" for i in interfaces for c in COMPONENTS[problem.dim]]
     labels += [f"fixed {k + 1}" for k in range(num_modes)]
     frequencies = np.sqrt(np.maximum(values, 0.0)) / (2 * np.pi)
     vectors = np.asfortranarray(np.hstack([constraint, fixed]))
-    return Basis(vectors, tuple(labels), frequencies)
+    return Basis(vectors, tuple(labels), frequencies, held.averaged, reactions)
 
 
-def _interface_motions(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> Array:
-    """Rigid motions of each interface on its own degrees of freedom, zero elsewhere."""
-    T = np.zeros((problem.num_owned, 6 * len(interfaces)), order="F")
-    for k, interface in enumerate(interfaces):
-        motions = rigid_motions(problem.positions[interface.blocks], interface.point)
-        T[interface.dofs, 6 * k : 6 * k + 6] = motions
-    return T
+def _num_free(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> int:
+    rigid = problem.comm.allreduce(sum(len(i.dofs) for i in interfaces if i.kind == "rigid"))
+    averaged = sum(i.kind == "averaged" for i in interfaces)
+    return problem.num_dofs - rigid - problem.num_rigid * averaged
+
+
+class _Held:
+    """The factorized stiffness of a body whose interfaces are all held, and what it serves.
+
+    Raises:
+        FactorizationError: A part of the body is not held, or the solver failed.
+
+    Note: Collective, as all methods are.
+    """
+
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        interfaces: tuple[MeshInterface, ...],
+        prefix: str,
+        options: Options,
+    ) -> None:
+        self.problem, self.interfaces = problem, interfaces
+        self.solver: dict[str, Any] = {"prefix": prefix, "options": options}
+        rigid = [i.dofs for i in interfaces if i.kind == "rigid"]
+        self.dofs = np.concatenate([*rigid, np.zeros(0, dtype=np.int32)])
+        parts = [(i.dofs, i.rows) for i in interfaces if i.rows is not None]
+        self.border = border_rows(problem.num_owned, parts) if parts else None
+        self.num_border = problem.num_rigid * len(parts)
+        averaged = [i.rows is not None for i in interfaces]
+        self.averaged = np.flatnonzero(np.repeat(averaged, problem.num_rigid))
+        self.K: PETSc.Mat = problem.stiffness.copy()
+        constrain(self.K, self.dofs, 1.0)
+        if self.border is not None:
+            inner = self.K
+            self.K = bordered_stiffness(inner, self.border)
+            inner.destroy()
+        self.ksp = cholesky(self.K, negative=self.num_border, **self.solver)
+
+    def destroy(self) -> None:
+        """Free the factors and the matrix."""
+        self.ksp.destroy()
+        self.K.destroy()
+
+    def constraint_modes(self) -> tuple[Array, Array | None]:
+        """One for each coordinate of an interface; and the reactions at averaged interfaces."""
+        problem, per = self.problem, self.problem.num_rigid
+        T = np.zeros((problem.num_owned, per * len(self.interfaces)), order="F")
+        for k, i in enumerate(self.interfaces):
+            if i.kind == "rigid":
+                motions = rigid_motions(problem.positions[i.blocks], i.point)
+                T[i.dofs, per * k : per * k + per] = motions
+        B = np.zeros((self.K.getLocalSize()[0], T.shape[1]), order="F")
+        np.negative(multiply(problem.stiffness, T), out=B[: problem.num_owned])
+        B[self.dofs] = T[self.dofs]
+        del T
+        own = slice(problem.num_owned, None)  # the border, on one rank
+        if len(B[own]):
+            B[own][np.arange(self.num_border), self.averaged] = 1.0
+        X = solve(self.ksp, B)
+        if self.border is None:
+            return X, None
+        gathered = problem.comm.bcast(X[own], root=problem.comm.size - 1)
+        return np.asfortranarray(X[: problem.num_owned]), -gathered
+
+    def modes(self, count: int) -> tuple[Array, Array]:
+        """The lowest modes: ω², and their vectors."""
+        M = self.problem.mass()
+        constrain(M, self.dofs, 0.0)
+        if self.border is not None:
+            inner = M
+            M = bordered_mass(inner, self.num_border)
+            inner.destroy()
+        values, vectors = lowest_modes(
+            self.K, M, self.ksp, count, self.dofs, num_border=self.num_border, **self.solver
+        )
+        M.destroy()
+        return values, vectors[: self.problem.num_owned]
 
 
 def _check_reproduction(
@@ -137,11 +198,9 @@ def _check_reproduction(
 ) -> None:
     """All interfaces moving as one body must move the whole body with them."""
     origin = problem.comm.bcast(interfaces[0].point, root=0)
-    C = np.vstack([_point_motion(interface.point - origin) for interface in interfaces])
+    C = np.vstack([point_motion(i.point - origin, problem.dim) for i in interfaces])
     R = rigid_motions(problem.positions, origin)
-    local = np.array(
-        [[np.abs(X[:, j]).max(initial=0.0) for j in range(6)] for X in (constraint @ C - R, R)]
-    )
+    local = np.array([[np.abs(f).max(initial=0.0) for f in X.T] for X in (constraint @ C - R, R)])
     local[0] = np.where(np.isfinite(local[0]), local[0], np.inf)
     error, size = np.max(problem.comm.allgather(local), axis=0)
     if not (error <= REPRODUCTION_TOLERANCE * size).all():
@@ -152,102 +211,11 @@ def _check_reproduction(
         )
 
 
-def _point_motion(r: Array) -> Array:
-    """Motion (d, θ) of a point at r for unit rigid motions about the origin, shape (6, 6)."""
-    motion = np.eye(6)
-    motion[:3, 3:] = np.column_stack([np.cross(e, r) for e in np.eye(3)])
+def point_motion(r: Array, dim: int = 3) -> Array:
+    """Motion (d, θ) of a point at r for unit rigid motions about the origin, shape (6, 6).
+
+    In the plane the motion is (ux, uy, θz), shape (3, 3).
+    """
+    motion = np.eye(num_rigid_motions(dim))
+    motion[:dim] = rigid_motions(r[None, :dim])
     return motion
-
-
-@dataclass(frozen=True, eq=False)
-class MeanAxis:
-    """Orthonormal elastic modes and how they follow from the basis.
-
-    Attributes:
-        vectors: Shape (owned dofs, n), Fortran order; M = I, M-orthogonal to rigid motions.
-        squares: ω², shape (n,), ascending, (rad/s)².
-        transform: vectors = basis · transform, shape (columns of the basis, n).
-        dropped: Labels of the columns that depended on others.
-    """
-
-    vectors: Array
-    squares: Array
-    transform: Array
-    dropped: tuple[str, ...]
-
-
-def mean_axis(problem: ElasticProblem, basis: Basis) -> MeanAxis:
-    """Remove the six rigid motions from a basis that spans them, and orthonormalize the rest.
-
-    Raises:
-        ValueError: Modes without stiffness remain: the body is in parts.
-
-    Note: Collective.
-    """
-    comm, Psi = problem.comm, basis.vectors
-    local = problem.positions.sum(axis=0), len(problem.positions)
-    sums = comm.bcast(comm.reduce(np.array([*local[0], local[1]]), root=0), root=0)
-    R = rigid_motions(problem.positions, sums[:3] / sums[3])
-    MPsi = problem.apply_mass(Psi)
-    M, B = gram(comm, Psi, MPsi), gram(comm, MPsi, R)
-    del MPsi
-    K = gram(comm, Psi, multiply(problem.stiffness, Psi))
-    result = None
-    with agreed(comm):
-        if comm.rank == 0:
-            result = solve_small_problem(K, M, B)
-            _check_elastic(result[0])
-    squares, transform, dropped = comm.bcast(result, root=0)
-    vectors = np.asfortranarray(Psi @ transform)
-    return MeanAxis(vectors, squares, transform, tuple(basis.labels[k] for k in dropped))
-
-
-def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, list[int]]:
-    """Eigenvalues and vectors of (K, M) on the M-complement of the rigid motions; dropped columns.
-
-    Args:
-        K: ΨᵀKΨ.
-        M: ΨᵀMΨ.
-        B: ΨᵀMR, shape (columns, 6).
-    """
-    scale = 1 / np.sqrt(np.diag(M))
-    K = (K + K.T) / 2 * np.outer(scale, scale)
-    M = (M + M.T) / 2 * np.outer(scale, scale)
-    kept = independent_columns(M, DEPENDENT_TOLERANCE)
-    B = (B * scale[:, None])[kept]
-    q, _ = np.linalg.qr(B / np.linalg.norm(B, axis=0), mode="complete")
-    Z = q[:, 6:]
-    grid = np.ix_(kept, kept)
-    squares, V = scipy.linalg.eigh(Z.T @ K[grid] @ Z, Z.T @ M[grid] @ Z)
-    transform = np.zeros((len(K), len(squares)))
-    transform[kept] = Z @ V
-    dropped = sorted(set(range(len(K))) - set(kept))
-    return squares, transform * scale[:, None], dropped
-
-
-def independent_columns(M: Array, tolerance: float) -> list[int]:
-    """Columns of a Gram matrix with unit diagonal that are independent, by pivoted Cholesky.
-
-    Returns:
-        Their numbers in ascending order.
-    """
-    rest = np.array(M)
-    kept: list[int] = []
-    for _ in range(len(M)):
-        diagonal = np.diag(rest).copy()
-        diagonal[kept] = -np.inf
-        k = int(np.argmax(diagonal))
-        if diagonal[k] < tolerance:
-            break
-        kept.append(k)
-        rest -= np.outer(rest[:, k], rest[k]) / rest[k, k]
-    return sorted(kept)
-
-
-def _check_elastic(squares: Array) -> None:
-    loose = int(np.sum(squares < 1e-12 * squares.max(initial=0.0)))
-    if loose:
-        raise ValueError(
-            f"{loose} modes without stiffness remain after the six rigid motions are removed: "
-            "the mesh is in parts that are not connected, or parts are hinged"
-        )

@@ -93,23 +93,26 @@ def lowest_modes(
     num_modes: int,
     held: NDArray[np.int32],
     *,
+    num_border: int = 0,
     prefix: str,
     options: Options = None,
 ) -> tuple[Array, Array]:
     """Lowest eigenpairs, M-normalized.
 
     Args:
-        K: Positive definite; unit rows at the held degrees of freedom.
-        M: Positive semi-definite; zero rows there.
+        K: Positive definite; unit rows at the held degrees of freedom. Or bordered by constraints,
+            whose rows are the last.
+        M: Positive semi-definite; zero rows there and at the constraints.
         ksp: Solver of K.
         num_modes: How many.
         held: Owned held degrees of freedom (local numbers).
+        num_border: Number of constraints.
         prefix: PETSc options prefix.
         options: PETSc options; those of the eigensolver begin with ``eps_`` or ``st_``.
 
     Returns:
         Eigenvalues λ, shape (num_modes,), bitwise equal on every rank; eigenvectors, shape
-        (owned dofs, num_modes).
+        (owned rows of K, num_modes).
 
     Raises:
         EigenError: The solver did not converge.
@@ -121,13 +124,13 @@ def lowest_modes(
     owned = K.getLocalSize()[0]
     if num_modes == 0:
         return np.zeros(0), np.zeros((owned, 0), order="F")
-    free = K.getSize()[0] - comm.allreduce(len(held))
+    free = K.getSize()[0] - 2 * num_border - comm.allreduce(len(held))
     if num_modes > free:
         raise ValueError(
             f"{num_modes} modes were asked for, and the mesh has {free} free dofs only"
         )
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
-        return _dense_modes(comm, K, M, num_modes, held)
+        return _dense_modes(comm, K, M, num_modes, held, num_border)
     eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
     vectors = np.empty((owned, num_modes), order="F")
     x = K.createVecRight()
@@ -141,9 +144,14 @@ def lowest_modes(
 
 
 def _dense_modes(
-    comm: MPI.Comm, K: PETSc.Mat, M: PETSc.Mat, num_modes: int, held: NDArray[np.int32]
+    comm: MPI.Comm,
+    K: PETSc.Mat,
+    M: PETSc.Mat,
+    num_modes: int,
+    held: NDArray[np.int32],
+    num_border: int,
 ) -> tuple[Array, Array]:
-    """All on the first rank, by LAPACK."""
+    """All on the first rank, by LAPACK, in the null space of the constraints."""
     owned, size = K.getLocalSize()[0], K.getSize()[0]
     start, _ = K.getOwnershipRange()
     parts = comm.gather((_rows(K), _rows(M), np.asarray(held) + start, owned), root=0)
@@ -152,11 +160,17 @@ def _dense_modes(
     with agreed(comm):
         if parts is not None:
             k, m = (scipy.sparse.vstack([part[i] for part in parts]).toarray() for i in (0, 1))
-            free = np.setdiff1d(np.arange(size), np.concatenate([part[2] for part in parts]))
+            inner = np.arange(size - num_border)
+            free = np.setdiff1d(inner, np.concatenate([part[2] for part in parts]))
             grid = np.ix_(free, free)
-            values, v = scipy.linalg.eigh(k[grid], m[grid], subset_by_index=(0, num_modes - 1))
+            k_free, m_free, Z = k[grid], m[grid], np.eye(len(free))
+            if num_border:
+                q, _ = np.linalg.qr(k[free, size - num_border :], mode="complete")
+                Z = q[:, num_border:]
+                k_free, m_free = Z.T @ k_free @ Z, Z.T @ m_free @ Z
+            values, v = scipy.linalg.eigh(k_free, m_free, subset_by_index=(0, num_modes - 1))
             full = np.zeros((size, num_modes))
-            full[free] = v
+            full[free] = Z @ v
             pieces = np.split(full, np.cumsum([part[3] for part in parts])[:-1])
     local = comm.scatter(pieces, root=0)
     return comm.bcast(values, root=0), np.asfortranarray(local)

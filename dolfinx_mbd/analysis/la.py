@@ -33,7 +33,7 @@ __all__ = [
 Array = NDArray[np.float64]
 Options = Mapping[str, Any] | None
 
-CHOLESKY_WORKSPACE = 100
+WORKSPACE = 100
 """Workspace beyond MUMPS's estimate, percent (ICNTL(14)); its default fails in parallel."""
 
 _MUMPS_REASONS = {
@@ -106,19 +106,26 @@ def forget(prefix: str, keys: list[str]) -> None:
         database.delValue(key)
 
 
-def cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PETSc.KSP:
-    """A KSP whose set-up has factorized a symmetric positive definite matrix with MUMPS.
+def cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None, negative: int = 0) -> PETSc.KSP:
+    """A KSP whose set-up has factorized a symmetric matrix with MUMPS.
 
     The caller destroys it. `options` (without the prefix) may replace any part, also by an
     iterative method.
 
+    Args:
+        A: Positive definite; or bordered by constraints, which makes as many negative
+            eigenvalues (LDLᵀ).
+        prefix: PETSc options prefix.
+        options: PETSc options without the prefix.
+        negative: Number of negative eigenvalues.
+
     Raises:
-        FactorizationError: The factorization failed, or the matrix is not positive definite.
+        FactorizationError: The factorization failed, or the signs of the eigenvalues are others.
 
     Note: Collective over the matrix's communicator.
     """
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
-    A.setOption(PETSc.Mat.Option.SPD, True)
+    A.setOption(PETSc.Mat.Option.SPD, negative == 0)
     ksp = PETSc.KSP().create(A.comm)
     ksp.setErrorIfNotConverged(True)  # or MUMPS fails in silence
     ksp.setOperators(A)
@@ -127,9 +134,10 @@ def cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PETSc.KSP
     pc.setType("cholesky")
     pc.setFactorSolverType("mumps")
     database = PETSc.Options(prefix)
-    workspace = "mat_mumps_icntl_14"
-    given = workspace in (options or {}) or database.hasName(workspace)
-    defaults = {} if given else {workspace: CHOLESKY_WORKSPACE}
+    defaults = {"mat_mumps_icntl_14": WORKSPACE}
+    if negative:
+        defaults |= {"mat_mumps_icntl_24": 1, "mat_mumps_icntl_13": 1}  # to know the inertia
+    defaults = {key: value for key, value in defaults.items() if not database.hasName(key)}
     keys = configure(ksp, prefix, {**defaults, **(options or {})})
     try:
         ksp.setUp()
@@ -137,21 +145,30 @@ def cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PETSc.KSP
         raise FactorizationError(_reason(error)) from error
     finally:
         forget(prefix, keys)
-    _check_definite(ksp)
+    _check_inertia(ksp, negative)
     return ksp
 
 
-def _check_definite(ksp: PETSc.KSP) -> None:
+def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
+    """Whatever it was told of definiteness, MUMPS does not object to a pivot by itself."""
     pc = ksp.getPC()
     if pc.getType() != "cholesky" or pc.getFactorSolverType() != "mumps":
         return
-    negative = pc.getFactorMatrix().getMumpsInfog(
-        12
-    )  # flagged SPD, MUMPS does not object by itself
-    if negative:
+    factor = pc.getFactorMatrix()
+    if expected:
+        negative, zero, _ = factor.getInertia()
+    else:
+        negative, zero = factor.getMumpsInfog(12), 0
+    if negative > expected:
         raise FactorizationError(
-            f"the stiffness matrix is not positive definite ({negative} negative pivots): a part "
-            "of the body is not held, or the stiffness form is wrong"
+            f"the stiffness matrix is not positive definite ({negative - expected} negative "
+            "pivots): a part of the body is not held, or the stiffness form is wrong"
+        )
+    if zero or negative < expected:
+        raise FactorizationError(
+            f"the stiffness with averaged interfaces is singular ({zero} zero pivots, {negative} "
+            f"negative ones instead of {expected}): a part of the body is not held, or the mesh "
+            "is too coarse to tell the motions of the interfaces apart"
         )
 
 
@@ -186,7 +203,7 @@ def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
         pc.setFactorSolverType("mumps")
         pc.setFactorSetUpSolverType()
         F = pc.getFactorMatrix()
-        for control, setting in ((14, CHOLESKY_WORKSPACE), (24, 1), (13, 1)):
+        for control, setting in ((14, WORKSPACE), (24, 1), (13, 1)):
             F.setMumpsIcntl(control, setting)
         pc.setUp()
         if F.getMumpsInfog(1) < 0:

@@ -25,7 +25,7 @@ from dolfinx_mbd.analysis.assembly import (
     facet_groups,
     rigid_motions,
 )
-from dolfinx_mbd.analysis.craig_bampton import Basis, solve_small_problem
+from dolfinx_mbd.analysis.craig_bampton import Basis
 from dolfinx_mbd.analysis.eigen import EigenError, lowest_modes
 from dolfinx_mbd.analysis.inertia import inertia
 from dolfinx_mbd.analysis.la import (
@@ -40,7 +40,8 @@ from dolfinx_mbd.analysis.la import (
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.phases import Phases
 from dolfinx_mbd.analysis.recovery import as_function
-from dolfinx_mbd.forms import Material
+from dolfinx_mbd.analysis.small_problem import solve_small_problem
+from dolfinx_mbd.forms import Material, Plane
 
 __all__ = ["ModalAnalysis", "free_basis", "modal_analysis"]
 
@@ -57,7 +58,8 @@ class ModalAnalysis:
     Attributes:
         frequencies: Of the elastic modes, shape (num_modes,), ascending, Hz.
         modes: The elastic modes, ∫ρ ψ·ψ = 1, signs as in `inertia.sign_field`.
-        num_rigid: Rigid motions found: six for a free body in one piece, none if held.
+        num_rigid: Rigid motions found: six for a free body in one piece (three in the plane), none if
+            held.
         num_below: Modes below `limit`, rigid ones included, as counted by the inertia of K - λM;
             the solver found as many.
         limit: The frequency up to which modes were counted, Hz.
@@ -93,13 +95,15 @@ def modal_analysis(
     degree: int = 2,
     stiffness: ufl.Form | None = None,
     density: Any = None,
+    plane: Plane | None = None,
+    thickness: float | None = None,
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_modal_",
 ) -> ModalAnalysis:
     """Lowest elastic modes of a body, free or with groups of facets held.
 
     Args:
-        mesh: A tagged mesh, or a three-dimensional mesh.
+        mesh: A tagged mesh, or a plain one; in space or in the plane.
         material: Isotropic material.
         num_modes: Elastic modes; the rigid ones come on top and are only counted.
         held: Groups of facets without displacement: names, or a mapping from name to tag.
@@ -108,6 +112,8 @@ def modal_analysis(
         degree: Degree of the default space.
         stiffness: The user's own bilinear form on `space`, of the free body.
         density: Number or UFL expression, kg/m³; the material's by default.
+        plane: Of a plane mesh, ``strain`` or ``stress``; see `reduce`.
+        thickness: Of a plane mesh, m.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``eps_ncv`` ...).
         petsc_options_prefix: Prefix of these options.
@@ -130,12 +136,15 @@ def modal_analysis(
             degree=degree,
             stiffness=stiffness,
             density=density,
+            plane=plane,
+            thickness=thickness,
         )
     V = problem.space
     facets = np.concatenate([*groups.values(), np.zeros(0, dtype=np.int32)])
-    blocks = fem.locate_dofs_topological(V, 2, np.unique(facets))
+    dim = problem.dim
+    blocks = fem.locate_dofs_topological(V, dim - 1, np.unique(facets))
     blocks = blocks[blocks < V.dofmap.index_map.size_local]
-    dofs = (3 * blocks[:, None] + np.arange(3)).ravel().astype(np.int32)
+    dofs = (dim * blocks[:, None] + np.arange(dim)).ravel().astype(np.int32)
     found = _spectrum(
         problem,
         num_modes,
@@ -175,19 +184,20 @@ def free_basis(
     """The exact rigid motions and the lowest elastic modes of a free body.
 
     Raises:
-        ValueError: The body has more than six rigid motions.
+        ValueError: The body has more motions without stiffness than rigid ones.
 
     Note: Collective.
     """
     held = np.zeros(0, dtype=np.int32)
     found = _spectrum(problem, num_modes, held, prefix=prefix, options=options, phases=phases)
-    if found.num_rigid != 6:
+    rigid = problem.num_rigid
+    if found.num_rigid != rigid:
         raise ValueError(
-            f"the body has {found.num_rigid} motions without stiffness instead of six: the mesh is "
-            "in parts that are not connected, or parts are hinged"
+            f"the body has {found.num_rigid} motions without stiffness instead of {rigid}: the "
+            "mesh is in parts that are not connected, or parts are hinged"
         )
     vectors = np.asfortranarray(np.hstack([rigid_motions(problem.positions), found.vectors]))
-    labels = [f"rigid {k + 1}" for k in range(6)] + [f"free {k + 1}" for k in range(num_modes)]
+    labels = [f"rigid {k + 1}" for k in range(rigid)] + [f"free {k + 1}" for k in range(num_modes)]
     return Basis(vectors, tuple(labels), _hertz(found.squares))
 
 
@@ -213,7 +223,7 @@ def _spectrum(
     phases = phases or Phases()
     comm = problem.comm
     free = problem.num_dofs - comm.allreduce(len(held))
-    if num_modes > free - (0 if free < problem.num_dofs else 6):
+    if num_modes > free - (0 if free < problem.num_dofs else problem.num_rigid):
         raise ValueError(
             f"num_modes={num_modes}, but the mesh has only {free} free dofs, rigid motions included"
         )
@@ -227,7 +237,7 @@ def _spectrum(
         constrain(M, held, 0.0)
         ksp = cholesky(K, prefix=prefix, options=options)
     try:
-        rigid = 6 if free == problem.num_dofs else 0
+        rigid = problem.num_rigid if free == problem.num_dofs else 0
         spare, last, limit, below = 2, 0, 0.0, 0
         for _ in range(4):
             wanted = min(free, num_modes + rigid + spare)
@@ -276,12 +286,13 @@ def _estimate(problem: ElasticProblem) -> float:
     )
     xi = (x - (low + high) / 2) / (np.max(high - low) / 2)
     monomials = [np.ones(len(xi)), *xi.T]
-    monomials += [xi[:, i] * xi[:, j] for i in range(3) for j in range(i + 1)]
-    fields = np.zeros((len(xi), 3, 3 * len(monomials)))
+    dim = problem.dim
+    monomials += [xi[:, i] * xi[:, j] for i in range(dim) for j in range(i + 1)]
+    fields = np.zeros((len(xi), dim, dim * len(monomials)))
     for k, monomial in enumerate(monomials):
-        for i in range(3):
-            fields[:, i, 3 * k + i] = monomial
-    Q = np.asfortranarray(fields.reshape(problem.num_owned, 3 * len(monomials)))
+        for i in range(dim):
+            fields[:, i, dim * k + i] = monomial
+    Q = np.asfortranarray(fields.reshape(problem.num_owned, dim * len(monomials)))
     MQ = problem.apply_mass(Q)
     K = gram(comm, Q, multiply(problem.stiffness, Q))
     M, B = gram(comm, Q, MQ), gram(comm, MQ, rigid_motions(xi))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 import basix
+import basix.ufl
 import numpy as np
 from dolfinx import fem, geometry
 from dolfinx.io import VTXWriter
@@ -14,6 +15,7 @@ from dolfinx.mesh import Mesh, exterior_facet_indices
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analysis import compat
+from dolfinx_mbd.analysis.assembly import in_space
 from dolfinx_mbd.analysis.la import agreed, raise_together
 from dolfinx_mbd.body import Skin, Station
 from dolfinx_mbd.body.rotations import rotation_matrix
@@ -67,7 +69,7 @@ def stations(
     Args:
         space: Displacement space.
         modes: Shape (owned dofs, n).
-        points: Name to position, shape (3,), m.
+        points: Name to position, shape (3,), m; in the plane also (2,), and z = 0.
 
     Raises:
         ValueError: A point is not in the mesh; the same error on every rank.
@@ -79,27 +81,39 @@ def stations(
     mesh, comm = space.mesh, space.mesh.comm
     x = np.zeros((len(points), 3))
     for k, (name, position) in enumerate(points.items()):
-        array = np.asarray(position, dtype=float)
-        if array.shape != (3,) or not np.isfinite(array).all():
-            raise ValueError(f"point {name!r}: expected three finite numbers, got {position!r}")
-        x[k] = array
+        x[k] = _position(name, position, mesh.geometry.dim)
     cells = _containing_cells(mesh, x, tuple(points))
     owner = np.min(comm.allgather(np.where(cells >= 0, comm.rank, comm.size)), axis=0)
     mine = np.flatnonzero(owner == comm.rank)
     values = np.zeros((len(points), modes.shape[1], 3))
     function = fem.Function(space)
+    dim = space.dofmap.bs
     for k in range(modes.shape[1]):
         as_function(space, modes[:, k], function)
         if len(mine):
-            values[mine, k] = function.eval(x[mine], cells[mine]).reshape(-1, 3)
+            values[mine, k, :dim] = function.eval(x[mine], cells[mine]).reshape(-1, dim)
     values = comm.bcast(comm.reduce(values, root=0), root=0)
     return tuple(Station(name, x[k], values[k]) for k, name in enumerate(points))
 
 
+def _position(name: str, position: ArrayLike, dim: int) -> Array:
+    """A point of three coordinates; in the plane two will do."""
+    array = np.asarray(position, dtype=float)
+    shapes = ((3,),) if dim == 3 else ((2,), (3,))
+    if array.shape not in shapes or not np.isfinite(array).all():
+        numbers = "three" if dim == 3 else "two or three"
+        raise ValueError(f"point {name!r}: expected {numbers} finite numbers, got {position!r}")
+    if dim == 2 and array[2:].any():
+        raise ValueError(
+            f"point {name!r}: the points of a plane body have z = 0; got z = {array[2]:g} m"
+        )
+    return in_space(array)
+
+
 def _containing_cells(mesh: Mesh, x: Array, names: tuple[str, ...]) -> NDArray[np.int32]:
     """A local cell for each point, or -1; every point has one on some rank."""
-    comm = mesh.comm
-    owned = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
+    comm, tdim = mesh.comm, mesh.topology.dim
+    owned = np.arange(mesh.topology.index_map(tdim).size_local, dtype=np.int32)
     boxes = comm.allgather(
         (
             mesh.geometry.x.min(axis=0, initial=np.inf),
@@ -113,7 +127,7 @@ def _containing_cells(mesh: Mesh, x: Array, names: tuple[str, ...]) -> NDArray[n
     distance = np.full(len(x), np.inf)
     with agreed(comm):
         if len(owned):
-            tree = geometry.bb_tree(mesh, 3, owned, padding=INSIDE * size)
+            tree = geometry.bb_tree(mesh, tdim, owned, padding=INSIDE * size)
             candidates = geometry.compute_collisions_points(tree, x)
             dofmap = compat.geometry_dofmap(mesh)
             for k in range(len(x)):
@@ -155,8 +169,9 @@ def _closer(
 def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
     """The surface of the mesh as triangles between vertices, with the modes there.
 
-    Nodes are in the order of the mesh's input, triangles in the order of their nodes with normals
-    outwards: neither depends on the partition.
+    Quadrilaterals are two triangles each. A plane body is its own surface, at z = 0. Nodes are in
+    the order of the mesh's input, triangles in the order of their nodes with normals outwards (in
+    the plane towards z): neither depends on the partition.
 
     Args:
         space: Displacement space.
@@ -170,7 +185,7 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
     function = fem.Function(space)
     for k in range(modes.shape[1]):
         as_function(space, modes[:, k], function)
-        local[:, k] = function.x.array.reshape(-1, 3)[dofs]
+        local[:, k] = in_space(function.x.array.reshape(-1, space.dofmap.bs)[dofs])
     keys = np.asarray(space.mesh.geometry.input_global_indices)[corners]
     gathered = comm.gather((keys, space.mesh.geometry.x[corners], local, keys[triangles]), root=0)
     result = None
@@ -195,37 +210,57 @@ def _surface_triangles(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Geometry nodes and blocks of the surface's vertices here, and triangles between them."""
     mesh = space.mesh
-    topology = mesh.topology
-    topology.create_connectivity(2, 3)
-    topology.create_connectivity(3, 2)
-    facets = exterior_facet_indices(topology)
-    to_cell, to_facet = topology.connectivity(2, 3), topology.connectivity(3, 2)
-    cells = to_cell.array[to_cell.offsets[facets]]
     reference = basix.topology(mesh.basix_cell())
-    own = to_facet.array.reshape(-1, len(reference[2]))[cells]
-    which = np.argmax(own == facets[:, None], axis=1)
     vertices = len(reference[0])
     node_map = compat.geometry_dofmap(mesh)[:, :vertices]
     layout = space.dofmap.dof_layout
     block_map = space.dofmap.list[:, [layout.entity_dofs(0, i)[0] for i in range(vertices)]]
     nodes: list[NDArray[np.int32]] = [np.zeros((0, 3), np.int32)]
     blocks: list[NDArray[np.int32]] = [np.zeros((0, 3), np.int32)]
-    for number, face in enumerate(reference[2]):
-        on = cells[which == number]
+    for on, face in _faces(mesh):
         for corners in [(0, 1, 2)] if len(face) == 3 else [(0, 1, 3), (0, 3, 2)]:
             columns = [face[c] for c in corners]
             triangle, block = node_map[on][:, columns], block_map[on][:, columns]
-            x = mesh.geometry.x[triangle]
-            normal = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
-            centre = mesh.geometry.x[node_map[on]].mean(axis=1)
-            inwards = np.einsum("ki,ki->k", normal, x[:, 0] - centre) < 0
-            order = np.where(inwards[:, None], [0, 2, 1], [0, 1, 2])
+            order = np.where(_inwards(mesh, triangle, node_map[on]), [0, 2, 1], [0, 1, 2])
             nodes.append(np.take_along_axis(triangle, order, axis=1))
             blocks.append(np.take_along_axis(block, order, axis=1))
     flat, first, inverse = np.unique(
         np.concatenate(nodes).ravel(), return_index=True, return_inverse=True
     )
     return flat, np.concatenate(blocks).ravel()[first], inverse.reshape(-1, 3)
+
+
+def _faces(mesh: Mesh) -> Iterator[tuple[NDArray[np.int32], list[int]]]:
+    """Faces of the surface by their number in the cell: cells, and corners within each.
+
+    Those of a plane mesh are its owned cells.
+    """
+    topology = mesh.topology
+    faces = basix.topology(mesh.basix_cell())[2]
+    if topology.dim == 2:
+        yield np.arange(topology.index_map(2).size_local, dtype=np.int32), faces[0]
+        return
+    topology.create_connectivity(2, 3)
+    topology.create_connectivity(3, 2)
+    facets = exterior_facet_indices(topology)
+    to_cell, to_facet = topology.connectivity(2, 3), topology.connectivity(3, 2)
+    cells = to_cell.array[to_cell.offsets[facets]]
+    own = to_facet.array.reshape(-1, len(faces))[cells]
+    which = np.argmax(own == facets[:, None], axis=1)
+    for number, face in enumerate(faces):
+        yield cells[which == number], face
+
+
+def _inwards(
+    mesh: Mesh, triangles: NDArray[np.int32], cells: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Whether normals of triangles point into their cells, in the plane to z < 0; shape (nt, 1)."""
+    x = mesh.geometry.x[triangles]
+    normal = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+    if mesh.topology.dim == 2:
+        return normal[:, 2:] < 0
+    centre = mesh.geometry.x[cells].mean(axis=1)
+    return np.einsum("ki,ki->k", normal, x[:, 0] - centre)[:, None] < 0
 
 
 def write_history(
@@ -253,19 +288,22 @@ def write_history(
         except OSError as error:
             message = f"cannot write {path}: {error}"
     raise_together(comm, message, OSError)
-    total, elastic = (
-        fem.Function(space, name="displacement"),
-        fem.Function(space, name="elastic"),
-    )
+    # Three components also in the plane: a plane body may leave it.
+    element = space.ufl_element().sub_elements[0]
+    shown_in = fem.functionspace(space.mesh, basix.ufl.blocked_element(element, shape=(3,)))
+    total = fem.Function(shown_in, name="displacement")
+    elastic = fem.Function(shown_in, name="elastic")
+    x = in_space(positions)
     with VTXWriter(comm, str(path), [total, elastic]) as writer:
         for row in rows:
             u = modes @ np.asarray(history.eta[row], dtype=float)
-            as_function(space, u, elastic)
-            shown = scale * u.reshape(-1, 3)
+            u = in_space(u.reshape(-1, space.dofmap.bs))
+            as_function(shown_in, u.ravel(), elastic)
+            shown = scale * u
             if motion == "global":
                 A = rotation_matrix(np.asarray(history.rotation[row], dtype=float))
-                shown = history.position[row] + (positions + shown) @ A.T - positions
-            as_function(space, shown.ravel(), total)
+                shown = history.position[row] + (x + shown) @ A.T - x
+            as_function(shown_in, shown.ravel(), total)
             writer.write(float(history.time[row]))
 
 

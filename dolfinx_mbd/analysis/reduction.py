@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import dolfinx
 import numpy as np
 import ufl
 from dolfinx import fem
@@ -15,9 +14,11 @@ from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, elastic_problem
-from dolfinx_mbd.analysis.craig_bampton import MeanAxis, craig_bampton_basis, mean_axis
+from dolfinx_mbd.analysis.craig_bampton import Basis, craig_bampton_basis
+from dolfinx_mbd.analysis.description import mode_table, provenance
 from dolfinx_mbd.analysis.inertia import Inertia, inertia
 from dolfinx_mbd.analysis.interfaces import MeshInterface, mesh_interfaces
+from dolfinx_mbd.analysis.mesh_checks import check_in_one_part, warn_of_units
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.modal import check_num_modes, free_basis
 from dolfinx_mbd.analysis.phases import Phases
@@ -28,12 +29,17 @@ from dolfinx_mbd.analysis.recovery import (
     surface_skin,
     write_history,
 )
-from dolfinx_mbd.body import Interface, Mode, ReducedBody
-from dolfinx_mbd.forms import Material
+from dolfinx_mbd.analysis.reference import ReducedModes, attached, mean_axis, raw_attached
+from dolfinx_mbd.analysis.surface import body_size
+from dolfinx_mbd.body import Interface, ReducedBody
+from dolfinx_mbd.forms import Material, Plane
 
 __all__ = ["Reduction", "reduce"]
 
 Array = NDArray[np.float64]
+
+MOTION_ROWS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
+"""Where the coordinates of an interface are in a motion (d, θ) in space."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +49,8 @@ class Reduction:
     Attributes:
         body: The reduced body, plain data, the same bits on every rank.
         space: The displacement space.
-        modes: The modes on this rank, shape (owned dofs, n), M-orthonormal.
-        positions: x at the owned blocks, shape (owned blocks, 3), m.
+        modes: The modes on this rank, shape (owned dofs, n).
+        positions: x at the owned blocks, m, shape (owned blocks, 3), in the plane (.., 2).
     """
 
     body: ReducedBody
@@ -116,34 +122,60 @@ def reduce(
     *,
     interfaces: Iterable[str] | Mapping[str, Any],
     num_modes: int = 20,
+    kind: Literal["rigid", "averaged"] = "rigid",
+    attached_to: str | None = None,
+    up_to: float | None = None,
+    orthonormalize: bool = True,
     facet_tags: MeshTags | None = None,
     space: fem.FunctionSpace | None = None,
     degree: int = 2,
     stiffness: ufl.Form | None = None,
     density: Any = None,
+    plane: Plane | None = None,
+    thickness: float | None = None,
     points: Mapping[str, ArrayLike] | None = None,
     name: str = "body",
     skin: bool = True,
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_reduce_",
 ) -> Reduction:
-    """Reduce a body with rigid interfaces to its mean-axis modes (Craig-Bampton, orthonormalized).
+    """Reduce a body with interfaces to few modes (Craig-Bampton, orthonormalized).
 
     With k interfaces the body has 6 k + `num_modes` - 6 elastic coordinates; without any, the
-    `num_modes` lowest modes of the free body.
+    `num_modes` lowest modes of the free body. The body frame is the mean axis of the motion
+    (Tisserand), or moves with one interface (`attached_to`), which is for frames whose motion is
+    prescribed, for small loads, and to compare with other programs: without stiffening the two
+    differ by what grows as the square of the speed.
+
+    A plane mesh gives a plate at z = 0 of some thickness that deforms in its plane only, and moves
+    in space as any other body: its modes have no uz, its interfaces move by (ux, uy, θz) and take
+    forces and moments out of the plane as a rigid body does. It has 3 k + `num_modes` - 3 elastic
+    coordinates.
 
     Args:
-        mesh: A tagged mesh, or a three-dimensional mesh.
+        mesh: A tagged mesh, or a plain one; in space or in the plane.
         material: Isotropic material; may be missing where `stiffness` and `density` are given.
         interfaces: Names of groups of facets; or a mapping from the interface's name to a group's
-            name, a tag or an `InterfaceSpec`. Interfaces must not share nodes. May be empty.
+            name, a tag or an `InterfaceSpec`. May be empty. A rigid interface must not touch
+            another, averaged ones must not overlap.
         num_modes: Fixed-interface modes.
+        kind: Of the interfaces that do not say it themselves: ``rigid`` (RBE2; the facets move as
+            one) or ``averaged`` (RBE3; the motion is a mean, and the facets are free to deform).
+        attached_to: The interface with which the body frame moves; None: mean axis.
+        up_to: Modes above this frequency are left out, Hz.
+        orthonormalize: False, with `attached_to`: keep constraint and fixed-interface modes as they
+            are, for a comparison with other programs.
         facet_tags: Tags of facets, if `mesh` is a plain mesh.
         space: The user's own vector Lagrange space; by default of `degree`.
         degree: Degree of the default space, at least the geometric order of the mesh.
-        stiffness: The user's own bilinear form on `space`, of the free body.
+        stiffness: The user's own bilinear form on `space`, of the free body; that of a plane body
+            includes the thickness.
         density: Number or UFL expression, kg/m³; the material's by default.
-        points: Material points by name, shape (3,), m, at which displacements will be wanted.
+        plane: Of a plane mesh, ``stress`` (a plate free on both sides) or ``strain`` (no strain
+            across); not needed with `stiffness`.
+        thickness: Of a plane mesh, m.
+        points: Material points by name, m, shape (3,) or in the plane (2,), whose displacement will
+            be wanted.
         name: The body's name.
         skin: Keep the surface and the modes there.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
@@ -158,6 +190,7 @@ def reduce(
     Note: Collective over the mesh's communicator.
     """
     check_num_modes(num_modes)
+    _check_reference(attached_to, up_to, orthonormalize)
     phases = Phases()
     with phases("assembly"):
         problem = elastic_problem(
@@ -167,9 +200,13 @@ def reduce(
             degree=degree,
             stiffness=stiffness,
             density=density,
+            plane=plane,
+            thickness=thickness,
         )
+        check_in_one_part(problem.space.mesh)
     with phases("interfaces"):
-        found = mesh_interfaces(mesh, problem.space, interfaces, facet_tags)
+        found = mesh_interfaces(mesh, problem.space, interfaces, facet_tags, kind)
+    _check_attached(attached_to, found)
     solver: dict[str, Any] = {
         "prefix": petsc_options_prefix,
         "options": petsc_options,
@@ -180,76 +217,84 @@ def reduce(
     else:
         basis = free_basis(problem, num_modes, **solver)
     with phases("projection"):
-        modes = mean_axis(problem, basis)
+        modes = _reduced_modes(problem, basis, attached_to, up_to, orthonormalize)
     del basis
     with phases("inertia"):
         moments = inertia(problem, modes.vectors)
+        moments = replace(moments, signs=np.where(modes.fixed_signs, 1.0, moments.signs))
         vectors = modes.vectors * moments.signs
     with phases("points and skin"):
         places = stations(problem.space, vectors, points or {})
         surface = surface_skin(problem.space, vectors) if skin else None
-    frequencies = np.sqrt(np.maximum(modes.squares, 0.0)) / (2 * np.pi)
     flipped = moments.with_signs()
-    n = len(frequencies)
+    n = len(modes.squares)
+    facts = provenance(problem, material, density, num_modes, found, up_to)
+    seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
     body = ReducedBody(
         name=name,
         total_mass=moments.total_mass,
         first_moments=flipped.first_moments,
         second_moments=flipped.second_moments,
-        mass=np.eye(n),
-        stiffness=np.diag(modes.squares),
+        mass=np.eye(n) if modes.orthonormal else flipped.mass,
+        stiffness=modes.stiffness * np.outer(moments.signs, moments.signs),
         damping=np.zeros((n, n)),
-        interfaces=_interfaces(found, modes, moments),
-        modes=tuple(Mode(f"elastic {k + 7}", float(f)) for k, f in enumerate(frequencies)),
+        interfaces=_interfaces(problem, found, modes, moments),
+        modes=mode_table(modes, flipped, problem.dim),
+        left_out=modes.left_out,
         points=places,
         skin=surface,
-        reference="mean axis",
-        provenance=_provenance(problem, material, density, num_modes, found, modes, phases),
+        reference=modes.reference,
+        provenance=facts | seconds,
     )
     problem.destroy()
+    warn_of_units(body.total_mass, body_size(problem.space.mesh), material)
     return Reduction(body, problem.space, vectors, problem.positions)
 
 
-def _interfaces(
-    found: tuple[MeshInterface, ...], modes: MeanAxis, moments: Inertia
-) -> tuple[Interface, ...]:
-    """The coefficient of a constraint mode is the motion of its interface: exact for rigid ones."""
-    motion = modes.transform * moments.signs
-    return tuple(
-        Interface(i.name, "rigid", i.point, i.axes, motion[6 * k : 6 * k + 6])
-        for k, i in enumerate(found)
-    )
+def _check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None:
+    if attached_to is not None and not isinstance(attached_to, str):
+        raise ValueError(f"attached_to is the name of an interface; got {attached_to!r}")
+    number = isinstance(up_to, (int, float, np.number)) and not isinstance(up_to, bool)
+    if up_to is not None and not (number and up_to > 0):
+        raise ValueError(f"up_to is a frequency, a positive number of Hz; got {up_to!r}")
+    if not orthonormalize and attached_to is None:
+        raise ValueError(
+            "orthonormalize=False needs attached_to: only without the six constraint modes of one "
+            "interface have the others no rigid motion in them"
+        )
+    if not orthonormalize and up_to is not None:
+        raise ValueError("up_to needs modes that have frequencies: orthonormalize=True")
 
 
-def _provenance(
+def _check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
+    names = [i.name for i in found]
+    if attached_to is not None and attached_to not in names:
+        known = ", ".join(map(repr, names)) or "none"
+        raise ValueError(f"attached_to: unknown interface {attached_to!r}; this body has {known}")
+
+
+def _reduced_modes(
     problem: ElasticProblem,
-    material: Material | None,
-    density: Any,
-    num_modes: int,
-    found: tuple[MeshInterface, ...],
-    modes: MeanAxis,
-    phases: Phases,
-) -> dict[str, str | int | float]:
-    V = problem.space
-    cells = V.mesh.topology.index_map(3).size_global
-    facts: dict[str, str | int | float] = {
-        "dolfinx": dolfinx.__version__,
-        "cell": V.mesh.topology.cell_name(),
-        "cells": int(cells),
-        "degree": int(V.ufl_element().sub_elements[0].degree),
-        "dofs": int(problem.num_dofs),
-        "ranks": int(problem.comm.size),
-        "interfaces": ", ".join(i.name for i in found),
-        "fixed-interface modes" if found else "free modes": int(num_modes),
-    }
-    if material is not None:
-        facts["material"] = material.name or "isotropic"
-        facts |= {"young (Pa)": material.young, "poisson": material.poisson}
-    if density is None and material is not None:
-        facts["density (kg/m^3)"] = material.density
-    elif isinstance(density, (int, float)):
-        facts["density (kg/m^3)"] = float(density)
-    if modes.dropped:
-        facts["dropped"] = ", ".join(modes.dropped)
-    seconds = phases.seconds(problem.comm)
-    return facts | {f"seconds, {phase}": value for phase, value in seconds.items()}
+    basis: Basis,
+    attached_to: str | None,
+    up_to: float | None,
+    orthonormalize: bool,
+) -> ReducedModes:
+    if attached_to is None:
+        return mean_axis(problem, basis, up_to=up_to)
+    if orthonormalize:
+        return attached(problem, basis, attached_to, up_to=up_to)
+    return raw_attached(problem, basis, attached_to)
+
+
+def _interfaces(
+    problem: ElasticProblem, found: tuple[MeshInterface, ...], modes: ReducedModes, moments: Inertia
+) -> tuple[Interface, ...]:
+    """The coefficient of a constraint mode is the motion of its interface, exactly."""
+    per, rows = problem.num_rigid, MOTION_ROWS[problem.dim]
+    result = []
+    for k, i in enumerate(found):
+        motion = np.zeros((6, len(modes.squares)))
+        motion[rows] = modes.transform[per * k : per * k + per] * moments.signs
+        result.append(Interface(i.name, i.kind, i.point, i.axes, motion))
+    return tuple(result)

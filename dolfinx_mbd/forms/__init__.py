@@ -6,7 +6,7 @@ used in any variational problem.
 
 from __future__ import annotations
 
-from dolfinx_mbd.forms.elasticity import elastic_stiffness, strain, stress
+from dolfinx_mbd.forms.elasticity import PLANES, Plane, elastic_stiffness, strain, stress
 from dolfinx_mbd.forms.floating_frame import (
     centrifugal_load,
     centrifugal_stiffness,
@@ -24,8 +24,10 @@ from dolfinx_mbd.forms.materials import ALUMINIUM, ALUMINIUM_7075, STEEL, Materi
 __all__ = [
     "ALUMINIUM",
     "ALUMINIUM_7075",
+    "PLANES",
     "STEEL",
     "Material",
+    "Plane",
     "centrifugal_load",
     "centrifugal_stiffness",
     "coriolis",

@@ -1,13 +1,26 @@
-"""Isotropic linear elasticity: small strains, Hooke's law and the stiffness form."""
+"""Isotropic linear elasticity: small strains, Hooke's law and the stiffness form.
+
+On a plane mesh a displacement has two components, and an assumption says what happens across the
+plane: `plane="strain"`, ε_zz = 0, for a slice of something long or held between walls, or
+`plane="stress"`, σ_zz = 0, for a plate that is free on both sides. Integrals over a plane mesh are
+over an area; the thickness makes them those of a body.
+"""
 
 from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
 
 import ufl
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.forms.materials import Material
 
-__all__ = ["elastic_stiffness", "strain", "stress"]
+__all__ = ["PLANES", "Plane", "elastic_stiffness", "strain", "stress"]
+
+Plane: TypeAlias = Literal["strain", "stress"]
+"""What happens across a plane body."""
+
+PLANES = ("strain", "stress")
 
 
 def strain(u: Expr) -> Expr:
@@ -15,17 +28,52 @@ def strain(u: Expr) -> Expr:
     return ufl.sym(ufl.grad(u))
 
 
-def stress(u: Expr, material: Material) -> Expr:
+def stress(u: Expr, material: Material, *, plane: Plane = "strain") -> Expr:
     """Cauchy stress σ(u) = 2με + λ tr(ε) I of a displacement `u`, Pa.
 
-    A displacement of two components on a plane mesh is in plane strain.
+    Args:
+        u: Displacement of three components, or of two on a plane mesh.
+        material: Its moduli μ and λ; what has `shear` and `lame` will do.
+        plane: With two components, `strain` for plane strain, or `stress` for plane stress, whose
+            λ is 2λμ/(λ+2μ) = Eν/(1-ν²).
+
+    Raises:
+        ValueError: `plane` is neither.
     """
     eps = strain(u)
-    return 2 * material.shear * eps + material.lame * ufl.tr(eps) * ufl.Identity(eps.ufl_shape[0])
+    dim = eps.ufl_shape[0]
+    lame = material.lame if dim == 3 else _plane_lame(material, plane)
+    return 2 * material.shear * eps + lame * ufl.tr(eps) * ufl.Identity(dim)
+
+
+def _plane_lame(material: Material, plane: str) -> Any:
+    if plane not in PLANES:
+        raise ValueError(f"plane is 'strain' or 'stress'; got {plane!r}")
+    if plane == "strain":
+        return material.lame
+    return 2 * material.lame * material.shear / (material.lame + 2 * material.shear)
 
 
 def elastic_stiffness(
-    u: Expr, v: Expr, material: Material, measure: ufl.Measure = ufl.dx
+    u: Expr,
+    v: Expr,
+    material: Material,
+    measure: ufl.Measure = ufl.dx,
+    *,
+    plane: Plane = "strain",
+    thickness: Any = 1.0,
 ) -> ufl.Form:
-    """Stiffness ∫ σ(u):ε(v): symmetric; zero for the rigid motions and for nothing else."""
-    return ufl.inner(stress(u, material), strain(v)) * measure
+    """Stiffness ∫ σ(u):ε(v): symmetric; zero for the rigid motions and for nothing else.
+
+    Args:
+        u: Displacement.
+        v: Test function.
+        material: Isotropic material.
+        measure: Where to integrate.
+        plane: See `stress`; for displacements of two components.
+        thickness: Of a plane body, m: a number, a `Constant` or a function of space.
+    """
+    stiffness = ufl.inner(stress(u, material, plane=plane), strain(v))
+    if isinstance(thickness, Expr) or thickness != 1:
+        stiffness = thickness * stiffness
+    return stiffness * measure

@@ -16,7 +16,8 @@ below, and the terms without u, on the right-hand side and hence with a minus, a
 ω, α and a₀ may be `dolfinx.fem.Constant`s, whose values change without compiling again, any other
 UFL expression, or plain numbers. In three dimensions they are vectors; in the plane (displacements
 of two components) ω and α are scalars, the components about z. The density is a number, a
-`Constant`, or a function of space.
+`Constant`, or a function of space; in the plane it is the mass per area, ρ times the thickness, and
+tractions likewise are forces per length.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def euler_load(
 
     Args:
         v: Test function.
-        density: ρ, kg/m³.
+        density: ρ, kg/m³ (in the plane: kg/m²).
         alpha: α, rad/s², body components.
         measure: Where to integrate.
         x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
@@ -143,7 +144,7 @@ def centrifugal_load(
 
     Args:
         v: Test function.
-        density: ρ, kg/m³.
+        density: ρ, kg/m³ (in the plane: kg/m²).
         omega: ω, rad/s, body components.
         measure: Where to integrate.
         x: Reference position from the frame's origin, m; the coordinates of the mesh by default.

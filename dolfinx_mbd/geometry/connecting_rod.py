@@ -12,23 +12,29 @@ racing engines. The proportions follow from it, and weigh 0.1531 kg:
   pressure of 90 bar on a 75 mm piston at 205 MPa, well below the yield point of 500 MPa;
 - fillets between shank and rings, pockets with round ends, no edge thinner than the web.
 
-The cap of the big end and its bolts are one with the rod; oil holes and draft are left out. The
-fillets meet the rings at an angle: where a ring is wider than the shank, a tangent fillet leaves a
-cusp that no mesh resolves, with nearly degenerate curved elements in it.
+With `split_big_end` the big end is cut at the plane x = 0 into rod and cap, which share the nodes
+of the cut. Bolts, oil holes and draft are left out. The fillets meet the rings at an angle: where a
+ring is wider than the shank, a tangent fillet leaves a cusp that no mesh resolves, with nearly
+degenerate curved elements in it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dolfinx_mbd.geometry.tools import extrude, is_bore, mesh_volumes
+
 __all__ = ["ConnectingRod"]
 
-# Angle at which the fillets meet the outer circles of the rings.
 _MEETING = math.radians(25)
+"""Angle at which the fillets meet the outer circles of the rings."""
+
+_HIGHEST, _WALL, _STEP, _SHARPEST = 0.87, 0.93, 0.95, 0.015
+"""Limits that keep slivers away: height of the shank over the outer diameter of a ring, bore over
+outer diameter, flange over the width of a ring unless equal, end radius of a pocket over length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +43,25 @@ class ConnectingRod:
 
     The centre of the big-end bore is the origin, that of the small end is at (length, 0, 0), the
     bore axes are along z and the rod is symmetric about the planes z = 0 and y = 0. The physical
-    groups are the volume "rod" and the whole bore surfaces "big_end" and "small_end". All lengths
-    are in metres.
+    groups are the volume "rod" and the whole bore surfaces "big_end" and "small_end"; with a split
+    big end also the volume "cap" and the surface "parting" between the two. All lengths are in
+    metres.
+
+    A combination of parameters within these ranges, given as shares of the length, either is
+    refused or makes a mesh whose least scaled Jacobian is above 0.1 (hundreds were tried):
+
+    ================  ===========    ================  ============
+    parameter         over length    parameter         over length
+    ================  ===========    ================  ============
+    big_bore          0.22 … 0.38    shank_small       0.09 … 0.22
+    big_outer         0.34 … 0.55    flange_width      0.05 … 0.16
+    big_width         0.08 … 0.25    flange_thickness  0.015 … 0.06
+    small_bore        0.08 … 0.18    web_thickness     0.01 … 0.06
+    small_outer       0.15 … 0.30    fillet_big        0.04 … 0.30
+    small_width       0.08 … 0.25    fillet_small      0.03 … 0.25
+    shank_big         0.10 … 0.30    pocket_margin     0.005 … 0.08
+    length            any            size              0.015 … 0.25
+    ================  ===========    ================  ============
 
     Attributes:
         length: Distance of the bore axes.
@@ -59,6 +82,7 @@ class ConnectingRod:
         size: Largest size of an element. The default gives 5,107 tetrahedra and, of second order,
             30,327 displacements; 0.008 gives 14,000, 0.003 gives 63,000, 0.0015 gives 390,000.
         order: Order of the elements, 1 (straight) or 2 (curved).
+        split_big_end: Whether the half of the big end at x < 0 is a volume of its own, the "cap".
 
     Raises:
         ValueError: A parameter is not possible, alone or with the others; the message says why.
@@ -81,9 +105,14 @@ class ConnectingRod:
     pocket_margin: float = 0.003
     size: float = 0.0045
     order: int = 2
+    split_big_end: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.split_big_end, bool):
+            raise ValueError(f"split_big_end must be True or False; got {self.split_big_end!r}")
         for field in fields(self):
+            if field.name == "split_big_end":
+                continue
             value = getattr(self, field.name)
             try:
                 number = float(value)
@@ -103,23 +132,24 @@ class ConnectingRod:
     def _conditions(self) -> Iterator[tuple[bool, str]]:
         """What must hold between the parameters, and what to say if it does not."""
 
-        def less(small: str, large: str, why: str) -> tuple[bool, str]:
+        def less(small: str, large: str, why: str, share: float = 1.0) -> tuple[bool, str]:
             a, b = getattr(self, small), getattr(self, large)
-            return a < b, f"{small} must be less than {large} ({why}); got {a:g} and {b:g} m"
-
-        yield less("big_bore", "big_outer", "a ring needs a wall")
-        yield less("small_bore", "small_outer", "a ring needs a wall")
-        for end in ("big", "small"):
-            a, b = getattr(self, f"shank_{end}"), getattr(self, f"{end}_outer")
-            most = math.cos(_MEETING) / math.cos(self._slope())
-            yield (
-                a < most * b,
-                f"shank_{end} must be less than {most:.3f} times {end}_outer, so that a fillet "
-                f"fits between shank and ring; got {a:g} and {b:g} m",
+            times = "" if share == 1 else f"{share:.3g} times "
+            return a < share * b, (
+                f"{small} must be less than {times}{large} ({why}); got {a:g} and {b:g} m"
             )
-        for ring in ("big_width", "small_width"):
-            a, b = self.flange_width, getattr(self, ring)
-            yield a <= b, f"flange_width must not exceed {ring}; got {a:g} and {b:g} m"
+
+        for end in ("big", "small"):
+            yield less(f"{end}_bore", f"{end}_outer", "a ring needs a wall", _WALL)
+            why = "so that a fillet fits between shank and ring"
+            yield less(f"shank_{end}", f"{end}_outer", why, _HIGHEST / math.cos(self._slope()))
+            a, b = self.flange_width, getattr(self, f"{end}_width")
+            yield a <= b, f"flange_width must not exceed {end}_width; got {a:g} and {b:g} m"
+            yield (
+                a == b or a <= _STEP * b,
+                f"flange_width must equal {end}_width or be less than {_STEP} times as much, as a "
+                f"tiny step leaves slivers; got {a:g} and {b:g} m",
+            )
         yield less("web_thickness", "flange_width", "the section is an I")
         rings = (self.big_outer + self.small_outer) / 2
         yield (
@@ -134,17 +164,25 @@ class ConnectingRod:
                 "the fillets meet on the shank: decrease fillet_big, fillet_small or the rings, or "
                 f"increase length (they end at x = {big.tangent[0]:g}, {small.tangent[0]:g} m)",
             )
-            x0, r0, x1, r1 = self._pocket()
-            yield (
-                min(r0, r1) > 0,
-                "flange_thickness leaves no web: it must be less than half the height of the "
-                f"shank; got {self.flange_thickness:g} m",
-            )
-            yield (
-                x1 - x0 > abs(r1 - r0),
-                "the shank is too short for a pocket: decrease pocket_margin, the rings or the "
-                f"height of the shank, or increase length (ends at x = {x0:g} and {x1:g} m)",
-            )
+            yield from self._pocket_conditions()
+
+    def _pocket_conditions(self) -> Iterator[tuple[bool, str]]:
+        x0, r0, x1, r1 = self._pocket()
+        yield (
+            min(r0, r1) > 0,
+            "flange_thickness leaves no web: it must be less than half the height of the "
+            f"shank; got {self.flange_thickness:g} m",
+        )
+        yield (
+            min(r0, r1) >= _SHARPEST * self.length,
+            f"flange_thickness leaves a pocket with an end radius of {min(r0, r1):.3g} m only; it "
+            f"must be at least {_SHARPEST} times length: decrease flange_thickness",
+        )
+        yield (
+            x1 - x0 > abs(r1 - r0),
+            "the shank is too short for a pocket: decrease pocket_margin, the rings or the "
+            f"height of the shank, or increase length (ends at x = {x0:g} and {x1:g} m)",
+        )
 
     def __call__(self, model: Any) -> None:
         """Add the rod to a gmsh model, mesh it and name its groups.
@@ -153,20 +191,28 @@ class ConnectingRod:
             model: `gmsh.model`. gmsh's options are as before afterwards.
 
         Raises:
-            RuntimeError: Elements are nearly inverted even with 40 around a circle.
+            RuntimeError: Elements are nearly inverted even at a third of the size.
         """
-        volume = self._add_volume(model)
+        volumes = self._add_volumes(model)
         model.occ.synchronize()
-        surfaces = [tag for _, tag in model.getBoundary([(3, volume)], oriented=False)]
+        # Every face once, also the one between two volumes.
+        found = model.getBoundary(
+            [(3, v) for v in volumes.values()], combined=False, oriented=False
+        )
+        surfaces = sorted({tag for _, tag in found})
         bores = {
             "big_end": (0.0, self.big_bore / 2),
             "small_end": (self.length, self.small_bore / 2),
         }
         for name, (x, radius) in bores.items():
-            found = [s for s in surfaces if _is_bore(model, s, x, radius)]
-            model.addPhysicalGroup(2, found, name=name)
-        model.addPhysicalGroup(3, [volume], name="rod")
-        self._mesh(model, volume)
+            faces = [s for s in surfaces if is_bore(model, s, x, radius)]
+            model.addPhysicalGroup(2, faces, name=name)
+        if self.split_big_end:
+            shared = [s for s in surfaces if len(model.getAdjacencies(2, s)[0]) == 2]
+            model.addPhysicalGroup(2, shared, name="parting")
+        for name, volume in volumes.items():
+            model.addPhysicalGroup(3, [volume], name=name)
+        mesh_volumes(model, volumes.values(), self.size, self.order)
 
     def _slope(self) -> float:
         """Angle of the flanks: half the difference of the heights over the length, rad."""
@@ -197,8 +243,8 @@ class ConnectingRod:
         x1 = (end - radius(0.0)) / (1 + rate)
         return x0, radius(x0), x1, radius(x1)
 
-    def _add_volume(self, model: Any) -> int:
-        """Add rings, shank, pockets and bores; the tag of what results."""
+    def _add_volumes(self, model: Any) -> dict[str, int]:
+        """Add rings, shank, pockets and bores; the tags of the volumes by name."""
         occ = model.occ
 
         def cylinder(x: float, diameter: float, width: float) -> tuple[int, int]:
@@ -217,7 +263,24 @@ class ConnectingRod:
         result, _ = occ.cut(body, bores)
         if len(result) != 1:
             raise RuntimeError(f"the rod came out in {len(result)} pieces")
-        return int(result[0][1])
+        return self._split(occ, result) if self.split_big_end else {"rod": int(result[0][1])}
+
+    def _split(self, occ: Any, body: list[tuple[int, int]]) -> dict[str, int]:
+        """Cut the big end at x = 0; the two parts share the faces of the cut.
+
+        (The fillets end well before: 25° from tangent, they meet the ring at x > 0.2 big_outer.)
+        """
+        d = self.big_outer
+        half = (3, occ.addBox(-d, -d, -self.big_width, d, 2 * d, 2 * self.big_width))
+        cap, _ = occ.intersect(body, [half], removeObject=False, removeTool=False)
+        rod, _ = occ.cut(body, [half])
+        parts, _ = occ.fragment(rod, cap)
+        if len(parts) != 2:
+            raise RuntimeError(f"rod and cap came out in {len(parts)} pieces")
+        cap_tag, rod_tag = sorted(
+            (int(t) for _, t in parts), key=lambda t: occ.getCenterOfMass(3, t)
+        )
+        return {"rod": rod_tag, "cap": cap_tag}
 
     def _add_shank(self, occ: Any) -> tuple[int, int]:
         """Shank as a plate of the flanges' width, with the fillets, into the rings."""
@@ -253,7 +316,7 @@ class ConnectingRod:
             else:
                 lines += [occ.addLine(last, tags[-1]), *side[::-1], occ.addLine(tags[0], first)]
         outline = occ.addPlaneSurface([occ.addCurveLoop(lines)])
-        return _extrude(occ, outline, self.flange_width)
+        return extrude(occ, outline, self.flange_width)
 
     def _add_pocket(self, occ: Any, side: int) -> tuple[int, int]:
         """Pocket beside the web at z < 0 or z > 0: hull of two circles."""
@@ -283,40 +346,7 @@ class ConnectingRod:
             ]
         )
         # Twice the depth: out through the side, so that no two faces coincide.
-        return _extrude(occ, occ.addPlaneSurface([loop]), 2 * side * depth)
-
-    def _mesh(self, model: Any, volume: int) -> None:
-        """Tetrahedra, the same on every run: one thread, fixed algorithms and seed."""
-        options = {
-            "General.NumThreads": 1,
-            "Mesh.MaxNumThreads1D": 1,
-            "Mesh.MaxNumThreads2D": 1,
-            "Mesh.MaxNumThreads3D": 1,
-            "Mesh.RandomSeed": 1,
-            "Mesh.Algorithm": 6,  # Frontal-Delaunay
-            "Mesh.Algorithm3D": 1,  # Delaunay
-            "Mesh.MeshSizeMax": self.size,
-            "Mesh.MeshSizeMin": 0,
-            "Mesh.MeshSizeFactor": 1,
-            "Mesh.MeshSizeFromPoints": 0,
-            "Mesh.MeshSizeExtendFromBoundary": 1,
-            "Mesh.Optimize": 1,
-            "Mesh.ElementOrder": 1,
-            "Mesh.SecondOrderLinear": 0,
-            "Mesh.HighOrderOptimize": 0,
-        }
-        # More elements around the curves if those of a coarse mesh are too distorted.
-        # (gmsh's own optimization of such elements can abort the process.)
-        for around in (12, 18, 27, 40):
-            with _options({**options, "Mesh.MeshSizeFromCurvature": around}):
-                model.mesh.clear()
-                model.mesh.generate(3)
-                model.mesh.setOrder(self.order)
-            if _worst(model, volume) > 0.1:
-                return
-        raise RuntimeError(
-            f"the mesh of size {self.size:g} m has nearly inverted elements; choose a smaller size"
-        )
+        return extrude(occ, occ.addPlaneSurface([loop]), 2 * side * depth)
 
 
 @dataclass(frozen=True)
@@ -354,42 +384,3 @@ def _fillet(
     angle = math.atan2(dy, dx) + turn
     contact = (x + outer * math.cos(angle), outer * math.sin(angle))
     return _Fillet((x + dx, dy), contact, tangent)
-
-
-def _extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:
-    """The volume that a surface sweeps along z."""
-    return next((dim, int(tag)) for dim, tag in occ.extrude([(2, surface)], 0, 0, dz) if dim == 3)
-
-
-def _is_bore(model: Any, surface: int, x: float, radius: float) -> bool:
-    """Whether a surface lies on the cylinder about the axis through (x, 0) along z."""
-    if model.getType(2, surface) != "Cylinder":
-        return False
-    (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
-    for share in (0.2, 0.5, 0.8):
-        uv = [u0 + share * (u1 - u0), v0 + share * (v1 - v0)]
-        px, py, _ = model.getValue(2, surface, uv)
-        if abs(math.hypot(px - x, py) - radius) > 1e-6 * radius:
-            return False
-    return True
-
-
-def _worst(model: Any, volume: int) -> float:
-    """Least scaled Jacobian of the tetrahedra of a volume: 1 if straight, < 0 if inverted."""
-    _, elements, _ = model.mesh.getElements(3, volume)
-    return float(min(model.mesh.getElementQualities(elements[0], "minSJ")))
-
-
-@contextmanager
-def _options(values: Mapping[str, float]) -> Iterator[None]:
-    """gmsh options for as long as the context lasts."""
-    import gmsh
-
-    before = {name: gmsh.option.getNumber(name) for name in values}
-    try:
-        for name, value in values.items():
-            gmsh.option.setNumber(name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            gmsh.option.setNumber(name, value)

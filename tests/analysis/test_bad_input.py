@@ -70,9 +70,9 @@ def test_unknown_keyword(comm: MPI.Intracomm) -> None:
 
 
 def test_plane_mesh(comm: MPI.Intracomm) -> None:
-    """Two dimensions come later."""
+    """It has no mass without its thickness."""
     mesh = create_unit_square(comm, 2, 2)
-    refused(comm, ValueError, "three-dimensional", lambda: reduce(mesh, STEEL, interfaces=()))
+    refused(comm, ValueError, "needs its thickness", lambda: reduce(mesh, STEEL, interfaces=()))
 
 
 def test_degree_below_geometry(comm: MPI.Intracomm) -> None:

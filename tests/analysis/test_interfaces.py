@@ -69,4 +69,4 @@ def test_axes_that_are_none() -> None:
     with pytest.raises(ValueError, match="must not be zero"):
         InterfaceSpec(axes=(0, 0, 0))
     with pytest.raises(ValueError, match="shape"):
-        InterfaceSpec(point=(0, 0))
+        InterfaceSpec(point=(0,))

@@ -8,7 +8,7 @@ import ufl
 from dolfinx import fem, mesh
 from mpi4py import MPI
 
-from dolfinx_mbd.forms import STEEL, elastic_stiffness, strain, stress
+from dolfinx_mbd.forms import STEEL, Material, Plane, elastic_stiffness, strain, stress
 
 COMM = MPI.COMM_WORLD
 
@@ -86,6 +86,50 @@ def test_plane_strain() -> None:
     u = _function(V, np.diag([1e-3, 0.0]), np.zeros(2))
     held = _scalar(stress(u, STEEL)[1, 1] * ufl.dx)
     assert held == pytest.approx(STEEL.lame * 1e-3, rel=1e-12)
+
+
+def test_plane_stress() -> None:
+    """A plate that is pulled and contracts by ν has σ = E ε along it and none across."""
+    V = _space(2, 1)
+    u = _function(V, np.diag([1e-3, -STEEL.poisson * 1e-3]), np.zeros(2))
+    sigma = stress(u, STEEL, plane="stress")
+    found = [[_scalar(sigma[i, j] * ufl.dx) for j in range(2)] for i in range(2)]
+    expected = np.diag([STEEL.young * 1e-3, 0.0])
+    assert np.allclose(found, expected, rtol=0, atol=1e-12 * STEEL.young * 1e-3)
+
+
+@pytest.mark.parametrize("plane", ["strain", "stress"])
+def test_plane_bodies_have_no_energy_in_rigid_motion_only(plane: Plane) -> None:
+    """Three rigid motions and nothing else; both assumptions agree where ν = 0."""
+    V = fem.functionspace(mesh.create_unit_square(MPI.COMM_SELF, 1, 1), ("Lagrange", 1, (2,)))
+    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+
+    def matrix(material: Material) -> np.ndarray:
+        form = elastic_stiffness(u, v, material, plane=plane)
+        return fem.assemble_matrix(fem.form(form)).to_dense()
+
+    eigenvalues = np.linalg.eigvalsh(matrix(STEEL)) / STEEL.young
+    assert np.abs(eigenvalues[:3]).max() < 1e-14
+    assert eigenvalues[3] > 1e-2
+    cork = Material(STEEL.young, 0.0, 1.0)
+    strained = fem.assemble_matrix(fem.form(elastic_stiffness(u, v, cork))).to_dense()
+    assert np.allclose(matrix(cork), strained, rtol=1e-14)
+
+
+def test_thickness_is_a_factor() -> None:
+    """As a number or as a constant."""
+    V = _space(2, 1)
+    u = _function(V, np.array([[1.0, 2.0], [-3.0, 0.5]]), np.zeros(2))
+    one = _scalar(elastic_stiffness(u, u, STEEL, plane="stress"))
+    for t in (0.02, fem.Constant(V.mesh, 0.02)):
+        thin = _scalar(elastic_stiffness(u, u, STEEL, plane="stress", thickness=t))
+        assert thin == pytest.approx(0.02 * one, rel=1e-14)
+
+
+def test_unknown_plane() -> None:
+    V = _space(2, 1)
+    with pytest.raises(ValueError, match="'strain' or 'stress'; got 'stres'"):
+        stress(fem.Function(V), STEEL, plane="stres")  # type: ignore[arg-type]
 
 
 def test_strain_is_symmetric_gradient() -> None:

@@ -217,6 +217,37 @@ def test_resultants_of_the_loads(degree: int, cell: mesh.CellType) -> None:
         assert moment == pytest.approx(np.cross(centre, expected), rel=1e-12)
 
 
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("cell", [mesh.CellType.triangle, mesh.CellType.quadrilateral])
+def test_resultants_of_the_loads_in_the_plane(degree: int, cell: mesh.CellType) -> None:
+    """V7 in the plane, ω and α about z: centrifugal force mΩ²c, Euler's moment -Jα."""
+    lower, upper = np.array([-0.3, 0.2]), np.array([0.9, 0.7])
+    plate = mesh.create_rectangle(COMM, [lower, upper], [2, 2], cell_type=cell)
+    V = fem.functionspace(plate, ("Lagrange", degree, (2,)))
+    thickness, omega, alpha, a0 = 0.04, 5.0, -2.0, np.array([2.0, 7.0])
+    areal, sides, c = RHO * thickness, upper - lower, (lower + upper) / 2
+    m = areal * sides.prod()
+    J = m * (sides @ sides / 12 + c @ c)
+
+    def resultant(load: Callable[[ufl.core.expr.Expr], ufl.Form]) -> tuple[np.ndarray, float]:
+        b = fem.assemble_vector(fem.form(load(ufl.TestFunction(V)))).array
+        shape = fem.Function(V)
+        shape.interpolate(lambda x: np.stack([-x[1], x[0]]))
+        force = [COMM.allreduce(b[i::2].sum()) for i in range(2)]
+        return np.array(force), COMM.allreduce(b @ shape.x.array)
+
+    force, moment = resultant(lambda v: forms.centrifugal_load(v, areal, omega))
+    assert force == pytest.approx(m * omega**2 * c, rel=1e-12)
+    assert abs(moment) < 1e-12 * m * omega**2
+    force, moment = resultant(lambda v: forms.euler_load(v, areal, alpha))
+    assert force == pytest.approx(-m * alpha * np.array([-c[1], c[0]]), rel=1e-12)
+    assert moment == pytest.approx(-J * alpha, rel=1e-12)
+    for load, sign in ((forms.translational_load, -1), (forms.gravity_load, 1)):
+        force, moment = resultant(lambda v, load=load: load(v, areal, a0))
+        assert force == pytest.approx(sign * m * a0, rel=1e-12)
+        assert moment == pytest.approx(sign * m * (c[0] * a0[1] - c[1] * a0[0]), rel=1e-12)
+
+
 def test_uniform_pressure_has_no_resultant_and_traction_acts_where_it_is_told() -> None:
     V, (lower, upper) = _box(1, mesh.CellType.tetrahedron)
     n = ufl.FacetNormal(V.mesh)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +16,9 @@ import ufl
 from dolfinx import fem
 from mpi4py import MPI
 
-from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh
+from dolfinx_mbd.analysis import compat
+from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh, read_mesh
+from dolfinx_mbd.analysis.modal import modal_analysis
 from dolfinx_mbd.forms import ALUMINIUM_7075
 from dolfinx_mbd.geometry import ConnectingRod
 
@@ -100,7 +107,8 @@ def _nodes(parameters: ConnectingRod) -> tuple[float, int, np.ndarray]:
         _, tags, _ = gmsh.model.mesh.getElements(3)
         quality = gmsh.model.mesh.getElementQualities(tags[0], "minSJ")
         groups = {gmsh.model.getPhysicalName(*g): g[0] for g in gmsh.model.getPhysicalGroups()}
-        assert groups == {"rod": 3, "big_end": 2, "small_end": 2}
+        split = {"cap": 3, "parting": 2} if parameters.split_big_end else {}
+        assert groups == {"rod": 3, "big_end": 2, "small_end": 2} | split
         return min(quality), len(tags[0]), gmsh.model.mesh.getNodes()[1]
     finally:
         gmsh.model.remove()
@@ -153,9 +161,12 @@ def test_variations(changes: dict[str, float]) -> None:
         ({"size": "fine"}, "size must be a number; got 'fine'"),
         ({"order": 3}, "order must be 1 or 2; got 3"),
         ({"order": 1.5}, "order must be 1 or 2; got 1.5"),
-        ({"big_bore": 0.06}, "big_bore must be less than big_outer.*0.06 and 0.058"),
-        ({"small_bore": 0.03}, "small_bore must be less than small_outer"),
-        ({"shank_small": 0.028}, "shank_small must be less than 0.906 times small_outer"),
+        ({"split_big_end": 1}, "split_big_end must be True or False; got 1"),
+        ({"big_bore": 0.056}, "big_bore must be less than 0.93 times big_outer.*0.056 and 0.058"),
+        ({"small_bore": 0.03}, "small_bore must be less than 0.93 times small_outer"),
+        ({"shank_small": 0.028}, "shank_small must be less than 0.87 times small_outer"),
+        ({"flange_width": 0.0198}, "flange_width must equal big_width or be less than 0.95 times"),
+        ({"flange_thickness": 0.0099}, "leaves a pocket with an end radius of"),
         ({"shank_big": 0.058}, "shank_big must be less than"),
         ({"flange_width": 0.021}, "flange_width must not exceed big_width; got 0.021 and 0.02"),
         ({"web_thickness": 0.015}, "web_thickness must be less than flange_width"),
@@ -168,3 +179,137 @@ def test_variations(changes: dict[str, float]) -> None:
 def test_impossible_parameters_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ConnectingRod(**changes)
+
+
+SPLIT = ConnectingRod(split_big_end=True)
+
+
+@pytest.fixture(scope="module")
+def split() -> TaggedMesh:
+    return build_mesh(SPLIT, MPI.COMM_WORLD)
+
+
+def test_split_big_end(rod: TaggedMesh, split: TaggedMesh) -> None:
+    """Rod and cap are the whole rod, cut at x = 0 across both sides of the ring."""
+    dx = ufl.Measure("dx", split.mesh, subdomain_data=split.cell_tags)
+    one, x = fem.Constant(split.mesh, 1.0), ufl.SpatialCoordinate(split.mesh)
+    parts = {name: _integral(split, one, dx(split.groups[name][1])) for name in ("rod", "cap")}
+    whole = _integral(rod, fem.Constant(rod.mesh, 1.0))
+    assert sum(parts.values()) == pytest.approx(whole, rel=1e-4)
+    area = math.pi * (SPLIT.big_outer**2 - SPLIT.big_bore**2) / 8
+    assert parts["cap"] == pytest.approx(area * SPLIT.big_width, rel=3e-4)
+    for name, side in {"rod": 1, "cap": -1}.items():
+        nodes = split.mesh.geometry.x[compat.geometry_dofmap(split.mesh)[split.cells(name)]]
+        assert (side * nodes[..., 0] > -1e-9).all()
+    cut = ufl.Measure("dS", split.mesh, subdomain_data=split.facet_tags)
+    parting = cut(split.groups["parting"][1])
+    found = _integral(split, ufl.avg(one * abs(x[0])), parting)
+    assert found < 1e-12
+    found = _integral(split, ufl.avg(one), parting)
+    assert found == pytest.approx((SPLIT.big_outer - SPLIT.big_bore) * SPLIT.big_width, rel=1e-9)
+
+
+def test_split_bore_is_whole(split: TaggedMesh) -> None:
+    """The interface of the crank pin takes both halves."""
+    ds = ufl.Measure("ds", split.mesh, subdomain_data=split.facet_tags)
+    area = _integral(split, fem.Constant(split.mesh, 1.0), ds(split.groups["big_end"][1]))
+    assert area == pytest.approx(math.pi * SPLIT.big_bore * SPLIT.big_width, rel=2e-4)
+
+
+def test_split_body_is_bonded(comm: MPI.Intracomm) -> None:
+    """Cap and rod share their nodes: one body, with the frequencies of the undivided rod."""
+    rods = [ConnectingRod(size=COARSE, split_big_end=split) for split in (False, True)]
+    one, two = (
+        modal_analysis(build_mesh(rod, comm), ALUMINIUM_7075, num_modes=2).frequencies
+        for rod in rods
+    )
+    assert two == pytest.approx(one, rel=0.01)
+
+
+def _documented_ranges() -> dict[str, tuple[float, float]]:
+    """The table of the docstring: parameter to its range over the length."""
+    found = re.findall(r"(\w+) +([\d.]+) … ([\d.]+)", ConnectingRod.__doc__ or "")
+    return {name: (float(low), float(high)) for name, low, high in found}
+
+
+RANGES = _documented_ranges()
+LENGTH = ConnectingRod.length
+COARSE = LENGTH / 7
+
+
+def _inside(name: str, share: float) -> float:
+    low, high = RANGES[name]
+    return LENGTH * (low + share * (high - low))
+
+
+def _meshes_or_is_refused(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]) -> bool:
+    """Whether a rod can be: then it meshes; else a ValueError says why before gmsh is called."""
+    try:
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, "gmsh", None)
+            rod = ConnectingRod(**{"size": COARSE} | changes)
+    except ValueError as error:
+        assert re.search(r"must|decrease|increase", str(error)), error
+        return False
+    assert _nodes(rod)[0] > 0.1
+    return True
+
+
+def test_every_length_has_a_range() -> None:
+    names = {field.name for field in fields(ConnectingRod)}
+    assert set(RANGES) | {"length", "order", "split_big_end"} == names
+    for name, (low, high) in RANGES.items():
+        assert low * LENGTH <= getattr(ConnectingRod(), name) <= high * LENGTH, name
+
+
+alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="gmsh alone, the same on every rank")
+
+
+@alone
+@pytest.mark.parametrize("name", RANGES)
+def test_both_ends_of_each_range(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone, with the others as they are, at least one end is possible."""
+    shares = (0.0, 1.0)
+    made = [_meshes_or_is_refused(monkeypatch, {name: _inside(name, s)}) for s in shares]
+    assert any(made)
+
+
+@alone
+@pytest.mark.parametrize("length", [0.01, 0.05, 0.5, 2.0])
+def test_any_length(length: float) -> None:
+    """A rod of the same shape and another size."""
+    shape = {n: getattr(ConnectingRod(), n) * length / LENGTH for n in RANGES}
+    assert _nodes(ConnectingRod(**{**shape, "length": length, "size": length / 7}))[0] > 0.1
+
+
+@alone
+@pytest.mark.parametrize("split_big_end", [False, True])
+def test_random_rods(split_big_end: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points in the box of all ranges; enough of them are possible to mean something."""
+    rng = np.random.default_rng(1)
+    points = [{name: _inside(name, rng.uniform()) for name in RANGES} for _ in range(30)]
+    made = [
+        _meshes_or_is_refused(
+            monkeypatch, {**point, "size": COARSE, "split_big_end": split_big_end}
+        )
+        for point in points
+    ]
+    assert sum(made) >= 10
+
+
+@alone
+def test_script_writes_a_split_rod(tmp_path: Path) -> None:
+    """`meshes/connecting_rod.py` has every parameter as an option, and says what is wrong."""
+    script = Path(__file__).parents[2] / "meshes" / "connecting_rod.py"
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(script), "-o", str(tmp_path / "rod.msh"), *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    done = run("--size", "0.02", "--split-big-end")
+    assert done.returncode == 0, done.stderr
+    mesh = read_mesh(tmp_path / "rod.msh", MPI.COMM_SELF)
+    assert set(mesh.groups) == {"rod", "cap", "parting", "big_end", "small_end"}
+    refused = run("--big-bore", "0.06")
+    assert refused.returncode == 1
+    assert "big_bore must be less than" in refused.stderr

@@ -1,0 +1,79 @@
+"""What a reduction notes for a person: what each mode is, and where the numbers come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dolfinx
+import numpy as np
+
+from dolfinx_mbd.analysis.assembly import ElasticProblem
+from dolfinx_mbd.analysis.inertia import Inertia
+from dolfinx_mbd.analysis.interfaces import MeshInterface
+from dolfinx_mbd.analysis.reference import ReducedModes
+from dolfinx_mbd.body import Mode
+from dolfinx_mbd.forms import Material
+
+__all__ = ["mode_table", "provenance"]
+
+
+def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, ...]:
+    """The table of modes, with the character of each.
+
+    Which way the mass moves is told by the parts of the kinetic energy in x, y and z. How much of
+    the strain energy is in constraint modes, and not in fixed-interface modes, says whether the
+    mode is the static response to forces at the interfaces or a vibration between them.
+
+    Args:
+        modes: The modes.
+        moments: Their moments.
+        dim: Directions: 3, or 2 in the plane.
+    """
+    energy = np.einsum("kkaa->ka", moments.second_moments[1:, 1:])[:, :dim]
+    energy = energy / energy.sum(axis=1, keepdims=True)
+    has_interfaces = modes.shares.any()
+    rows = []
+    for k, (label, frequency) in enumerate(zip(modes.labels, modes.frequencies, strict=True)):
+        order = np.argsort(-energy[k], kind="stable")
+        main = [f"{100 * energy[k, a]:.0f} % {'xyz'[a]}" for a in order if energy[k, a] > 0.045]
+        words = "moves " + ", ".join(main)
+        if has_interfaces and modes.orthonormal:
+            share = 100 * float(np.clip(modes.shares[k], 0.0, 1.0))
+            words += f"; strain energy {share:.0f} % in constraint modes"
+        rows.append(Mode(label, float(frequency), words))
+    return tuple(rows)
+
+
+def provenance(
+    problem: ElasticProblem,
+    material: Material | None,
+    density: Any,
+    num_modes: int,
+    found: tuple[MeshInterface, ...],
+    up_to: float | None,
+) -> dict[str, str | int | float]:
+    """Where the numbers of a body come from, without the seconds that they took."""
+    V = problem.space
+    cells = V.mesh.topology.index_map(problem.dim).size_global
+    facts: dict[str, str | int | float] = {
+        "dolfinx": dolfinx.__version__,
+        "cell": V.mesh.topology.cell_name(),
+        "cells": int(cells),
+        "degree": int(V.ufl_element().sub_elements[0].degree),
+        "dofs": int(problem.num_dofs),
+        "ranks": int(problem.comm.size),
+        "interfaces": ", ".join(f"{i.name} ({i.kind})" for i in found),
+        "fixed-interface modes" if found else "free modes": int(num_modes),
+    }
+    if problem.thickness is not None:
+        facts |= {"plane": problem.plane or "own stiffness", "thickness (m)": problem.thickness}
+    if material is not None:
+        facts["material"] = material.name or "isotropic"
+        facts |= {"young (Pa)": material.young, "poisson": material.poisson}
+    if density is None and material is not None:
+        facts["density (kg/m^3)"] = material.density
+    elif isinstance(density, (int, float)):
+        facts["density (kg/m^3)"] = float(density)
+    if up_to is not None:
+        facts["up to (Hz)"] = float(up_to)
+    return facts

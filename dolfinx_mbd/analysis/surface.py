@@ -1,0 +1,90 @@
+"""Exact integrals over the facets of an interface: area, centroid, spread and normals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import Mesh, meshtags
+from numpy.typing import NDArray
+
+__all__ = ["Surface", "body_size", "surface"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Moments of a group of exterior facets Γ, of edges in a plane.
+
+    Attributes:
+        area: ∫1, m² (m in a plane); zero if none of the facets is on the boundary.
+        centroid: Shape (gdim,), m.
+        spread: Mean of ξ⊗ξ with ξ = x - centroid, shape (gdim, gdim), m².
+        normals: Mean of n⊗n, shape (gdim, gdim), trace 1.
+    """
+
+    area: float
+    centroid: Array
+    spread: Array
+    normals: Array
+
+    @property
+    def radii(self) -> Array:
+        """Radii of gyration along the principal directions, ascending, m."""
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(self.spread), 0.0))
+
+
+def surface(mesh: Mesh, facets: NDArray[np.int32]) -> Surface:
+    """Integrate over exterior facets; the same bits on every rank.
+
+    One compiled form with constants as weights serves all integrals and all interfaces.
+
+    Args:
+        mesh: The mesh.
+        facets: Local facets; a rank may have none.
+
+    Note: Collective.
+    """
+    gdim, fdim = mesh.geometry.dim, mesh.topology.dim - 1
+    tags = meshtags(mesh, fdim, facets, np.ones(len(facets), dtype=np.int32))
+    ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags)(1)
+    one = fem.Constant(mesh, np.float64(0.0))
+    origin, first = (fem.Constant(mesh, np.zeros(gdim)) for _ in range(2))
+    second, normal = (fem.Constant(mesh, np.zeros((gdim, gdim))) for _ in range(2))
+    n, r = ufl.FacetNormal(mesh), ufl.SpatialCoordinate(mesh) - origin
+    quadratic = ufl.dot(r, second * r) + ufl.dot(n, normal * n)
+    form = fem.form((one + ufl.dot(first, r) + quadratic) * ds)
+
+    def integral(weight: fem.Constant, entry: int | tuple[int, ...]) -> float:
+        weight.value[entry] = 1.0
+        value: float = mesh.comm.allreduce(fem.assemble_scalar(form))
+        weight.value[entry] = 0.0
+        return value
+
+    area = mesh.comm.bcast(integral(one, ()), root=0)
+    centroid, spread, normals = np.zeros(gdim), np.zeros((gdim, gdim)), np.zeros((gdim, gdim))
+    if area > 0:
+        centroid = np.array([integral(first, i) for i in range(gdim)]) / area
+        centroid = mesh.comm.bcast(centroid, root=0)
+        origin.value[:] = centroid
+        for i in range(gdim):
+            for j in range(i + 1):
+                spread[i, j] = spread[j, i] = integral(second, (i, j)) / area
+                normals[i, j] = normals[j, i] = integral(normal, (i, j)) / area
+    result: Surface = mesh.comm.bcast(Surface(area, centroid, spread, normals), root=0)
+    return result
+
+
+def body_size(mesh: Mesh) -> float:
+    """Diagonal of the box around the mesh, m.
+
+    Note: Collective.
+    """
+    x = mesh.geometry.x
+    local = x.min(axis=0, initial=np.inf), x.max(axis=0, initial=-np.inf)
+    boxes = mesh.comm.allgather(local)
+    low, high = np.min([low for low, _ in boxes], 0), np.max([high for _, high in boxes], 0)
+    return float(np.linalg.norm(high - low))

@@ -1,0 +1,101 @@
+"""What the parametric parts share: sweeping, finding cylinders, and repeatable meshes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["extrude", "is_bore", "mesh_volumes", "options", "worst_jacobian"]
+
+WORST = 0.1
+"""Least scaled Jacobian of a mesh that is accepted."""
+
+_REPEATABLE = {
+    "General.NumThreads": 1,
+    "Mesh.MaxNumThreads1D": 1,
+    "Mesh.MaxNumThreads2D": 1,
+    "Mesh.MaxNumThreads3D": 1,
+    "Mesh.RandomSeed": 1,
+    "Mesh.Algorithm": 6,  # Frontal-Delaunay
+    "Mesh.Algorithm3D": 1,  # Delaunay
+    "Mesh.MeshSizeMin": 0,
+    "Mesh.MeshSizeFactor": 1,
+    "Mesh.MeshSizeFromPoints": 0,
+    "Mesh.MeshSizeExtendFromBoundary": 1,
+    "Mesh.Optimize": 1,
+    "Mesh.ElementOrder": 1,
+    "Mesh.SecondOrderLinear": 0,
+    "Mesh.HighOrderOptimize": 0,
+}
+
+
+_ATTEMPTS = ((1.0, 12), (1.0, 18), (0.7, 18), (0.5, 27), (0.3, 40))
+"""Share of the size and elements around a circle, finer where elements came out distorted."""
+
+
+def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) -> None:
+    """Tetrahedra, the same on every run: one thread, fixed algorithms and seed.
+
+    Args:
+        model: `gmsh.model`.
+        volumes: Tags of the volumes.
+        size: Largest size of an element, m.
+        order: 1 or 2.
+
+    Raises:
+        RuntimeError: Elements are too distorted even with the last of `_ATTEMPTS`.
+    """
+    tags = list(volumes)
+    # (gmsh's own optimization of distorted elements of second order can abort the process.)
+    for share, around in _ATTEMPTS:
+        own = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
+        with options({**_REPEATABLE, **own}):
+            model.mesh.clear()
+            model.mesh.generate(3)
+            model.mesh.setOrder(order)
+        if min(worst_jacobian(model, tag) for tag in tags) > WORST:
+            return
+    raise RuntimeError(
+        f"the mesh of size {size:g} m has nearly inverted elements; choose a smaller size"
+    )
+
+
+def worst_jacobian(model: Any, volume: int) -> float:
+    """Least scaled Jacobian of the elements of a volume: 1 if straight, < 0 if inverted."""
+    _, elements, _ = model.mesh.getElements(3, volume)
+    return float(min(model.mesh.getElementQualities(elements[0], "minSJ")))
+
+
+def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:
+    """The volume that a surface sweeps along z."""
+    return next((dim, int(tag)) for dim, tag in occ.extrude([(2, surface)], 0, 0, dz) if dim == 3)
+
+
+def is_bore(model: Any, surface: int, x: float, radius: float) -> bool:
+    """Whether a surface lies on the cylinder about the axis through (x, 0) along z."""
+    if model.getType(2, surface) != "Cylinder":
+        return False
+    (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
+    for share in (0.2, 0.5, 0.8):
+        uv = [u0 + share * (u1 - u0), v0 + share * (v1 - v0)]
+        px, py, _ = model.getValue(2, surface, uv)
+        if abs(math.hypot(px - x, py) - radius) > 1e-6 * radius:
+            return False
+    return True
+
+
+@contextmanager
+def options(values: Mapping[str, float]) -> Iterator[None]:
+    """gmsh options for as long as the context lasts."""
+    import gmsh
+
+    before = {name: gmsh.option.getNumber(name) for name in values}
+    try:
+        for name, value in values.items():
+            gmsh.option.setNumber(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            gmsh.option.setNumber(name, value)
