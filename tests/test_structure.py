@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "export": {"body"},
     "cli": {"analysis", "body", "export", "forms", "geometry", "multibody", "plotting"},
     "plotting": {"analysis", "body", "multibody"},
-    "__init__": {"analysis", "body", "export", "forms", "geometry", "multibody"},
+    "__init__": {"analysis", "body", "export", "forms", "geometry", "multibody", "plotting"},
 }
 MESH_SIDE = {"basix", "dolfinx", "ffcx", "gmsh", "mpi4py", "petsc4py", "slepc4py", "ufl"}
 

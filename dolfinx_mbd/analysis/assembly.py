@@ -41,6 +41,7 @@ __all__ = [
     "facet_groups",
     "in_space",
     "num_rigid_motions",
+    "point_motion",
     "rigid_motions",
     "unblocked",
 ]
@@ -175,6 +176,16 @@ def rigid_motions(positions: Array, point: Array | None = None) -> Array:
     return np.asfortranarray(R.reshape(len(r) * dim, R.shape[2]))
 
 
+def point_motion(r: Array, dim: int = 3) -> Array:
+    """Motion (d, θ) of a point at r for unit rigid motions about the origin, shape (6, 6).
+
+    In the plane the motion is (ux, uy, θz), shape (3, 3).
+    """
+    motion = np.eye(num_rigid_motions(dim))
+    motion[:dim] = rigid_motions(r[None, :dim])
+    return motion
+
+
 def in_space(vectors: Array, axis: int = -1) -> Array:
     """Vectors of two components along an axis with z = 0 as a third; those of three as they are."""
     short = 3 - vectors.shape[axis]
@@ -236,7 +247,14 @@ def _facets(
         facets = tags.find(int(key))
     else:
         facets = np.asarray(key, dtype=np.int32).reshape(-1)
-    comm = (mesh.mesh if isinstance(mesh, TaggedMesh) else mesh).comm
+    plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
+    comm, dim = plain.comm, plain.topology.dim - 1
+    plain.topology.create_entities(dim)
+    index_map = plain.topology.index_map(dim)
+    count = index_map.size_local + index_map.num_ghosts
+    known = np.all((facets >= 0) & (facets < count))
+    text = None if known else f"interface {name!r}: some of its facets are not on this mesh"
+    raise_together(comm, text)
     if comm.allreduce(len(facets)) == 0:
         shown = "" if key == name else f" ({key!r})" if isinstance(key, (str, int)) else ""
         raise ValueError(f"interface {name!r}{shown} has no facets on this mesh")
@@ -276,8 +294,8 @@ def elastic_problem(
     require_real()
     plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
     check_types(plain, material)
-    check_cells(plain)
     V = checked_space(plain, space, degree)
+    check_cells(plain)
     check_plane(V, plane, thickness, stiffness)
     t = None if thickness is None else float(thickness)
     rho = checked_density(plain, material, density)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
-from dolfinx_mbd.analysis.assembly import ElasticProblem, num_rigid_motions, rigid_motions
+from dolfinx_mbd.analysis.assembly import ElasticProblem, point_motion, rigid_motions
 from dolfinx_mbd.analysis.averaged import border_rows, bordered_mass, bordered_stiffness
 from dolfinx_mbd.analysis.eigen import lowest_modes
 from dolfinx_mbd.analysis.interfaces import MeshInterface
@@ -31,6 +31,7 @@ from dolfinx_mbd.analysis.la import (
     solve,
 )
 from dolfinx_mbd.analysis.phases import Phases
+from dolfinx_mbd.analysis.stiffening import UnitCases, unit_cases
 
 __all__ = ["COMPONENTS", "Basis", "craig_bampton_basis"]
 
@@ -39,8 +40,11 @@ Array = NDArray[np.float64]
 COMPONENTS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
 """Coordinates of an interface in space and in the plane."""
 
-REPRODUCTION_TOLERANCE = 1e-6
-"""Relative error of a rigid motion of all interfaces from which the body is in parts."""
+REPRODUCTION_TOLERANCE = 1e-4
+"""Relative error of a rigid motion of all interfaces from which the body is in parts.
+
+Round-off alone makes 2e-6 on a bar 130 times as long as high, a loose part makes 1.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +59,7 @@ class Basis:
         reactions: Forces and moments at the averaged interfaces in each constraint mode, shape
             (len(averaged), constraint modes): rows of the stiffness ΨᵀKΨ that came from the
             multipliers.
+        cases: What the unit loads of `stiffening` do, if asked for.
     """
 
     vectors: Array
@@ -62,6 +67,7 @@ class Basis:
     frequencies: Array
     averaged: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     reactions: Array | None = None
+    cases: UnitCases | None = None
 
 
 def craig_bampton_basis(
@@ -72,6 +78,7 @@ def craig_bampton_basis(
     prefix: str,
     options: Options = None,
     phases: Phases | None = None,
+    stiffening: bool = False,
 ) -> Basis:
     """Constraint modes of all interfaces (6 each, in the plane 3; body axes), then fixed ones.
 
@@ -82,6 +89,7 @@ def craig_bampton_basis(
         prefix: PETSc options prefix.
         options: PETSc options without the prefix.
         phases: Collects the seconds.
+        stiffening: Also solve for the unit loads of geometric stiffening.
 
     Raises:
         FactorizationError: A part of the body is not held, or the solver failed.
@@ -101,8 +109,12 @@ def craig_bampton_basis(
     try:
         with phases("constraint modes"):
             constraint, reactions = held.constraint_modes()
-            _check_reproduction(problem, interfaces, constraint)
-        with phases("fixed-interface modes"):
+            constraint = _with_rigid_motions(problem, interfaces, constraint)
+        cases = None
+        if stiffening:
+            with phases("stiffening"):
+                cases = unit_cases(problem, interfaces, constraint, held.solve_body)
+        with phases("fixed-interface modes"):  # last: SLEPc takes the factors over
             values, fixed = held.modes(num_modes)
     finally:
         held.destroy()
@@ -110,7 +122,7 @@ def craig_bampton_basis(
     labels += [f"fixed {k + 1}" for k in range(num_modes)]
     frequencies = np.sqrt(np.maximum(values, 0.0)) / (2 * np.pi)
     vectors = np.asfortranarray(np.hstack([constraint, fixed]))
-    return Basis(vectors, tuple(labels), frequencies, held.averaged, reactions)
+    return Basis(vectors, tuple(labels), frequencies, held.averaged, reactions, cases)
 
 
 def _num_free(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> int:
@@ -178,6 +190,13 @@ class _Held:
         gathered = problem.comm.bcast(X[own], root=problem.comm.size - 1)
         return np.asfortranarray(X[: problem.num_owned]), -gathered
 
+    def solve_body(self, loads: Array) -> Array:
+        """Displacements (owned dofs, k) under body forces, all interfaces held."""
+        B = np.zeros((self.K.getLocalSize()[0], loads.shape[1]), order="F")
+        B[: self.problem.num_owned] = loads
+        B[self.dofs] = 0.0
+        return np.asfortranarray(solve(self.ksp, B)[: self.problem.num_owned])
+
     def modes(self, count: int) -> tuple[Array, Array]:
         """The lowest modes: ω², and their vectors."""
         M = self.problem.mass()
@@ -193,14 +212,21 @@ class _Held:
         return values, vectors[: self.problem.num_owned]
 
 
-def _check_reproduction(
+def _with_rigid_motions(
     problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], constraint: Array
-) -> None:
-    """All interfaces moving as one body must move the whole body with them."""
+) -> Array:
+    """Constraint modes less the round-off in what must be a rigid motion of the whole body.
+
+    All interfaces moving as one body move the whole body with them, which is known exactly.
+
+    Raises:
+        FactorizationError: They do not.
+    """
     origin = problem.comm.bcast(interfaces[0].point, root=0)
     C = np.vstack([point_motion(i.point - origin, problem.dim) for i in interfaces])
     R = rigid_motions(problem.positions, origin)
-    local = np.array([[np.abs(f).max(initial=0.0) for f in X.T] for X in (constraint @ C - R, R)])
+    excess = constraint @ C - R
+    local = np.array([[np.abs(f).max(initial=0.0) for f in X.T] for X in (excess, R)])
     local[0] = np.where(np.isfinite(local[0]), local[0], np.inf)
     error, size = np.max(problem.comm.allgather(local), axis=0)
     if not (error <= REPRODUCTION_TOLERANCE * size).all():
@@ -209,13 +235,4 @@ def _check_reproduction(
             f"{(error / size).max():.1e}): a part of the body is not connected to any interface, "
             "or the linear solver is inaccurate"
         )
-
-
-def point_motion(r: Array, dim: int = 3) -> Array:
-    """Motion (d, θ) of a point at r for unit rigid motions about the origin, shape (6, 6).
-
-    In the plane the motion is (ux, uy, θz), shape (3, 3).
-    """
-    motion = np.eye(num_rigid_motions(dim))
-    motion[:dim] = rigid_motions(r[None, :dim])
-    return motion
+    return np.asfortranarray(constraint - excess @ np.linalg.pinv(C))

@@ -43,7 +43,7 @@ def checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> f
         )
     order = compat.geometry_degree(mesh)
     if space is None:
-        if int(degree) != degree or degree < 1:
+        if not isinstance(degree, (int, np.integer)) or degree < 1:
             raise ValueError(f"the degree of the space must be 1, 2, ...; got {degree!r}")
         chosen = int(degree)
     else:
@@ -104,6 +104,8 @@ def checked_density(mesh: Mesh, material: Material | None, density: Any) -> Any:
         if not (np.isfinite(rho) and rho > 0):
             raise ValueError(f"density must be positive, in kg/m^3 (steel: 7850); got {rho}")
         return fem.Constant(mesh, default_scalar_type(rho))
+    if not isinstance(rho, ufl.core.expr.Expr):
+        raise ValueError(f"density must be a number, kg/m^3, or a UFL expression; got {rho!r}")
     return rho
 
 

@@ -206,6 +206,8 @@ def _given(name: str, spec: InterfaceSpec, dim: int) -> tuple[Array | None, Arra
 
 
 def _specs(interfaces: Iterable[str] | Mapping[str, Any]) -> dict[str, InterfaceSpec]:
+    if interfaces is None:
+        raise ValueError("interfaces are names of groups of facets; () for none")
     if isinstance(interfaces, str):
         interfaces = [interfaces]
     if not isinstance(interfaces, Mapping):

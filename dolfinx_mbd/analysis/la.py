@@ -90,12 +90,22 @@ def require_real() -> None:
 
 
 def configure(solver: Any, prefix: str, options: Options) -> list[str]:
-    """Put options under the solver's prefix and let it read them; returns the keys for `forget`."""
+    """Put options under the solver's prefix and let it read them; returns the keys for `forget`.
+
+    Raises:
+        ValueError: PETSc refuses an option.
+    """
     solver.setOptionsPrefix(prefix)
     database = PETSc.Options(prefix)
     for key, value in (options or {}).items():
         database[key] = value
-    solver.setFromOptions()
+    try:
+        solver.setFromOptions()
+    except PETSc.Error as error:
+        forget(prefix, list(options or {}))
+        raise ValueError(
+            f"PETSc refuses petsc_options={dict(options or {})}: {_last_line(error)}"
+        ) from error
     return list(options or {})
 
 
@@ -172,13 +182,18 @@ def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
         )
 
 
-def _reason(error: PETSc.Error) -> str:
+def _last_line(error: PETSc.Error) -> str:
+    """What PETSc says at last, without the number of the rank."""
+    return re.sub(r"^\[\d+\] ", "", str(error).strip().splitlines()[-1])
+
+
+def _reason(error: PETSc.Error, what: str = "the factorization failed") -> str:
     text = str(error)
     found = re.search(r"INFOG\(1\)\s*=\s*(-?\d+)", text)
     code = int(found.group(1)) if found else None
     words = _MUMPS_REASONS.get(code, "") if code is not None else ""
-    detail = f"MUMPS INFOG(1)={code}" if code is not None else text.strip().splitlines()[-1]
-    return f"the factorization failed: {words or 'see the detail'} ({detail})"
+    detail = f"MUMPS INFOG(1)={code}" if code is not None else _last_line(error)
+    return f"{what}: {words or 'see the detail'} ({detail})"
 
 
 def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
@@ -272,7 +287,7 @@ def solve(ksp: PETSc.KSP, B: Array) -> Array:
     try:
         ksp.matSolve(DB, DX)
     except PETSc.Error as error:
-        raise FactorizationError(_reason(error)) from error
+        raise FactorizationError(_reason(error, "the linear solver failed")) from error
     DX.destroy()
     DB.destroy()
     return X

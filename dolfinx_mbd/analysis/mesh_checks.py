@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import basix
-import basix.ufl
 import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
@@ -22,7 +22,7 @@ __all__ = ["check_cells", "check_in_one_part", "warn_of_units"]
 Array = NDArray[np.float64]
 
 FLAT = 1e-12
-"""det J over the size of the cell to the power of the dimension below which a cell has no volume."""
+"""det J over the size of the cell, to the power of the dimension, of a cell without volume."""
 
 HEAVY = 1e6
 """Mass of a body that suggests a mesh in millimetres, kg; then it is that of a part of a gram."""
@@ -54,7 +54,8 @@ def check_cells(mesh: Mesh) -> None:
     element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
     for start in range(0, num_owned, CHUNK):
         cells = slice(start, min(start + CHUNK, num_owned))
-        bad[cells] = _is_bad(mesh.geometry.x[nodes[cells]][:, :, : mesh.geometry.dim], element)
+        x = np.asarray(mesh.geometry.x[nodes[cells]], dtype=float)
+        bad[cells] = _is_bad(x[:, :, : mesh.geometry.dim], element)
     if nodes.shape[1] == tdim + 1 == mesh.geometry.dim + 1:  # straight triangles or tetrahedra
         bad[_folded(mesh, nodes)] = True
     found = np.flatnonzero(bad[:num_owned])
@@ -72,13 +73,13 @@ def check_cells(mesh: Mesh) -> None:
     )
 
 
-def _is_bad(x: Array, element: basix.ufl._ElementBase) -> NDArray[np.bool_]:
+def _is_bad(x: Array, element: Any) -> NDArray[np.bool_]:
     """Whether det J vanishes or changes its sign in cells with nodes x, shape (cells, nodes, d)."""
     tdim = x.shape[2]
     affine = x.shape[1] == tdim + 1
     n = 1 if affine else element.degree + 1
-    points = basix.create_lattice(element.cell_type, n, basix.LatticeType.equispaced, True)
-    table = element.tabulate(1, points[:1] if affine else points)
+    lattice = basix.create_lattice(element.cell_type, n, basix.LatticeType.equispaced, True)
+    table = element.tabulate(1, np.asarray(lattice)[:1] if affine else np.asarray(lattice))
     size = np.ptp(x, axis=1).max(axis=1)
     gradients = table[1 : tdim + 1]
     with np.errstate(invalid="ignore"):
@@ -154,7 +155,9 @@ def check_in_one_part(mesh: Mesh) -> None:
         mine = x[number == part]
         sums = comm.allreduce(np.array([*mine.sum(axis=0), len(mine)]))
         centres.append(tuple(sums[:3] / sums[3]))
-    shown = "; ".join("(" + ", ".join(f"{c:.4g}" for c in centre) + ")" for centre in sorted(centres)[:4])
+    shown = "; ".join(
+        "(" + ", ".join(f"{c:.4g}" for c in centre) + ")" for centre in sorted(centres)[:4]
+    )
     raise ValueError(
         f"the mesh has {parts} unconnected parts, about {shown} m; let them share nodes "
         "(gmsh: occ.fragment, or mesh.removeDuplicateNodes) or reduce each as a body of its own"

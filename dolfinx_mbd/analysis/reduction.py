@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from dolfinx import fem
 from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd import forms
 from dolfinx_mbd.analysis.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.analysis.craig_bampton import Basis, craig_bampton_basis
 from dolfinx_mbd.analysis.description import mode_table, provenance
@@ -30,6 +32,7 @@ from dolfinx_mbd.analysis.recovery import (
     write_history,
 )
 from dolfinx_mbd.analysis.reference import ReducedModes, attached, mean_axis, raw_attached
+from dolfinx_mbd.analysis.stiffening import stiffening as unit_stiffening
 from dolfinx_mbd.analysis.surface import body_size
 from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.forms import Material, Plane
@@ -126,6 +129,7 @@ def reduce(
     attached_to: str | None = None,
     up_to: float | None = None,
     orthonormalize: bool = True,
+    stiffening: bool | None = None,
     facet_tags: MeshTags | None = None,
     space: fem.FunctionSpace | None = None,
     degree: int = 2,
@@ -163,6 +167,8 @@ def reduce(
             one) or ``averaged`` (RBE3; the motion is a mean, and the facets are free to deform).
         attached_to: The interface with which the body frame moves; None: mean axis.
         up_to: Modes above this frequency are left out, Hz.
+        stiffening: Geometric stiffening by spin and by the interfaces' forces, for fast rotation;
+            None: where it can be had, that is with a material, interfaces and the mean axis.
         orthonormalize: False, with `attached_to`: keep constraint and fixed-interface modes as they
             are, for a comparison with other programs.
         facet_tags: Tags of facets, if `mesh` is a plain mesh.
@@ -207,22 +213,32 @@ def reduce(
     with phases("interfaces"):
         found = mesh_interfaces(mesh, problem.space, interfaces, facet_tags, kind)
     _check_attached(attached_to, found)
+    stiff = _check_stiffening(stiffening, material, stiffness, attached_to, found)
     solver: dict[str, Any] = {
         "prefix": petsc_options_prefix,
         "options": petsc_options,
         "phases": phases,
     }
     if found:
-        basis = craig_bampton_basis(problem, found, num_modes, **solver)
+        basis = craig_bampton_basis(problem, found, num_modes, stiffening=stiff, **solver)
     else:
         basis = free_basis(problem, num_modes, **solver)
     with phases("projection"):
         modes = _reduced_modes(problem, basis, attached_to, up_to, orthonormalize)
+    cases = basis.cases
     del basis
     with phases("inertia"):
         moments = inertia(problem, modes.vectors)
         moments = replace(moments, signs=np.where(modes.fixed_signs, 1.0, moments.signs))
         vectors = modes.vectors * moments.signs
+    stiffened = None
+    if cases is not None and material is not None:
+        placed = _interfaces(problem, found, modes, moments)
+        turns = np.array([i.motion[3:] for i in placed])
+        with phases("stiffening"):
+            stress = partial(forms.stress, material=material, plane=plane or "strain")
+            stiffened = unit_stiffening(problem, stress, cases, vectors, turns)
+        del cases
     with phases("points and skin"):
         places = stations(problem.space, vectors, points or {})
         surface = surface_skin(problem.space, vectors) if skin else None
@@ -243,6 +259,7 @@ def reduce(
         left_out=modes.left_out,
         points=places,
         skin=surface,
+        stiffening=stiffened,
         reference=modes.reference,
         provenance=facts | seconds,
     )
@@ -264,6 +281,31 @@ def _check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None
         )
     if not orthonormalize and up_to is not None:
         raise ValueError("up_to needs modes that have frequencies: orthonormalize=True")
+
+
+def _check_stiffening(
+    wanted: bool | None,
+    material: Material | None,
+    stiffness: ufl.Form | None,
+    attached_to: str | None,
+    found: tuple[MeshInterface, ...],
+) -> bool:
+    """Whether the body gets its geometric stiffening."""
+    missing = [
+        what
+        for what, there in (
+            (
+                "a material, whose stress is known (not a stiffness form)",
+                material and not stiffness,
+            ),
+            ("the mean-axis reference (no attached_to)", attached_to is None),
+            ("interfaces", found),
+        )
+        if not there
+    ]
+    if wanted and missing:
+        raise ValueError(f"stiffening=True needs {' and '.join(missing)}")
+    return wanted is not False and not missing
 
 
 def _check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import zipfile
@@ -35,6 +37,10 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         OSError: If the file cannot be written; a file that was there before is left as it was.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(
+            errno.EISDIR, "cannot write body file (a directory; add a file's name)", str(path)
+        )
     path = path if path.suffix else path.with_suffix(".npz")
     header = {
         "format": _FORMAT,
@@ -72,7 +78,8 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
         reason = error.strerror or error
         raise OSError(
             error.errno, f"cannot write body file ({reason}); nothing was written", str(path)

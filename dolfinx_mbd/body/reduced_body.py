@@ -237,6 +237,14 @@ class ReducedBody:
             matrix = getattr(self, name)
             if not np.allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
                 raise ValueError(f"{name}: expected a symmetric matrix")
+        for name in ("mass", "stiffness", "damping"):
+            matrix = getattr(self, name)
+            least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min(initial=np.inf)
+            if least < -1e-9 * np.abs(matrix).max(initial=0.0) or (name == "mass" and least <= 0):
+                raise ValueError(
+                    f"{name}: expected a positive definite matrix (stiffness and damping may be "
+                    f"zero), got one with an eigenvalue of {least:.3g}"
+                )
         if not np.allclose(self.second_moments, self.second_moments.transpose(1, 0, 3, 2)):
             raise ValueError("second_moments: expected H_kl^ab = H_lk^ba")
         modes = tuple(self.modes) or tuple(
@@ -377,8 +385,8 @@ class ReducedBody:
             ValueError: If the body has fewer.
         """
         n = num_modes
-        if not 0 <= n <= self.num_modes:
-            raise ValueError(f"expected 0 to {self.num_modes} modes, got {n}")
+        if not isinstance(n, (int, np.integer)) or not 0 <= n <= self.num_modes:
+            raise ValueError(f"expected 0 to {self.num_modes} modes, got {n!r}")
         reason = f"truncated to {n} modes"
         lost = tuple(replace(mode, reason=reason) for mode in self.modes[n:])
         skin, cases = self.skin, self.stiffening

@@ -6,7 +6,14 @@ used in any variational problem.
 
 from __future__ import annotations
 
-from dolfinx_mbd.forms.elasticity import PLANES, Plane, elastic_stiffness, strain, stress
+from dolfinx_mbd.forms.elasticity import (
+    PLANES,
+    Plane,
+    elastic_stiffness,
+    geometric_stiffness,
+    strain,
+    stress,
+)
 from dolfinx_mbd.forms.floating_frame import (
     centrifugal_load,
     centrifugal_stiffness,
@@ -35,6 +42,7 @@ __all__ = [
     "elastic_stiffness",
     "euler_load",
     "euler_stiffness",
+    "geometric_stiffness",
     "gravity_load",
     "mass",
     "strain",

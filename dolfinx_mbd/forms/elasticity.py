@@ -15,7 +15,7 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd.forms.materials import Material
 
-__all__ = ["PLANES", "Plane", "elastic_stiffness", "strain", "stress"]
+__all__ = ["PLANES", "Plane", "elastic_stiffness", "geometric_stiffness", "strain", "stress"]
 
 Plane: TypeAlias = Literal["strain", "stress"]
 """What happens across a plane body."""
@@ -77,3 +77,21 @@ def elastic_stiffness(
     if isinstance(thickness, Expr) or thickness != 1:
         stiffness = thickness * stiffness
     return stiffness * measure
+
+
+def geometric_stiffness(
+    u: Expr, v: Expr, reference_stress: Expr, measure: ufl.Measure = ufl.dx
+) -> ufl.Form:
+    """Stiffness ∫ (∇u σ₀):∇v of a reference stress σ₀: tension stiffens, compression softens.
+
+    The quadratic part of the Green-Lagrange strain, ½ ∇uᵀ∇u, does the work ½ σ₀:(∇uᵀ∇u); its second
+    derivative is this form (`test_geometric_stiffness_is_a_second_derivative`). The components of a
+    displacement do not mix, so that u and v may also be scalar functions, one component of it.
+
+    Args:
+        u: Displacement, or one component of it.
+        v: Test function of the same shape.
+        reference_stress: σ₀, symmetric, Pa; shape (dim, dim).
+        measure: Where to integrate.
+    """
+    return ufl.inner(ufl.dot(ufl.grad(u), reference_stress), ufl.grad(v)) * measure

@@ -94,7 +94,7 @@ class Assembler:
             body, view, _, _, position, rotation = self._views[k]
             body.poses(view[0], position, rotation)
         for k, driver in enumerate(self.system.drivers):
-            self._turns[len(self.system.joints) + k] = driver.motion(t)[0]
+            self._turns[len(self.system.joints) + k] = driver.at(t)[0]
 
     def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
         s = self.system
@@ -138,7 +138,7 @@ class Assembler:
         b1, b2 = bias[s.first].copy(), bias[s.second]
         rate = np.zeros((self._entries, 6))
         for k, driver in enumerate(s.drivers, start=len(s.joints)):
-            _, speed, acceleration = driver.motion(t)
+            _, speed, acceleration = driver.at(t)
             spin = speed * Q1[k, :, 2]
             rate[k] = G[k, :, 3:6] @ spin
             b1[k, 3:] += acceleration * Q1[k, :, 2] + np.cross(u1[k, 3:], spin)

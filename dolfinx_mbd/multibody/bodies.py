@@ -128,11 +128,11 @@ def _rotation(name: str, rotation: ArrayLike) -> Array:
     given = np.array(rotation, dtype=float)
     if given.shape == (3, 3):
         return quaternion_from_matrix(given)
-    if given.shape == (4,) and np.linalg.norm(given) > 0:
+    if given.shape == (4,) and 0 < np.linalg.norm(given) < np.inf:
         return given / np.linalg.norm(given)
     raise ValueError(
-        f"body {name!r}: rotation must be a quaternion (w, x, y, z) or a 3×3 matrix, got shape "
-        f"{given.shape}"
+        f"body {name!r}: rotation must be a quaternion (w, x, y, z), not zero, or a 3×3 matrix; "
+        f"got {rotation!r}"
     )
 
 
@@ -141,6 +141,23 @@ def _vector(name: str, what: str, value: ArrayLike) -> Array:
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise ValueError(f"body {name!r}: {what} must be three finite numbers, got {value!r}")
     return vector
+
+
+def _frame(body: str, name: str, given: object) -> Frame:
+    """A frame after a check of its point and axes."""
+    what = f"body {body!r}, frame {name!r}"
+    try:
+        point, axes = (np.array(part, dtype=float) for part in Frame(*given))  # type: ignore[misc]
+    except (TypeError, ValueError):
+        point = axes = np.zeros(0)
+    if point.shape != (3,) or axes.shape != (3, 3) or not np.isfinite(point).all():
+        raise ValueError(
+            f"{what}: expected Frame(point, axes) with three finite numbers (m) and a 3×3 matrix; "
+            f"got {given!r}"
+        )
+    if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
+        raise ValueError(f"{what}: its axes are not a right-handed orthonormal triad (columns)")
+    return Frame(point, axes)
 
 
 class _FloatingBody:
@@ -322,9 +339,9 @@ class RigidBody(_FloatingBody):
     shape: Shape | None = None
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.mass) and self.mass > 0):
+        if not (isinstance(self.mass, (int, float, np.number)) and 0 < self.mass < np.inf):
             raise ValueError(
-                f"body {self.name!r}: mass must be a positive number (kg), got {self.mass}"
+                f"body {self.name!r}: mass must be a positive number (kg), got {self.mass!r}"
             )
         J = np.array(self.inertia, dtype=float)
         J = np.diag(J) if J.shape == (3,) else J
@@ -347,7 +364,10 @@ class RigidBody(_FloatingBody):
         c = _vector(self.name, "centre", self.centre)
         second = second + self.mass * np.outer(c, c)
         none = np.zeros((0, 0))
-        frames = {key: (*Frame(*frame), np.zeros((6, 0))) for key, frame in self.frames.items()}
+        frames = {
+            key: (*_frame(self.name, key, frame), np.zeros((6, 0)))
+            for key, frame in self.frames.items()
+        }
         self._prepare(
             self.mass,
             self.mass * c[None],
@@ -421,8 +441,8 @@ def modal_damping(mass: Array, stiffness: Array, ratio: float) -> Array:
     Raises:
         ValueError: If the ratio is negative.
     """
-    if not ratio >= 0:
-        raise ValueError(f"damping ratio must be at least 0, got {ratio}")
+    if not 0 <= ratio < np.inf:
+        raise ValueError(f"damping ratio must be at least 0 and finite, got {ratio}")
     if len(mass) == 0 or ratio == 0:
         return np.zeros_like(mass)
     L = np.linalg.cholesky(mass)
@@ -460,6 +480,11 @@ class FlexibleBody(_FloatingBody):
 
     def __post_init__(self) -> None:
         body = self.reduced
+        if not isinstance(body, ReducedBody):
+            raise TypeError(
+                f"body {self.name!r}: expected a reduced body (reduce(...).body or "
+                f"ReducedBody.load(path)), got {type(body).__name__}"
+            )
         cases = body.stiffening
         if self.stiffening and cases is None:
             raise ValueError(
@@ -496,6 +521,10 @@ class Ground:
     num_velocities: int = field(default=0, init=False)
     num_elastic: int = field(default=0, init=False)
     typical_mass: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        for key, frame in self.frames.items():
+            _frame(self.name, key, frame)
 
     @property
     def frame_names(self) -> tuple[str, ...]:

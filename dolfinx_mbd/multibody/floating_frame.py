@@ -150,7 +150,7 @@ def body_residual(
     # magnitude of the inertia forces of all material points, also where their sum vanishes
     radius = np.sqrt((Q[0, 0] + Q[4, 0] + Q[8, 0]) / m)
     spread = np.sqrt(dot(alpha, alpha)) + dot(omega, omega)
-    size = m * (np.sqrt(dot(acceleration, acceleration)) + radius * spread)
+    size = m * (np.sqrt(dot(a[:3], a[:3])) + np.sqrt(dot(gravity, gravity)) + radius * spread)
     scale[:3] = size
     scale[3:6] = radius * size
     n = S.shape[0] - 1

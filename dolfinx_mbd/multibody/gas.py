@@ -74,13 +74,20 @@ class FourStrokePressure:
             raise ValueError(f"bore must be positive (m), got {self.bore}")
         if not self.compression_ratio > 1:
             raise ValueError(f"compression ratio must be above 1, got {self.compression_ratio}")
+        events = self.intake_closes, self.ignition, self.exhaust_opens
+        if not -180 <= events[0] < events[1] < events[2] <= 180 or not self.burn_duration > 0:
+            raise ValueError(
+                "expected -180° <= intake_closes < ignition < exhaust_opens <= 180° and a positive "
+                f"burn_duration; got {', '.join(f'{e:g}' for e in events)} and "
+                f"{self.burn_duration:g}"
+            )
         closed = np.arange(self.intake_closes, self.exhaust_opens + 0.125, 0.25, dtype=float)
 
         def excess(heat: float) -> float:
             return float(self._closed_cycle(closed, heat).max()) - self.peak_pressure
 
         largest = 50.0 * self.peak_pressure * self.displacement
-        if excess(0.0) > 0 or excess(largest) < 0:
+        if not excess(0.0) <= 0 <= excess(largest):
             raise ValueError(
                 f"no heat release gives a peak of {self.peak_pressure / 1e5:.4g} bar; compression "
                 f"alone reaches {(excess(0.0) + self.peak_pressure) / 1e5:.4g} bar"

@@ -12,6 +12,7 @@ prescribed angle.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -100,6 +101,14 @@ class Joint:
             raise ValueError(
                 f"joint {self.name!r}: unknown kind {self.kind!r}; use one of {sorted(JOINT_KINDS)}"
             )
+        for which in ("first", "second"):
+            ref = getattr(self, which)
+            if not (isinstance(ref, tuple) and len(ref) == 2):
+                raise TypeError(
+                    f"joint {self.name!r}: {which} must be a frame of a body, "
+                    f"body.frame('name'); got {ref!r}"
+                )
+            object.__setattr__(self, which, FrameRef(*ref))
         if self.first.body == self.second.body:
             raise ValueError(
                 f"joint {self.name!r} connects body {self.first.body!r} with itself; "
@@ -151,6 +160,31 @@ class Driver:
     name: str
     joint: str
     motion: Callable[[float], tuple[float, float, float]]
+
+    def __post_init__(self) -> None:
+        if not callable(self.motion):
+            raise TypeError(
+                f"driver {self.name!r}: motion must be a function of time, for instance "
+                f"constant_speed(10.0) (rad/s); got {self.motion!r}"
+            )
+
+    def at(self, t: float) -> tuple[float, float, float]:
+        """Angle, rate and acceleration at a time.
+
+        Raises:
+            ValueError: If the function does not give three finite numbers.
+        """
+        value = self.motion(t)
+        try:
+            angle, rate, acceleration = (float(x) for x in value)
+        except (TypeError, ValueError):
+            angle = rate = acceleration = math.nan
+        if not math.isfinite(angle + rate + acceleration):
+            raise ValueError(
+                f"driver {self.name!r}: motion({t:g}) must give angle (rad), rate (rad/s) and "
+                f"acceleration (rad/s²), three finite numbers; got {value!r}"
+            )
+        return angle, rate, acceleration
 
 
 def constant_speed(

@@ -64,6 +64,11 @@ class FrameLoad:
     axes: Literal["global", "frame"] = "global"
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.frame, tuple) and len(self.frame) == 2):
+            raise TypeError(
+                f"load {self.name!r}: frame must be a frame of a body, body.frame('name'); "
+                f"got {self.frame!r}"
+            )
         if self.kind not in ("force", "torque"):
             raise ValueError(
                 f"load {self.name!r}: kind must be 'force' or 'torque', got {self.kind!r}"
@@ -76,7 +81,10 @@ class FrameLoad:
             self._checked(self.value)
 
     def _checked(self, value: Any) -> Array:
-        vector = np.array(value, dtype=float)
+        try:
+            vector = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            vector = np.full(0, np.nan)
         if vector.shape != (3,) or not np.isfinite(vector).all():
             raise ValueError(f"load {self.name!r}: expected three finite numbers, got {value!r}")
         return vector
@@ -173,7 +181,10 @@ class JointLoad:
         return self.of if self.of is not None else JointCoordinate(self.joint, self.motion)
 
     def _checked(self, value: Any) -> float:
-        number = float(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = np.nan
         if not np.isfinite(number):
             raise ValueError(f"load {self.name!r}: expected a finite number, got {value!r}")
         return number

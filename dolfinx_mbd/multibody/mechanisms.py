@@ -65,6 +65,8 @@ def rigid_rod(
         thickness: Of the rod across, m; it gives the inertia about its own axis.
         name: The body's name.
     """
+    if not length > 0:
+        raise ValueError(f"rod {name!r}: length must be positive (m), got {length}")
     x = 0.5 * length if centre is None else centre
     J = mass * length**2 / 12 if inertia is None else inertia
     second = np.diag([J + mass * x * x, *[mass * thickness**2 / 12] * 2])
@@ -84,7 +86,19 @@ def rigid_rod(
 
 
 def rod_length(rod: ReducedBody, ends: tuple[str, str] = _ENDS) -> float:
-    """Distance between the reference points of the rod's interfaces, m."""
+    """Distance between the reference points of the rod's interfaces, m.
+
+    Raises:
+        TypeError: If the rod is no reduced body.
+        ValueError: If it has no such interfaces, or they are the same.
+    """
+    if not isinstance(rod, ReducedBody):
+        raise TypeError(
+            "the rod must be a reduced body (reduce(...).body or ReducedBody.load(path)), got "
+            f"{type(rod).__name__}"
+        )
+    if ends[0] == ends[1]:
+        raise ValueError(f"a rod needs two ends; got {ends[0]!r} twice")
     return float(np.linalg.norm(rod.interface(ends[1]).point - rod.interface(ends[0]).point))
 
 
@@ -367,8 +381,13 @@ def inline_engine(
             not exactly one of speed and torque is given.
     """
     _check_drive(speed, torque)
-    if cylinders < 1:
-        raise ValueError(f"an engine needs at least one cylinder, got {cylinders}")
+    if not (isinstance(cylinders, (int, np.integer)) and cylinders >= 1):
+        raise ValueError(f"an engine needs at least one cylinder, got {cylinders!r}")
+    if pressure is not None and not callable(pressure):
+        raise TypeError(
+            "pressure must be a function of the crank angle (rad) that gives Pa, for instance "
+            f"FourStrokePressure(bore, crank_radius, rod_length); got {pressure!r}"
+        )
     if firing_order is None:
         firing_order = {3: (1, 3, 2), 4: (1, 3, 4, 2)}.get(
             cylinders, tuple(range(1, cylinders + 1))

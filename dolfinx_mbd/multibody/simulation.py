@@ -65,12 +65,25 @@ def simulate(
     """
     if start is not None:
         t_start = start.time
+    for key, value in (("dt", dt), ("t_end", t_end), ("t_start", t_start)):
+        if not isinstance(value, (int, float, np.number)):
+            raise TypeError(f"{key} must be a number of seconds, got {value!r}")
+    if method is not None and not isinstance(method, GeneralizedAlpha):
+        raise TypeError(
+            "method must be a GeneralizedAlpha, for instance "
+            f"GeneralizedAlpha.from_spectral_radius(0.8); got {method!r}"
+        )
     if not (np.isfinite(dt) and dt > 0):
         raise ValueError(f"dt must be a positive number of seconds, got {dt}")
     if not (np.isfinite(t_end) and t_end > t_start):
         raise ValueError(f"t_end must be after the start ({t_start} s), got {t_end}")
     if save_every < 1:
         raise ValueError(f"save_every must be at least 1, got {save_every}")
+    if start is not None and len(start.q) != system.num_coordinates:
+        raise ValueError(
+            f"the start has {len(start.q)} coordinates, the system {system.num_coordinates}: it is "
+            "the state of another system"
+        )
     steps = max(1, round((t_end - t_start) / dt))
     dt = (t_end - t_start) / steps
     system = _resolved(system, t_start, redundant, start)
@@ -92,9 +105,11 @@ def simulate(
                 advance()
         complete = True
     except StepError as error:
+        _keep(states, state)
         error.solution = Solution.from_states(system, states, stepper, complete=False)
         raise
     except KeyboardInterrupt:
+        _keep(states, state)
         warnings.warn(
             f"interrupted at t = {state.time:g} s; what was computed is returned",
             RuntimeWarning,
@@ -103,6 +118,12 @@ def simulate(
     solution = Solution.from_states(system, states, stepper, complete=complete)
     _check_dropped(solution)
     return solution
+
+
+def _keep(states: list[State], last: State) -> None:
+    """Keep the last state before a run ended early, between two that are kept anyway."""
+    if last.time > states[-1].time:
+        states.append(last)
 
 
 def _resolved(system: System, t: float, redundant: str, start: State | None) -> System:

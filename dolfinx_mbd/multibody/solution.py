@@ -338,7 +338,7 @@ class Solution:
             if isinstance(point, str):
                 self.system.frame_index((body.name, point))  # type: ignore[arg-type]
                 point = body.frames[point][0]
-            return np.asarray(point, dtype=float), np.zeros((0, 3))
+            return _three(point), np.zeros((0, 3))
         if not isinstance(body, FlexibleBody):
             raise ValueError(f"sensors need a rigid or a flexible body; {body.name!r} is neither")
         reduced = body.reduced
@@ -348,7 +348,7 @@ class Solution:
                     return interface.point, interface.motion[:3].T
             station = reduced.point(point)
             return station.position, station.modes
-        x = np.asarray(point, dtype=float)
+        x = _three(point)
         if reduced.skin is None:
             raise ValueError(
                 f"body {body.name!r} has no skin; measure at a named point or an interface"
@@ -362,6 +362,13 @@ class Solution:
                 "points={...}"
             )
         return reduced.skin.points[node], reduced.skin.modes[:, node]
+
+
+def _three(point: ArrayLike) -> Array:
+    x = np.asarray(point, dtype=float)
+    if x.shape != (3,) or not np.isfinite(x).all():
+        raise ValueError(f"a point is a name or three finite numbers (m), got {point!r}")
+    return x
 
 
 def _rotate(A: Array, vectors: Array) -> Array:

@@ -69,7 +69,7 @@ def consistent_state(
     if rates:
         _positions(at, t, system.rigid)
         _check_rank(at, free)
-        wanted = _with_rates(at, t, wanted, free, rates)
+        wanted = _with_rates(at, t, wanted, _moving(at, system.rigid, free), rates)
     _start_at(at, t, wanted, system.rigid, free)
     if quasi_static:
         _settle(at, t, wanted)
@@ -156,8 +156,17 @@ def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
 def _start_at(at: Assembler, t: float, wanted: Array, rigid: Index, free: Index) -> None:
     _positions(at, t, rigid)
     _check_rank(at, free)
-    _velocities(at, t, wanted, free)
+    _velocities(at, t, wanted, _moving(at, rigid, free))
     _accelerations(at, t, free)
+
+
+def _moving(at: Assembler, rigid: Index, free: Index) -> Index:
+    """Velocities that take up the constraints' rates: the rigid ones, if they can."""
+    s = at.system
+    if s.num_constraints == 0 or len(free) == len(rigid):
+        return free
+    B = at.constraint_matrix(at.jacobians())
+    return free if find_redundant(s, B[:, rigid]) else rigid
 
 
 def _move(at: Assembler, delta: Array) -> None:

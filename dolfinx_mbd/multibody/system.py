@@ -76,9 +76,18 @@ class System:
         self.joints = tuple(joints)
         self.drivers = tuple(drivers)
         self.loads = tuple(loads)
+        for body in self.bodies:
+            if not hasattr(body, "num_velocities"):
+                raise TypeError(
+                    f"{body!r} is no body of a mechanism; make it one with "
+                    "FlexibleBody(name, reduced)"
+                )
         self.gravity = np.array(gravity, dtype=float)
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
-            raise ValueError(f"gravity must be three finite numbers (m/s²), got {gravity!r}")
+            raise ValueError(
+                f"gravity must be three finite numbers (m/s²), for instance "
+                f"(0, 0, -9.81); got {gravity!r}"
+            )
         if not any(body.num_velocities for body in self.bodies):
             raise ValueError("a system needs at least one body that can move")
         if sum(isinstance(body, Ground) for body in self.bodies) > 1:

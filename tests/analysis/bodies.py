@@ -22,9 +22,19 @@ def box(
     cells: Sequence[int] = (6, 2, 1),
     cell: CellType = CellType.hexahedron,
     gap: bool = False,
+    hinge: bool = False,
 ) -> TaggedMesh:
-    """A box with the groups "left", "right" (ends in x), "top" and "all"; in two parts if `gap`."""
+    """A box with the groups "left", "right" (ends in x), "top" and "all"; in two parts if `gap`.
+
+    If `hinge`, two halves that share one edge along z.
+    """
     mesh = create_box(comm, [np.zeros(3), np.asarray(size, dtype=float)], list(cells), cell)
+    if hinge:
+        half = [(1 + 1e-9) * length / 2 for length in size[:2]]
+        low = locate_entities(mesh, 3, lambda x: (x[0] < half[0]) & (x[1] < half[1]))
+        half = [(1 - 1e-9) * length / 2 for length in size[:2]]
+        high = locate_entities(mesh, 3, lambda x: (x[0] > half[0]) & (x[1] > half[1]))
+        mesh = create_submesh(mesh, 3, np.union1d(low, high).astype(np.int32))[0]
     if gap:
         low, high = size[0] / 3, 2 * size[0] / 3
         left = locate_entities(mesh, 3, lambda x: x[0] < low + 1e-9)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import BodyFileError, Interface, Mode, ReducedBody, Skin, Station
+from dolfinx_mbd.body import BodyFileError, Mode, ReducedBody, Skin, Station
 
 from ..multibody.particles import Particles
 
@@ -110,31 +109,6 @@ def test_a_damaged_array_is_refused(tmp_path: Path) -> None:
         ReducedBody.load(path)
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    other = tmp_path / "other.npz"
-    np.savez(other, a=np.zeros(3))
-    with pytest.raises(BodyFileError, match="no header"):
-        ReducedBody.load(other)
-    np.savez(other, header=np.array(json.dumps({"format": "something"})))
-    with pytest.raises(BodyFileError, match="another format"):
-        ReducedBody.load(other)
-    np.savez(other, header=np.array({"a": 1}, dtype=object))  # a pickle
-    with pytest.raises(BodyFileError):
-        ReducedBody.load(other)
-    with pytest.raises(FileNotFoundError, match=r"no body file.*missing\.npz"):
-        ReducedBody.load(tmp_path / "missing.npz")
-
-
-def test_a_newer_file_is_refused(tmp_path: Path) -> None:
-    path = body().save(tmp_path / "rod.npz")
-    with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files}
-    header = json.loads(str(arrays["header"])) | {"version": 99}
-    np.savez(path, **(arrays | {"header": np.array(json.dumps(header))}))
-    with pytest.raises(BodyFileError, match="format 99, this program reads up to 1"):
-        ReducedBody.load(path)
-
-
 def test_nothing_is_half_written(tmp_path: Path) -> None:
     path = body().save(tmp_path / "rod.npz")
     before = path.read_bytes()
@@ -161,43 +135,3 @@ def test_summary_tells_what_the_body_is() -> None:
     text = body().summary()
     for word in ("rod", "mass", "kg", "one", "two", "middle", "elastic 2", "20.00", "dolfinx"):
         assert word in text
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"total_mass": -1.0}, "positive number"),
-        ({"total_mass": float("nan")}, "positive number"),
-        ({"stiffness": np.ones((2, 3))}, r"stiffness: expected an array of shape \(3, 3\)"),
-        ({"stiffness": np.triu(np.ones((3, 3)))}, "symmetric"),
-        ({"mass": np.full((3, 3), np.nan)}, "not finite"),
-        ({"second_moments": np.random.default_rng(0).normal(size=(4, 4, 3, 3))}, "H_kl"),
-        ({"modes": (Mode("one", 1.0),)}, "expected 3 rows, got 1"),
-        ({"first_moments": "words"}, "first_moments"),
-    ],
-)
-def test_inconsistent_data_is_refused(change: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        body().replace(**change)
-
-
-def test_parts_are_checked() -> None:
-    whole = body()
-    with pytest.raises(ValueError, match="unknown interface 'bigend'; body 'rod' has 'one', 'two'"):
-        whole.interface("bigend")
-    with pytest.raises(ValueError, match="unknown point 'x'; body 'rod' has 'middle'"):
-        whole.point("x")
-    with pytest.raises(ValueError, match="duplicate interface 'one'"):
-        whole.replace(interfaces=(whole.interfaces[0], whole.interfaces[0]))
-    with pytest.raises(TypeError, match="colour"):
-        whole.replace(colour="red")
-    with pytest.raises(ValueError, match="unknown kind 'glued'"):
-        Interface("a", "glued", np.zeros(3), np.eye(3), np.zeros((6, 1)))
-    with pytest.raises(ValueError, match="orthonormal"):
-        Interface("a", "rigid", np.zeros(3), 2 * np.eye(3), np.zeros((6, 1)))
-    with pytest.raises(ValueError, match="outside 0"):
-        Skin(np.eye(3), [[0, 1, 7]], np.zeros((1, 3, 3)))
-    with pytest.raises(ValueError, match="motion has 1 modes, not 3"):
-        whole.replace(
-            interfaces=(Interface("a", "rigid", np.zeros(3), np.eye(3), np.zeros((6, 1))),)
-        )

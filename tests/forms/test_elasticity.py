@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 import ufl
 from dolfinx import fem, mesh
+from dolfinx.fem.petsc import assemble_matrix
 from mpi4py import MPI
 
-from dolfinx_mbd.forms import STEEL, Material, Plane, elastic_stiffness, strain, stress
+from dolfinx_mbd.forms import (
+    STEEL,
+    Material,
+    Plane,
+    elastic_stiffness,
+    geometric_stiffness,
+    strain,
+    stress,
+)
 
 COMM = MPI.COMM_WORLD
 
@@ -138,3 +147,27 @@ def test_strain_is_symmetric_gradient() -> None:
     eps = strain(_function(V, matrix, np.zeros(3)))
     found = [[_scalar(eps[i, j] * ufl.dx) for j in range(3)] for i in range(3)]
     assert np.allclose(found, (matrix + matrix.T) / 2, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_geometric_stiffness_is_a_second_derivative(dim: int) -> None:
+    """∫(∇u σ₀):∇v is that of ½ ∫ σ₀:(∇wᵀ∇w), and of ∫ σ₀:E(w) with Green and Lagrange's E."""
+    V = _space(dim, 2)
+    u, v, w, u0 = ufl.TrialFunction(V), ufl.TestFunction(V), fem.Function(V), fem.Function(V)
+    for f, seed in ((w, 1), (u0, 2)):
+        f.interpolate(lambda x, s=seed: np.sin(s + np.arange(1, dim + 1)[:, None] * x[:dim]))
+    sigma = stress(u0, STEEL)
+    gradient = ufl.grad(w)
+    quadratic = 0.5 * ufl.inner(sigma, gradient.T * gradient) * ufl.dx
+    strain = 0.5 * (gradient + gradient.T + gradient.T * gradient)
+    second = [
+        ufl.derivative(ufl.derivative(energy, w, v), w, u)
+        for energy in (quadratic, ufl.inner(sigma, strain) * ufl.dx)
+    ]
+    own = assemble_matrix(fem.form(geometric_stiffness(u, v, sigma)))
+    own.assemble()
+    for form in second:
+        other = assemble_matrix(fem.form(form))
+        other.assemble()
+        other.axpy(-1.0, own)
+        assert other.norm() < 1e-13 * own.norm()

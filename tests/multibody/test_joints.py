@@ -191,13 +191,3 @@ def test_constraint_rates_are_time_derivatives() -> None:
     B = at.constraint_matrix(at.jacobians())
     assert np.allclose(B @ at.v + rate, first, atol=1e-9)
     assert np.allclose(bias, second, atol=1e-6 * np.abs(second).max())
-
-
-def test_the_same_name_twice_and_unknown_names() -> None:
-    block = RigidBody.box("block", (1, 1, 1), mass=1.0, frames={"a": Frame()})
-    with pytest.raises(ValueError, match=r"duplicate names.*block"):
-        System([block, block])
-    with pytest.raises(ValueError, match="unknown frame 'b'; body 'block' has 'a'"):
-        block.frame("b")
-    with pytest.raises(ValueError, match="with itself"):
-        Joint("j", "fixed", block.frame("a"), block.frame("a"))

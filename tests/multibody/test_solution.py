@@ -8,6 +8,7 @@ import pytest
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.multibody import (
     STANDARD_GRAVITY,
+    FlexibleBody,
     Frame,
     Ground,
     RigidBody,
@@ -161,6 +162,16 @@ def test_forces_and_torques_accelerate_a_free_body() -> None:
     assert np.isclose(run.body("block").position[-1, 0], 0.5 * 4.0 / 2.0, rtol=1e-9)
     Jz = 2.0 / 12 * (0.04 + 0.09)
     assert np.isclose(run.body("block").omega[-1, 2], 0.1 / Jz, rtol=1e-9)
+
+
+@pytest.mark.parametrize("start", [0.0, -0.15])
+def test_a_free_body_falls(start: float) -> None:
+    """From rest, with the frame off the centre of mass and in it: weight and inertia cancel exactly."""
+    body = FlexibleBody("rod", slender_rod(start=start))
+    system = System([body], gravity=(0, 0, -STANDARD_GRAVITY))
+    run = simulate(system, t_end=0.1, dt=1e-3, tolerance=1e-12)
+    fallen = run.body("rod").position[-1]
+    assert np.allclose(fallen, [0, 0, -0.5 * STANDARD_GRAVITY * 0.1**2], atol=1e-12)
 
 
 def test_a_pendulum_swings_at_its_frequency_and_keeps_its_energy() -> None:

@@ -1,0 +1,49 @@
+"""Runs a measurement in a process of its own, on one thread, and reads back what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["child", "median", "one_thread", "report"]
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def one_thread() -> dict[str, str]:
+    """The environment with one thread everywhere."""
+    return os.environ | dict.fromkeys(THREADS, "1")
+
+
+def child(script: str, arguments: Sequence[str], **environment: str) -> dict[str, Any]:
+    """Run ``script --child arguments`` and return the JSON object of its last line."""
+    run = subprocess.run(
+        [sys.executable, script, "--child", *arguments],
+        env=one_thread() | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        raise RuntimeError(
+            f"{' '.join(arguments)} failed:\n{run.stdout[-2000:]}{run.stderr[-4000:]}"
+        )
+    return json.loads(run.stdout.strip().splitlines()[-1])
+
+
+def report(values: dict[str, Any]) -> None:
+    """Print what a child has to say as its last line, with its peak memory in GB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    print()
+    print(json.dumps(values | {"peak": peak}))
+
+
+def median(runs: Sequence[dict[str, Any]], key: str) -> float:
+    """Median of one value over several runs."""
+    return statistics.median(run[key] for run in runs)

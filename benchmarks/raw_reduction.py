@@ -1,0 +1,140 @@
+"""Craig-Bampton with two rigid interfaces as a plain script: DOLFINx, petsc4py, slepc4py.
+
+What `dolfinx_mbd.reduce` is measured against: the same factorization, solver settings and one Gram
+matrix for the inertia, but no checks, no phases, no skin, and for one process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import ufl
+from dolfinx import fem
+from dolfinx.fem import petsc as fem_petsc
+from numpy.typing import NDArray
+from petsc4py import PETSc
+from slepc4py import SLEPc
+
+__all__ = ["assemble", "craig_bampton", "scipy_matrices"]
+
+Array = NDArray[np.float64]
+YOUNG, POISSON, DENSITY = 210e9, 0.3, 7850.0
+
+
+def assemble(mesh: Any, ends: Sequence[str]) -> tuple[PETSc.Mat, PETSc.Mat, Array, list[Any]]:
+    """K, scalar M, node positions (N, 3) and the nodes of each interface, quadratic elements."""
+    V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
+    W = fem.functionspace(mesh.mesh, ("Lagrange", 2))
+    u, v, p, q = (
+        ufl.TrialFunction(V),
+        ufl.TestFunction(V),
+        ufl.TrialFunction(W),
+        ufl.TestFunction(W),
+    )
+    mu = YOUNG / (2 * (1 + POISSON))
+    lam = YOUNG * POISSON / ((1 + POISSON) * (1 - 2 * POISSON))
+    strain = ufl.sym(ufl.grad(u))
+    stress = 2 * mu * strain + lam * ufl.tr(strain) * ufl.Identity(3)
+    K = fem_petsc.assemble_matrix(fem.form(ufl.inner(stress, ufl.sym(ufl.grad(v))) * ufl.dx))
+    M = fem_petsc.assemble_matrix(fem.form(DENSITY * p * q * ufl.dx))
+    K.assemble()
+    M.assemble()
+    nodes = [fem.locate_dofs_topological(V, 2, mesh.facets(end)) for end in ends]
+    return K, M, W.tabulate_dof_coordinates(), nodes
+
+
+def vector_mass(M: PETSc.Mat) -> scipy.sparse.csr_matrix:
+    """M ⊗ I."""
+    indptr, columns, values = M.getValuesCSR()
+    scalar = scipy.sparse.csr_matrix((values, columns, indptr), shape=M.getSize())
+    return scipy.sparse.kron(scalar, scipy.sparse.eye(3), format="csr")
+
+
+def scipy_matrices(
+    K: PETSc.Mat, M: PETSc.Mat
+) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
+    """K and M ⊗ I in SciPy's format."""
+    indptr, columns, values = K.getValuesCSR()
+    return scipy.sparse.csr_matrix((values, columns, indptr), shape=K.getSize()), vector_mass(M)
+
+
+def dense(X: Array) -> PETSc.Mat:
+    D = PETSc.Mat().createDense(X.shape, array=X, comm=PETSc.COMM_SELF)
+    D.assemble()
+    return D
+
+
+def craig_bampton(
+    K: PETSc.Mat, M: PETSc.Mat, x: Array, nodes: list[Any], num_modes: int
+) -> tuple[Array, dict[str, float]]:
+    """Frequencies of the free body in Hz, and the seconds of each part."""
+    clock = [time.perf_counter()]
+    held = np.concatenate([(3 * n[:, None] + np.arange(3)).ravel() for n in nodes]).astype(np.int32)
+    size = K.getSize()[0]
+    inner = K.copy()
+    inner.zeroRowsColumns(held, 1.0)
+    inner.setOption(PETSc.Mat.Option.SPD, True)
+    ksp = PETSc.KSP().create(PETSc.COMM_SELF)
+    ksp.setOperators(inner)
+    ksp.setType("preonly")
+    pc = ksp.getPC()
+    pc.setType("cholesky")
+    pc.setFactorSolverType("mumps")
+    ksp.setUp()
+    clock.append(time.perf_counter())
+
+    T = np.zeros((size, 6 * len(nodes)), order="F")
+    for k, own in enumerate(nodes):
+        r = x[own] - x[own].mean(axis=0)
+        rows = 3 * own[:, None] + np.arange(3)
+        for i in range(3):
+            T[rows[:, i], 6 * k + i] = 1.0
+            T[rows, 6 * k + 3 + i] = np.cross(np.eye(3)[i], r)
+    B = -K.matMult(dense(T)).getDenseArray()
+    B[held] = T[held]
+    constraint = np.zeros_like(B, order="F")
+    ksp.matSolve(dense(np.asfortranarray(B)), dense(constraint))
+    clock.append(time.perf_counter())
+
+    mass = vector_mass(M)
+    vector = PETSc.Mat().createAIJ((size, size), csr=(mass.indptr, mass.indices, mass.data))
+    vector.zeroRowsColumns(held, 0.0)
+    eps = SLEPc.EPS().create(PETSc.COMM_SELF)
+    eps.setOperators(inner, vector)
+    eps.setProblemType(SLEPc.EPS.ProblemType.GHEP)
+    eps.setTarget(0.0)
+    eps.setWhichEigenpairs(SLEPc.EPS.Which.TARGET_MAGNITUDE)
+    eps.setDimensions(num_modes, max(2 * num_modes, num_modes + 15))
+    eps.setTolerances(1e-9, 200)
+    st = eps.getST()
+    st.setType(SLEPc.ST.Type.SINVERT)
+    st.setShift(0.0)
+    st.setKSP(ksp)
+    eps.solve()
+    basis = np.zeros((size, constraint.shape[1] + num_modes), order="F")
+    basis[:, : constraint.shape[1]] = constraint
+    w = inner.createVecRight()
+    for k in range(num_modes):
+        eps.getEigenvector(k, w)
+        basis[:, constraint.shape[1] + k] = w.array_r
+    clock.append(time.perf_counter())
+
+    reduced_K = basis.T @ K.matMult(dense(basis)).getDenseArray()
+    columns = basis.reshape(len(x), 3, -1).transpose(0, 2, 1).reshape(len(x), -1)
+    fields = np.asfortranarray(np.column_stack([np.ones(len(x)), x, columns]))
+    gram = fields.T @ M.matMult(dense(fields)).getDenseArray()
+    H = gram[1:, 1:].reshape(len(gram) // 3, 3, len(gram) // 3, 3)
+    reduced_M = np.einsum("kala->kl", H[1:, :, 1:])
+    squares, small = scipy.linalg.eigh((reduced_K + reduced_K.T) / 2, (reduced_M + reduced_M.T) / 2)
+    modes = basis @ small[:, 6:]
+    assert modes.shape == (size, 6 * len(nodes) + num_modes - 6)
+    clock.append(time.perf_counter())
+    names = ("factorization", "constraint modes", "fixed-interface modes", "projection, inertia")
+    for item in (eps, ksp, inner, vector):
+        item.destroy()
+    return np.sqrt(squares[6:]) / (2 * np.pi), dict(zip(names, np.diff(clock), strict=True))

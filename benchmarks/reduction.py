@@ -1,0 +1,190 @@
+"""Time and memory of a Craig-Bampton reduction: this package, raw PETSc and SLEPc, and Exudyn.
+
+    ./with-fenicsx python3 benchmarks/reduction.py [--sizes 33k 105k] [--rounds 3] [--large]
+
+Each measurement is a process of its own on one thread; the programs take turns in each round, and
+the table shows medians. Beside the time on the clock stands the processor's, which other work on
+the machine disturbs less. What is timed:
+
+- *package*: `reduce(...)` as a user calls it, assembly, checks and skin included, without the
+  geometric stiffening that the others do not have;
+- *raw*: the same numerics as a script of petsc4py and slepc4py calls, assembly included;
+- *Exudyn*: `ComputeHurtyCraigBamptonModes(RBE2)`, and its interface object with all inertia
+  integrals; its matrices are given, assembly is not included.
+
+Forms are compiled, and meshes read, before the clock starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import child, median, report
+
+MODES = 24
+ENDS = ("big_end", "small_end")
+SIZES = {"33k": 0.0043, "105k": 0.0025, "281k": 0.00172}
+"""Largest element of the rod's mesh by the number of displacements, roughly."""
+PROGRAMS = ("package", "raw", "Exudyn")
+
+
+def package(path: Path) -> dict[str, Any]:
+    """The whole call."""
+    from dolfinx_mbd import STEEL, reduce
+
+    mesh = read(path)
+    settings = {"interfaces": ENDS, "stiffening": False}
+    reduce(warm_up_mesh(path), STEEL, num_modes=2, **settings)
+    start = now()
+    body = reduce(mesh, STEEL, num_modes=MODES, **settings).body
+    seconds = now() - start
+    parts = {key: v for key, v in body.provenance.items() if key.startswith("seconds, ")}
+    frequencies = list(body.frequencies[:10])
+    return {**clocks(seconds), "dofs": body.provenance["dofs"], "hz": frequencies, **parts}
+
+
+def raw(path: Path) -> dict[str, Any]:
+    """Without the package: what a script does that knows what it wants."""
+    from raw_reduction import assemble, craig_bampton
+
+    craig_bampton(*assemble(warm_up_mesh(path), ENDS), 2)
+    mesh = read(path)
+    start = now()
+    matrices = assemble(mesh, ENDS)
+    assembled = now()
+    frequencies, parts = craig_bampton(*matrices, MODES)
+    seconds = now() - start
+    parts = {"assembly": float(assembled[0] - start[0]), **parts}
+    dofs = int(matrices[0].getSize()[0])
+    return {**clocks(seconds), "dofs": dofs, "hz": list(frequencies[:10]), **parts}
+
+
+def exudyn(path: Path) -> dict[str, Any]:
+    """Modes and interface object; K and M in SciPy's format are given."""
+    import scipy.linalg
+    from exudyn.FEM import FEMinterface, HCBstaticModeSelection, ObjectFFRFreducedOrderInterface
+    from raw_reduction import assemble, scipy_matrices
+
+    fem = FEMinterface()
+    matrices = assemble(read(path), ENDS)
+    fem.stiffnessMatrix, fem.massMatrix = scipy_matrices(*matrices[:2])
+    positions, nodes = matrices[2], matrices[3]
+    fem.nodes = {"Position": positions}
+    fem.surface = [{"Name": "none", "Trigs": np.zeros((0, 3), dtype=int)}]
+    matrices[0].destroy()
+    matrices[1].destroy()
+    start = now()
+    fem.ComputeHurtyCraigBamptonModes(
+        boundaryNodesList=[list(n) for n in nodes],
+        nEigenModes=MODES,
+        computationMode=HCBstaticModeSelection.RBE2,
+        excludeRigidBodyMotion=False,
+        timerTreshold=10**9,
+    )
+    modes = now()
+    body = ObjectFFRFreducedOrderInterface(fem)
+    end = now()
+    squares = scipy.linalg.eigvalsh(body.stiffnessMatrixReduced, body.massMatrixReduced)[6:16]
+    return {
+        **clocks(end - start),
+        "modes": float(modes[0] - start[0]),
+        "inertia": float(end[0] - modes[0]),
+        "dofs": 3 * len(positions),
+        "hz": list(np.sqrt(squares) / (2 * np.pi)),
+    }
+
+
+def now() -> np.ndarray:
+    """Seconds on the clock and of the processor."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def clocks(seconds: np.ndarray) -> dict[str, float]:
+    """A difference of two times by name."""
+    return {"seconds": float(seconds[0]), "cpu": float(seconds[1])}
+
+
+def read(path: Path) -> Any:
+    """The mesh from its file."""
+    from mpi4py import MPI
+
+    from dolfinx_mbd import read_mesh
+
+    return read_mesh(path, MPI.COMM_SELF)
+
+
+def warm_up_mesh(path: Path) -> Any:
+    """A coarse rod, on which all forms are compiled."""
+    return read(path.with_name("warm_up.msh"))
+
+
+def prepare(directory: Path, sizes: list[str]) -> None:
+    """Write the meshes."""
+    from dolfinx_mbd.analysis import write_mesh
+    from dolfinx_mbd.geometry import ConnectingRod
+
+    write_mesh(ConnectingRod(size=0.012), directory / "warm_up.msh")
+    for size in sizes:
+        write_mesh(ConnectingRod(size=SIZES[size]), directory / f"{size}.msh")
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", nargs="+", default=["33k", "105k"], choices=SIZES)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--large", action="store_true", help="281k as well, once: 8 GB, 5 minutes")
+    parser.add_argument("--child", nargs=2, metavar=("PROGRAM", "MESH"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        program, path = arguments.child
+        report({"package": package, "raw": raw, "Exudyn": exudyn}[program](Path(path)))
+        return
+    rounds = dict.fromkeys(arguments.sizes, arguments.rounds)
+    if arguments.large:
+        rounds["281k"] = 1
+    with tempfile.TemporaryDirectory() as directory:
+        prepare(Path(directory), list(rounds))
+        print("| dofs | program | s (runs) | ratio | CPU s | ratio | peak GB | ratio | parts, s |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for size, count in rounds.items():
+            table(str(Path(directory) / f"{size}.msh"), count)
+
+
+def table(path: str, rounds: int) -> None:
+    """All programs in turn, and the rows for one mesh."""
+    runs: dict[str, list[dict[str, Any]]] = {program: [] for program in PROGRAMS}
+    for _ in range(rounds):
+        for program in PROGRAMS:
+            runs[program].append(child(__file__, [program, path]))
+    reference = runs["package"]
+    for program, own in runs.items():
+        difference = np.max(np.abs(np.array(own[0]["hz"]) / np.array(reference[0]["hz"]) - 1))
+        assert difference < 1e-9, f"{program}: frequencies differ by {difference:.1e}"
+        values = {key: median(own, key) for key in own[0] if key != "hz"}
+        over = {key: values[key] / median(reference, key) for key in ("seconds", "cpu", "peak")}
+        every = ", ".join(f"{run['seconds']:.1f}" for run in own)
+        known = ("seconds", "dofs", "cpu", "peak")
+        parts = [
+            f"{key.removeprefix('seconds, ')} {value:.2f}"
+            for key, value in values.items()
+            if key not in known
+        ]
+        print(
+            f"| {own[0]['dofs']:,} | {program} | {values['seconds']:.2f} ({every}) "
+            f"| {over['seconds']:.2f} | {values['cpu']:.2f} | **{over['cpu']:.2f}** "
+            f"| {values['peak']:.2f} | {over['peak']:.2f} | {', '.join(parts)} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""V11: reduced matrices, inertia integrals and frequencies against Exudyn, to 1e-9."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+from dolfinx.mesh import CellType
+from mpi4py import MPI
+
+from dolfinx_mbd.analysis import Reduction, build_mesh
+from dolfinx_mbd.analysis.assembly import rigid_motions
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.rotations import skew
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.geometry import ConnectingRod
+from tests.analysis.bodies import box
+from tests.exudyn.models import REFERENCES, Array, Model, finite_elements, peer_body
+
+pytest.importorskip("exudyn")
+pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn takes whole matrices")
+
+NUM_MODES = 8
+RELATIVE = 1e-9
+
+
+def bar() -> Model:
+    """Straight tetrahedra, quadratic displacements, flat interfaces."""
+    mesh = box(MPI.COMM_SELF, cells=(8, 2, 1), cell=CellType.tetrahedron)
+    return Model(mesh, STEEL, ("left", "right"), NUM_MODES)
+
+
+def rod() -> Model:
+    """Curved tetrahedra, quadratic displacements, bores as interfaces."""
+    mesh = build_mesh(ConnectingRod(size=0.012, order=2), MPI.COMM_SELF)
+    return Model(mesh, STEEL, ("big_end", "small_end"), NUM_MODES)
+
+
+def linear_rod() -> Model:
+    """Straight tetrahedra, linear displacements, bores as interfaces."""
+    mesh = build_mesh(ConnectingRod(size=0.006, order=1), MPI.COMM_SELF)
+    return Model(mesh, STEEL, ("big_end", "small_end"), NUM_MODES, degree=1)
+
+
+@pytest.fixture(scope="module", params=[bar, rod, linear_rod], ids=lambda make: make.__name__)
+def model(request: pytest.FixtureRequest) -> Model:
+    return request.param()
+
+
+@pytest.fixture(scope="module", params=REFERENCES)
+def reduction(request: pytest.FixtureRequest, model: Model) -> Reduction:
+    return model.reduction(request.param)
+
+
+@pytest.fixture(scope="module")
+def hurty(model: Model) -> Any:
+    """Exudyn's finite elements with its own Hurty-Craig-Bampton modes, rigid ones included."""
+    from exudyn.FEM import HCBstaticModeSelection
+
+    fem = finite_elements(model)
+    fem.ComputeHurtyCraigBamptonModes(
+        boundaryNodesList=[list(nodes) for nodes in model.nodes],
+        nEigenModes=NUM_MODES,
+        computationMode=HCBstaticModeSelection.RBE2,
+        excludeRigidBodyMotion=False,
+    )
+    return fem
+
+
+def blocks(H: Array, block: Any) -> Array:
+    """The matrix of the blocks that follow from H_kl, shape (rows, columns, 3, 3)."""
+    return np.block([[block(pair) for pair in row] for row in H])
+
+
+def cross(pair: Array) -> Array:
+    """∫ρ ψ̃_kᵀ ψ_l = −∫ρ ψ_k×ψ_l from H_kl, shape (3, 1)."""
+    antisymmetric = pair.T - pair
+    return np.array([[antisymmetric[1, 2]], [antisymmetric[2, 0]], [antisymmetric[0, 1]]])
+
+
+def tensor(pair: Array) -> Array:
+    """∫ρ ψ̃_kᵀ ψ̃_l = ∫ρ (ψ_k·ψ_l I − ψ_l ψ_kᵀ) from H_kl, shape (3, 3)."""
+    return np.trace(pair) * np.eye(3) - pair.T
+
+
+def contractions(body: ReducedBody) -> dict[str, Array]:
+    """Exudyn's quantities of a reduced body by their names there."""
+    S, H = body.first_moments, body.second_moments
+    return {
+        "totalMass": np.array(body.total_mass),
+        "Mtt": body.total_mass * np.eye(3),
+        "chiU": body.centre,
+        "chiUtilde": skew(body.centre),
+        "inertiaLocal": body.inertia,
+        "massMatrixReduced": body.mass,
+        "stiffnessMatrixReduced": body.stiffness,
+        "mPhitTPsi": S[1:].T,
+        "mPhitTPsiTilde": np.hstack([skew(s) for s in S[1:]]),
+        "mXRefTildePsi": blocks(H[:1, 1:], cross),
+        "mXRefTildePsiTilde": blocks(H[:1, 1:], tensor),
+        "mPsiTildePsi": blocks(H[1:, 1:], cross),
+        "mPsiTildePsiTilde": blocks(H[1:, 1:], tensor),
+    }
+
+
+def test_matrices_and_inertia_integrals(model: Model, reduction: Reduction) -> None:
+    """The same from products of large matrices there, and from S and H here.
+
+    Integrals that vanish for mean axes are compared in the norm of what they are made of.
+    """
+    body = reduction.body
+    peer = peer_body(finite_elements(model, reduction.modes))
+    modes = np.sqrt(np.trace(body.mass))
+    mass, radius = np.sqrt(body.total_mass), np.sqrt(np.trace(body.inertia))
+    size = {
+        "mPhitTPsi": mass * modes,
+        "mPhitTPsiTilde": mass * modes,
+        "mXRefTildePsi": radius * modes,
+        "mXRefTildePsiTilde": radius * modes,
+    }
+    for name, ours in contractions(body).items():
+        theirs = np.asarray(getattr(peer, name))
+        assert theirs.shape == ours.shape, name
+        scale = size.get(name, np.linalg.norm(theirs))
+        assert np.linalg.norm(ours - theirs) < RELATIVE * scale, name
+
+
+def test_motion_of_interfaces(model: Model, reduction: Reduction) -> None:
+    """The nodes of an interface move as its motion map says: the condition both programs share."""
+    positions = model.matrices[2]
+    assert np.array_equal(positions, reduction.positions)
+    for nodes, interface in zip(model.nodes, reduction.body.interfaces, strict=True):
+        moved = rigid_motions(positions[nodes], interface.point) @ interface.motion
+        on = reduction.modes.reshape(len(positions), 3, -1)[nodes].reshape(moved.shape)
+        assert np.abs(on - moved).max() < RELATIVE * np.abs(reduction.modes).max()
+    if reduction.body.reference != "mean axis":
+        assert not reduction.body.interfaces[0].motion.any()
+
+
+def test_fixed_interface_frequencies(model: Model, hurty: Any) -> None:
+    """Those of K_ii and M_ii, to which the table of the raw modes gives its own names."""
+    table = model.reduction("attached").body.modes
+    ours = [mode.frequency for mode in table if mode.label.startswith("fixed")]
+    theirs = np.sqrt(np.sort(hurty.eigenValues)) / (2 * np.pi)
+    assert ours == pytest.approx(theirs, rel=RELATIVE)
+
+
+def test_free_frequencies(model: Model, hurty: Any) -> None:
+    """The elastic frequencies of the free body in the space of each program's modes."""
+    body = model.reduction("mean axis").body
+    peer = peer_body(hurty)
+    squares = scipy.linalg.eigvalsh(peer.stiffnessMatrixReduced, peer.massMatrixReduced)
+    theirs = np.sqrt(squares[6:]) / (2 * np.pi)
+    assert body.frequencies == pytest.approx(theirs, rel=RELATIVE)
+
+
+def test_modes_span_one_space(model: Model, hurty: Any) -> None:
+    """Our modes with the six rigid motions, and Exudyn's modes: nothing of theirs is outside.
+
+    Exudyn's rotations of an interface are about the mean of its nodes, ours about its centroid.
+    """
+    _, M, positions = model.matrices
+    ours = np.column_stack([model.reduction("mean axis").modes, rigid_motions(positions)])
+    theirs = hurty.modeBasis["matrix"]
+    assert ours.shape == theirs.shape
+    ours, theirs = (X @ np.linalg.inv(np.linalg.cholesky(X.T @ (M @ X))).T for X in (ours, theirs))
+    outside = theirs - ours @ (ours.T @ (M @ theirs))
+    assert np.sqrt(np.max(np.sum(outside * (M @ outside), axis=0))) < 1e-6
