@@ -90,6 +90,7 @@ fired_speed = fired.body("crank").omega[:, 2]
 balance = speed * (1 + gas / stall)  # where the law takes up the gas torque
 J_fired = np.mean(2 * fired.energies().kinetic / fired_speed**2)
 closed = balance + (speed - balance) * np.exp(-fired.time * stall / (J_fired * speed))
+# -
 
 
 # +

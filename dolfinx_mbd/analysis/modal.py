@@ -58,8 +58,8 @@ class ModalAnalysis:
     Attributes:
         frequencies: Of the elastic modes, shape (num_modes,), ascending, Hz.
         modes: The elastic modes, ∫ρ ψ·ψ = 1, signs as in `inertia.sign_field`.
-        num_rigid: Rigid motions found: six for a free body in one piece (three in the plane), none if
-            held.
+        num_rigid: Rigid motions found: six for a free body in one piece (three in the plane),
+            none if held.
         num_below: Modes below `limit`, rigid ones included, as counted by the inertia of K - λM;
             the solver found as many.
         limit: The frequency up to which modes were counted, Hz.

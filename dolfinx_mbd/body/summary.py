@@ -10,6 +10,8 @@ __all__ = ["summary"]
 
 
 def _vector(values: np.ndarray, scale: float = 1.0) -> str:
+    if scale != 1.0:  # lengths: no hundredths of a micrometre
+        values = np.round(values, 8)
     return "  ".join(
         f"{value * scale:10.4g}" for value in np.where(np.abs(values) < 1e-12, 0.0, values)
     )

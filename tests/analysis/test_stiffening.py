@@ -1,4 +1,4 @@
-"""Geometric stiffening of reduced bodies: buckling, spin-up (V5), independence of how it is held."""
+"""Geometric stiffening of reduced bodies: buckling, spin-up (V5), relief however held."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_bar_buckles_at_eulers_load(comm: MPI.Comm, kind: str) -> None:
 
 
 def test_tension_of_a_spinning_bar(comm: MPI.Comm) -> None:
-    """K_zz of a bar about its centre is that of the tension ρAΩ²(L²/4 − x²)/2, also off the centre."""
+    """K_zz of a bar is that of the tension ρAΩ²(L²/4 − x²)/2 from its centre of mass."""
     length, side = 0.4, 0.01
     body = mbd.reduce(
         bar(comm, length, side, (16, 2, 2)), STEEL, interfaces=["left", "right"], num_modes=6

@@ -166,7 +166,7 @@ def test_forces_and_torques_accelerate_a_free_body() -> None:
 
 @pytest.mark.parametrize("start", [0.0, -0.15])
 def test_a_free_body_falls(start: float) -> None:
-    """From rest, with the frame off the centre of mass and in it: weight and inertia cancel exactly."""
+    """From rest, with the frame off the centre of mass and in it: weight and inertia cancel."""
     body = FlexibleBody("rod", slender_rod(start=start))
     system = System([body], gravity=(0, 0, -STANDARD_GRAVITY))
     run = simulate(system, t_end=0.1, dt=1e-3, tolerance=1e-12)
