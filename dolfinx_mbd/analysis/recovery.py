@@ -127,7 +127,7 @@ def _containing_cells(mesh: Mesh, x: Array, names: tuple[str, ...]) -> NDArray[n
     distance = np.full(len(x), np.inf)
     with agreed(comm):
         if len(owned):
-            tree = geometry.bb_tree(mesh, tdim, owned, padding=INSIDE * size)
+            tree = geometry.bb_tree(mesh, tdim, entities=owned, padding=INSIDE * size)
             candidates = geometry.compute_collisions_points(tree, x)
             dofmap = compat.geometry_dofmap(mesh)
             for k in range(len(x)):

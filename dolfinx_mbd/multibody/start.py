@@ -311,9 +311,8 @@ def _settle(at: Assembler, t: float, wanted: Array) -> None:
 def _settled_rate(at: Assembler, t: float) -> Array:
     """Rate of the settled elastic coordinates along the motion, by central differences."""
     s = at.system
-    step = 1e-3 / max(
-        1e-3, float(np.abs(at.v[s.rigid]).max())
-    )  # the motion of a thousandth of a radian
+    # the motion of a thousandth of a radian, or (at rest, where a driver may run up) a short time
+    step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(at.v[s.rigid]).max())))
     settled = []
     for h in (step, -step):
         beside = Assembler(s)

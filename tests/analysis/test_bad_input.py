@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 import ufl
 from dolfinx import fem
-from dolfinx.mesh import CellType, create_box, create_unit_square, locate_entities, meshtags
+from dolfinx.mesh import CellType, create_box, locate_entities, meshtags
 from mpi4py import MPI
 
-from dolfinx_mbd.analysis import la
-from dolfinx_mbd.analysis.la import FactorizationError, agreed, raise_together
-from dolfinx_mbd.analysis.meshing import build_mesh
-from dolfinx_mbd.analysis.modal import modal_analysis
+from dolfinx_mbd.analysis.la import agreed, raise_together
 from dolfinx_mbd.analysis.reduction import reduce
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
-from dolfinx_mbd.geometry import ConnectingRod
 from tests.analysis.bodies import box
 
 
@@ -27,63 +23,6 @@ def refused(comm: MPI.Intracomm, kind: type[Exception], text: str, call: Callabl
     with pytest.raises(kind, match=text) as caught:
         call()
     assert len(set(comm.allgather(str(caught.value)))) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "given"),
-    [
-        ("unknown interface 'lift'.*'left', 'right'", {"interfaces": ["lift"]}),
-        ("'left' and 'top' share .* nodes", {"interfaces": ["left", "top"]}),
-        ("'left' is given twice", {"interfaces": ["left", "left"]}),
-        ("'pin' .*has no facets", {"interfaces": {"pin": 77}}),
-        ("needs a name", {"interfaces": {1: 1}}),
-        ("num_modes must be 0, 1, 2", {"num_modes": -1}),
-        ("num_modes must be 0, 1, 2", {"num_modes": 2.5}),
-        ("num_modes=5000, but the mesh has", {"num_modes": 5000}),
-        ("num_modes=5000, but the mesh has", {"num_modes": 5000, "interfaces": ()}),
-        ("degree of the space must be", {"degree": 0}),
-        ("density must be positive", {"density": -1.0}),
-        ("density is not positive everywhere", {"density": ufl.as_ufl(-1.0)}),
-        ("'far' at .* is not in the mesh; the nearest node", {"points": {"far": (1, 0, 0)}}),
-        ("'flat': expected three finite numbers", {"points": {"flat": (1, 0)}}),
-        ("give a material or a density", {"material": None}),
-        ("give a material, or a stiffness", {"material": None, "density": 1.0}),
-    ],
-)
-def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
-    """What was expected, what came, what would do."""
-    arguments = {"material": STEEL, "interfaces": ["left"], "num_modes": 2, "degree": 1} | given
-    refused(comm, ValueError, text, lambda: reduce(box(comm), **arguments))
-
-
-def test_plain_mesh_without_tags(comm: MPI.Intracomm) -> None:
-    """Names and tags need something that gives them a meaning."""
-    mesh = box(comm).mesh
-    refused(comm, ValueError, "no group names", lambda: reduce(mesh, STEEL, interfaces=["left"]))
-    refused(comm, ValueError, "no facet_tags", lambda: reduce(mesh, STEEL, interfaces={"left": 1}))
-
-
-def test_unknown_keyword(comm: MPI.Intracomm) -> None:
-    """A typo is an error."""
-    with pytest.raises(TypeError, match="num_mode"):
-        reduce(box(comm), STEEL, interfaces=["left"], num_mode=3)  # type: ignore[call-arg]
-
-
-def test_plane_mesh(comm: MPI.Intracomm) -> None:
-    """It has no mass without its thickness."""
-    mesh = create_unit_square(comm, 2, 2)
-    refused(comm, ValueError, "needs its thickness", lambda: reduce(mesh, STEEL, interfaces=()))
-
-
-def test_degree_below_geometry(comm: MPI.Intracomm) -> None:
-    """x would not lie in the space (the mass would be wrong)."""
-    mesh = build_mesh(ConnectingRod(size=0.02), comm)
-    refused(
-        comm,
-        ValueError,
-        "degree 1 and the mesh geometric order 2",
-        lambda: reduce(mesh, STEEL, interfaces=["big_end"], degree=1),
-    )
 
 
 def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
@@ -121,18 +60,6 @@ def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
         )
 
 
-def test_body_in_two_parts(comm: MPI.Intracomm) -> None:
-    """One part loose: the factorization says so. Both held: two bodies. None held: counted."""
-    apart = box(comm, gap=True)
-
-    def call(*interfaces: str) -> Callable[[], Any]:
-        return lambda: reduce(apart, STEEL, interfaces=interfaces, num_modes=2)
-
-    refused(comm, FactorizationError, "not held|not connected|singular", call("left"))
-    refused(comm, ValueError, "in parts that are not connected", call("left", "right"))
-    refused(comm, ValueError, "12 motions without stiffness", call())
-
-
 def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
     """They have no surface to find an axis on."""
     mesh = create_box(comm, [np.zeros(3), np.ones(3)], [2, 1, 1], CellType.hexahedron)
@@ -144,23 +71,6 @@ def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
         "no facets on the surface",
         lambda: reduce(mesh, STEEL, interfaces={"in": 1}, facet_tags=tags),
     )
-
-
-def test_modal_analysis_refuses(comm: MPI.Intracomm) -> None:
-    """The same checks."""
-    mesh = box(comm)
-    refused(
-        comm, ValueError, "unknown interface", lambda: modal_analysis(mesh, STEEL, held=["lift"])
-    )
-    refused(
-        comm, ValueError, "num_modes must be", lambda: modal_analysis(mesh, STEEL, num_modes=-2)
-    )
-
-
-def test_complex_petsc(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Says which PETSc is needed."""
-    monkeypatch.setattr(la.PETSc, "ScalarType", np.complex128)
-    refused(comm, RuntimeError, "complex", lambda: reduce(box(comm), STEEL, interfaces=["left"]))
 
 
 def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:

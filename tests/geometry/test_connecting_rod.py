@@ -17,6 +17,7 @@ from dolfinx import fem
 from mpi4py import MPI
 
 from dolfinx_mbd.analysis import compat
+from dolfinx_mbd.analysis.compat import geometry_dofmap
 from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh, read_mesh
 from dolfinx_mbd.analysis.modal import modal_analysis
 from dolfinx_mbd.forms import ALUMINIUM_7075
@@ -75,7 +76,7 @@ def test_bores(rod: TaggedMesh, name: str, diameter: float, width: float, at: fl
     assert inward == pytest.approx(-1.0, rel=2e-3)
 
     # The same facets by geometry: all nodes on the cylinder.
-    nodes = rod.mesh.geometry.x[rod.mesh.geometry.dofmap[:, :4]]
+    nodes = rod.mesh.geometry.x[geometry_dofmap(rod.mesh)[:, :4]]
     on = np.abs(np.hypot(nodes[:, :, 0] - at, nodes[:, :, 1]) - diameter / 2) < 1e-9
     owned = rod.mesh.topology.index_map(3).size_local
     cells_with_three = int(np.sum(on[:owned].sum(axis=1) == 3))

@@ -7,6 +7,7 @@ import pytest
 
 from dolfinx_mbd.multibody import (
     AssemblyError,
+    Driver,
     FlexibleBody,
     Frame,
     GeneralizedAlpha,
@@ -66,6 +67,18 @@ def test_a_quasi_static_start_does_not_ring() -> None:
         axial = run.joint("piston pin").force[:, 0]
         ranges[elastic] = np.abs(np.diff(axial)).sum()
     assert ranges["quasi-static"] < 0.2 * ranges["undeformed"]
+
+
+def test_a_driver_may_run_up_from_rest() -> None:
+    """At rest nothing moves yet, whatever the driver will do."""
+    system = slider_crank(slender_rod(), speed=1.0, angle=0.7, **CRANK)
+    drive = Driver("drive", "main", lambda t: (0.7 + 50.0 * t**4, 200.0 * t**3, 600.0 * t**2))
+    system = System(system.bodies, system.joints, drivers=[drive])
+    state = consistent_state(system)
+    assert np.abs(state.v).max() < 1e-9
+    assert np.abs(state.q[system.q_slices[2]][7:]).max() < 1e-12
+    run = simulate(system, t_end=0.01, dt=1e-4)
+    assert np.isclose(run.joint("main").rotation[-1], 0.7 + 50.0 * 0.01**4, atol=1e-12)
 
 
 def test_quasi_static_deflection_under_gravity() -> None:

@@ -1,0 +1,704 @@
+"""Bad input: what is refused, and in which words. One list, from the mesh to the pictures.
+
+Every case raises one error, the same on every rank, that names the cause and what would do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx.mesh import CellType, create_box, create_rectangle, create_unit_interval
+from mpi4py import MPI
+from petsc4py import PETSc
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd import STEEL, ConnectingRod, Frame, InterfaceSpec, Material, RigidBody, System
+from dolfinx_mbd.analysis import TaggedMesh, build_mesh, modal_analysis, read_mesh, reduce
+from dolfinx_mbd.analysis.la import FactorizationError
+from dolfinx_mbd.analysis.requirements import check_requirements
+from dolfinx_mbd.body import Interface, ReducedBody, Skin
+from dolfinx_mbd.body.files import BodyFileError
+from dolfinx_mbd.multibody import (
+    AssemblyError,
+    Driver,
+    FlexibleBody,
+    GeneralizedAlpha,
+    Ground,
+    Joint,
+    JointLoad,
+    Solution,
+    StepError,
+    constant_speed,
+    force,
+    mechanisms,
+    revolute,
+    simulate,
+    spherical,
+)
+from dolfinx_mbd.multibody.gas import FourStrokePressure
+from tests.analysis.bodies import box
+from tests.analysis.plates import plate
+from tests.multibody.beams import slender_rod
+
+pytestmark = pytest.mark.timeout(30, func_only=True)  # (compiling kernels is set-up)
+
+CRANK = {"crank_radius": 0.04, "crank_mass": 1.0, "piston_mass": 0.2, "speed": 10.0}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the cases are made of.
+
+    Attributes:
+        comm: All ranks.
+        folder: A folder that they share.
+        run: A short motion of a slider-crank.
+    """
+
+    comm: MPI.Intracomm
+    folder: Path
+    run: Solution
+
+    def file(self, name: str, write: Callable[[Path], object]) -> Path:
+        """A file that the first rank has written."""
+        path = self.folder / name
+        if self.comm.rank == 0:
+            write(path)
+        self.comm.Barrier()
+        return path
+
+
+@pytest.fixture(scope="module")
+def motion() -> Solution:
+    return simulate(mechanisms.slider_crank(slender_rod(), **CRANK), t_end=1e-3, dt=2e-4)
+
+
+@pytest.fixture
+def bench(comm: MPI.Intracomm, tmp_path: Path, motion: Solution) -> Bench:
+    return Bench(comm, comm.bcast(tmp_path, root=0), motion)
+
+
+Call = Callable[[Bench], object]
+
+
+def case(name: str, text: str, call: Call, kind: type[Exception] = ValueError) -> Any:
+    """A case: a pattern of the message, what is called, the kind of error."""
+    return pytest.param(call, kind, text, id=name)
+
+
+# ---- what the cases use
+GROUND = Ground({"o": Frame(), "x": Frame()})
+BOB = RigidBody("bob", 1.0, [0.01] * 3, frames={"o": Frame(), "tip": Frame((0.1, 0, 0))})
+PIVOT = revolute("pivot", GROUND.frame("o"), BOB.frame("o"))
+BALL = spherical("ball", GROUND.frame("x"), BOB.frame("o"))
+SPIN = constant_speed(1.0)
+
+
+def reduced(**given: Any) -> Call:
+    """Reduce a box; some arguments are wrong."""
+    arguments = {"material": STEEL, "interfaces": ["left"], "num_modes": 2, "degree": 1} | given
+
+    def call(b: Bench) -> object:
+        mesh = box(b.comm)
+        if arguments.get("facet_tags") == "cells":
+            return reduce(mesh, **(arguments | {"facet_tags": mesh.cell_tags}))
+        return reduce(mesh, **arguments)
+
+    return call
+
+
+def on_mesh(make: Callable[[MPI.Intracomm], Any], **given: Any) -> Call:
+    """Reduce a free body with a mesh of its own."""
+    arguments = {"material": STEEL, "interfaces": (), "num_modes": 2, "degree": 1} | given
+    return lambda b: reduce(make(b.comm), **arguments)
+
+
+def cube(cell: CellType, move: float, at: float = 1.0, n: int = 2) -> Callable[..., Any]:
+    """A cube of n³ boxes with the node at (at, at, at) moved."""
+
+    def make(comm: MPI.Intracomm) -> Any:
+        mesh = create_box(comm, [np.zeros(3), np.ones(3)], [n, n, n], cell)
+        moved = np.linalg.norm(mesh.geometry.x - at, axis=1) < 1e-9
+        mesh.geometry.x[moved] += np.array([1.0, 0.93, 0.97]) * move if at < 1 else move
+        return mesh
+
+    return make
+
+
+def two_boxes(model: Any) -> None:
+    """Two boxes side by side that do not share the nodes between them."""
+    for x in (0, 1):
+        model.occ.addBox(x, 0, 0, 1, 1, 1)
+    model.occ.synchronize()
+    model.addPhysicalGroup(3, [1, 2], name="body")
+    model.mesh.setSize(model.getEntities(0), 0.9)
+    model.mesh.generate(3)
+
+
+def no_group(model: Any) -> None:
+    """A meshed box without a name."""
+    model.occ.addBox(0, 0, 0, 1, 1, 1)
+    model.occ.synchronize()
+    model.mesh.generate(3)
+
+
+def engine(**given: Any) -> Call:
+    return lambda b: mechanisms.inline_engine(slender_rod(), **({"speed": 10.0} | given))
+
+
+def slider(rod: Any = None, **given: Any) -> Call:
+    return lambda b: mechanisms.slider_crank(rod or slender_rod(), **(CRANK | given))
+
+
+def system(bodies: Any = (GROUND, BOB), joints: Any = (PIVOT,), **given: Any) -> Call:
+    return lambda b: System(bodies, joints, **given)
+
+
+def run(
+    *, drivers: Any = (), loads: Any = (), t_end: Any = 0.1, dt: Any = 0.01, **given: Any
+) -> Call:
+    """Run a pendulum."""
+    return lambda b: simulate(
+        System([GROUND, BOB], [PIVOT], drivers=drivers, loads=loads), t_end=t_end, dt=dt, **given
+    )
+
+
+def rod(**changes: Any) -> Call:
+    return lambda b: slender_rod().replace(**changes)
+
+
+def tilted() -> ReducedBody:
+    """A rod whose bores are not parallel."""
+    body = slender_rod()
+    axes = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
+    return body.replace(
+        interfaces=(body.interfaces[0], dataclasses.replace(body.interfaces[1], axes=axes))
+    )
+
+
+def loaded(name: str, write: Callable[[Path], object]) -> Call:
+    return lambda b: ReducedBody.load(b.file(name, write))
+
+
+def newer(path: Path) -> None:
+    with np.load(slender_rod().save(path)) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(str(arrays["header"])) | {"version": 99}
+    np.savez(path, **(arrays | {"header": np.array(json.dumps(header))}))
+
+
+def saved_header(header: Any) -> Callable[[Path], object]:
+    return lambda path: np.savez(path, header=header)
+
+
+def truncated(path: Path) -> None:
+    data = slender_rod().save(path).read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def off_centre_link(b: Bench) -> Solution:
+    """A link of 0.4 m between points 1 m apart."""
+    ground = Ground({"a": Frame(), "b": Frame((1.0, 0, 0))})
+    link = RigidBody("link", 1.0, [0.1] * 3, frames={"a": Frame(), "b": Frame((0.4, 0, 0))})
+    joints = [
+        revolute("left", ground.frame("a"), link.frame("a")),
+        spherical("right", link.frame("b"), ground.frame("b")),
+    ]
+    return simulate(System([ground, link], joints), t_end=1.0, dt=0.1)
+
+
+def wild(t: float, motion: Any) -> tuple[float, float, float]:
+    """A force without a limit: no step converges."""
+    return 0.0, 1e9 * float(np.sign(np.cos(1e9 * motion.position[1]))), 0.0
+
+
+def twice_held(b: Bench) -> Solution:
+    """Two hinges on one axis."""
+    body = RigidBody.box("door", (1, 1, 0.1), mass=1.0, frames={"o": Frame(), "x": Frame()})
+    ends = [revolute(f"hinge {n}", GROUND.frame(n), body.frame(n)) for n in "ox"]
+    return simulate(System([GROUND, body], ends), t_end=1.0, dt=0.1)
+
+
+MESHES = [
+    case("no mesh but a path", r"expected a mesh, got 'rod.msh'; make one with read_mesh",
+         lambda b: reduce("rod.msh", STEEL, interfaces=()), TypeError),
+    case("tetrahedra without volume", r"of the 48 cells .* inverted or have no volume, .* at \(",
+         on_mesh(cube(CellType.tetrahedron, -0.5))),
+    case("folded tetrahedra", "of the 384 cells .* inverted",
+         on_mesh(cube(CellType.tetrahedron, 0.3, 0.5, 4))),
+    case("inverted hexahedron", "1 of the 8 cells", on_mesh(cube(CellType.hexahedron, -0.8))),
+    case("nodes that are not numbers", "1 of the 8 cells",
+         on_mesh(cube(CellType.hexahedron, math.nan))),
+    case("cells of modal_analysis", "1 of the 8 cells",
+         lambda b: modal_analysis(cube(CellType.hexahedron, -0.8)(b.comm), STEEL)),
+    case("two parts", r"has 2 unconnected parts, about \(0.02283, 0.01, 0.006\); .* m; let them",
+         on_mesh(lambda comm: box(comm, gap=True))),
+    case("two parts of which each is held", "2 unconnected parts",
+         on_mesh(lambda comm: box(comm, gap=True), interfaces=["left", "right"])),
+    case("volumes side by side", "2 unconnected parts.*occ.fragment",
+         on_mesh(lambda comm: build_mesh(two_boxes, comm))),
+    case("hinged, one half loose", "not held|not connected|singular",
+         on_mesh(lambda comm: box(comm, hinge=True), interfaces=["left"]), FactorizationError),
+    case("hinged, both held", "parts are hinged",
+         on_mesh(lambda comm: box(comm, hinge=True), interfaces=["left", "right"])),
+    case("hinged, free", "7 motions without stiffness instead of 6.*hinged",
+         on_mesh(lambda comm: box(comm, hinge=True))),
+    case("volume without a name", "no physical volume; add one to name the body",
+         lambda b: build_mesh(no_group, b.comm)),
+    case("nothing meshed", "no elements; a builder must also call model.mesh.generate",
+         lambda b: build_mesh(lambda model: None, b.comm)),
+    case("no such file", "no mesh file '.*rod.msh'",
+         lambda b: read_mesh(b.folder / "rod.msh", b.comm), FileNotFoundError),
+    case("file that is no mesh", "cannot use '.*rod.msh' as a mesh",
+         lambda b: read_mesh(b.file("rod.msh", lambda p: p.write_text("nodes")), b.comm)),
+    case("line mesh", "volumes in space, or of faces in the plane",
+         on_mesh(lambda comm: create_unit_interval(comm, 3))),
+    case("plane mesh without thickness", "a plane body needs its thickness, .* m; got None",
+         on_mesh(lambda comm: create_rectangle(comm, [(0, 0), (1, 1)], [2, 2]))),
+    case("plane mesh, stress or strain", "needs plane='stress'", on_mesh(plate, thickness=0.01)),
+    case("thickness in space", "for plane meshes; this mesh is in space", reduced(thickness=0.1)),
+    case("degree 1 on a curved mesh", "degree 1 and the mesh geometric order 2.*use degree=2",
+         on_mesh(lambda comm: build_mesh(ConnectingRod(size=0.02), comm))),
+    case("region that is not there", "unknown region 'rod'; this mesh has 'all'",
+         lambda b: box(b.comm).cells("rod")),
+]  # fmt: skip
+
+INTERFACES = [
+    case("misspelt", "unknown interface 'bigend'; this mesh has 'left', 'right', 'top'",
+         reduced(interfaces=["bigend"])),
+    case("misspelt in modal_analysis", "unknown interface 'lift'; this mesh has",
+         lambda b: modal_analysis(box(b.comm), STEEL, held=["lift"])),
+    case("a volume", "unknown interface 'all'; this mesh has 'left'", reduced(interfaces=["all"])),
+    case("given twice", "'left' is given twice", reduced(interfaces=["left", "left"])),
+    case("None", r"names of groups of facets; \(\) for none", reduced(interfaces=None)),
+    case("a number as name", "needs a name", reduced(interfaces=[1])),
+    case("no facets", "'pin' .*has no facets", reduced(interfaces={"pin": 77})),
+    case("facets out of range", "'pin': some of its facets are not on this mesh",
+         reduced(interfaces={"pin": np.array([10**6])})),
+    case("names on a plain mesh", "a plain mesh has no group names",
+         lambda b: reduce(box(b.comm).mesh, STEEL, interfaces=["left"])),
+    case("tags without facet_tags", "no facet_tags were given",
+         lambda b: reduce(box(b.comm).mesh, STEEL, interfaces={"left": 1})),
+    case("tags of cells", "must tag facets",
+         reduced(interfaces={"left": 1}, facet_tags="cells")),
+    case("tags of the wrong dimension", "facet_tags must tag dimension 2; it tags 3",
+         lambda b: TaggedMesh(box(b.comm).mesh, facet_tags=box(b.comm).cell_tags)),
+    case("rigid ones that touch", "'left' and 'top' share .* nodes",
+         reduced(interfaces=["left", "top"])),
+    case("averaged ones that overlap", "'a' and 'b' overlap: they share 2 facets",
+         reduced(interfaces={"a": "left", "b": "left"}, kind="averaged")),
+    case("averaged, in a line", "'right' is degenerate: its facets lie in a line",
+         on_mesh(lambda comm: box(comm, (1, 0.1, 5e-5)), interfaces=["right"], kind="averaged")),
+    case("averaged, tiny", "'right' is tiny.*tag the whole surface",
+         on_mesh(lambda comm: box(comm, (1e3, 5e-3, 5e-3)), interfaces=["right"], kind="averaged")),
+    case("unknown kind", "'rigid' or 'averaged'; got 'soft'", reduced(kind="soft")),
+    case("axes that are left-handed", "right-handed orthonormal triad",
+         lambda b: InterfaceSpec(axes=np.diag([1.0, 1, -1]))),
+    case("point of two numbers", "the point needs three coordinates",
+         reduced(interfaces={"left": InterfaceSpec(point=(0, 0))})),
+    case("attached to none", "attached_to: unknown interface 'rihgt'; this body has 'left'",
+         reduced(attached_to="rihgt")),
+]  # fmt: skip
+
+REDUCTION = [
+    case("negative number of modes", "num_modes must be 0, 1, 2", reduced(num_modes=-1)),
+    case("half a mode", "num_modes must be 0, 1, 2", reduced(num_modes=2.5)),
+    case("more modes than the mesh has", r"num_modes=5000, but the mesh has only \d+ dofs",
+         reduced(num_modes=5000)),
+    case("more free modes than the mesh has", "num_modes=5000, but the mesh has",
+         reduced(num_modes=5000, interfaces=())),
+    case("modes of modal_analysis", "num_modes must be",
+         lambda b: modal_analysis(box(b.comm), STEEL, num_modes=-2)),
+    case("degree 0", "degree of the space must be 1, 2, ...; got 0", reduced(degree=0)),
+    case("degree in words", "degree of the space must be 1, 2, ...; got 'two'",
+         reduced(degree="two")),
+    case("negative cut-off", "a positive number of Hz; got -1.0", reduced(up_to=-1.0)),
+    case("cut-off below all modes", "no mode is below up_to=1 Hz; the first is at",
+         reduced(up_to=1.0, interfaces=["left", "right"])),
+    case("raw modes of a free body", "orthonormalize=False needs attached_to",
+         reduced(orthonormalize=False)),
+    case("point outside", "'far' at .* is not in the mesh; the nearest node",
+         reduced(points={"far": (1, 0, 0)}, interfaces=["left", "right"])),
+    case("point of two numbers", "'flat': expected three finite numbers",
+         reduced(points={"flat": (1, 0)}, interfaces=["left", "right"])),
+    case("unknown solver", "PETSc refuses petsc_options=.*'choleski'",
+         reduced(petsc_options={"pc_type": "choleski"})),
+    case("unknown keyword", "unexpected keyword argument 'num_mode'",
+         reduced(num_mode=3), TypeError),
+]  # fmt: skip
+
+MATERIALS = [
+    case("no material", "give a material or a density", reduced(material=None)),
+    case("a density but no stiffness", "give a material, or a stiffness",
+         reduced(material=None, density=1.0)),
+    case("a name for a material", "expected a material, got 'steel'; give STEEL",
+         reduced(material="steel"), TypeError),
+    case("negative density", "density must be positive", reduced(density=-1.0)),
+    case("density in words", "density must be a number, kg/m.3, or a UFL expression; got '7850'",
+         reduced(density="7850")),
+    case("density negative somewhere", "density is not positive everywhere",
+         reduced(density=ufl.as_ufl(-1.0))),
+    *(
+        case(f"material {changes}", text, lambda b, c=changes: dataclasses.replace(STEEL, **c))
+        for changes, text in (
+            ({"young": 0.0}, "Young's modulus must be positive.*young=0"),
+            ({"young": -210e9}, "Young's modulus must be positive.*-2.1e"),
+            ({"young": math.inf}, "young must be a finite number"),
+            ({"young": "steel"}, "young must be a number; got 'steel'"),
+            ({"poisson": 0.5}, "between -1 and 0.5.*poisson=0.5"),
+            ({"poisson": -1.0}, "between -1 and 0.5.*poisson=-1"),
+            ({"poisson": None}, "poisson must be a number; got None"),
+            ({"density": 0.0}, "density must be positive.*density=0"),
+            ({"density": math.nan}, "density must be a finite number"),
+        )
+    ),
+]  # fmt: skip
+
+FILES = [
+    case("newer", "format 99, this program reads up to 1; update dolfinx_mbd",
+         loaded("rod.npz", newer), BodyFileError),
+    case("truncated", "truncated or damaged", loaded("rod.npz", truncated), BodyFileError),
+    case("text", "not a reduced body",
+         loaded("rod.npz", lambda p: p.write_text("a rod")), BodyFileError),
+    case("a pickle", "not a reduced body",
+         loaded("rod.npz", lambda p: p.write_bytes(pickle.dumps({"name": "rod"}))), BodyFileError),
+    case("a pickle within", "not a reduced body",
+         loaded("rod.npz", saved_header(np.array({"a": 1}, dtype=object))), BodyFileError),
+    case("other arrays", "no header",
+         loaded("rod.npz", lambda p: np.savez(p, a=np.zeros(3))), BodyFileError),
+    case("another format", "another format",
+         loaded("rod.npz", saved_header(np.array('{"format": "x"}'))), BodyFileError),
+    case("missing", r"no body file.*rod\.npz",
+         lambda b: ReducedBody.load(b.folder / "rod.npz"), FileNotFoundError),
+    case("saved to a missing directory", "No such file or directory.*; nothing was written",
+         lambda b: slender_rod().save(b.folder / "results" / "rod.npz"), OSError),
+    case("saved below a file", "Not a directory.*; nothing was written",
+         lambda b: slender_rod().save(b.file("rod", Path.touch) / "rod.npz"), OSError),
+    case("saved to a directory", "a directory; add a file's name",
+         lambda b: slender_rod().save(b.folder), OSError),
+]  # fmt: skip
+
+BODIES = [
+    *(
+        case(f"reduced body, {' '.join(changes)} {k}", text, rod(**changes))
+        for k, (changes, text) in enumerate(
+            (
+                ({"total_mass": -1.0}, "total mass: expected a positive number"),
+                ({"total_mass": math.nan}, "total mass: expected a positive number"),
+                ({"stiffness": np.ones((2, 3))}, r"stiffness: expected an array of shape \(3, 3\)"),
+                ({"stiffness": np.triu(np.ones((3, 3)))}, "symmetric"),
+                ({"stiffness": -np.eye(3)}, "stiffness: expected a positive definite matrix"),
+                ({"mass": np.full((3, 3), np.nan)}, "not finite"),
+                ({"mass": np.zeros((3, 3))}, "mass: expected a positive definite matrix"),
+                ({"damping": -np.eye(3)}, "damping: expected a positive definite matrix"),
+                ({"second_moments": np.arange(144.0).reshape(4, 4, 3, 3)}, "H_kl"),
+                ({"modes": (mbd.body.Mode("one", 1.0),)}, "expected 3 rows, got 1"),
+                ({"first_moments": "words"}, "first_moments"),
+                ({"interfaces": slender_rod().interfaces[:1] * 2}, "duplicate interface 'big_end'"),
+                ({"interfaces": slender_rod(axial=0).interfaces}, "motion has 2 modes, not 3"),
+            )
+        )
+    ),
+    case("unknown field", "unknown fields.*colour", rod(colour="red"), TypeError),
+    case("unknown interface", "unknown interface 'bigend'; body 'rod' has 'big_end', 'small_end'",
+         lambda b: slender_rod().interface("bigend")),
+    case("unknown point", "unknown point 'x'; body 'rod' has 'middle'",
+         lambda b: slender_rod().point("x")),
+    case("unknown kind of interface", "unknown kind 'glued'",
+         lambda b: Interface("a", "glued", np.zeros(3), np.eye(3), np.zeros((6, 1)))),
+    case("axes of an interface", "orthonormal",
+         lambda b: Interface("a", "rigid", np.zeros(3), 2 * np.eye(3), np.zeros((6, 1)))),
+    case("skin", "outside 0", lambda b: Skin(np.eye(3), [[0, 1, 7]], np.zeros((1, 3, 3)))),
+    case("truncated to more modes", "expected 0 to 3 modes, got 9",
+         lambda b: slender_rod().truncated(9)),
+    case("zero mass", "'b': mass must be a positive number",
+         lambda b: RigidBody("b", 0.0, [1] * 3)),
+    case("mass in words", "mass must be a positive number .kg., got '1 kg'",
+         lambda b: RigidBody("b", "1 kg", [1] * 3)),
+    case("no inertia about an axis", "zero moment.*Give a thin rod its true small moment",
+         lambda b: RigidBody("b", 1.0, [0, 1, 1])),
+    case("impossible inertia", "at most the sum of the other two",
+         lambda b: RigidBody("b", 1.0, [1, 1, 3])),
+    case("shape of the inertia", "symmetric 3×3", lambda b: RigidBody("b", 1.0, [1, 2])),
+    case("centre of two numbers", "centre must be three",
+         lambda b: RigidBody("b", 1.0, [1] * 3, (0, 0))),
+    case("rotation of two numbers", "rotation must be a quaternion",
+         lambda b: RigidBody("b", 1.0, [1] * 3, rotation=(1, 0))),
+    case("zero rotation", "quaternion .*, not zero",
+         lambda b: RigidBody("b", 1.0, [1] * 3, rotation=(0, 0, 0, 0))),
+    case("frame with scaled axes", "'b', frame 'a': its axes are not",
+         lambda b: RigidBody("b", 1.0, [1] * 3, frames={"a": Frame((0, 0, 0), 2 * np.eye(3))})),
+    case("a point for a frame", r"'ground', frame 'a': expected Frame\(point, axes\)",
+         lambda b: Ground({"a": (0, 0, 0)})),
+    case("unknown frame", "unknown frame 'end'; body 'bob' has 'o', 'tip'",
+         lambda b: BOB.frame("end")),
+    case("neither density nor mass", "either density", lambda b: RigidBody.box("b", (1, 1, 1))),
+    case("negative size", "size must be positive",
+         lambda b: RigidBody.box("b", (1, -1, 1), mass=1.0)),
+    case("axis of a cylinder", "axis must be 0, 1 or 2",
+         lambda b: RigidBody.cylinder("b", 1.0, 1.0, axis=4, mass=1.0)),
+    case("negative damping", "damping ratio must be at least 0",
+         lambda b: FlexibleBody("b", slender_rod(), damping_ratio=-0.1)),
+    case("stiffening without it", "holds no stiffening; reduce it with",
+         lambda b: FlexibleBody("b", slender_rod(), stiffening=True)),
+    case("a path for a body", "expected a reduced body.*ReducedBody.load.*got str",
+         lambda b: FlexibleBody("b", "rod.npz"), TypeError),
+]  # fmt: skip
+
+SYSTEMS = [
+    case("nothing that moves", "at least one body that can move", system([GROUND], [])),
+    case("two grounds", "at most one ground", system([GROUND, Ground(name="floor"), BOB])),
+    case("duplicate bodies", r"duplicate names \['bob'\]", system([GROUND, BOB, BOB])),
+    case("a joint called as a body", r"names \['bob'\]: bodies, joints, .* share one list",
+         system(joints=[revolute("bob", PIVOT.first, PIVOT.second)])),
+    case("a reduced body", "is no body of a mechanism.*FlexibleBody",
+         system([slender_rod()], []), TypeError),
+    case("joint of a body with itself", "'j' connects body 'bob' with itself",
+         lambda b: Joint("j", "fixed", BOB.frame("o"), BOB.frame("tip"))),
+    case("unknown kind of joint", "unknown kind 'hinge'; use one of",
+         lambda b: Joint("j", "hinge", PIVOT.first, PIVOT.second)),
+    case("joint without a frame", "'j': first must be a frame of a body",
+         lambda b: revolute("j", "ground", BOB.frame("o")), TypeError),
+    case("body left out", "unknown body 'ground'; the system has 'bob'", system([BOB])),
+    case("gravity as a number", r"gravity must be three finite numbers .*\(0, 0, -9.81\); got 9.81",
+         system(gravity=9.81)),
+    case("driver of a ball joint", "turns joint 'ball', which is spherical",
+         system(joints=[BALL], drivers=[Driver("d", "ball", SPIN)])),
+    case("driver of no joint", "unknown joint 'axle'; the system has 'pivot'",
+         system(drivers=[Driver("d", "axle", SPIN)])),
+    case("contradictory drivers", "'d' and 'e' both turn 'pivot'",
+         system(drivers=[Driver("d", "pivot", SPIN), Driver("e", "pivot", SPIN)])),
+    case("driver without a function", "'d': motion must be a function of time, for instance",
+         lambda b: Driver("d", "pivot", 10.0), TypeError),
+    case("load along a hinge", "has no displacement along one axis",
+         system(loads=[JointLoad("m", "pivot", "displacement", 1.0)])),
+    case("load at no frame", "unknown frame 'end'; body 'bob' has",
+         system(loads=[force("f", ("bob", "end"), (0, 0, 1))])),
+    case("load at a body", "'f': frame must be a frame of a body",
+         lambda b: force("f", "bob", (0, 0, 1)), TypeError),
+    case("load in words", "'f': expected three finite numbers, got '10 N'",
+         lambda b: force("f", BOB.frame("tip"), "10 N")),
+]  # fmt: skip
+
+MECHANISMS = [
+    case("crank longer than the rod", "crank radius must be positive and less than the rod length",
+         slider(crank_radius=0.4)),
+    case("massless piston", "'piston': mass must be a positive", slider(piston_mass=0.0)),
+    case("crank without inertia", "'crank': inertia has a zero moment", slider(crank_inertia=0.0)),
+    case("speed and torque", "either the crank's speed", slider(torque=1.0)),
+    case("unknown end", "unknown interface 'bigend'; body 'rod' has 'big_end', 'small_end'",
+         slider(ends=("bigend", "small_end"))),
+    case("one end twice", "a rod needs two ends; got 'big_end' twice",
+         slider(ends=("big_end", "big_end"))),
+    case("bores that are not parallel", "the bores must be parallel .*Give the interfaces' axes",
+         slider(tilted())),
+    case("a path for a rod", "the rod must be a reduced body", slider("rod.npz"), TypeError),
+    case("rod without length", "length must be positive", lambda b: mechanisms.rigid_rod(0.0, 1.0)),
+    case("rod without mass", "total mass: expected a positive",
+         lambda b: mechanisms.rigid_rod(0.3, 0.0)),
+    case("firing order", "must name cylinders 1 ... 3 once each", engine(firing_order=(1, 2, 2))),
+    case("throws against the firing order", "is not at top dead centre; it needs a throw of",
+         engine(throw_angles=(0, 0, 0))),
+    case("number of throws", "expected 3 angles", engine(throw_angles=(0,))),
+    case("half a cylinder", "at least one cylinder, got 2.5", engine(cylinders=2.5)),
+    case("pressure as a number", "pressure must be a function of the crank angle",
+         engine(pressure=91e5), TypeError),
+    case("peak below compression", "no heat release gives .* 1 bar; compression alone reaches 17.8",
+         lambda b: FourStrokePressure(0.07, 0.04, 0.137, peak_pressure=1e5)),
+    case("valves in the wrong order", "intake_closes < ignition < exhaust_opens",
+         lambda b: FourStrokePressure(0.07, 0.04, 0.137, exhaust_opens=-130)),
+    case("negative bore", "bore must be positive",
+         lambda b: FourStrokePressure(-0.07, 0.04, 0.137)),
+    case("compression ratio", "compression ratio must be above 1",
+         lambda b: FourStrokePressure(0.07, 0.04, 0.137, compression_ratio=1)),
+    case("no-load speed", "no-load speed must not be zero",
+         lambda b: mechanisms.linear_torque(10.0, 0.0)),
+    case("cannot be assembled", r"cannot be assembled.*'(left|right)'.*is off by",
+         off_centre_link, AssemblyError),
+    case("redundant constraints", r"5 of the 10 .* redundant.*'hinge", twice_held, AssemblyError),
+]  # fmt: skip
+
+RUNS = [
+    case("dt = 0", "dt must be a positive number of seconds, got 0", run(dt=0.0)),
+    case("dt = nan", "dt must be a positive", run(dt=math.nan)),
+    case("end before start", "t_end must be after the start", run(t_end=-1.0)),
+    case("time in words", "t_end must be a number of seconds, got '1 s'",
+         run(t_end="1 s"), TypeError),
+    case("save_every", "save_every must be at least 1", run(save_every=0)),
+    case("tolerance", "tolerance must be between 0 and 1", run(tolerance=0.0)),
+    case("unknown start", "'quasi-static' or 'undeformed', got 'warm'", run(elastic_start="warm")),
+    case("start of another system", "the start has 24 coordinates, the system 7",
+         lambda b: run(start=b.run.final_state)(b)),
+    case("redundant", "'stop', 'drop' or 'keep', got 'ignore'", run(redundant="ignore")),
+    case("method in words", "method must be a GeneralizedAlpha", run(method="bdf"), TypeError),
+    case("spectral radius", r"in \[0, 1\], got 1.5",
+         lambda b: GeneralizedAlpha.from_spectral_radius(1.5)),
+    case("unknown keyword", "unexpected keyword argument 'stepsize'", run(stepsize=3), TypeError),
+    case("rate of a driven joint", "the rates of 'pivot' contradict the constraints",
+         run(drivers=[Driver("d", "pivot", SPIN)], rates={"pivot": 3.0}), AssemblyError),
+    case("rate of no joint", "unknown joint 'axle'", run(rates={"axle": 1.0})),
+    case("driver of one number", r"'d': motion\(0\) must give angle",
+         run(drivers=[Driver("d", "pivot", lambda t: t)])),
+    case("driver that is not a number", r"'d': motion\(0\) must .* three finite numbers; got \(nan",
+         run(drivers=[Driver("d", "pivot", constant_speed(math.nan))])),
+    case("load that is not a number", "load 'push': expected three finite numbers",
+         run(loads=[force("push", BOB.frame("tip"), lambda t, m: (math.nan, 0, 0))])),
+    case("step that does not converge", "t = .* does not converge.*'bob'.*Try a smaller dt",
+         run(loads=[force("push", BOB.frame("tip"), wild)], t_end=1.0), StepError),
+]  # fmt: skip
+
+RESULTS = [
+    case("unknown history", "unknown name 'road'; the solution has 'crank', 'rod'",
+         lambda b: b.run["road"], KeyError),
+    case("unknown joint", "unknown joint 'rod'; the system has 'main'",
+         lambda b: b.run.joint("rod")),
+    case("sensor at no point", "unknown point 'mid'; body 'rod' has 'middle'",
+         lambda b: b.run.sensor("rod", "mid")),
+    case("sensor at a point of two numbers", "three finite numbers",
+         lambda b: b.run.sensor("crank", (1, 2))),
+    case("sensor without skin", "has no skin; measure at a named point or an interface",
+         lambda b: b.run.sensor("rod", (0, 0, 0))),
+    case("sensor of what", "'velocity' or 'acceleration', got 'speed'",
+         lambda b: b.run.sensor("crank", quantity="speed")),
+    case("picture without skin", r"body 'rod' has no skin.*reduce\(..., skin=True\)",
+         lambda b: mbd.plotting.plot_modes(slender_rod())),
+    case("film without frames", "frames must be at least 1",
+         lambda b: mbd.plotting.animate(b.run, b.folder / "run.gif", frames=0)),
+    case("film of an unknown kind", "unknown suffix '.avi'.*.gif, .mp4",
+         lambda b: mbd.plotting.animate(b.run, b.folder / "run.avi")),
+    case("connecting rod, bore", "big_bore must be less than",
+         lambda b: ConnectingRod(big_bore=0.06)),
+    case("connecting rod, length", "length must exceed the outer radii",
+         lambda b: ConnectingRod(length=0.04)),
+    case("connecting rod, unknown parameter", "lenght",
+         lambda b: ConnectingRod(lenght=0.1), TypeError),
+    case("unknown name of the package", "module 'dolfinx_mbd' has no attribute 'reduction'",
+         lambda b: mbd.reduction, AttributeError),
+]  # fmt: skip
+
+ALL = [
+    *(MESHES + INTERFACES + REDUCTION + MATERIALS + FILES),
+    *(BODIES + SYSTEMS + MECHANISMS + RUNS + RESULTS),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), ALL)
+def test_refused(bench: Bench, call: Call, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text) as caught:
+        call(bench)
+    assert len(set(bench.comm.allgather(str(caught.value)))) == 1
+
+
+def test_mesh_in_millimetres(bench: Bench) -> None:
+    """A warning, since a ship has such a mass; a body of usual size gets none."""
+    ends = {"interfaces": ["left", "right"], "num_modes": 1, "degree": 1}
+    with pytest.warns(
+        UserWarning, match=r"implausible: .* weighs .* kg.*mesh.geometry.x\[:\]"
+    ) as seen:
+        reduce(box(bench.comm, size=(137.0, 20.0, 12.0)), STEEL, **ends)
+    assert Path(seen[0].filename) == Path(__file__)
+    with pytest.warns(UserWarning, match=r"implausible: E = 210 Pa .* give E in Pa"):
+        reduce(box(bench.comm), Material(210.0, 0.3, 7850.0), **ends)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reduce(box(bench.comm), STEEL, **ends)
+
+
+def test_full_disk(bench: Bench, tmp_path: Path) -> None:
+    """Nothing is half-written, and a body that was there stays. (Each rank in its own folder.)"""
+    if not os.access("/dev/full", os.W_OK):
+        pytest.skip("no /dev/full here")
+    path = slender_rod().save(tmp_path / "rod.npz")
+    before = path.read_bytes()
+    path.with_name(f".{path.name}.{os.getpid()}.part").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device.*nothing was written"):
+        slender_rod(bending=3).save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["rod.npz"]
+
+
+@pytest.mark.parametrize("save_every", [1, 4])
+def test_interrupted_run(bench: Bench, save_every: int) -> None:
+    """Ctrl-C: what was computed is kept and returned."""
+
+    def press(t: float, motion: Any) -> tuple[float, float, float]:
+        if t > 0.055:
+            raise KeyboardInterrupt
+        return 0.0, 1.0, 0.0
+
+    with pytest.warns(RuntimeWarning, match=r"interrupted at t = 0.05 s; what was computed is"):
+        solution = run(loads=[force("push", BOB.frame("tip"), press)], save_every=save_every)(bench)
+    assert isinstance(solution, Solution)
+    assert not solution.complete
+    assert solution.time[-1] == pytest.approx(0.05)
+    assert len(solution) == (6 if save_every == 1 else 3)
+    whole = run(loads=[force("push", BOB.frame("tip"), (0.0, 1.0, 0.0))])(bench)
+    assert np.array_equal(solution.q[-1], whole.q[5])
+
+
+def test_step_that_fails_keeps_what_was_before(bench: Bench) -> None:
+    def late(t: float, motion: Any) -> tuple[float, float, float]:
+        return wild(t, motion) if t > 0.055 else (0.0, 1.0, 0.0)
+
+    with pytest.raises(StepError, match=r"from t = 0.05 s to 0.06 s") as caught:
+        run(loads=[force("push", BOB.frame("tip"), late)], save_every=4)(bench)
+    solution = caught.value.solution
+    assert solution is not None and not solution.complete
+    assert solution.time[-1] == pytest.approx(0.05)
+
+
+def test_options_of_a_failed_solver_are_forgotten(bench: Bench) -> None:
+    """After a typing error the next reduction is as if there had been none."""
+    for options in ({"pc_type": "choleski"}, {"pc_factor_mat_solver_type": "mumpz"}):
+        with pytest.raises((ValueError, FactorizationError)):
+            reduced(petsc_options=options)(bench)
+        gc.collect()
+    assert not [k for k in PETSc.Options().getAll() if k.startswith("dolfinx_mbd")]
+
+
+def test_complex_petsc(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Says which PETSc is needed."""
+    monkeypatch.setattr(PETSc, "ScalarType", np.complex128)
+    with pytest.raises(ImportError, match=r"real scalars; this one has complex.*petsc=\*=real"):
+        check_requirements()
+    with pytest.raises(RuntimeError, match=r"complex numbers.*python3-dolfinx-real"):
+        reduced()(bench)
+
+
+@pytest.mark.parametrize("missing", ["dolfinx", "slepc4py"])
+def test_no_dolfinx(bench: Bench, missing: str) -> None:
+    """Says how to get it; what needs none goes on."""
+    if bench.comm.size > 1:
+        pytest.skip("starts another Python")
+    code = f"""
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == {missing!r}:
+            raise ModuleNotFoundError("No module named " + repr(name))
+sys.meta_path.insert(0, Refuse())
+import dolfinx_mbd as mbd
+mbd.mechanisms.rigid_rod(0.3, 1.0)
+mbd.reduce
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1
+    assert last.startswith(f"ImportError: dolfinx_mbd.analysis needs {missing}")
+    for cure in ("./with-fenicsx", "conda install", "docker", "apt"):
+        assert cure in last.lower()
