@@ -15,8 +15,16 @@ def comm() -> MPI.Intracomm:
     return MPI.COMM_WORLD
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _keep_imports() -> None:
+    """What is imported stays: the collections after each test need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _tidy() -> Iterator[None]:
+    """PETSc objects are destroyed together on all ranks, not when a rank happens to collect."""
     yield
     gc.collect()
     MPI.COMM_WORLD.Barrier()

@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd import plotting
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.reduced_body import Interface, Skin, Station
+from dolfinx_mbd.body.parts import Interface, Skin, Station
 from dolfinx_mbd.multibody import (
     AssemblyError,
     FlexibleBody,

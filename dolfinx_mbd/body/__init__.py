@@ -7,7 +7,8 @@ neither knows the other.  Nothing here imports DOLFINx.
 from __future__ import annotations
 
 from dolfinx_mbd.body.files import BodyFileError, load_body, save_body
-from dolfinx_mbd.body.reduced_body import Interface, Mode, ReducedBody, Skin, Station, Stiffening
+from dolfinx_mbd.body.parts import Interface, Mode, Skin, Station, Stiffening
+from dolfinx_mbd.body.reduced_body import ReducedBody
 
 __all__ = [
     "BodyFileError",

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd.body.reduced_body import Interface, Mode, ReducedBody, Skin, Station, Stiffening
+from dolfinx_mbd.body.parts import Interface, Mode, Skin, Station, Stiffening
+from dolfinx_mbd.body.reduced_body import ReducedBody
 
 __all__ = ["FORMAT_VERSION", "BodyFileError", "load_body", "save_body"]
 

@@ -19,161 +19,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Interface", "Mode", "ReducedBody", "Skin", "Station", "Stiffening"]
+from dolfinx_mbd.body.parts import (
+    Interface,
+    Mode,
+    Skin,
+    Station,
+    Stiffening,
+    assign,
+    frozen,
+)
+
+__all__ = ["ReducedBody"]
 
 Array = NDArray[np.float64]
-
-_KINDS = ("rigid", "averaged")
-
-
-def _frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
-    """A read-only copy of an array, after a check of its shape (−1: any) and of its values."""
-    try:
-        array: NDArray = np.array(value, dtype=dtype, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: expected numbers, got {value!r}") from error
-    if array.ndim != len(shape) or any(
-        w not in (-1, g) for w, g in zip(shape, array.shape, strict=True)
-    ):
-        expected = str(shape).replace("-1", "any")
-        raise ValueError(f"{name}: expected an array of shape {expected}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: holds {np.sum(~np.isfinite(array))} values that are not finite")
-    array.flags.writeable = False
-    return array
-
-
-def _set(instance: object, **values: Any) -> None:
-    for name, value in values.items():
-        object.__setattr__(instance, name, value)
 
 
 def _unique(what: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"duplicate {what} {', '.join(map(repr, twice))}: names must be unique")
-
-
-@dataclass(frozen=True, eq=False)
-class Interface:
-    """Where a joint meets the body: a frame that moves with the elastic coordinates.
-
-    Attributes:
-        name: Its name in the mesh, for example ``big_end``.
-        kind: ``rigid`` (the facets move as one, RBE2) or ``averaged`` (RBE3).
-        point: Reference point x_k, shape (3,), m.
-        axes: Columns are the frame's axes in body components; z is the axis of a bore; shape (3,
-            3).
-        motion: Rows 0 to 2: displacement of the point, rows 3 to 5: rotation vector, per unit
-            elastic coordinate, body components; shape (6, n).
-    """
-
-    name: str
-    kind: str
-    point: Array
-    axes: Array
-    motion: Array
-
-    def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise ValueError(f"interface {self.name!r}: unknown kind {self.kind!r}; use {_KINDS}")
-        label = f"interface {self.name!r}"
-        axes = _frozen(f"{label}: axes", self.axes, (3, 3))
-        if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
-            raise ValueError(f"{label}: its axes are not a right-handed orthonormal triad")
-        motion = _frozen(f"{label}: motion", self.motion, (6, -1))
-        _set(self, point=_frozen(f"{label}: point", self.point, (3,)), axes=axes, motion=motion)
-
-
-@dataclass(frozen=True)
-class Mode:
-    """One row of the table of modes.
-
-    Attributes:
-        label: Its name.
-        frequency: Hz; of what is no eigenvector its Rayleigh quotient.
-        character: What it is, in words, for a person.
-        reason: Why it was left out; empty for a mode that is there.
-    """
-
-    label: str
-    frequency: float
-    character: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Station:
-    """A named material point: position (3,), m; displacement per elastic coordinate (n, 3)."""
-
-    name: str
-    position: Array
-    modes: Array
-
-    def __post_init__(self) -> None:
-        label = f"point {self.name!r}"
-        _set(
-            self,
-            position=_frozen(f"{label}: position", self.position, (3,)),
-            modes=_frozen(f"{label}: modes", self.modes, (-1, 3)),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Skin:
-    """The surface, for pictures and for points on it.
-
-    Attributes:
-        points: Surface nodes, shape (ns, 3), m.
-        triangles: Indices into ``points``, shape (nt, 3).
-        modes: Displacement of the nodes per unit elastic coordinate, shape (n, ns, 3).
-    """
-
-    points: Array
-    triangles: NDArray[np.int64]
-    modes: Array
-
-    def __post_init__(self) -> None:
-        points = _frozen("skin: points", self.points, (-1, 3))
-        triangles = _frozen("skin: triangles", self.triangles, (-1, 3), np.int64)
-        if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(points):
-            raise ValueError(f"skin: triangles refer to nodes outside 0 ... {len(points) - 1}")
-        modes = _frozen("skin: modes", self.modes, (-1, len(points), 3))
-        _set(self, points=points, triangles=triangles, modes=modes)
-
-
-@dataclass(frozen=True, eq=False)
-class Stiffening:
-    """Geometric stiffness of unit loads, reduced: what makes a body stiffer in tension, softer in
-    compression.
-
-    Each case is a self-equilibrated stress (inertia relief), so that a = α = 0 and gravity give
-    none.
-
-    Attributes:
-        spin: Of the centrifugal loads of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_zω_x = 1
-            (rad/s)², shape (6, n, n).
-        interfaces: Of a unit force along and moment about x, y, z (body axes) at each interface,
-            shape (interfaces, 6, n, n).
-    """
-
-    spin: Array
-    interfaces: Array
-
-    def __post_init__(self) -> None:
-        spin = _frozen("stiffening: spin", self.spin, (6, -1, -1))
-        n = spin.shape[-1]
-        interfaces = _frozen("stiffening: interfaces", self.interfaces, (-1, 6, n, n))
-        for name, matrices in (("spin", spin), ("interfaces", interfaces)):
-            size = np.abs(matrices).max(initial=0.0)
-            if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=0, atol=1e-9 * size):
-                raise ValueError(f"stiffening: {name}: expected symmetric matrices")
-        _set(self, spin=spin, interfaces=interfaces)
-
-    def truncated(self, num_modes: int) -> Stiffening:
-        """The cases for the first elastic coordinates only."""
-        n = num_modes
-        return Stiffening(self.spin[:, :n, :n], self.interfaces[:, :, :n, :n])
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +94,9 @@ class ReducedBody:
             "stiffness": (n, n),
             "damping": (n, n),
         }
-        _set(self, total_mass=float(self.total_mass))
+        assign(self, total_mass=float(self.total_mass))
         for name, shape in shapes.items():
-            _set(self, **{name: _frozen(name, getattr(self, name), shape)})
+            assign(self, **{name: frozen(name, getattr(self, name), shape)})
         for name in ("mass", "stiffness"):
             matrix = getattr(self, name)
             if not np.allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
@@ -250,9 +114,9 @@ class ReducedBody:
         modes = tuple(self.modes) or tuple(
             Mode(f"mode {k + 1}", f) for k, f in enumerate(self._hz())
         )
-        _set(self, modes=modes, interfaces=tuple(self.interfaces), points=tuple(self.points))
-        _set(self, provenance=MappingProxyType(dict(self.provenance)))
-        _set(self, left_out=tuple(self.left_out))
+        assign(self, modes=modes, interfaces=tuple(self.interfaces), points=tuple(self.points))
+        assign(self, provenance=MappingProxyType(dict(self.provenance)))
+        assign(self, left_out=tuple(self.left_out))
         self._check_parts(n)
 
     def _hz(self) -> Array:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from dolfinx_mbd.multibody.bodies import (
     DEFAULT_DAMPING_RATIO,
-    Body,
     FlexibleBody,
-    Frame,
-    Ground,
     RigidBody,
     modal_damping,
 )
+from dolfinx_mbd.multibody.ground import Ground
 from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.joints import (
     JOINT_KINDS,
@@ -35,6 +33,7 @@ from dolfinx_mbd.multibody.loads import (
     force,
     torque,
 )
+from dolfinx_mbd.multibody.protocol import Body, Frame
 from dolfinx_mbd.multibody.redundancy import Redundancy
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.simulation import simulate

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.multibody.bodies import Body, FlexibleBody, Frame, Ground, RigidBody
+from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.gas import AMBIENT_PRESSURE, FourStrokePressure
+from dolfinx_mbd.multibody.ground import Ground
 from dolfinx_mbd.multibody.joints import (
     Driver,
     Joint,
@@ -28,6 +29,7 @@ from dolfinx_mbd.multibody.joints import (
 )
 from dolfinx_mbd.multibody.kinematics import SliderCrank
 from dolfinx_mbd.multibody.loads import JointCoordinate, JointLoad
+from dolfinx_mbd.multibody.protocol import Body, Frame
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.system import System
 

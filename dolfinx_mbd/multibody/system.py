@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.multibody.bodies import Body, Ground
+from dolfinx_mbd.multibody.ground import Ground
 from dolfinx_mbd.multibody.joints import ROW_NAMES, Driver, FrameRef, Joint
 from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
+from dolfinx_mbd.multibody.protocol import Body
 
 __all__ = ["STANDARD_GRAVITY", "State", "System"]
 

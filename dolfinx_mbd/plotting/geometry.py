@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.reduced_body import Skin
-from dolfinx_mbd.multibody.bodies import Body, FlexibleBody, Frame, RigidBody
+from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.protocol import Body, Frame
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.solution import rotation_matrices
 from dolfinx_mbd.multibody.system import System

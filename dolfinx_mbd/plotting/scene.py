@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.reduced_body import Skin
+from dolfinx_mbd.body.parts import Skin
 
 __all__ = [
     "CMAP",

@@ -1,0 +1,121 @@
+"""What the core needs of a body: the small protocol through which anything joins a mechanism.
+
+The core asks a body for its residual, its tangent and the frames where joints and forces meet it,
+and for nothing else.  A body that is not in a floating frame fits in by giving the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Body", "Frame", "checked_frame"]
+
+Array = NDArray[np.float64]
+
+
+class Frame(NamedTuple):
+    """A frame fixed to a body: its point (3,) in m and its axes, columns in body components."""
+
+    point: ArrayLike = (0.0, 0.0, 0.0)
+    axes: ArrayLike = np.eye(3)
+
+
+class Body(Protocol):
+    """What the core needs of a body.
+
+    Coordinates q (nq) begin with position and quaternion if the body has any; velocities v, their
+    rates a and increments of q have nv entries.  Frames are numbered; wrenches (F, 6) are force and
+    moment at a frame's point in global components.  Rows are forces that balance to zero.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in the system."""
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Names of its frames."""
+
+    @property
+    def num_coordinates(self) -> int:
+        """nq."""
+
+    @property
+    def num_velocities(self) -> int:
+        """nv."""
+
+    @property
+    def num_elastic(self) -> int:
+        """How many of the coordinates, the last ones, are elastic."""
+
+    @property
+    def typical_mass(self) -> float:
+        """Its mass, kg, for scaling."""
+
+    def initial_coordinates(self) -> Array:
+        """Where the body starts before the mechanism is assembled, shape (nq,)."""
+
+    def increment(self, q: Array, delta: Array, out: Array) -> None:
+        """q moved by an increment."""
+
+    def increment_tangent(self, delta: Array) -> Array:
+        """T (3, 3) of the rotation rows: ``q∘exp(δ+ε) = (q∘exp(δ))∘exp(Tε)``."""
+
+    def poses(self, q: Array, position: Array, rotation: Array) -> None:
+        """Fill in positions (F, 3) and orientations (F, 3, 3) of the frames."""
+
+    def residual(
+        self,
+        t: float,
+        q: Array,
+        v: Array,
+        a: Array,
+        gravity: Array,
+        wrenches: Array,
+        out: Array,
+        scale: Array,
+    ) -> None:
+        """Fill in the rows (nv,) and the magnitudes of their terms (nv,)."""
+
+    def tangent(
+        self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
+    ) -> tuple[Array, Array, Array]:
+        """Derivatives of the rows to q (increments), v and a; (nv, nv) each."""
+
+    def frame_jacobians(self, q: Array) -> Array:
+        """(F, 6, nv): velocity and angular velocity of the frames per unit of v, global."""
+
+    def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
+        """Fill in velocities and angular velocities of the frames (F, 6), global."""
+
+    def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
+        """(F, 6, nv): derivative of the frames' velocities to q (increments)."""
+
+    def frame_bias(self, q: Array, v: Array) -> Array:
+        """(F, 6): accelerations of the frames at zero rates of v."""
+
+    def energies(self, q: Array, v: Array, gravity: Array) -> Array:
+        """Kinetic, elastic and gravitational energy, shape (3,), J."""
+
+    def momenta(self, q: Array, v: Array) -> Array:
+        """Linear momentum and angular momentum about the global origin, shape (6,)."""
+
+
+def checked_frame(body: str, name: str, given: object) -> Frame:
+    """A frame after a check of its point and axes."""
+    what = f"body {body!r}, frame {name!r}"
+    try:
+        point, axes = (np.array(part, dtype=float) for part in Frame(*given))  # type: ignore[misc]
+    except (TypeError, ValueError):
+        point = axes = np.zeros(0)
+    if point.shape != (3,) or axes.shape != (3, 3) or not np.isfinite(point).all():
+        raise ValueError(
+            f"{what}: expected Frame(point, axes) with three finite numbers (m) and a 3×3 matrix; "
+            f"got {given!r}"
+        )
+    if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
+        raise ValueError(f"{what}: its axes are not a right-handed orthonormal triad (columns)")
+    return Frame(point, axes)
