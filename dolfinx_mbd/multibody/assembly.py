@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.multibody import joints as kernels
+from dolfinx_mbd.multibody import joint_kernels as kernels
 from dolfinx_mbd.multibody.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.system import System
 

@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 
 
 def checked_rotation(name: str, rotation: ArrayLike) -> Array:
+    """Unit quaternion (4,) of a quaternion or a rotation matrix, or ``ValueError``."""
     given = np.array(rotation, dtype=float)
     if given.shape == (3, 3):
         return quaternion_from_matrix(given)
@@ -30,6 +31,7 @@ def checked_rotation(name: str, rotation: ArrayLike) -> Array:
 
 
 def checked_vector(name: str, what: str, value: ArrayLike) -> Array:
+    """Three finite numbers (3,); ``ValueError`` if they are not."""
     vector = np.array(value, dtype=float)
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise ValueError(f"body {name!r}: {what} must be three finite numbers, got {value!r}")

@@ -199,6 +199,7 @@ def test_the_beam_stiffens_as_a_string(tension: float) -> None:
     assert np.isclose(lowest, np.pi**2 * (tension * euler + euler), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_beam_has_converged() -> None:
     """In elements and in time; and the force at the pin does the work that makes it move."""
     exact = beam_run(0.005)

@@ -19,7 +19,7 @@ from dolfinx_mbd.multibody import (
     RigidBody,
     System,
 )
-from dolfinx_mbd.multibody import joints as kernels
+from dolfinx_mbd.multibody import joint_kernels as kernels
 from dolfinx_mbd.multibody.assembly import Assembler
 
 from .particles import Particles
