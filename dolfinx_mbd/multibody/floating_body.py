@@ -62,8 +62,9 @@ class FloatingBody:
         bend: Array | None = None,
     ) -> None:
         n = len(S) - 1
-        rows = np.ascontiguousarray(H.transpose(0, 2, 3, 1)).reshape(9 * (n + 1), n + 1)
-        pairs = np.ascontiguousarray(H).reshape((n + 1) ** 2, 9)
+        # copies, which can be written to: a read-only array would be another type to compile for
+        rows = np.array(H.transpose(0, 2, 3, 1), order="C").reshape(9 * (n + 1), n + 1)
+        pairs = np.array(H, order="C").reshape((n + 1) ** 2, 9)
         count = len(frames)
         points, axes, motion = (
             np.zeros((count, 3)),
