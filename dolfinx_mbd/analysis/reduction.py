@@ -231,11 +231,11 @@ def reduce(
         moments = inertia(problem, modes.vectors)
         moments = replace(moments, signs=np.where(modes.fixed_signs, 1.0, moments.signs))
         vectors = modes.vectors * moments.signs
+    placed = _interfaces(problem, found, modes, moments)
     stiffened = None
     if cases is not None and material is not None:
-        placed = _interfaces(problem, found, modes, moments)
-        turns = np.array([i.motion[3:] for i in placed])
         with phases("stiffening"):
+            turns = np.array([i.motion[3:] for i in placed])
             stress = partial(forms.stress, material=material, plane=plane or "strain")
             stiffened = unit_stiffening(problem, stress, cases, vectors, turns)
         del cases
@@ -254,7 +254,7 @@ def reduce(
         mass=np.eye(n) if modes.orthonormal else flipped.mass,
         stiffness=modes.stiffness * np.outer(moments.signs, moments.signs),
         damping=np.zeros((n, n)),
-        interfaces=_interfaces(problem, found, modes, moments),
+        interfaces=placed,
         modes=mode_table(modes, flipped, problem.dim),
         left_out=modes.left_out,
         points=places,

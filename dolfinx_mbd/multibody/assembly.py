@@ -86,8 +86,7 @@ class Assembler:
             if isinstance(load, JointLoad)
         ]
 
-    # ---- poses and constraints
-    # -----------------------------------------------------------------------
+    # ---- poses and constraints ------------------------------------------------------------------
     def update_poses(self, t: float) -> None:
         """Poses of all frames, and the drivers' turns, at q and t."""
         for k in self._moving:
@@ -154,8 +153,7 @@ class Assembler:
             body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
         return self.velocities
 
-    # ---- coordinates of joints
-    # -----------------------------------------------------------------------
+    # ---- coordinates of joints ------------------------------------------------------------------
     def joint_rotations(self) -> Array:
         """Rotations of all joints about their axes (nj,), rad, counted over turns."""
         return kernels.joint_angles(self.rotation, *self._ends, self.angles)
@@ -181,8 +179,7 @@ class Assembler:
         pose = self.position[one], self.rotation[one], self.position[two], self.rotation[two]
         return kernels.joint_second(*pose, np.eye(6)[[2]])[0]
 
-    # ---- rows
-    # ----------------------------------------------------------------------------------------
+    # ---- rows -----------------------------------------------------------------------------------
     def residual(self, t: float) -> None:
         """Evaluate rows, scale and constraint values at (t, q, v, a, λ)."""
         s = self.system
@@ -219,8 +216,7 @@ class Assembler:
                 self.wrenches[self._ends[0][axis[0]]] += wrench[:6]
                 self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
 
-    # ---- derivatives
-    # ---------------------------------------------------------------------------------
+    # ---- derivatives ----------------------------------------------------------------------------
     def tangent(self, t: float) -> Tangent:
         """Derivatives at (t, q, v, a, λ); call after :meth:`residual` at the same point."""
         s = self.system

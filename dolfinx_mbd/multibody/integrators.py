@@ -205,8 +205,7 @@ class Stepper:
         self._factor = None
         raise self._failure(t, dt)
 
-    # ---- parts of a step
-    # -----------------------------------------------------------------------------
+    # ---- parts of a step ------------------------------------------------------------------------
     def _place(self, state: State, move: Array) -> None:
         s, at = self.system, self._at
         for k, _ in self._turning:

@@ -247,8 +247,7 @@ class Solution:
             lam[k] = least_norm_multipliers(self.system.whole, *matrices, self.lam[k], length)
         return lam
 
-    # ---- derived quantities
-    # --------------------------------------------------------------------------
+    # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:
         """Kinetic, elastic and gravitational energy over time."""
         s = self.system

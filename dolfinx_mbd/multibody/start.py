@@ -117,8 +117,7 @@ def _with_rates(
 
 
 def consistent_rates(system: System, state: State) -> State:
-    """The state with velocities, accelerations and multipliers that fulfil the constraints'
-    derivatives.
+    """The state with velocities, accelerations and multipliers that fulfil Φ̇ = 0 and Φ̈ = 0.
 
     Velocities are the nearest in kinetic energy; positions and elastic coordinates stay.
     """
@@ -131,11 +130,9 @@ def consistent_rates(system: System, state: State) -> State:
 
 
 def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
-    """Rate of the accelerations along the motion, (nv,), and its part in constrained directions,
-    (nv,).
+    """Rate of the accelerations along the motion, and its part in constrained directions, (nv,).
 
-    The constrained part is the nearest to zero in the metric of the mass that the constraints feel
-    alike.
+    That part is the nearest to zero, in the metric of the mass, that the constraints feel alike.
     """
     at = Assembler(system)
     step = 0.01 * dt

@@ -103,8 +103,7 @@ class System:
         self._number()
         self._check()
 
-    # ---- numbering
-    # -----------------------------------------------------------------------------------
+    # ---- numbering ------------------------------------------------------------------------------
     def _number(self) -> None:
         def slices(counts: list[int]) -> list[slice]:
             stops = np.cumsum(counts, dtype=int).tolist()
@@ -190,8 +189,7 @@ class System:
         part.whole, part.least_norm = self.whole, least_norm
         return part
 
-    # ---- look-up
-    # -------------------------------------------------------------------------------------
+    # ---- look-up --------------------------------------------------------------------------------
     def _find(self, what: str, name: str, items: Sequence[Any]) -> int:
         for k, item in enumerate(items):
             if item.name == name:
@@ -232,8 +230,7 @@ class System:
             raise ValueError(f"unknown frame {frame.frame!r}; body {frame.body!r} has {known}")
         return self._frame_index[frame]
 
-    # ---- words
-    # ---------------------------------------------------------------------------------------
+    # ---- words ----------------------------------------------------------------------------------
     def constraint_name(self, row: int) -> str:
         """A constraint row in words, for messages."""
         entry, motion = int(self.row_entry[row]), int(self.row_motion[row])
