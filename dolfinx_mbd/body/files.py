@@ -7,16 +7,18 @@ import errno
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from dolfinx_mbd.body.parts import Interface, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.body.stress_modes import StressModes
 
-__all__ = ["FORMAT_VERSION", "BodyFileError", "load_body", "save_body"]
+__all__ = ["FORMAT_VERSION", "BodyFileError", "load_body", "save_body", "write_aside"]
 
 #: Version of the file format; a reader refuses a newer one.
 FORMAT_VERSION = 1
@@ -38,11 +40,8 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         OSError: If the file cannot be written; a file that was there before is left as it was.
     """
     path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(
-            errno.EISDIR, "cannot write body file (a directory; add a file's name)", str(path)
-        )
-    path = path if path.suffix else path.with_suffix(".npz")
+    if not path.suffix and not path.is_dir():
+        path = path.with_suffix(".npz")
     header = {
         "format": _FORMAT,
         "version": FORMAT_VERSION,
@@ -71,19 +70,50 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
     if body.stiffening is not None:
         arrays["stiffening_spin"] = body.stiffening.spin
         arrays["stiffening_interfaces"] = body.stiffening.interfaces
+    if body.stress is not None:
+        arrays["stress_points"] = body.stress.points
+        arrays["stress_modes"] = body.stress.stress
+
+    def write(file: BinaryIO) -> None:
+        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+
+    return write_aside(path, write, "body file")
+
+
+def write_aside(path: str | Path, write: Callable[[BinaryIO], None], what: str) -> Path:
+    """Write a file aside and give it its name when it is complete; return its path.
+
+    Several processes may write the same file: each has its own beside it until the last step.
+
+    Args:
+        path: Where the file shall be.
+        write: Writes all of it into an open binary file.
+        what: What the file is, for an error.
+
+    Raises:
+        OSError: If it cannot be written (no space left, no such folder, a directory); then nothing
+            is left of it, and a file that was there before is as it was.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(
+            errno.EISDIR, f"cannot write {what} (a directory; add a file's name)", str(path)
+        )
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
-            np.savez(file, header=np.array(json.dumps(header)), **arrays)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink()
+        if not isinstance(error, OSError):
+            raise
         reason = error.strerror or error
         raise OSError(
-            error.errno, f"cannot write body file ({reason}); nothing was written", str(path)
+            error.errno, f"cannot write {what} ({reason}); nothing was written", str(path)
         ) from error
     return path
 
@@ -141,6 +171,9 @@ def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
     stiffening = None
     if "stiffening_spin" in arrays:
         stiffening = Stiffening(arrays["stiffening_spin"], arrays["stiffening_interfaces"])
+    stress = None
+    if "stress_modes" in arrays:
+        stress = StressModes(arrays["stress_points"], arrays["stress_modes"])
     return ReducedBody(
         name=header["name"],
         total_mass=header["total_mass"],
@@ -148,6 +181,7 @@ def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
         points=points,
         skin=skin,
         stiffening=stiffening,
+        stress=stress,
         modes=_modes(header["modes"]),
         left_out=_modes(header.get("left_out", [])),
         reference=header["reference"],

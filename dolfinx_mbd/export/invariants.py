@@ -1,0 +1,34 @@
+"""Inertia integrals of a reduced body in the form in which other programs want them.
+
+All are contractions of S and H with ψ_0 = x; ũ is the matrix of u×.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.body import ReducedBody
+
+__all__ = ["cross_moments", "skew_moments"]
+
+Array = NDArray[np.float64]
+
+
+def cross_moments(body: ReducedBody) -> Array:
+    """∫ρ ψ_k × ψ_l, shape (n+1, n+1, 3)."""
+    H = body.second_moments
+    return np.stack(
+        [H[..., 1, 2] - H[..., 2, 1], H[..., 2, 0] - H[..., 0, 2], H[..., 0, 1] - H[..., 1, 0]],
+        axis=-1,
+    )
+
+
+def skew_moments(body: ReducedBody) -> Array:
+    """∫ρ ψ̃_k ψ̃_l, shape (n+1, n+1, 3, 3), from ũṽ = v⊗u − (u·v) I.
+
+    The inertia tensor of the undeformed body is that of k = l = 0 with the other sign.
+    """
+    H = body.second_moments
+    trace = np.einsum("klaa->kl", H)
+    return H.swapaxes(-1, -2) - trace[..., None, None] * np.eye(3)

@@ -1,0 +1,182 @@
+"""MBDyn: the ``.fem`` file of its modal joint, with consistent inertia and stress stiffening.
+
+Record groups 1 to 19 but 11, the lumped masses, which would replace the consistent invariants.
+With U_j the modes, all in the body frame, which is that of MBDyn's modal node:
+
+    12  m, centre, inertia tensor about the centre
+    14  I3_j = ∫ρ U_j            15  I4_j = ∫ρ r × U_j         16  I8_j = −∫ρ r̃ Ũ_j
+    17  I5_jk = ∫ρ U_j × U_k     18  I9_jk = ∫ρ Ũ_j Ũ_k        19  geometric stiffness
+
+so that J = J_0 + (I8_j + I8_jᵀ) a_j − I9_jk a_j a_k.  MBDyn adds the matrices of group 19, each
+times its load, to the modal stiffness: of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_zω_x (1 to 6),
+of the modal node's angular and translational acceleration (7 to 12), and of forces and moments on
+the interfaces (13 and on).  Our cases are the same with the same signs.  As they are
+self-equilibrated (inertia relief), accelerations of the modal node stiffen nothing: 7 to 12 are
+zero.
+
+References:
+    MBDyn input manual, appendix "Modal Element Data"; MBDyn theory manual, "Modal joint".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.export.common import (
+    SI,
+    ExportReport,
+    Units,
+    ascii_labels,
+    ascii_text,
+    number_lines,
+    prepare,
+    write_text,
+)
+from dolfinx_mbd.export.invariants import cross_moments, skew_moments
+
+__all__ = ["write"]
+
+Array = NDArray[np.float64]
+
+_MODAL_ROWS = (
+    "MBDyn adds geometric stiffness to the modal equations only: the interfaces do not shorten "
+    "and the inertia tensor does not change by it, so energy is not kept to second order"
+)
+
+
+def write(
+    body: ReducedBody, path: str | Path, *, units: Units | str = SI, skin: bool = False
+) -> ExportReport:
+    """Write the ``.fem`` file of a body.
+
+    Its nodes are the interfaces, under their names and in their order, then the named points, then
+    on request the nodes of the surface; the rotations of the last two are written as zero.
+
+    Args:
+        body: A body with interfaces and elastic coordinates.
+        path: The file; ``.fem`` is added if it has no extension.
+        units: Units of the numbers.
+        skin: Whether to write the nodes of the surface too, for pictures.
+
+    Returns:
+        What was written and what MBDyn loses of it.
+
+    Raises:
+        ValueError: If the body has no interfaces, no elastic coordinates, or no skin to be written.
+        OSError: If the file cannot be written; then nothing is left of it.
+    """
+    if skin and body.skin is None:
+        raise ValueError(f"body {body.name!r} has no skin to be written; reduce it with skin=True")
+    scaled, path, report = prepare(body, path, "mbdyn", units)
+    nodes = _Nodes(scaled, skin)
+    write_text(path, _lines(scaled, nodes, report.units), "MBDyn file")
+    stiff = body.stiffening is not None
+    notes = [
+        "MBDyn: the modal node is the origin of the body frame (give no 'origin node'); node "
+        "orientations are those of the body frame",
+        "MBDyn: record groups 14 to 18 need a version of 2022 or newer"
+        + (", group 19 one of 2023 or newer with 'use automatic differentiation'" if stiff else ""),
+    ]
+    if stiff:
+        names = ", ".join(nodes.labels[: len(body.interfaces)])
+        notes.append(f"MBDyn: list the interface nodes in this order for group 19: {names}")
+    losses = [_MODAL_ROWS] if stiff else []
+    if not skin and body.skin is not None:
+        losses.append("the surface was not written; skin=True writes it")
+    return report.with_files(path, losses=losses, notes=notes)
+
+
+class _Nodes:
+    """Labels, positions (N, 3) and motions per unit elastic coordinate (n, N, 6)."""
+
+    def __init__(self, body: ReducedBody, skin: bool) -> None:
+        n = body.num_modes
+        names = [i.name for i in body.interfaces] + [p.name for p in body.points]
+        positions = [i.point for i in body.interfaces] + [p.position for p in body.points]
+        motions = [i.motion.T[:, None] for i in body.interfaces]
+        motions += [_without_rotation(p.modes[:, None]) for p in body.points]
+        if skin and body.skin is not None:
+            names += [f"skin_{k}" for k in range(1, len(body.skin.points) + 1)]
+            positions += list(body.skin.points)
+            motions.append(_without_rotation(body.skin.modes))
+        self.labels = ascii_labels(names)
+        self.positions = np.reshape(positions, (-1, 3))
+        self.motions = np.concatenate(motions, axis=1).reshape(n, -1, 6)
+
+
+def _without_rotation(displacements: Array) -> Array:
+    return np.concatenate([displacements, np.zeros_like(displacements)], axis=-1)
+
+
+def _lines(body: ReducedBody, nodes: _Nodes, units: Units) -> Iterator[str]:
+    n = body.num_modes
+    yield "** MBDyn MODAL DATA FILE"
+    yield f"** body {ascii_text(body.name)[:80]}, frame: {ascii_text(body.reference)[:80]}"
+    yield f"** units {units.statement}"
+    for label, interface in zip(nodes.labels, body.interfaces, strict=False):
+        axes = ", ".join(" ".join(f"{x:.9g}" for x in axis) for axis in interface.axes.T)
+        yield f"** interface {label} ({interface.kind}), its axes x, y, z in the body: {axes}"
+    yield "** RECORD GROUP 1, HEADER"
+    yield "**   REVISION,  NODE,  NORMAL, ATTACHMENT, CONSTRAINT, REJECTED MODES."
+    yield f"      REV0  {len(nodes.labels)}  {n}  0  0  0"
+    yield from _group(2, "FINITE ELEMENT NODE LIST")
+    for start in range(0, len(nodes.labels), 6):
+        yield " ".join(nodes.labels[start : start + 6])
+    yield from _group(3, "INITIAL MODAL DISPLACEMENTS", np.zeros(n))
+    yield from _group(4, "INITIAL MODAL VELOCITIES", np.zeros(n))
+    for axis in range(3):
+        yield from _group(5 + axis, f"NODAL {'XYZ'[axis]} COORDINATES", nodes.positions[:, axis])
+    yield from _group(8, "MODE SHAPES")
+    for k, (mode, motion) in enumerate(zip(body.modes, nodes.motions, strict=True), 1):
+        yield f"**    NORMAL MODE SHAPE # {k:4d}  {ascii_text(mode.label)[:80]}"
+        yield from number_lines(motion)
+    yield from _group(9, "MODAL MASS MATRIX", body.mass)
+    yield from _group(10, "MODAL STIFFNESS MATRIX", body.stiffness)
+    yield "** (no group 11: the invariants below are those of the consistent mass)"
+    yield from _group(12, "GLOBAL INERTIA", [body.total_mass])
+    yield from number_lines(body.centre)
+    yield from number_lines(body.central_inertia)
+    yield from _group(13, "MODAL DAMPING MATRIX", body.damping)
+    yield from _invariants(body)
+    if body.stiffening is not None:
+        yield from _stress_stiffening(body)
+    yield "** END OF FILE"
+
+
+def _group(number: int, title: str, values: ArrayLike | None = None) -> Iterator[str]:
+    yield "**"
+    yield f"** RECORD GROUP {number}, {title}"
+    if values is not None:
+        yield from number_lines(values)
+
+
+def _invariants(body: ReducedBody) -> Iterator[str]:
+    """Groups 14 to 18: three rows each, the modes side by side."""
+    n = body.num_modes
+    cross, skew = cross_moments(body), skew_moments(body)
+    yield from _group(14, "INVARIANT 3", body.first_moments[1:].T)
+    yield from _group(15, "INVARIANT 4", cross[0, 1:].T)
+    yield from _group(16, "INVARIANT 8", -skew[0, 1:].transpose(1, 0, 2).reshape(3, 3 * n))
+    yield from _group(17, "INVARIANT 5", cross[1:, 1:].transpose(2, 0, 1).reshape(3, n * n))
+    yield from _group(18, "INVARIANT 9", skew[1:, 1:].transpose(2, 0, 1, 3).reshape(3, 3 * n * n))
+
+
+def _stress_stiffening(body: ReducedBody) -> Iterator[str]:
+    """Group 19: 1 to 6 spins, 7 to 12 zero (inertia relief), then six per interface."""
+    assert body.stiffening is not None
+    n = body.num_modes
+    matrices = np.concatenate(
+        [body.stiffening.spin, np.zeros((6, n, n)), body.stiffening.interfaces.reshape(-1, n, n)]
+    )
+    yield "** stress stiffening with inertia relief: loads are balanced by the acceleration that"
+    yield "** they cause, hence matrices 7 to 12 (of the modal node's acceleration) are zero"
+    yield from _group(19, "MODAL STRESS STIFFENING")
+    yield str(len(matrices))
+    for index, matrix in enumerate(matrices, 1):
+        yield str(index)
+        yield from number_lines(matrix)

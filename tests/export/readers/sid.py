@@ -1,0 +1,145 @@
+"""A reader of SID_FEM files, from the grammar of the standard input data and nothing else.
+
+``part / new modal / refmod, frame, Taylor series / end modal / end part`` with ``name = value``;
+structure 0 zero, 1 diagonal, 2 symmetric (lower triangle), 3 full, 4 unit; what is not there is
+zero.  The order of the indices of m1 is the caller's to say.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+ENTRY = re.compile(r"(m[01])\(([\d ,]+)\)\s*=\s*(\S+)$")
+KEYS = ("order", "nrow", "ncol", "nq", "nqn", "structure")
+NODE_PARTS = ("origin", "phi", "psi", "AP", "sigma")
+MODAL_PARTS = ("mdCM", "J", "Ct", "Cr", "Me", "Gr", "Ge", "Oe", "ksigma", "Ke", "De")
+
+
+@dataclass
+class Taylor:
+    """M0 (rows, columns) and M1 (rows, nq, columns)."""
+
+    m0: np.ndarray
+    m1: np.ndarray
+    order: int
+
+    def at(self, q: np.ndarray) -> np.ndarray:
+        """M0 + M1 q."""
+        return self.m0 + np.einsum("rqc,q->rc", self.m1, q)
+
+
+@dataclass
+class SidFile:
+    """What a file holds."""
+
+    first_line: str
+    mass: float = 0.0
+    modes: list[str] = field(default_factory=list)
+    nodes: dict[str, dict[str, Taylor]] = field(default_factory=dict)
+    parts: dict[str, Taylor] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Taylor:
+        return self.parts[name]
+
+
+def read_sid(path: Path, *, q_second: bool) -> SidFile:
+    """Read a file; ``ValueError`` where it breaks the grammar.
+
+    Args:
+        path: The file.
+        q_second: Whether the elastic coordinate is the second index of m1, or the third.
+    """
+    lines = [line.strip() for line in path.read_text(encoding="ascii").splitlines()]
+    reader = _Reader(lines, q_second)
+    file = SidFile(reader.next())
+    reader.expect("part")
+    if reader.next().rstrip("= ") != "new modal":  # some write "new modal ="
+        raise ValueError("expected 'new modal'")
+    reader.expect("refmod")
+    _refmod(reader, file)
+    reader.expect("frame")
+    while (line := reader.next()) != "end frame":
+        name = reader.value(line, "new node")
+        reader.value(reader.next(), "rframe")
+        file.nodes[name] = {}
+        while (part := reader.next()) != "end node":
+            if part not in NODE_PARTS:
+                raise ValueError(f"unknown part of a node {part!r}")
+            file.nodes[name][part] = reader.taylor(part)
+    while (part := reader.next()) != "end modal":
+        if part not in MODAL_PARTS or part in file.parts:
+            raise ValueError(f"unknown part {part!r}, or twice")
+        file.parts[part] = reader.taylor(part)
+    reader.expect("end part")
+    if reader.lines:
+        raise ValueError("text after the end")
+    return file
+
+
+def _refmod(reader: _Reader, file: SidFile) -> None:
+    count = 0
+    while (line := reader.next()) != "end refmod":
+        if line.startswith("mass"):
+            file.mass = float(reader.value(line, "mass").replace("D", "e"))
+        elif line.startswith("nelastq"):
+            count = int(reader.value(line, "nelastq"))
+        elif line.startswith("ielastq"):
+            file.modes.append(reader.value(line, "ielastq"))
+        else:
+            raise ValueError(f"unknown line of refmod {line!r}")
+    if len(file.modes) != count:
+        raise ValueError(f"{count} modes announced, {len(file.modes)} named")
+
+
+class _Reader:
+    def __init__(self, lines: list[str], q_second: bool) -> None:
+        self.lines, self.q_second = lines, q_second
+
+    def next(self) -> str:
+        return self.lines.pop(0)
+
+    def expect(self, text: str) -> None:
+        if (line := self.next()) != text:
+            raise ValueError(f"expected {text!r}, got {line!r}")
+
+    @staticmethod
+    def value(line: str, key: str) -> str:
+        left, sign, right = line.partition("=")
+        if not sign or not left.startswith(key):
+            raise ValueError(f"expected {key} = ..., got {line!r}")
+        return right.strip()
+
+    def taylor(self, name: str) -> Taylor:
+        head = {key: int(self.value(self.next(), key)) for key in KEYS}
+        rows, columns, nq = head["nrow"], head["ncol"], head["nq"]
+        m0, m1 = np.zeros((rows, columns)), np.zeros((rows, nq, columns))
+        if head["structure"] == 4:
+            m0 = np.eye(rows)
+        while (line := self.next()) != f"end {name}":
+            match = ENTRY.match(line)
+            if match is None:
+                raise ValueError(f"{name}: expected an entry, got {line!r}")
+            at = tuple(int(word) - 1 for word in match.group(2).split(","))
+            number = float(match.group(3).replace("D", "e"))
+            if len(at) == 3 and not self.q_second:
+                at = (at[0], at[2], at[1])
+            limits = (rows, columns) if len(at) == 2 else (rows, nq, columns)
+            if any(not 0 <= i < limit for i, limit in zip(at, limits, strict=True)):
+                raise ValueError(f"{name}: {line!r} lies outside")
+            if match.group(1) == "m0":
+                if len(at) != 2 or (head["structure"] == 1 and at[0] != at[1]):
+                    raise ValueError(f"{name}: {line!r} does not fit structure {head['structure']}")
+                m0[at] = number
+                if head["structure"] == 2:
+                    m0[at[::-1]] = number
+            else:
+                if head["order"] < 1 or len(at) != 3:
+                    raise ValueError(f"{name}: {line!r} does not fit order {head['order']}")
+                m1[at] = number
+        if head["structure"] == 0 and (m0.any() or m1.any()):
+            raise ValueError(f"{name}: structure 0 has entries")
+        return Taylor(m0, m1, head["order"])

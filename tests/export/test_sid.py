@@ -1,0 +1,288 @@
+"""SID_FEM files: a reader of the grammar alone, identities, and their equations against ours."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.rotations import skew
+from dolfinx_mbd.export import UNITS, Units, export
+from dolfinx_mbd.multibody import FlexibleBody
+
+from .equations import sid_rows
+from .readers.sid import SidFile, Taylor, read_sid
+from .reduced import KINDS, reduced
+from .states import State, assert_same_rows, moment_rows_linear, random_state
+
+DIALECTS = ("simpack", "fembeam")
+SAMPLE = """   1   2 : sample
+part
+   new modal
+      refmod
+         mass              = 2.5D+00
+         nelastq           = 2
+         ielastq (   1)    = first : 1.0 Hz
+         ielastq (   2)    = second : 2.0 Hz
+      end refmod
+      frame
+         new node          = 17
+            rframe         = body ref
+            psi
+               order       = 1
+               nrow        = 3
+               ncol        = 2
+               nq          = 2
+               nqn         = 0
+               structure   = 3
+               m0( 1, 2)   =-1.5D-01
+               m1( 3, 1, 2)= 4.0D+02
+            end psi
+         end node
+      end frame
+      Ke
+         order             = 0
+         nrow              = 2
+         ncol              = 2
+         nq                = 2
+         nqn               = 0
+         structure         = 2
+         m0( 1, 1)         = 1.0D+00
+         m0( 2, 1)         = 0.5E+00
+      end Ke
+   end modal
+end part
+"""
+
+
+def written(tmp_path: Path, kind: str, dialect: str = "simpack", **options: Any) -> SidFile:
+    path = export(reduced(kind), tmp_path / "body", "sid", dialect=dialect, **options).paths[0]
+    return read_sid(path, q_second=dialect == "simpack")
+
+
+def test_the_reader_knows_the_grammar(tmp_path: Path) -> None:
+    path = tmp_path / "sample"
+    path.write_text(SAMPLE)
+    for q_second, at in ((True, (2, 0, 1)), (False, (2, 1, 0))):
+        file = read_sid(path, q_second=q_second)
+        assert file.mass == 2.5 and file.modes[1] == "second : 2.0 Hz"
+        psi = file.nodes["17"]["psi"]
+        assert np.array_equal(psi.m0, [[0, -0.15], [0, 0], [0, 0]])
+        assert psi.m1[at] == 400 and np.count_nonzero(psi.m1) == 1
+        assert np.array_equal(file["Ke"].m0, [[1, 0.5], [0.5, 0]])
+
+
+@pytest.mark.parametrize(
+    ("cut", "instead", "text"),
+    [
+        ("structure         = 2", "structure         = 1", "structure 1"),
+        ("structure         = 2", "structure         = 0", "structure 0"),
+        ("order       = 1", "order       = 0", "order 0"),
+        ("end psi", "end phi", "expected an entry"),
+        ("end modal", "J", "expected order"),
+        ("nelastq           = 2", "nelastq           = 3", "3 modes"),
+        ("frame\n         new", "new frame\n         new", "expected 'frame'"),
+    ],
+)
+def test_the_reader_refuses_what_breaks_the_grammar(
+    tmp_path: Path, cut: str, instead: str, text: str
+) -> None:
+    assert cut in SAMPLE
+    path = tmp_path / "broken"
+    path.write_text(SAMPLE.replace(cut, instead, 1))
+    with pytest.raises(ValueError, match=text):
+        read_sid(path, q_second=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_content(tmp_path: Path, kind: str) -> None:
+    body, file = reduced(kind), written(tmp_path, kind)
+    assert file.mass == body.total_mass
+    assert len(file.modes) == body.num_modes
+    for mode, line in zip(body.modes, file.modes, strict=True):
+        assert float(line.split(" : ")[1].removesuffix(" Hz")) == pytest.approx(mode.frequency)
+    assert list(file.nodes) == [str(k + 1) for k in range(len(body.interfaces) + len(body.points))]
+    nodes = list(file.nodes.values())
+    for node, interface in zip(nodes, body.interfaces, strict=False):
+        assert np.array_equal(node["origin"].m0[:, 0], interface.point)
+        assert np.array_equal(np.vstack([node["phi"].m0, node["psi"].m0]), interface.motion)
+    for node, point in zip(nodes[len(body.interfaces) :], body.points, strict=True):
+        assert np.array_equal(node["origin"].m0[:, 0], point.position)
+        assert np.array_equal(node["phi"].m0.T, point.modes) and not node["psi"].m0.any()
+    assert np.array_equal(file["mdCM"].m0[:, 0], body.first_moments[0])
+    for name, matrix in (("Me", body.mass), ("Ke", body.stiffness), ("De", body.damping)):
+        assert np.array_equal(file[name].m0, matrix)
+    assert not file["ksigma"].m0.any()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_identities(tmp_path: Path, kind: str, dialect: str) -> None:
+    """What holds between the data of any SID file (but for geometric stiffness in Oe.M1)."""
+    file = written(tmp_path, kind, dialect)
+    n = reduced(kind).num_modes
+    for node in file.nodes.values():
+        assert np.array_equal(node["origin"].m1[:, :, 0], node["phi"].m0)
+        turns = np.stack([skew(psi) for psi in node["psi"].m0.T], axis=1)
+        assert np.array_equal(node["AP"].m1, turns) and np.array_equal(node["AP"].m0, np.eye(3))
+    assert np.array_equal(file["mdCM"].m1[:, :, 0], file["Ct"].m0.T)
+    J0, J1 = _tensors(file["J"])
+    close = {"rtol": 0, "atol": 1e-13 * np.abs(J1).max()}
+    Oe = file["Oe"]
+    for a in range(3):
+        assert np.allclose(Oe.m0[:, a], -J1[a, a] / 2, **close)
+    for column, (a, b) in zip((3, 4, 5), ((0, 1), (1, 2), (0, 2)), strict=True):
+        assert np.allclose(Oe.m0[:, column], -J1[a, b], **close)
+    C4 = -file["Gr"].m0.reshape(3, n, 3).transpose(0, 2, 1) / 2
+    assert np.allclose(J1, -(C4 + C4.transpose(1, 0, 2)), **close)
+    Ge = file["Ge"].m0.reshape(n, n, 3)
+    Cr1 = file["Cr"].m1
+    assert np.array_equal(Ge, 2 * Cr1) and np.array_equal(Cr1, -Cr1.transpose(1, 0, 2))
+    cross = np.stack([C4[2, 1] - C4[1, 2], C4[0, 2] - C4[2, 0], C4[1, 0] - C4[0, 1]])
+    assert np.allclose(file["Cr"].m0.T, cross, **close)
+    assert np.linalg.eigvalsh(J0).min() > 0
+    trace = Oe.m1[:, :, :3].sum(axis=2)
+    Me = file["Me"].m0
+    cases = reduced(kind).stiffening
+    stiffness = 0.0 if cases is None else cases.spin[:3].sum(axis=0)
+    assert np.allclose(trace - stiffness, -2 * Me, rtol=0, atol=1e-12 * np.abs(trace).max())
+
+
+def _tensors(J: Taylor) -> tuple[np.ndarray, np.ndarray]:
+    """J and its change (3, 3, n) of either shape."""
+    if J.m0.shape == (3, 3):
+        return J.m0, J.m1.transpose(0, 2, 1)
+    index = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
+    return J.m0[index, 0], J.m1[index, :, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dialects_hold_the_same(tmp_path: Path, kind: str) -> None:
+    one, two = (written(tmp_path, kind, dialect) for dialect in DIALECTS)
+    for name in one.parts.keys() - {"J"}:
+        assert np.array_equal(one[name].m0, two[name].m0)
+        assert np.array_equal(one[name].m1, two[name].m1)
+    for first, second in zip(_tensors(one["J"]), _tensors(two["J"]), strict=True):
+        assert np.array_equal(first, second)
+    with pytest.raises(ValueError, match="lies outside"):  # the second one, misread
+        read_sid(tmp_path / "body.SID_FEM", q_second=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frequencies(tmp_path: Path, kind: str) -> None:
+    body = reduced(kind)
+    expected = _hz(body.stiffness, body.mass)
+    for units, second in (("m-kg-s", 1.0), ("mm-t-s", 1.0), ("mm-kg-ms", 1e3)):
+        file = written(tmp_path, kind, units=units)
+        assert file.mass == pytest.approx(UNITS[units].mass * body.total_mass)
+        assert np.allclose(second * _hz(file["Ke"].m0, file["Me"].m0), expected, rtol=1e-9)
+
+
+def _hz(K: np.ndarray, M: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(M, K)).real)) / (2 * np.pi)
+
+
+def second_order_moment(body: ReducedBody, state: State) -> np.ndarray:
+    """Moment of the inertia that is quadratic in η, η̇: what a series of first order leaves out."""
+    eta, rate = state.q[7:], state.v[6:]
+    omega, alpha = state.v[3:6], state.a[3:6]
+    H = body.second_moments[1:, 1:]
+    Q, Q_rate = (np.einsum("k,l,klab->ab", eta, e, H) for e in (eta, rate))
+    J = np.trace(Q) * np.eye(3) - Q
+    coriolis = np.trace(Q_rate) * np.eye(3) - Q_rate.T  # −∫ũ ũ̇
+    return J @ alpha + np.cross(omega, J @ omega) + 2 * coriolis @ omega
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_equations_of_motion(tmp_path: Path, kind: str, dialect: str, seed: int) -> None:
+    """Ours, geometric stiffness included, but for the moment of second order."""
+    body, file = reduced(kind), written(tmp_path, kind, dialect)
+    state = random_state(body, seed)
+    found, expected = sid_rows(file, *state.arguments), moment_rows_linear(body, state)
+    left_out = second_order_moment(body, state)
+    assert np.abs(left_out).max() > 1e-9 * np.abs(expected[3:6]).max()
+    expected[3:6] -= left_out
+    assert_same_rows(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["rigid", "averaged"])
+def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) -> None:
+    """phi.M1 and psi.M1: as in the test of MBDyn, by the symmetric part of the tangent."""
+    body, file = reduced(kind), written(tmp_path, kind)
+    n, count, load = body.num_modes, len(body.interfaces), 1e12
+    flexible = FlexibleBody("b", body, damping_ratio=0.0)
+    q, zero = np.concatenate([np.zeros(3), [1.0], np.zeros(3 + n)]), np.zeros(6 + n)
+    for k in range(count):
+        node = file.nodes[str(k + 1)]
+        m1 = np.concatenate([node["phi"].m1, node["psi"].m1])
+        for i in range(6):
+            wrenches = np.zeros((count, 6))
+            wrenches[k, i] = load
+            block = flexible.tangent(0.0, q, zero, zero, np.zeros(3), wrenches)[0][6:, 6:]
+            found = (0.5 * (block + block.T) - body.stiffness) / load
+            assert np.allclose(found, -m1[i], rtol=0, atol=1e-10 * np.abs(m1[i]).max())
+
+
+def test_units(tmp_path: Path) -> None:
+    """In other units the equations give the same motion: rows in those of force and moment."""
+    body = reduced("rigid")
+    units = Units("mm-g-ms", length=1e3, mass=1e3, time=1e3, force_name="mN")
+    here, there = written(tmp_path, "rigid"), written(tmp_path, "rigid", units=units)
+    state = random_state(body, 4)
+    rates = np.concatenate([np.full(3, units.length), np.ones(3 + body.num_modes)]) / units.time
+    other = replace(
+        state,
+        q=np.concatenate([units.length * state.q[:3], state.q[3:]]),
+        v=rates * state.v,
+        a=rates / units.time * state.a,
+        gravity=units.length / units.time**2 * state.gravity,
+        wrenches=np.repeat([units.force, units.moment], 3) * state.wrenches,
+    )
+    expected = units.moment * sid_rows(here, *state.arguments)
+    expected[:3] *= units.force / units.moment
+    assert_same_rows(sid_rows(there, *other.arguments), expected)
+
+
+def test_what_other_readers_need(tmp_path: Path) -> None:
+    """EMBSlib's reader: two integers first, lines below 512, D exponents, below 20 characters."""
+    path = export(reduced("rigid"), tmp_path / "body", "sid", units="mm-kg-ms").paths[0]
+    lines = path.read_text(encoding="ascii").splitlines()
+    assert lines[0].split()[:2] == ["3", str(reduced("rigid").num_modes)] and lines[1] == "part"
+    for words in ("dialect simpack", "m1(row,q,col)", "xx yy zz xy xz yz", "3*(l-1)+a", "mm-kg-ms"):
+        assert words in lines[0]
+    assert max(map(len, lines)) < 512
+    entries = [line for line in lines[1:] if re.search(r"\bm[01]\(", line)]
+    assert len(entries) > 100
+    for line in entries:
+        assert re.fullmatch(r" *m[01]\([ \d,]+\) *= (-?\d\.\d{16})D[+-]\d+", line)
+        assert len(line.split("= ")[1].split("D")[0]) < 20
+
+
+def test_surface_on_request(tmp_path: Path) -> None:
+    body, file = reduced("rigid"), written(tmp_path, "rigid", skin=True)
+    assert body.skin is not None
+    count = len(body.interfaces) + len(body.points)
+    assert len(file.nodes) == count + len(body.skin.points)
+    for k, node in enumerate(list(file.nodes.values())[count:]):
+        assert np.array_equal(node["origin"].m0[:, 0], body.skin.points[k])
+        assert np.array_equal(node["phi"].m0.T, body.skin.modes[:, k])
+    with pytest.raises(ValueError, match="no skin"):
+        export(body.replace(skin=None), tmp_path / "no_skin", "sid", skin=True)
+
+
+def test_report(tmp_path: Path) -> None:
+    report = export(reduced("rigid"), tmp_path / "body", "sid")
+    assert report.paths == (tmp_path / "body.SID_FEM",)
+    text = str(report)
+    for words in ("first order", "without the axes", "inertia tensor by geometric", "1 'left'"):
+        assert words in text
+    with pytest.raises(ValueError, match="unknown dialect 'simpak'; known are simpack, fembeam"):
+        export(reduced("rigid"), tmp_path / "other", "sid", dialect="simpak")
+    assert not (tmp_path / "other.SID_FEM").exists()
