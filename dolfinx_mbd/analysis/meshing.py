@@ -21,7 +21,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd.analysis import compat
 
-__all__ = ["TaggedMesh", "build_mesh", "read_mesh", "write_mesh"]
+__all__ = ["TaggedMesh", "build_mesh", "on_rank_zero", "read_mesh", "write_mesh"]
 
 T = TypeVar("T")
 
@@ -114,7 +114,7 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
             builder(gmsh.model)
             return _prepare(gmsh.model, gdim)
 
-        gdim, groups = _on_rank_zero(comm, work)
+        gdim, groups = on_rank_zero(comm, work)
         model = None
         if comm.rank == 0:
             import gmsh
@@ -124,7 +124,11 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
 
 
 def read_mesh(
-    path: str | os.PathLike[str], comm: MPI.Comm, *, gdim: int | None = None
+    path: str | os.PathLike[str],
+    comm: MPI.Comm,
+    *,
+    gdim: int | None = None,
+    unit: float = 1.0,
 ) -> TaggedMesh:
     """Mesh from a file that gmsh reads, usually `.msh`, distributed over `comm`.
 
@@ -134,6 +138,7 @@ def read_mesh(
         path: The file; read on rank 0 only.
         comm: Who shares the mesh.
         gdim: Number of coordinates; from the mesh by default (2 if it lies in the plane z = 0).
+        unit: Length of the file's unit, m: 0.001 for a mesh in millimetres.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -152,7 +157,12 @@ def read_mesh(
         except Exception as error:
             raise ValueError(f"cannot use '{os.fspath(path)}' as a mesh: {error}") from error
 
-    return build_mesh(merge, comm, gdim=gdim)
+    if not (isinstance(unit, (int, float, np.number)) and 0 < unit < np.inf):
+        raise ValueError(f"unit is the length of the file's unit, m (0.001 for mm); got {unit!r}")
+    tagged = build_mesh(merge, comm, gdim=gdim)
+    if unit != 1:
+        tagged.mesh.geometry.x[:] *= unit
+    return tagged
 
 
 def write_mesh(builder: Builder, path: str | os.PathLike[str]) -> None:
@@ -317,8 +327,11 @@ def _prepare(model: Any, gdim: int | None) -> tuple[int, dict[str, tuple[int, in
     return gdim, groups
 
 
-def _on_rank_zero(comm: MPI.Comm, work: Callable[[], T]) -> T:
-    """Result of `work()`, run on rank 0 only; what it raises there is raised on every rank."""
+def on_rank_zero(comm: MPI.Comm, work: Callable[[], T]) -> T:
+    """Result of `work()`, run on rank 0 only; what it raises there is raised on every rank.
+
+    Note: Collective over `comm`.
+    """
     result: T | None = None
     error: Exception | None = None
     if comm.rank == 0:

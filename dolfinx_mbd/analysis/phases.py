@@ -1,7 +1,8 @@
-"""How long each phase of an analysis took."""
+"""How long each phase of an analysis took; as it begins, it is told to the log `dolfinx_mbd`."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -9,6 +10,8 @@ from time import perf_counter
 from mpi4py import MPI
 
 __all__ = ["Phases"]
+
+log = logging.getLogger("dolfinx_mbd")
 
 
 class Phases:
@@ -20,6 +23,7 @@ class Phases:
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Add the time of a ``with`` block to the phase of this name."""
+        log.info("%s", name)
         start = perf_counter()
         try:
             yield

@@ -6,18 +6,33 @@ neither knows the other.  Nothing here imports DOLFINx.
 
 from __future__ import annotations
 
+from dolfinx_mbd.body.comparison import Comparison, compare
+from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError, load_body, save_body
+from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
+from dolfinx_mbd.body.linearized import LinearizedBody, linearize
 from dolfinx_mbd.body.parts import Interface, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.body.resonance import HalfPower, half_power
 
 __all__ = [
     "BodyFileError",
+    "Comparison",
+    "FrequencyResponse",
+    "HalfPower",
     "Interface",
+    "LinearizedBody",
+    "ModalDamping",
     "Mode",
+    "Rayleigh",
     "ReducedBody",
     "Skin",
     "Station",
     "Stiffening",
+    "compare",
+    "frequency_response",
+    "half_power",
+    "linearize",
     "load_body",
     "save_body",
 ]

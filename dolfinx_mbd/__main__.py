@@ -1,0 +1,10 @@
+"""`python3 -m dolfinx_mbd` is the command line `dolfinx-mbd`."""
+
+from __future__ import annotations
+
+import sys
+
+from dolfinx_mbd.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""Two reduced bodies side by side: what is the same, and by how much the rest differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.body.reduced_body import ReducedBody
+
+__all__ = ["Comparison", "Row", "compare"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One property of both bodies.
+
+    Attributes:
+        what: Its name.
+        first: Of the first body, as text.
+        second: Of the second one.
+        difference: Relative to the first; None where it is not a number that can be compared.
+    """
+
+    what: str
+    first: str
+    second: str
+    difference: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table of differences; `print` it.
+
+    Attributes:
+        names: Of the two bodies.
+        rows: Property by property.
+    """
+
+    names: tuple[str, str]
+    rows: tuple[Row, ...]
+
+    @property
+    def greatest(self) -> float:
+        """The greatest relative difference; infinite if something is there in one body only."""
+        return max(np.inf if r.difference is None else r.difference for r in self.rows)
+
+    def __str__(self) -> str:
+        head = ("", *self.names, "difference")
+        table = [head] + [
+            (r.what, r.first, r.second, "-" if r.difference is None else f"{r.difference:.2e}")
+            for r in self.rows
+        ]
+        widths = [max(len(row[k]) for row in table) for k in range(4)]
+        return "\n".join(
+            f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:>10}"
+            for row in table
+        )
+
+
+def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
+    """Compare mass properties, interfaces, their flexibility and the frequencies.
+
+    Lengths are compared over the radius of gyration. The flexibility of the interfaces is what
+    their motions have in common with the elastic forces: the motions of all interfaces under unit
+    wrenches at them, Θ K⁻¹ Θᵀ; it does not depend on the choice of the elastic coordinates, but on
+    the reference condition.
+    """
+    a, b = first, second
+    gyration = np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
+    rows = [
+        _number("mass (kg)", a.total_mass, b.total_mass),
+        _vector("centre of mass (mm)", 1e3 * a.centre, 1e3 * b.centre, 1e3 * gyration),
+        _vector(
+            "principal inertia (kg m²)",
+            np.linalg.eigvalsh(a.central_inertia),
+            np.linalg.eigvalsh(b.central_inertia),
+        ),
+        _same("reference", a.reference, b.reference),
+        _same("elastic coordinates", str(a.num_modes), str(b.num_modes)),
+        _same("stiffening", *("no" if c.stiffening is None else "yes" for c in (a, b))),
+    ]
+    names = [i.name for i in a.interfaces]
+    rows.append(_same("interfaces", *(", ".join(i.name for i in c.interfaces) for c in (a, b))))
+    if names == [i.name for i in b.interfaces]:
+        for i, j in zip(a.interfaces, b.interfaces, strict=True):
+            rows.append(_vector(f"{i.name} (mm)", 1e3 * i.point, 1e3 * j.point, 1e3 * gyration))
+            rows.append(_same(f"{i.name}, kind", i.kind, j.kind))
+        if names and a.num_modes and b.num_modes:
+            rows.append(_flexibility(a, b))
+    f, g = _hertz(a), _hertz(b)
+    rows += [_number(f"mode {k + 1} (Hz)", x, y) for k, (x, y) in enumerate(zip(f, g))]  # noqa: B905
+    return Comparison((a.name, b.name), tuple(rows))
+
+
+def _hertz(body: ReducedBody) -> Array:
+    """Frequencies of the elastic coordinates alone, the frame held: a number of the matrices."""
+    if not body.num_modes:
+        return np.zeros(0)
+    L = np.linalg.cholesky(body.mass)
+    squares = np.linalg.eigvalsh(np.linalg.solve(L, np.linalg.solve(L, body.stiffness).T))
+    return np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
+
+
+def _flexibility(a: ReducedBody, b: ReducedBody) -> Row:
+    """Compared entry by entry, each over the root of its two diagonal ones."""
+    F, G = (
+        (T := np.vstack([i.motion for i in c.interfaces])) @ np.linalg.pinv(c.stiffness) @ T.T
+        for c in (a, b)
+    )
+    scale = np.sqrt(np.maximum(np.diag(F), np.diag(G)))
+    scale = np.where(scale > 0, scale, 1.0)
+    difference = float(np.abs((F - G) / np.outer(scale, scale)).max())
+    return Row("flexibility of interfaces", "", "", difference)
+
+
+def _same(what: str, first: str, second: str) -> Row:
+    return Row(what, first, second, 0.0 if first == second else None)
+
+
+def _number(what: str, first: float, second: float) -> Row:
+    scale = max(abs(first), abs(second)) or 1.0
+    return Row(what, f"{first:.6g}", f"{second:.6g}", abs(first - second) / scale)
+
+
+def _vector(what: str, first: NDArray, second: NDArray, scale: float | None = None) -> Row:
+    size = np.abs(first).max() if scale is None else scale
+    one, other = (" ".join(f"{round(x, 9) + 0.0:.5g}" for x in v) for v in (first, second))
+    return Row(what, one, other, float(np.abs(first - second).max() / (size or 1.0)))

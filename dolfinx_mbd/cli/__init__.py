@@ -1,0 +1,14 @@
+"""The command line `dolfinx-mbd`: meshes, reduced bodies, and files for other programs.
+
+    dolfinx-mbd mesh rod -o rod.msh
+    dolfinx-mbd reduce rod.msh --material steel --interface big_end --interface small_end -o rod.npz
+    dolfinx-mbd export rod.npz --to mbdyn -o rod.fem
+
+`python3 -m dolfinx_mbd` is the same. `mesh` and `reduce` run under `mpirun` too.
+"""
+
+from __future__ import annotations
+
+from dolfinx_mbd.cli.main import main
+
+__all__ = ["main"]

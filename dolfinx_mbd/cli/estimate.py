@@ -1,0 +1,55 @@
+"""What a reduction will cost, from what others have cost.
+
+The time and memory of a sparse factorization of a solid grow faster than its size; the laws here go
+through the measured points of `benchmarks/README.md` (quadratic tetrahedra, 24 modes, one rank).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+__all__ = ["Estimate", "estimate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Time and memory of a reduction, to within a factor of two.
+
+    Attributes:
+        seconds: On one core of the machine of the benchmarks.
+        gigabytes: Of all ranks together.
+        available: Memory of this machine, GB; None if it does not say.
+    """
+
+    seconds: float
+    gigabytes: float
+    available: float | None
+
+    def __str__(self) -> str:
+        lines = [
+            f"expected time   about {self.seconds:.2g} s on one core",
+            f"expected memory about {self.gigabytes:.2g} GB",
+        ]
+        if self.available is not None:
+            fits = "" if self.gigabytes < 0.9 * self.available else ": it will not fit"
+            lines[1] += f", this machine has {self.available:.3g} GB{fits}"
+        return "\n".join(lines)
+
+
+def estimate(dofs: int, num_modes: int, *, stiffening: bool) -> Estimate:
+    """The cost of a reduction with a direct solver.
+
+    Args:
+        dofs: Displacement degrees of freedom.
+        num_modes: Fixed-interface modes.
+        stiffening: Whether it includes the geometric stiffening.
+    """
+    seconds = 2.3 * (dofs / 33e3) ** 1.35 * (0.5 + 0.5 * num_modes / 24)
+    if stiffening:
+        seconds *= 1.4
+    try:
+        available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    except (AttributeError, OSError, ValueError):
+        available = None
+    return Estimate(seconds, 0.2 + 11.4 * (dofs / 889e3) ** 1.2, available)

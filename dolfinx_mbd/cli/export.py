@@ -1,0 +1,60 @@
+"""`dolfinx-mbd export`: a reduced body for another program."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.cli.values import assignments, output_path, setting
+from dolfinx_mbd.export import FORMATS, UNITS
+from dolfinx_mbd.export import export as export_body
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any) -> None:
+    """Add `export` to the commands."""
+    formats = "\n".join(f"  {f.name:<10} {f.title} (*{f.extension})" for f in FORMATS.values())
+    parser = commands.add_parser(
+        "export",
+        help="write a body for another program",
+        description="Write a reduced body for another program, and say what its format loses.",
+        epilog=f"formats:\n{formats}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", help="a reduced body (.npz)")
+    parser.add_argument("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT")
+    parser.add_argument(
+        "--units",
+        default="m-kg-s",
+        choices=tuple(UNITS),
+        help="of the numbers in the file (default m-kg-s)",
+    )
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the format, for instance dialect=fembeam of sid",
+    )
+    parser.add_argument("-o", "--output", help="file to write (default: the body's, its suffix)")
+    parser.set_defaults(run=_export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    body = ReducedBody.load(options.file)
+    suffix = FORMATS[options.to].extension
+    if suffix == Path(options.file).suffix:
+        suffix = f"-{options.to}{suffix}"
+    path = output_path(options.output, options.file, suffix)
+    if path.exists() and path.samefile(options.file):
+        raise ValueError(f"-o: '{path}' is the body itself; choose another name")
+    settings = {k: setting(v) for k, v in assignments(options.option, "--option").items()}
+    try:
+        report = export_body(body, path, options.to, units=options.units, **settings)
+    except TypeError as error:
+        raise ValueError(f"--option: {error}") from error
+    print(report)
+    return 0

@@ -1,0 +1,114 @@
+"""Parts from STEP files: units, surfaces by number, several solids that touch."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.geometry import StepPart, step_surfaces
+
+gmsh = pytest.importorskip("gmsh")
+
+
+def write_step(path: Path, *, two: bool = False) -> None:
+    """A plate of 100 x 40 x 10 mm with a bore of 20 mm at its middle; or two plates that touch."""
+    gmsh.initialize(readConfigFiles=False, interruptible=False)
+    try:
+        gmsh.option.setNumber("General.Terminal", 0)
+        occ = gmsh.model.occ
+        box = occ.addBox(0, 0, 0, 100, 40, 10)
+        bore = occ.addCylinder(50, 20, 0, 0, 0, 10, 10)
+        occ.cut([(3, box)], [(3, bore)])
+        if two:
+            occ.addBox(100, 0, 0, 50, 40, 10)
+        occ.synchronize()
+        gmsh.write(str(path))
+    finally:
+        gmsh.finalize()
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with both files, written before gmsh reads any: it then writes in metres."""
+    comm = MPI.COMM_WORLD
+    path: Path = comm.bcast(tmp_path_factory.mktemp("step"), root=0)
+    if comm.rank == 0:
+        write_step(path / "plate.step")
+        write_step(path / "two.stp", two=True)
+    comm.Barrier()
+    return path
+
+
+@pytest.fixture
+def plate(parts: Path) -> Path:
+    return parts / "plate.step"
+
+
+def bores(path: Path, comm: MPI.Intracomm) -> list[int]:
+    surfaces = step_surfaces(path) if comm.rank == 0 else None
+    return [s.number for s in comm.bcast(surfaces, root=0) if s.kind == "Cylinder"]
+
+
+def volume(mesh: mbd.TaggedMesh) -> float:
+    one = fem.form(fem.Constant(mesh.mesh, 1.0) * ufl.dx)
+    return float(mesh.mesh.comm.allreduce(fem.assemble_scalar(one)))
+
+
+def test_surfaces_are_listed_in_metres(plate: Path, comm: MPI.Intracomm) -> None:
+    if comm.rank == 0:
+        surfaces = step_surfaces(plate)
+        assert len(surfaces) == 7
+        (bore,) = (s for s in surfaces if s.kind == "Cylinder")
+        assert bore.radius == pytest.approx(0.010, rel=1e-9)
+        assert bore.area == pytest.approx(2 * math.pi * 0.010 * 0.010, rel=1e-9)
+        assert np.allclose(bore.centre, [0.05, 0.02, 0.005], atol=1e-9)
+        assert all(s.radius is None for s in surfaces if s.kind == "Plane")
+        assert not gmsh.isInitialized()
+
+
+def test_a_bore_becomes_an_interface(plate: Path, comm: MPI.Intracomm) -> None:
+    part = StepPart(path=plate, interfaces={"bore": bores(plate, comm)}, size=0.008)
+    mesh = mbd.build_mesh(part, comm)
+    assert volume(mesh) == pytest.approx(0.01 * (0.1 * 0.04 - math.pi * 0.01**2), rel=1e-4)
+    facets = comm.allreduce(len(mesh.facets("bore")))
+    assert facets > 20
+
+
+def test_solids_that_touch_are_one_body(parts: Path, comm: MPI.Intracomm) -> None:
+    part = StepPart(path=parts / "two.stp", size=0.02, order=1, volumes={"plate": [1], "end": [2]})
+    mesh = mbd.build_mesh(part, comm)
+    assert set(mesh.groups) == {"plate", "end"}
+    found = mbd.modal_analysis(mesh, mbd.STEEL, num_modes=1, degree=1)
+    assert found.num_rigid == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"size": 0.0}, "size must be a positive"),
+        ({"order": 3}, "order must be 1 or 2"),
+        ({"interfaces": {"bore": [70]}}, "'bore': there is no surface 70 .* it has 1 to 7"),
+        ({"interfaces": {"a": [1], "b": [1]}}, "surface 1 is in 'a' and in 'b'"),
+        ({"interfaces": {"a": []}}, "'a' has no surface"),
+    ],
+)
+def test_bad_parts(plate: Path, comm: MPI.Intracomm, change: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mbd.build_mesh(StepPart(path=plate, **change), comm)
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no STEP file"):
+        StepPart(path=tmp_path / "none.step")
+    with pytest.raises(ValueError, match=r"ends with '\.step'"):
+        StepPart(path=tmp_path / "part.igs")
+    (tmp_path / "broken.step").write_text("not a STEP file")
+    with pytest.raises(ValueError, match=r"broken\.step"):
+        step_surfaces(tmp_path / "broken.step")
