@@ -1,4 +1,4 @@
-"""Parts of a reduced body: interfaces, modes, points, skin, stiffening; frozen plain data."""
+"""Parts of a reduced body: interfaces, modes, points, loads, skin, stiffening; frozen data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Interface", "Mode", "Skin", "Station", "Stiffening", "assign", "frozen"]
+__all__ = [
+    "Interface",
+    "LoadPattern",
+    "Mode",
+    "Skin",
+    "Station",
+    "Stiffening",
+    "assign",
+    "frozen",
+]
 
 Array = NDArray[np.float64]
 
@@ -104,6 +113,39 @@ class Station:
 
 
 @dataclass(frozen=True, eq=False)
+class LoadPattern:
+    """A distributed load whose shape is known and whose size comes later, a pressure for instance.
+
+    It turns with the body frame and keeps its direction in it as the body deforms. All numbers are
+    for a size of one, in whatever unit the size is given.
+
+    Attributes:
+        name: Its name.
+        force: Resultant in body components, shape (3,), N.
+        moment: Moment about the frame's origin on the undeformed body, shape (3,), N m.
+        modes: Work on a unit of each elastic coordinate, ∫ψ_k·f, shape (n,).
+        moments: Moment that a unit of each elastic coordinate adds, ∫ψ_k×f, shape (n, 3).
+    """
+
+    name: str
+    force: Array
+    moment: Array
+    modes: Array
+    moments: Array
+
+    def __post_init__(self) -> None:
+        label = f"load {self.name!r}"
+        modes = frozen(f"{label}: modes", self.modes, (-1,))
+        assign(
+            self,
+            force=frozen(f"{label}: force", self.force, (3,)),
+            moment=frozen(f"{label}: moment", self.moment, (3,)),
+            modes=modes,
+            moments=frozen(f"{label}: moments", self.moments, (len(modes), 3)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Skin:
     """The surface, for pictures and for points on it.
 
@@ -154,7 +196,7 @@ class Stiffening:
                 raise ValueError(f"stiffening: {name}: expected symmetric matrices")
         assign(self, spin=spin, interfaces=interfaces)
 
-    def truncated(self, num_modes: int) -> Stiffening:
-        """The cases for the first elastic coordinates only."""
-        n = num_modes
-        return Stiffening(self.spin[:, :n, :n], self.interfaces[:, :, :n, :n])
+    def selected(self, modes: NDArray[np.int64]) -> Stiffening:
+        """The cases for some elastic coordinates only."""
+        rows = modes[:, None]
+        return Stiffening(self.spin[:, rows, modes], self.interfaces[:, :, rows, modes])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.multibody import joint_kernels as kernels
 from dolfinx_mbd.multibody.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
+from dolfinx_mbd.multibody.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
 from dolfinx_mbd.multibody.system import System
 
 __all__ = ["Assembler", "Tangent"]
@@ -84,6 +85,17 @@ class Assembler:
             )
             for load in system.loads
             if isinstance(load, JointLoad)
+        ]
+
+        self._pattern_loads = [
+            (
+                load,
+                system.body_index(load.pattern.body),
+                system.load_pattern(load),
+                None if load.of is None else self._axis(load.of),
+            )
+            for load in system.loads
+            if isinstance(load, PatternLoad)
         ]
 
     # ---- poses and constraints ------------------------------------------------------------------
@@ -195,6 +207,11 @@ class Assembler:
         for k in self._moving:
             body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
             body.residual(t, q, v, a, s.gravity, wrenches, rows, scale)
+        for load, k, pattern, axis in self._pattern_loads:
+            _, (q, *_), rows, scale, _, _ = self._views[k]
+            push = load.size(t, *self._seen(axis)) * pattern_rows(pattern, q)
+            rows -= push
+            scale += np.abs(push)
 
     def _motion(self, frame: int) -> FrameMotion:
         velocity = self.velocities[frame]
@@ -204,6 +221,13 @@ class Assembler:
         return kernels.axis_coordinates(
             self.position, self.rotation, self.velocities, *self._ends, self.angles
         )
+
+    def _seen(self, axis: tuple[int, int] | None) -> tuple[float, float]:
+        """Value and rate of the joint coordinate that a load sees; 0 without one."""
+        if axis is None:
+            return 0.0, 0.0
+        values, rates, _ = self._coordinates()
+        return float(values[axis]), float(rates[axis])
 
     def _apply_loads(self, t: float) -> None:
         self.update_velocities()
@@ -263,6 +287,28 @@ class Assembler:
             for load, axis, seen in self._joint_loads:
                 self._add_joint_load(t, load, axis, seen, coordinates, jacobians, tangents, K, C)
 
+        for pattern_load, k, pattern, axis in self._pattern_loads:
+            value, rate = self._seen(axis)
+            q, vs = self._views[k][1][0], s.v_slices[k]
+            K[vs, vs] -= pattern_load.size(t, value, rate) * pattern_tangent(pattern, q)
+            by_value, by_rate = pattern_load.derivatives(t, value, rate)
+            if axis is not None and (by_value or by_rate):
+                slope, rate_slope = self._slopes(axis, jacobians, tangents)
+                rows = pattern_rows(pattern, q)
+                K[vs] -= np.outer(rows, by_value * slope + by_rate * rate_slope)
+                C[vs] -= np.outer(rows, by_rate * slope)
+
+    def _slopes(
+        self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array]
+    ) -> tuple[Array, Array]:
+        """Gradients of a joint coordinate and, to q, of its rate; shape (nv,) each."""
+        ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+        gradient = self._coordinates()[2][axis]
+        slope = self._pull(gradient, ends, jacobians)
+        u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
+        rate_slope = self._pull(u @ self._axis_second(axis), ends, jacobians)
+        return slope, rate_slope + self._pull(gradient, ends, tangents)
+
     def _add_joint_load(
         self,
         t: float,
@@ -277,15 +323,12 @@ class Assembler:
     ) -> None:
         values, rates, gradients = coordinates
         value, rate = values[seen], rates[seen]
-        own, other = ((int(self._ends[0][k]), int(self._ends[1][k])) for k in (axis[0], seen[0]))
+        own = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
         self._add(K, jacobians, own, -load.magnitude(t, value, rate) * self._axis_second(axis))
         by_value, by_rate = load.derivatives(t, value, rate)
         if by_value or by_rate:
             direction = self._pull(gradients[axis], own, jacobians)
-            slope = self._pull(gradients[seen], other, jacobians)
-            u = np.concatenate([self.velocities[other[0]], self.velocities[other[1]]])
-            rate_slope = self._pull(u @ self._axis_second(seen), other, jacobians)
-            rate_slope += self._pull(gradients[seen], other, tangents)
+            slope, rate_slope = self._slopes(seen, jacobians, tangents)
             K -= np.outer(direction, by_value * slope + by_rate * rate_slope)
             C -= np.outer(direction, by_rate * slope)
 

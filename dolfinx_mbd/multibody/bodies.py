@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body import LoadPattern, ReducedBody
 from dolfinx_mbd.multibody.floating_body import FloatingBody, checked_rotation, checked_vector
+from dolfinx_mbd.multibody.pattern_loads import PatternRef
 from dolfinx_mbd.multibody.protocol import Frame, checked_frame
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 
@@ -225,3 +226,19 @@ class FlexibleBody(FloatingBody):
             None if stiff is None else stiff.spin,
             None if stiff is None else stiff.interfaces,
         )
+
+    def load_pattern(self, name: str) -> LoadPattern:
+        """The distributed load of the reduced body of this name.
+
+        Raises:
+            ValueError: If there is none; the message lists those that are there.
+        """
+        return self.reduced.load_pattern(name)
+
+    def pattern(self, name: str) -> PatternRef:
+        """Reference to a distributed load of the reduced body, for a `PatternLoad`.
+
+        Raises:
+            ValueError: If there is none; the message lists those that are there.
+        """
+        return PatternRef(self.name, self.load_pattern(name).name)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.multibody.ground import Ground
 from dolfinx_mbd.multibody.joints import ROW_NAMES, Driver, FrameRef, Joint
 from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
+from dolfinx_mbd.multibody.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.protocol import Body
 
 __all__ = ["STANDARD_GRAVITY", "State", "System"]
@@ -70,7 +72,7 @@ class System:
         joints: Sequence[Joint] = (),
         *,
         drivers: Sequence[Driver] = (),
-        loads: Sequence[FrameLoad | JointLoad] = (),
+        loads: Sequence[FrameLoad | JointLoad | PatternLoad] = (),
         gravity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
         self.bodies = tuple(bodies)
@@ -148,6 +150,10 @@ class System:
         for load in self.loads:
             if isinstance(load, FrameLoad):
                 self.frame_index(load.frame)
+            elif isinstance(load, PatternLoad):
+                self.load_pattern(load)
+                if load.of is not None:
+                    self._check_axis(load, load.of.joint, load.of.motion)
             else:
                 self._check_axis(load, load.joint, load.motion)
                 self._check_axis(load, load.coordinate.joint, load.coordinate.motion)
@@ -167,7 +173,7 @@ class System:
             [joint_names.index(d.joint) for d in self.drivers], dtype=np.int64
         )
 
-    def _check_axis(self, load: JointLoad, name: str, motion: str) -> None:
+    def _check_axis(self, load: JointLoad | PatternLoad, name: str, motion: str) -> None:
         joint, able = self.joint(name), _TURNING if motion == "rotation" else _SLIDING
         if joint.kind not in able:
             raise ValueError(
@@ -216,6 +222,21 @@ class System:
     def joint(self, name: str) -> Joint:
         """The joint of this name (``ValueError`` with the list if there is none)."""
         return self.joints[self.joint_index(name)]
+
+    def load_pattern(self, load: PatternLoad) -> LoadPattern:
+        """What a distributed load refers to.
+
+        Raises:
+            ValueError: If its body is unknown or has no such pattern; the message lists them.
+        """
+        body = self.body(load.pattern.body)
+        find = getattr(body, "load_pattern", None)
+        if find is None:
+            raise ValueError(
+                f"load {load.name!r}: body {body.name!r} has no distributed loads, as only reduced "
+                "flexible bodies have; give it a force or a torque at a frame"
+            )
+        return find(load.pattern.pattern)  # type: ignore[no-any-return]
 
     def frame_index(self, frame: FrameRef) -> int:
         """Number of a frame among those of all bodies.
