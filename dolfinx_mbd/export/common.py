@@ -106,7 +106,14 @@ _FEATURES: Mapping[str, tuple[Callable[[ReducedBody], bool], str]] = {
         "is written without the stress modes: stress comes from this package, of the elastic "
         "coordinates over time",
     ),
+    "distributed loads": (
+        lambda body: bool(body.loads),
+        "holds no distributed loads: give the program their forces by other means",
+    ),
 }
+
+#: What no format here holds.
+_NOWHERE = frozenset({"distributed loads"})
 
 
 @dataclass(frozen=True)
@@ -175,7 +182,7 @@ def _format(name: str, title: str, extension: str, lost: Iterable[str], *needs: 
 
 _STIFFENING = ("spin stiffening", "force stiffening")
 _FIRST_ORDER = ("second-order inertia", "interface axes")
-_MATRICES_ONLY = ("mass properties", "inertia invariants", "interface axes", "shapes", *_STIFFENING)
+_MATRICES_ONLY = ("inertia invariants", "shapes", *_STIFFENING)
 
 #: Formats by name.
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -183,12 +190,22 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         f.name: f
         for f in (
             _format(
-                "abaqus", "Abaqus substructure", ".mtx", (*_MATRICES_ONLY, "damping"), "interfaces"
+                "abaqus",
+                "Abaqus substructure",
+                ".mtx",
+                (*_MATRICES_ONLY, "damping", "interface axes"),
+                "interfaces",
             ),
-            _format("dmig", "Nastran DMIG", ".pch", _MATRICES_ONLY, "interfaces"),
-            _format("exudyn", "Exudyn", ".npz", (*_STIFFENING, "interface axes"), "modes"),
+            _format(
+                "dmig", "Nastran DMIG", ".pch", (*_MATRICES_ONLY, "interface axes"), "interfaces"
+            ),
+            _format(
+                "exudyn", "Exudyn", ".npz", (*_STIFFENING, "damping", "interface axes"), "modes"
+            ),
             _format("mbdyn", "MBDyn", ".fem", ("interface axes",), "interfaces", "modes"),
-            _format("op4", "Nastran OP4", ".op4", _MATRICES_ONLY, "modes"),
+            _format(
+                "op4", "Nastran OP4", ".op4", (*_MATRICES_ONLY, "interface axes"), "interfaces"
+            ),
             _format(
                 "sid",
                 "SID_FEM",

@@ -106,8 +106,8 @@ def as_units(units: Units | str) -> Units:
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
     """The body with its numbers in other units than SI; η stay as they are (see above).
 
-    Only for a writer: everywhere else a :class:`ReducedBody` is in SI.  Stress modes are left out,
-    as no format here holds them.
+    Only for a writer: everywhere else a :class:`ReducedBody` is in SI.  Stress modes and
+    distributed loads are left out, as no format here holds them.
     """
     units = as_units(units)
     if (units.length, units.mass, units.time) == (1.0, 1.0, 1.0):
@@ -131,6 +131,7 @@ def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
             replace(i, point=L * i.point, motion=six[:, None] * i.motion) for i in body.interfaces
         ),
         points=tuple(replace(p, position=L * p.position, modes=L * p.modes) for p in body.points),
+        loads=(),
         skin=skin,
         stiffening=cases,
         stress=None,

@@ -87,6 +87,7 @@ def test_scaling_knows_every_field() -> None:
         "skin",
         "stiffening",
         "stress",
+        "loads",
     }
     assert {f.name for f in fields(ReducedBody)} == without_units | with_units
 

@@ -123,7 +123,7 @@ def test_slider_crank(
         flexible, nodes = to_exudyn(reduced), marker_nodes(reduced)
     else:
         report = export(reduced, tmp_path / "rod", "exudyn")
-        assert any("damping" in loss for loss in report.losses)
+        assert any("damping" in note for note in report.notes)
         flexible, nodes = loaded(report.paths[0])
     monkeypatch.setattr(test_motion, "Peer", lambda: Imported(flexible, nodes))
     peer = test_motion.slider_crank_there(None, None)  # type: ignore[arg-type]
@@ -183,9 +183,7 @@ def test_markers_move_as_our_interfaces() -> None:
         assert np.abs(theta).max() > 1e-4
         assert np.allclose(seen[i.name, "Position"], where + turn @ (i.point + d), atol=1e-13)
         expected = turn @ exp_rotation(theta)
-        assert np.allclose(
-            seen[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=theta @ theta
-        )
+        assert np.allclose(seen[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=1e-13)
     middle = body.point("middle")
     expected = where + turn @ (middle.position + eta @ middle.modes)
     assert np.allclose(seen["middle", "Position"], expected, atol=1e-13)

@@ -121,3 +121,19 @@ def test_bad_input() -> None:
         superelement(body, ["middle"])
     with pytest.raises(ValueError, match="'left' is given twice"):
         superelement(body, ["left", "left"])
+    loose = np.diag([0.0, *np.diag(body.stiffness)[1:]])
+    with pytest.raises(ValueError, match="without stiffness"):
+        superelement(body.replace(stiffness=loose))
+
+
+def test_a_rigid_body() -> None:
+    """One interface: the rigid mass matrix about its point; two move together."""
+    body = rod().rigid()
+    element = superelement(body, ["left"])
+    assert element.stiffness.shape == (6, 6) and not element.stiffness.any()
+    arm = body.centre - body.interface("left").point
+    about = body.central_inertia + body.total_mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    assert relative(element.mass[:3, :3], body.total_mass * np.eye(3)) < 1e-12
+    assert relative(element.mass[3:, 3:], about) < 1e-12
+    with pytest.raises(ValueError, match="not independent"):
+        superelement(body)

@@ -1,0 +1,197 @@
+"""Matrices from Nastran: OUTPUT4 files and DMIG bulk data, read by pyNastran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError
+from dolfinx_mbd.imports.reduced import ReducedMatrices
+
+__all__ = ["read_dmig", "read_op4"]
+
+Array = NDArray[np.float64]
+
+
+def read_op4(
+    path: str | Path,
+    *,
+    points: ArrayLike | None = None,
+    nodes: ArrayLike | None = None,
+    stiffness: str = "KAAX",
+    mass: str = "MAAX",
+    damping: str | None = None,
+    names: Sequence[str] | None = None,
+) -> ReducedMatrices | FullMatrices:
+    """K and M from an OUTPUT4 file, text or binary.
+
+    Args:
+        path: The file.
+        points: Of a superelement, six coordinates each and then the modes, shape (p, 3). None, as
+            `nodes`: the columns of a matrix ``XYZ`` in the file, as our own export has it.
+        nodes: Or, of a full model, the positions of its nodes, three coordinates each, (N, 3).
+        stiffness: Name of the matrix.
+        mass: Name of the matrix.
+        damping: Name of the matrix; None: ``BAAX`` if there is one.
+        names: Of the interfaces.
+
+    Raises:
+        MatrixError: A matrix is missing, or the file is damaged, or its numbers do not fit.
+        OSError: The file cannot be read.
+        ImportError: pyNastran is not installed.
+    """
+    path = _there(path)
+    from pyNastran.op4.op4 import read_op4 as read
+
+    try:
+        found = read(str(path), debug=None)
+        matrices = {name: _op4_array(entry) for name, entry in found.items()}
+    except OSError:
+        raise
+    except Exception as error:  # (of whatever kind: the reader has no errors of its own)
+        raise MatrixError(f"{path}: not an OP4 file, or truncated or damaged ({error})") from error
+    K, M = (_named(path, matrices, name) for name in (stiffness, mass))
+    C = matrices.get("BAAX") if damping is None else _named(path, matrices, damping)
+    if nodes is not None:
+        return FullMatrices(K, M, np.asarray(nodes, dtype=float), damping=C)
+    if points is None:
+        if "XYZ" not in matrices:
+            raise MatrixError(
+                f"{path}: OP4 holds no positions; give points=... of the interfaces (a "
+                "superelement) or nodes=... (a full model)"
+            )
+        points = _dense(matrices["XYZ"]).T
+    return ReducedMatrices(
+        _dense(K), _dense(M), np.asarray(points), names, None if C is None else _dense(C)
+    )
+
+
+def read_dmig(
+    path: str | Path,
+    *,
+    stiffness: str = "KAAX",
+    mass: str = "MAAX",
+    damping: str | None = None,
+    names: Sequence[str] | None = None,
+) -> ReducedMatrices | FullMatrices:
+    """K and M from bulk data with GRIDs (and SPOINTs) and DMIGs.
+
+    A superelement if the matrices have rotations or scalar points, else a full model.
+
+    Args:
+        path: The file, with or without executive and case control.
+        stiffness: Name of the matrix.
+        mass: Name of the matrix.
+        damping: Name of the matrix; None: ``BAAX`` if there is one.
+        names: Of the interfaces, in ascending order of their grids.
+
+    Raises:
+        MatrixError: A matrix is missing, or the file is damaged, or a grid has a displacement
+            coordinate system of its own, or the numbers do not fit.
+        OSError: The file cannot be read.
+        ImportError: pyNastran is not installed.
+    """
+    path = _there(path)
+    model = _bulk_data(path)
+    K, M = (_dmig(path, model, name) for name in (stiffness, mass))
+    C = None
+    if damping is not None or "BAAX" in model.dmig:
+        C = _dmig(path, model, damping or "BAAX")
+    used = sorted({key for A in (K, M) for row in A for key in row})
+    scalars = [key for key in used if key[0] in model.spoints]
+    grids = sorted({point for point, _ in used if point not in model.spoints})
+    unknown = [g for g in grids if g not in model.nodes]
+    if unknown:
+        raise MatrixError(f"{path}: the matrices have points {unknown[:5]} without GRID or SPOINT")
+    turned = [g for g in grids if model.nodes[g].Cd() not in (0, -1)]
+    if turned:
+        raise MatrixError(
+            f"{path}: grids {turned[:5]} have displacements in a coordinate system of their own "
+            "(CD); write the matrices in the basic system"
+        )
+    positions = np.array([model.nodes[g].get_position() for g in grids], dtype=float)
+    full = not scalars and all(component <= 3 for _, component in used)
+    order = [(g, c) for g in grids for c in range(1, 4 if full else 7)] + scalars
+    matrices: list[Any] = [None if A is None else _in_order(A, order) for A in (K, M, C)]
+    if full:
+        return FullMatrices(
+            matrices[0], matrices[1], positions, np.array(grids), damping=matrices[2]
+        )
+    labels = names if names is not None else [f"grid {g}" for g in grids]
+    return ReducedMatrices(matrices[0], matrices[1], positions, labels, matrices[2])
+
+
+def _there(path: str | Path) -> Path:
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"no file {str(path)!r}")
+    return path
+
+
+def _op4_array(entry: Any) -> Any:
+    """The matrix of an entry, which is an object or a pair of form and matrix."""
+    return entry.data if hasattr(entry, "data") else entry[1]
+
+
+def _dense(A: Any) -> Array:
+    return np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=float)
+
+
+def _named(path: Path, matrices: dict[str, Any], name: str) -> Any:
+    if name not in matrices:
+        known = ", ".join(map(repr, matrices)) or "none"
+        raise MatrixError(f"{path}: no matrix {name!r}; the file has {known}")
+    return matrices[name]
+
+
+def _bulk_data(path: Path) -> Any:
+    from pyNastran.bdf.bdf import BDF
+
+    text = path.read_text(encoding="utf-8", errors="replace").upper()
+    model = BDF(debug=None)
+    try:
+        model.read_bdf(str(path), punch="BEGIN BULK" not in text, xref=False)
+        model.cross_reference(
+            xref_elements=False, xref_nodes_with_elements=False, xref_properties=False,
+            xref_masses=False, xref_materials=False, xref_loads=False, xref_constraints=False,
+            xref_aero=False, xref_sets=False, xref_optimization=False,
+        )  # fmt: skip
+    except OSError:
+        raise
+    except (Exception, SystemExit) as error:  # (of whatever kind, as above)
+        raise MatrixError(f"{path}: not bulk data, or truncated or damaged ({error})") from error
+    return model
+
+
+Entries = dict[tuple[tuple[int, int], tuple[int, int]], float]
+
+
+def _dmig(path: Path, model: Any, name: str) -> Entries:
+    """Entries of a DMIG by (point, component) of row and column; both triangles."""
+    card = _named(path, dict(model.dmig), name)
+    if card.is_complex:
+        raise MatrixError(f"{path}: matrix {name!r} is complex")
+    entries: Entries = {}
+    for row, column, value in zip(card.GCi, card.GCj, card.Real, strict=True):
+        i, j = (int(row[0]), int(row[1])), (int(column[0]), int(column[1]))
+        entries[i, j] = float(value)
+        if card.matrix_form == 6:
+            entries[j, i] = float(value)
+    return entries
+
+
+def _in_order(entries: Entries, order: list[tuple[int, int]]) -> Any:
+    import scipy.sparse
+
+    place = {key: k for k, key in enumerate(order)}
+    missing = {key for pair in entries for key in pair} - set(place)
+    if missing:
+        raise MatrixError(f"coordinates {sorted(missing)[:5]} are in one matrix only")
+    rows = [place[i] for i, _ in entries]
+    columns = [place[j] for _, j in entries]
+    shape = len(order), len(order)
+    return scipy.sparse.csr_array((list(entries.values()), (rows, columns)), shape=shape)

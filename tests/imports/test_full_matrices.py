@@ -1,0 +1,275 @@
+"""K and M of our own assembly, taken for another program's: the body that `reduce` makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+import scipy.sparse.linalg
+
+from dolfinx_mbd.imports import (
+    FullMatrices,
+    MatrixError,
+    NodeInterface,
+    read_dmig,
+    read_matrices,
+    read_op4,
+    reduce_matrices,
+)
+from tests.analysis.bodies import dynamic_stiffness
+from tests.imports.bars import (
+    NUM_MODES,
+    bar,
+    ends,
+    inertia_at_interfaces,
+    matrices,
+    piston,
+    reference,
+    relative,
+)
+
+
+def write_matrix_market(folder: Path, first: int) -> tuple[Path, Path, Path]:
+    K, M, nodes = bar().matrices
+    for name, matrix in (("K", K), ("M", M)):
+        scipy.io.mmwrite(folder / f"{name}.mtx", matrix, precision=17, symmetry="symmetric")
+    table = np.column_stack([first + np.arange(len(nodes)), nodes])
+    np.savetxt(folder / "nodes.csv", table, delimiter=",", fmt="%.17g", header="node, x, y, z")
+    return folder / "K.mtx", folder / "M.mtx", folder / "nodes.csv"
+
+
+def test_the_body_of_the_mesh(tmp_path: Path) -> None:
+    """By Matrix Market files: frequencies, inertia, dynamic stiffness; and a slider-crank."""
+    first = 100
+    body = reduce_matrices(
+        read_matrices(*write_matrix_market(tmp_path, first)), ends(first), num_modes=NUM_MODES
+    )
+    expected = reference()
+    assert body.num_modes == expected.num_modes and body.reference == "mean axis"
+    assert relative(body.frequencies, expected.frequencies) < 1e-9
+    assert body.total_mass == pytest.approx(expected.total_mass, rel=1e-12)
+    assert relative(body.centre, expected.centre) < 1e-12
+    assert relative(body.inertia, expected.inertia) < 1e-12
+    for given, own in zip(
+        inertia_at_interfaces(body), inertia_at_interfaces(expected), strict=True
+    ):
+        assert relative(given, own) < 1e-9
+    for frequency in (0.0, 50.0, 700.0):
+        omega = 2 * np.pi * max(frequency, 1.0)
+        assert relative(dynamic_stiffness(body, omega), dynamic_stiffness(expected, omega)) < 1e-9
+
+    rigid, own = piston(expected.rigid()), piston(expected)
+    assert np.abs(own - rigid).max() > 1e-6
+    assert relative(piston(body) - rigid, own - rigid) < 1e-7
+
+
+def test_other_files_and_orders(tmp_path: Path) -> None:
+    """Sparse ``.npz``, ``.npy``; degrees of freedom component by component; other units."""
+    K, M, nodes = bar().matrices
+    count = len(nodes)
+    order = np.arange(3 * count).reshape(count, 3).T.ravel()  # all x, then all y, then all z
+    permuted = [scipy.sparse.csr_array(A)[order][:, order] for A in (K, M)]
+    scipy.sparse.save_npz(tmp_path / "K.npz", permuted[0] * 1e-3)  # N/mm
+    np.save(tmp_path / "M.npy", permuted[1].toarray() * 1e-3)  # t
+    np.save(tmp_path / "nodes.npy", nodes * 1e3)
+    dofs = np.arange(3 * count).reshape(3, count).T
+    full = read_matrices(
+        tmp_path / "K.npz", tmp_path / "M.npy", tmp_path / "nodes.npy", dofs=dofs
+    ).in_si(length=1e-3, mass=1e3)
+    own = matrices()
+    assert relative(full.stiffness.toarray(), own.stiffness.toarray()) < 1e-12
+    assert relative(full.mass.toarray(), own.mass.toarray()) < 1e-12
+    assert relative(full.nodes, own.nodes) < 1e-12
+
+
+def test_damping_and_skin() -> None:
+    K, M, nodes = bar().matrices
+    triangles = bar().nodes[0][:6].reshape(2, 3)
+    full = FullMatrices(K, M, nodes, damping=1e-6 * K + 3.0 * M, triangles=triangles)
+    body = reduce_matrices(full, ends(), num_modes=2)
+    expected = 1e-6 * body.stiffness + 3.0 * body.mass
+    assert relative(body.damping, expected) < 1e-9
+    assert body.skin is not None and np.array_equal(
+        body.skin.points[body.skin.triangles], nodes[triangles]
+    )
+    left = body.interfaces[0]
+    moved = left.motion[:3].T[:, None] + np.cross(
+        left.motion[3:].T[:, None], body.skin.points - left.point
+    )
+    assert relative(body.skin.modes, moved) < 1e-9
+
+
+@pytest.mark.parametrize("kind", ["rigid", "averaged"])
+def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
+    """The motion map of an interface is that of its nodes, in the mean if it is averaged.
+
+    An averaged one is more compliant.
+    """
+    body = reduce_matrices(
+        matrices(), {k: NodeInterface(v.nodes, kind) for k, v in ends().items()}, num_modes=4
+    )
+    assert [i.kind for i in body.interfaces] == [kind, kind]
+    surface = np.concatenate(bar().nodes)
+    K, M, nodes = bar().matrices
+    triangles = np.resize(surface, (len(surface) // 3, 3))
+    shown = reduce_matrices(
+        FullMatrices(K, M, nodes, triangles=triangles),
+        {k: NodeInterface(v.nodes, kind) for k, v in ends().items()},
+        num_modes=4,
+    )
+    assert shown.skin is not None
+    for i in shown.interfaces:
+        own = np.abs(shown.skin.points[:, 0] - i.point[0]) < 1e-9
+        u = shown.skin.modes[:, own]
+        xi = shown.skin.points[own] - i.point
+        assert np.abs(u.mean(axis=1) - i.motion[:3].T).max() < 1e-9 * np.abs(u).max()
+        J = np.einsum("ia,ia->", xi, xi) * np.eye(3) - xi.T @ xi
+        theta = np.linalg.solve(J, np.cross(xi, u).sum(axis=1).T)
+        assert np.abs(theta - i.motion[3:]).max() < 1e-7 * np.abs(i.motion[3:]).max()
+    stiff = reduce_matrices(matrices(), ends(), num_modes=4)
+    ratio = body.frequencies[0] / stiff.frequencies[0]
+    assert ratio == pytest.approx(1.0, abs=1e-9) if kind == "rigid" else 0.9 < ratio < 1.0
+
+
+def test_loose_parts_are_refused() -> None:
+    """Two bars in one set of matrices, interfaces on one of them only; or on both."""
+    K, M, nodes = bar().matrices
+    twice = FullMatrices(
+        scipy.sparse.block_diag([K, K]), scipy.sparse.block_diag([M, M]),
+        np.vstack([nodes, nodes + np.array([0.0, 0.1, 0.0])]),
+    )  # fmt: skip
+    with pytest.raises(MatrixError, match=r"not connected to any interface|singular"):
+        reduce_matrices(twice, ends(), num_modes=2)
+    both = {"one": ends()["left"], "two": NodeInterface(bar().nodes[0] + len(nodes))}
+    with pytest.raises(MatrixError, match="parts that are not connected"):
+        reduce_matrices(twice, both, num_modes=2)
+
+
+@pytest.mark.parametrize(
+    "change, match",
+    [
+        (
+            {"stiffness": lambda K: K[:-3, :-3]},
+            r"stiffness: expected shape \(\d+, \d+\), 3 for each",
+        ),
+        ({"mass": lambda M: M[:, :-1]}, "mass: expected shape"),
+        ({"stiffness": lambda K: scipy.sparse.tril(K)}, "stiffness: expected a symmetric matrix"),
+        ({"mass": lambda M: scipy.sparse.tril(M)}, "mass: expected a symmetric matrix"),
+        ({"stiffness": lambda K: K * np.nan}, "not finite"),
+        ({"stiffness": lambda K: K * 0}, "stiffness: is zero"),
+        ({"stiffness": lambda K: K * 1j}, "expected real numbers"),
+        ({"stiffness": lambda K: "K.mtx"}, "expected a matrix, got str"),
+        ({"stiffness": lambda K: K + scipy.sparse.eye(K.shape[0]) * 1e6}, "resists rigid motion"),
+        ({"nodes": lambda x: x[::-1]}, "resists rigid motion"),
+        ({"nodes": lambda x: x[:, :2]}, r"expected positions of shape \(N, 3\)"),
+        ({"nodes": lambda x: np.full_like(x, np.inf)}, "not finite"),
+        (
+            {"mass": lambda M: M + scipy.sparse.diags(np.tile([0, 0, 1e-3], M.shape[0] // 3))},
+            "not that of a solid",
+        ),
+        ({"mass": lambda M: -M}, "nodes without mass"),
+        ({"labels": lambda _: np.zeros(3)}, "different numbers"),
+        ({"triangles": lambda _: [[0, 1, 10**6]]}, "triangles refer to nodes outside"),
+    ],
+)
+def test_matrices_that_are_refused(change: dict[str, Any], match: str) -> None:
+    K, M, nodes = bar().matrices
+    given: dict[str, Any] = {"stiffness": K, "mass": M, "nodes": nodes}
+    for key, act in change.items():
+        given[key] = act(given.get(key))
+    with pytest.raises(MatrixError, match=match):
+        FullMatrices(**given)
+
+
+@pytest.mark.parametrize(
+    "interfaces, match",
+    [
+        ({}, "at least one"),
+        (["left"], "at least one"),
+        ({"left": [1, 2, 3]}, "expected a NodeInterface"),
+        (
+            {"left": NodeInterface([0, 10**7])},
+            r"'left': unknown nodes 10000000; the \d+ nodes have",
+        ),
+        ({"left": NodeInterface([0, 0, 1])}, "named twice"),
+        ({"left": NodeInterface([0])}, "in a line or in a point"),
+        ({"left": NodeInterface([0, 1, 2], kind="glued")}, "'rigid' or 'averaged'"),  # type: ignore[arg-type]
+        ({"left": NodeInterface([0, 1, 2, 3], weights=[1, 1, 1])}, "4 positive weights"),
+        ({"left": NodeInterface([0, 1, 2, 3], point=[1, 2])}, r"a point \(3,\)"),
+        ({"a": NodeInterface([0, 1, 2, 3]), "b": NodeInterface([3, 4, 5, 6])}, "share 1 nodes"),
+    ],
+)
+def test_interfaces_that_are_refused(interfaces: Any, match: str) -> None:
+    with pytest.raises(MatrixError, match=match):
+        reduce_matrices(matrices(), interfaces)
+
+
+def test_numbers_of_modes_that_are_refused() -> None:
+    for count in (-1, 2.5, 10**6):
+        with pytest.raises(MatrixError, match="num_modes"):
+            reduce_matrices(matrices(), ends(), num_modes=count)  # type: ignore[arg-type]
+    with pytest.raises(MatrixError, match="each of the"):
+        FullMatrices.in_order(*bar().matrices, dofs=np.zeros((2, 3)))
+
+
+def test_files_that_are_refused(tmp_path: Path) -> None:
+    K, M, nodes = write_matrix_market(tmp_path, 0)
+    with pytest.raises(FileNotFoundError, match=r"no file .*other\.mtx"):
+        read_matrices(tmp_path / "other.mtx", M, nodes)
+    data = K.read_bytes()
+    for size in (0, 10, 100, len(data) // 2):
+        (tmp_path / "part.mtx").write_bytes(data[:size])
+        with pytest.raises(MatrixError, match=r"truncated or damaged|is zero|expected"):
+            read_matrices(tmp_path / "part.mtx", M, nodes)
+    (tmp_path / "K.bin").write_bytes(data)
+    with pytest.raises(MatrixError, match="unknown kind of file"):
+        read_matrices(tmp_path / "K.bin", M, nodes)
+    (tmp_path / "K.npz").write_bytes(b"PK" + data[:100])
+    with pytest.raises(MatrixError, match="damaged"):
+        read_matrices(tmp_path / "K.npz", M, nodes)
+    for text in ("", "1 2\n3 4\n", "1 x 2 3\n", "0.5 1 2 3\n"):
+        (tmp_path / "nodes.txt").write_text(text)
+        with pytest.raises(MatrixError, match=r"nodes|columns"):
+            read_matrices(K, M, tmp_path / "nodes.txt")
+
+
+def test_nastran_full_model(tmp_path: Path) -> None:
+    """OP4 with positions beside it, and DMIG with grids in a file of their own making."""
+    pytest.importorskip("pyNastran")
+    from dolfinx_mbd.export.common import write_text
+    from dolfinx_mbd.export.dmig import field
+    from dolfinx_mbd.export.op4 import matrix_lines
+
+    K, M, nodes = bar().matrices
+    pair = {"K": (6, K.toarray()), "M": (6, M.toarray())}
+    write_text(tmp_path / "full.op4", matrix_lines(pair), "OP4 file")
+    read = read_op4(tmp_path / "full.op4", nodes=nodes, stiffness="K", mass="M")
+    assert isinstance(read, FullMatrices)
+    assert relative(read.stiffness.toarray(), matrices().stiffness.toarray()) < 1e-14
+
+    lines = []
+    for k, x in enumerate(nodes):
+        values = [field(v, "E") for v in x]
+        lines += [f"{'GRID*':<8}{10 + k:16}{'':16}{values[0]}{values[1]}", f"{'*':<8}{values[2]}"]
+    for name, A in (("KAAX", K), ("MAAX", M)):
+        lines.append(f"{'DMIG':<8}{name:<8}{0:>8}{6:>8}{2:>8}{0:>8}")
+        lower = scipy.sparse.csc_array(scipy.sparse.tril(A))
+        for j in range(A.shape[0]):
+            lines.append(f"{'DMIG*':<8}{name:<16}{10 + j // 3:16}{1 + j % 3:16}")
+            for at in range(lower.indptr[j], lower.indptr[j + 1]):
+                i = lower.indices[at]
+                lines.append(f"{'*':<8}{10 + i // 3:16}{1 + i % 3:16}{field(lower.data[at])}")
+    (tmp_path / "full.bdf").write_text("\n".join(lines) + "\n")
+    read = read_dmig(tmp_path / "full.bdf")
+    assert isinstance(read, FullMatrices)
+    body = reduce_matrices(read, ends(10), num_modes=NUM_MODES)
+    assert relative(body.inertia, reference().inertia) < 1e-8
+    # the fields' 1e-10 of the stiffest element weighs as much more in the softest mode
+    highest = scipy.sparse.linalg.eigsh(K, 1, M, return_eigenvectors=False)[0]
+    bound = 1e-10 * highest / (2 * np.pi * reference().frequencies) ** 2
+    off = np.abs(body.frequencies / reference().frequencies - 1)
+    assert (off < bound).all() and off.max() > 1e-9
