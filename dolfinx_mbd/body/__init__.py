@@ -11,7 +11,8 @@ from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError, load_body, save_body
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize
-from dolfinx_mbd.body.parts import Interface, Mode, Skin, Station, Stiffening
+from dolfinx_mbd.body.participation import Participation, participation
+from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.resonance import HalfPower, half_power
 
@@ -22,8 +23,10 @@ __all__ = [
     "HalfPower",
     "Interface",
     "LinearizedBody",
+    "LoadPattern",
     "ModalDamping",
     "Mode",
+    "Participation",
     "Rayleigh",
     "ReducedBody",
     "Skin",
@@ -34,5 +37,6 @@ __all__ = [
     "half_power",
     "linearize",
     "load_body",
+    "participation",
     "save_body",
 ]

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dolfinx_mbd.body.parts import Interface, Mode, Skin, Station, Stiffening
+from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.stress_modes import StressModes
 
@@ -24,6 +24,7 @@ __all__ = ["FORMAT_VERSION", "BodyFileError", "load_body", "save_body", "write_a
 FORMAT_VERSION = 1
 
 _FORMAT = "dolfinx_mbd reduced body"
+_LOAD_PARTS = ("force", "moment", "modes", "moments")
 _MATRICES = ("first_moments", "second_moments", "mass", "stiffness", "damping")
 
 
@@ -51,6 +52,7 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         "reference": body.reference,
         "interfaces": [{"name": i.name, "kind": i.kind} for i in body.interfaces],
         "points": [p.name for p in body.points],
+        "loads": [p.name for p in body.loads],
         "modes": [asdict(m) for m in body.modes],
         "left_out": [asdict(m) for m in body.left_out],
         "provenance": dict(body.provenance),
@@ -63,6 +65,9 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
     for k, point in enumerate(body.points):
         arrays[f"point_{k}_position"] = point.position
         arrays[f"point_{k}_modes"] = point.modes
+    for k, load in enumerate(body.loads):
+        for part in _LOAD_PARTS:
+            arrays[f"load_{k}_{part}"] = getattr(load, part)
     if body.skin is not None:
         arrays["skin_points"] = body.skin.points
         arrays["skin_triangles"] = body.skin.triangles
@@ -165,6 +170,10 @@ def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
         Station(name, arrays[f"point_{k}_position"], arrays[f"point_{k}_modes"])
         for k, name in enumerate(header["points"])
     )
+    loads = tuple(
+        LoadPattern(name, **{part: arrays[f"load_{k}_{part}"] for part in _LOAD_PARTS})
+        for k, name in enumerate(header.get("loads", []))
+    )
     skin = None
     if "skin_points" in arrays:
         skin = Skin(arrays["skin_points"], arrays["skin_triangles"], arrays["skin_modes"])
@@ -179,6 +188,7 @@ def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
         total_mass=header["total_mass"],
         interfaces=interfaces,
         points=points,
+        loads=loads,
         skin=skin,
         stiffening=stiffening,
         stress=stress,

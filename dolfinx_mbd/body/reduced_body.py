@@ -10,7 +10,7 @@ of which mass, centre, inertia tensor, Coriolis, centrifugal and Euler terms are
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.body.damping import Damping, damping_matrix
 from dolfinx_mbd.body.parts import (
     Interface,
+    LoadPattern,
     Mode,
     Skin,
     Station,
@@ -28,6 +30,7 @@ from dolfinx_mbd.body.parts import (
     assign,
     frozen,
 )
+from dolfinx_mbd.body.stress_modes import StressModes
 
 __all__ = ["ReducedBody"]
 
@@ -61,6 +64,8 @@ class ReducedBody:
         reference: The reference condition, ``mean axis`` or ``attached to <interface>``.
         provenance: Where the numbers come from; plain numbers and strings.
         left_out: Modes that the reduction computed and left out, each with its reason.
+        stress: Stress per elastic coordinate at the nodes of the skin, or None.
+        loads: Distributed loads that are known by their shape.
     """
 
     name: str
@@ -78,6 +83,8 @@ class ReducedBody:
     reference: str = "mean axis"
     provenance: Mapping[str, str | int | float] = field(default_factory=dict)
     left_out: tuple[Mode, ...] = ()
+    stress: StressModes | None = None
+    loads: tuple[LoadPattern, ...] = ()
 
     def __post_init__(self) -> None:
         if np.ndim(self.first_moments) != 2 or len(self.first_moments) == 0:
@@ -116,7 +123,7 @@ class ReducedBody:
         )
         assign(self, modes=modes, interfaces=tuple(self.interfaces), points=tuple(self.points))
         assign(self, provenance=MappingProxyType(dict(self.provenance)))
-        assign(self, left_out=tuple(self.left_out))
+        assign(self, left_out=tuple(self.left_out), loads=tuple(self.loads))
         self._check_parts(n)
 
     def _hz(self) -> Array:
@@ -128,6 +135,7 @@ class ReducedBody:
             raise ValueError(f"modes: expected {n} rows, got {len(self.modes)}")
         _unique("interface", [i.name for i in self.interfaces])
         _unique("point", [p.name for p in self.points])
+        _unique("load", [p.name for p in self.loads])
         for i in self.interfaces:
             if i.motion.shape != (6, n):
                 raise ValueError(
@@ -136,8 +144,13 @@ class ReducedBody:
         for p in self.points:
             if len(p.modes) != n:
                 raise ValueError(f"point {p.name!r}: has {len(p.modes)} modes, not {n}")
+        for load in self.loads:
+            if len(load.modes) != n:
+                raise ValueError(f"load {load.name!r}: has {len(load.modes)} modes, not {n}")
         if self.skin is not None and len(self.skin.modes) != n:
             raise ValueError(f"skin: has {len(self.skin.modes)} modes, not {n}")
+        if self.stress is not None and self.stress.num_modes != n:
+            raise ValueError(f"stress: has {self.stress.num_modes} modes, not {n}")
         if self.stiffening is not None:
             expected = (len(self.interfaces), 6, n, n)
             if self.stiffening.interfaces.shape != expected:
@@ -233,6 +246,14 @@ class ReducedBody:
         """
         return _find("point", name, self.points, self.name)
 
+    def load_pattern(self, name: str) -> LoadPattern:
+        """The distributed load of this name.
+
+        Raises:
+            ValueError: If there is none; the message lists those that are there.
+        """
+        return _find("load", name, self.loads, self.name)
+
     def replace(self, **changes: Any) -> ReducedBody:
         """A copy with some fields changed, checked as a new body is."""
         unknown = set(changes) - {f.name for f in fields(self)}
@@ -251,26 +272,65 @@ class ReducedBody:
         n = num_modes
         if not isinstance(n, (int, np.integer)) or not 0 <= n <= self.num_modes:
             raise ValueError(f"expected 0 to {self.num_modes} modes, got {n!r}")
-        reason = f"truncated to {n} modes"
-        lost = tuple(replace(mode, reason=reason) for mode in self.modes[n:])
-        skin, cases = self.skin, self.stiffening
+        return self.selected(range(n), reason=f"truncated to {n} modes")
+
+    def selected(self, modes: Iterable[int], reason: str = "not selected") -> ReducedBody:
+        """The body with some of its elastic coordinates only, in the order of the body.
+
+        Args:
+            modes: Numbers of the coordinates to keep, from 0.
+            reason: Why the others are left out, for the table of modes.
+
+        Raises:
+            ValueError: If the body has no such coordinate, or one is given twice.
+        """
+        given = [int(k) for k in modes]
+        k = np.array(sorted(set(given)), dtype=int)
+        if len(k) < len(given) or not set(given) <= set(range(self.num_modes)):
+            raise ValueError(
+                f"expected numbers of modes from 0 to {self.num_modes - 1}, each once; got {given}"
+            )
+        lost = (mode for i, mode in enumerate(self.modes) if i not in set(given))
+        both, rows = np.ix_(k, k), np.concatenate([[0], k + 1])
+        skin, cases, stress = self.skin, self.stiffening, self.stress
         return self.replace(
-            first_moments=self.first_moments[: n + 1],
-            second_moments=self.second_moments[: n + 1, : n + 1],
-            mass=self.mass[:n, :n],
-            stiffness=self.stiffness[:n, :n],
-            damping=self.damping[:n, :n],
-            interfaces=tuple(replace(i, motion=i.motion[:, :n]) for i in self.interfaces),
-            modes=self.modes[:n],
-            left_out=self.left_out + lost,
-            points=tuple(replace(p, modes=p.modes[:n]) for p in self.points),
-            skin=None if skin is None else replace(skin, modes=skin.modes[:n]),
-            stiffening=None if cases is None else cases.truncated(n),
+            first_moments=self.first_moments[rows],
+            second_moments=self.second_moments[np.ix_(rows, rows)],
+            mass=self.mass[both],
+            stiffness=self.stiffness[both],
+            damping=self.damping[both],
+            interfaces=tuple(replace(i, motion=i.motion[:, k]) for i in self.interfaces),
+            modes=tuple(self.modes[i] for i in k),
+            left_out=self.left_out + tuple(replace(mode, reason=reason) for mode in lost),
+            points=tuple(replace(p, modes=p.modes[k]) for p in self.points),
+            loads=tuple(replace(p, modes=p.modes[k], moments=p.moments[k]) for p in self.loads),
+            skin=None if skin is None else replace(skin, modes=skin.modes[k]),
+            stiffening=None if cases is None else cases.selected(k),
+            stress=None if stress is None else stress.selected(k),
         )
+
+    def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:
+        """The body with another damping, the sum of those given; its own is replaced.
+
+        Damping acts on the elastic coordinates only and never resists rigid motion
+        (:mod:`dolfinx_mbd.body.damping`).  A body whose damping is zero gets a default in a
+        mechanism, unless ``FlexibleBody(..., damping_ratio=0.0)`` says otherwise.
+
+        Args:
+            *dampings: :class:`~dolfinx_mbd.body.Rayleigh`, :class:`~dolfinx_mbd.body.ModalDamping`
+                or matrices C, shape (n, n).
+
+        Raises:
+            TypeError: If something is neither.
+            ValueError: If a shape does not fit, or the matrix feeds energy in.
+        """
+        return self.replace(damping=damping_matrix(self.mass, self.stiffness, *dampings))
 
     def rigid(self) -> ReducedBody:
         """The body without its elastic coordinates: the same mass, interfaces and points."""
-        return self.truncated(0).replace(reference="rigid", stiffening=None, left_out=())
+        return self.truncated(0).replace(
+            reference="rigid", stiffening=None, stress=None, left_out=()
+        )
 
     def summary(self) -> str:
         """The body on one page, for a person."""

@@ -1,0 +1,146 @@
+"""Frequency responses as Bode plots, and spectra of signals, as matplotlib figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dolfinx_mbd.body import FrequencyResponse
+from dolfinx_mbd.multibody import Spectrum
+
+__all__ = ["plot_response", "plot_spectrum"]
+
+_QUANTITIES = {"receptance": 0, "mobility": 1, "accelerance": 2}
+_UNITS = {  # of a translation and a rotation per N, N m, m and rad
+    "f": ("m/N", "rad/N"),
+    "m": ("m/(N m)", "rad/(N m)"),
+    "u": ("1", "rad/m"),
+    "r": ("m/rad", "1"),
+}
+_RATES = ("", "/s", "/s²")
+
+
+def plot_response(
+    response: FrequencyResponse | Mapping[str, FrequencyResponse],
+    entries: Sequence[tuple[str, str]],
+    path: str | Path | None = None,
+    *,
+    quantity: Literal["receptance", "mobility", "accelerance"] = "receptance",
+    frequency_axis: Literal["log", "linear"] = "log",
+) -> Any:
+    """A Bode plot: amplitude on a logarithmic scale above phase in degrees.
+
+    Args:
+        response: One response, or several by the name that the legend gives them.
+        entries: Pairs of output and input, for example ``[("small_end uz", "small_end fz")]``.
+        path: File to write as well, in any format that matplotlib knows.
+        quantity: Displacement, velocity or acceleration per input.
+        frequency_axis: ``log`` or ``linear``.
+
+    Returns:
+        A matplotlib figure with two axes.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If an output, input or quantity is unknown, or matplotlib does not know the
+            file's suffix.
+    """
+    if quantity not in _QUANTITIES:
+        raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}")
+    if frequency_axis not in ("log", "linear"):
+        raise ValueError(f"frequency_axis must be 'log' or 'linear', got {frequency_axis!r}")
+    if not entries:
+        raise ValueError("entries: give at least one pair (output, input)")
+    order = _QUANTITIES[quantity]
+    several = isinstance(response, Mapping)
+    responses = response if isinstance(response, Mapping) else {response.body: response}
+    curves = [
+        (one.frequencies, one.between(output, input, order), _label(name, output, input, several))
+        for name, one in responses.items()
+        for output, input in entries
+    ]
+    figure = _figure((8, 6))
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    for f, H, label in curves:
+        seen = f > 0 if frequency_axis == "log" else np.ones(len(f), dtype=bool)
+        upper.plot(f[seen], np.abs(H[seen]), lw=1.2, label=label)
+        lower.plot(f[seen], np.degrees(np.angle(H[seen])), lw=1.2)
+    units = {_unit(output, input, order) for output, input in entries}
+    upper.set(yscale="log", ylabel=f"{quantity} ({', '.join(sorted(units))})")
+    lower.set(xscale=frequency_axis, xlabel="frequency (Hz)", ylabel="phase (°)")
+    lower.set(ylim=(-190, 190), yticks=range(-180, 181, 90))
+    upper.legend(loc="best", frameon=False)
+    return _finished(figure, (upper, lower), path)
+
+
+def plot_spectrum(
+    spectrum: Spectrum | Mapping[str, Spectrum],
+    path: str | Path | None = None,
+    *,
+    unit: str = "",
+    up_to: float | None = None,
+    amplitude_axis: Literal["log", "linear"] = "linear",
+) -> Any:
+    """Amplitude spectra over the frequency.
+
+    Args:
+        spectrum: One spectrum, or several by the name that the legend gives them.
+        path: File to write as well, in any format that matplotlib knows.
+        unit: Of the signal, for the axis.
+        up_to: Highest frequency to show, Hz; None: all.
+        amplitude_axis: ``linear`` or ``log``.
+
+    Returns:
+        A matplotlib figure with one axes.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If an axis is unknown, or matplotlib does not know the file's suffix.
+    """
+    if amplitude_axis not in ("log", "linear"):
+        raise ValueError(f"amplitude_axis must be 'log' or 'linear', got {amplitude_axis!r}")
+    several = isinstance(spectrum, Mapping)
+    spectra = spectrum if isinstance(spectrum, Mapping) else {"": spectrum}
+    figure = _figure((8, 4))
+    axes = figure.subplots()
+    for name, (f, amplitudes) in spectra.items():
+        seen = f <= (np.inf if up_to is None else up_to)
+        axes.plot(f[seen], amplitudes[seen], lw=1.2, label=name)
+    axes.set(xlabel="frequency (Hz)", ylabel="amplitude" + (f" ({unit})" if unit else ""))
+    axes.set(yscale=amplitude_axis)
+    if several:
+        axes.legend(loc="best", frameon=False)
+    return _finished(figure, (axes,), path)
+
+
+def _label(name: str, output: str, input: str, several: bool) -> str:
+    entry = f"{output} per {input}"
+    return f"{name}: {entry}" if several else entry
+
+
+def _unit(output: str, input: str, order: int) -> str:
+    turn = output.rpartition(" ")[2].startswith("r")
+    return _UNITS[input.rpartition(" ")[2][0]][int(turn)] + _RATES[order]
+
+
+def _figure(size: tuple[float, float]) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "responses are plotted with matplotlib: pip install matplotlib"
+        ) from error
+    return Figure(figsize=size, layout="constrained")
+
+
+def _finished(figure: Any, axes: Sequence[Any], path: str | Path | None) -> Any:
+    for one in axes:
+        one.margins(x=0)
+        one.grid(alpha=0.3, which="both")
+    if path is not None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=110)
+    return figure

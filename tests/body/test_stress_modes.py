@@ -1,0 +1,171 @@
+"""Quantities of stress, envelopes over time and stress modes that are kept with a body; no mesh."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.quantities import QUANTITIES, principal_values, quantity
+from dolfinx_mbd.body.stress_modes import BLOCK, StressModes, envelope_over_time, rows_at
+
+POINTS, MODES, TIMES = BLOCK + 37, 7, 2 * BLOCK + 11
+"""More than one block of points and of instants, the last ones not full."""
+
+
+def tensors(components: np.ndarray) -> np.ndarray:
+    """Symmetric tensors (..., 3, 3) from components (6, ...)."""
+    xx, yy, zz, xy, yz, zx = components
+    rows = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+@pytest.fixture(scope="module")
+def modes() -> StressModes:
+    rng = np.random.default_rng(3)
+    return StressModes(rng.standard_normal((POINTS, 3)), rng.standard_normal((6, POINTS, MODES)))
+
+
+@pytest.fixture(scope="module")
+def history() -> SimpleNamespace:
+    rng = np.random.default_rng(4)
+    eta = np.cumsum(rng.standard_normal((TIMES, MODES)), axis=0)
+    return SimpleNamespace(time=np.linspace(0.1, 0.9, TIMES), eta=eta)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-5, 1e-10, 0.0])
+def test_principal_values_are_eigenvalues(spread: float) -> None:
+    """Also where two or three of them are close, to round-off."""
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.standard_normal((500, 3, 3)))[0]
+    values = np.array([[3.0], [3.0], [-1.0]]) + spread * rng.standard_normal((3, 500))
+    values[:, ::3] = 5.0 + spread * rng.standard_normal((3, len(values[0, ::3])))
+    A = np.einsum("tij,jt,tkj->tik", turn, values, turn) * 1e8
+    A = 0.5 * (A + A.transpose(0, 2, 1))
+    components = np.array([A[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))])
+    expected = np.linalg.eigvalsh(A)[:, ::-1].T
+    assert np.abs(principal_values(components) - expected).max() < 1e-14 * 8e8
+    assert not principal_values(np.zeros((6, 2))).any()
+
+
+def test_quantities_follow_from_the_tensor(modes: StressModes, history: SimpleNamespace) -> None:
+    s = tensors(np.einsum("cpn,tn->ctp", modes.stress, history.eta))
+    size = np.abs(s).max()
+    deviator = s - np.trace(s, axis1=-2, axis2=-1)[..., None, None] / 3 * np.eye(3)
+    principal = np.linalg.eigvalsh(s)[..., ::-1]
+    expected = {
+        "stress": s,
+        "von Mises": np.sqrt(1.5 * np.einsum("tpij,tpij->tp", deviator, deviator)),
+        "principal": principal,
+        "greatest principal": principal[..., 0],
+        "least principal": principal[..., 2],
+        "Tresca": principal[..., 0] - principal[..., 2],
+        "mean stress": np.trace(s, axis1=-2, axis2=-1) / 3,
+        "stress zx": s[..., 0, 2],
+        "stress yy": s[..., 1, 1],
+    }
+    for name, values in expected.items():
+        assert modes.values(name, history).shape == values.shape
+        assert np.allclose(modes.values(name, history), values, rtol=0, atol=1e-13 * size), name
+    some = modes.values("stress", history, every=100)
+    assert np.allclose(some, s[::100], rtol=0, atol=1e-13 * size)
+
+
+@pytest.mark.parametrize(
+    "name", [q.name for q in QUANTITIES.values() if q.needs == ("stress",) and not q.shape]
+)
+@pytest.mark.parametrize("extreme", ["greatest", "least"])
+def test_envelope_is_the_extreme_of_the_history(
+    modes: StressModes, history: SimpleNamespace, name: str, extreme: str
+) -> None:
+    """The same instants, the same values but for the order in which a product is summed."""
+    values = modes.values(name, history)
+    envelope = modes.envelope(name, history, extreme=extreme)  # type: ignore[arg-type]
+    row = values.argmax(axis=0) if extreme == "greatest" else values.argmin(axis=0)
+    assert np.array_equal(envelope.time, history.time[row])
+    expected = values[row, np.arange(POINTS)]
+    assert np.allclose(envelope.value, expected, rtol=0, atol=1e-14 * np.abs(values).max())
+
+
+def test_the_first_of_equal_instants_counts() -> None:
+    modes = StressModes(np.zeros((2, 3)), np.ones((6, 2, 1)))
+    eta = np.zeros((2 * BLOCK + 3, 1))
+    eta[[40, 170, 200]] = 2.0
+    assert np.array_equal(modes.envelope("stress xx", eta).time, [40.0, 40.0])
+    assert np.array_equal(modes.envelope("stress xx", 0 * eta).time, [0.0, 0.0])
+
+
+def test_several_ingredients_are_stacked() -> None:
+    """½ σ:ε with the strain of a unit modulus."""
+    rng = np.random.default_rng(1)
+    s, eta = rng.standard_normal((6, 5, 3)), rng.standard_normal((9, 3))
+    value, row = envelope_over_time([s, s], eta, quantity("strain energy density"))
+    A = tensors(np.einsum("cpn,tn->ctp", s, eta))
+    energy = 0.5 * np.einsum("tpij,tpij->tp", A, A)
+    assert np.allclose(value, energy.max(axis=0), rtol=1e-13)
+    assert np.array_equal(row, energy.argmax(axis=0))
+
+
+def one_mode_body(n: int = 2) -> ReducedBody:
+    H = np.zeros((n + 1, n + 1, 3, 3))
+    H[0, 0] = np.eye(3)
+    for k in range(1, n + 1):
+        H[k, k] = np.eye(3) / 3
+    return ReducedBody.from_arrays(
+        total_mass=1.0,
+        first_moments=np.zeros((n + 1, 3)),
+        second_moments=H,
+        stiffness=np.diag(np.arange(1.0, n + 1)),
+    )
+
+
+def test_stress_modes_are_kept_in_the_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    stress = StressModes(rng.standard_normal((4, 3)), rng.standard_normal((6, 4, 2)))
+    body = one_mode_body().replace(stress=stress)
+    again = ReducedBody.load(body.save(tmp_path / "body.npz"))
+    assert again.stress is not None
+    assert np.array_equal(again.stress.points, stress.points)
+    assert np.array_equal(again.stress.stress, stress.stress)
+    assert ReducedBody.load(one_mode_body().save(tmp_path / "without.npz")).stress is None
+    shorter = body.truncated(1).stress
+    assert shorter is not None
+    assert np.array_equal(shorter.stress, stress.stress[:, :, :1])
+    assert body.rigid().stress is None
+    with pytest.raises(ValueError, match="stress: has 2 modes, not 3"):
+        one_mode_body(3).replace(stress=stress)
+    with pytest.raises(ValueError, match="stress modes: stress"):
+        StressModes(np.zeros((3, 3)), np.zeros((6, 4, 2)))
+
+
+def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
+    eta, time = history.eta, history.time
+    short = SimpleNamespace(time=time, eta=eta[:, :-1])
+    nothing = SimpleNamespace(time=time[:0], eta=eta[:0])
+    infinite = SimpleNamespace(time=time, eta=np.where(eta == eta[3, 2], np.inf, eta))
+    with pytest.raises(ValueError, match=r"unknown quantity 'vonMises'; use one of .*'von Mises'"):
+        modes.envelope("vonMises", history)
+    with pytest.raises(ValueError, match=r"'stress' has shape \(3, 3\). Scalars are .*'von Mises'"):
+        modes.envelope("stress", history)
+    with pytest.raises(ValueError, match="needs strain, and stress modes hold stress only"):
+        modes.values("strain xx", history)
+    with pytest.raises(ValueError, match="'greatest' or 'least'"):
+        modes.envelope("von Mises", history, extreme="most")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=rf"shape \({TIMES}, {MODES}\) .*, got \({TIMES}, 6\)"):
+        modes.envelope("von Mises", short)
+    with pytest.raises(ValueError, match="has no instants"):
+        modes.envelope("von Mises", nothing)
+    with pytest.raises(ValueError, match="not finite: the run failed"):
+        modes.envelope("von Mises", infinite)
+    with pytest.raises(ValueError, match="a history has `time`"):
+        modes.envelope("von Mises", "run")
+    with pytest.raises(ValueError, match=r"time 2 s is outside the history, .* 0\.1 to 0\.9 s"):
+        modes.values("von Mises", history, times=[0.2, 2.0])
+    with pytest.raises(ValueError, match="no times were given"):
+        modes.values("von Mises", history, times=[])
+    with pytest.raises(ValueError, match="every must be"):
+        modes.values("von Mises", history, every=0)
+    assert np.array_equal(rows_at(np.array([0.0, 1.0, 2.0]), [2.1, 0.4, 0.1]), [0, 2])

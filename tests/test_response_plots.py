@@ -1,0 +1,85 @@
+"""Bode plots and spectra show the numbers that they are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from dolfinx_mbd.body import FrequencyResponse
+from dolfinx_mbd.multibody import spectrum
+from dolfinx_mbd.plotting.response import plot_response, plot_spectrum
+
+pytest.importorskip("matplotlib", reason="charts need matplotlib")
+
+
+@pytest.fixture(autouse=True)
+def _one_rank() -> None:
+    if MPI.COMM_WORLD.rank > 0:
+        pytest.skip("one rank draws")
+
+
+def response() -> FrequencyResponse:
+    """An oscillator of 10 Hz, 1 kg and 5 % damping, and the angle that a force makes."""
+    f = np.linspace(0.0, 30.0, 61)
+    w, natural = 2 * np.pi * f, 20 * np.pi
+    H = 1 / (natural**2 - w**2 + 0.1j * natural * w)
+    return FrequencyResponse(
+        f, ("tip uy", "tip rz"), ("tip fy",), np.stack([H, 5 * H], axis=1)[..., None]
+    )
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_bode_plot_shows_amplitude_and_phase(order: int) -> None:
+    one = response()
+    name = ("receptance", "mobility", "accelerance")[order]
+    figure = plot_response(one, [("tip uy", "tip fy")], quantity=name)
+    upper, lower = figure.axes
+    x, y = upper.lines[0].get_data()
+    assert np.array_equal(x, one.frequencies[1:])  # 0 Hz has no place on a logarithmic axis
+    w = 2 * np.pi * one.frequencies[1:]
+    assert np.allclose(y, np.abs(one.values[1:, 0, 0]) * w**order, rtol=1e-12)
+    phase = lower.lines[0].get_ydata()
+    assert phase[19] == pytest.approx(-90.0 + 90.0 * order, abs=1e-9)  # at 10 Hz
+    unit = ("m/N", "m/N/s", "m/N/s²")[order]
+    assert upper.get_ylabel() == f"{name} ({unit})"
+
+
+def test_several_curves_and_a_linear_axis(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "bode.png"
+    entries = [("tip uy", "tip fy"), ("tip rz", "tip fy")]
+    figure = plot_response(
+        {"a": response(), "b": response()}, entries, path, frequency_axis="linear"
+    )
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert labels[0] == "a: tip uy per tip fy" and len(labels) == 4
+    assert figure.axes[0].get_ylabel() == "receptance (m/N, rad/N)"
+    assert len(figure.axes[0].lines[0].get_xdata()) == 61
+    assert path.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_spectra() -> None:
+    t = np.arange(1000) / 1000.0
+    one = spectrum(t, 3.0 * np.sin(2 * np.pi * 40.0 * t))
+    figure = plot_spectrum({"y": one, "twice": one}, unit="m/s²", up_to=100.0, amplitude_axis="log")
+    (axes,) = figure.axes
+    f, a = axes.lines[0].get_data()
+    assert f[-1] == 100.0 and f[np.argmax(a)] == 40.0 and a.max() == pytest.approx(3.0)
+    assert axes.get_ylabel() == "amplitude (m/s²)" and axes.get_yscale() == "log"
+    assert plot_spectrum(one).axes[0].get_legend() is None
+
+
+def test_bad_input() -> None:
+    entry = [("tip uy", "tip fy")]
+    with pytest.raises(ValueError, match="unknown output 'tip uq'"):
+        plot_response(response(), [("tip uq", "tip fy")])
+    with pytest.raises(ValueError, match="quantity must be one of"):
+        plot_response(response(), entry, quantity="speed")
+    with pytest.raises(ValueError, match="frequency_axis"):
+        plot_response(response(), entry, frequency_axis="octave")
+    with pytest.raises(ValueError, match="at least one pair"):
+        plot_response(response(), [])
+    with pytest.raises(ValueError, match="amplitude_axis"):
+        plot_spectrum(spectrum(np.arange(8.0), np.ones(8)), amplitude_axis="dB")
