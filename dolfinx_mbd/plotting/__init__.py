@@ -12,20 +12,24 @@ Note: Not collective; under MPI one rank draws.
 
 from __future__ import annotations
 
-from dolfinx_mbd.plotting.charts import plot_energies
+from dolfinx_mbd.plotting.charts import campbell_diagram, plot_energies
 from dolfinx_mbd.plotting.geometry import skin_displacement, skin_points
 from dolfinx_mbd.plotting.mechanism import plot_system
 from dolfinx_mbd.plotting.movie import Animation, animate
 from dolfinx_mbd.plotting.output import Picture
 from dolfinx_mbd.plotting.pictures import plot_body, plot_modes
+from dolfinx_mbd.plotting.response import plot_response, plot_spectrum
 
 __all__ = [
     "Animation",
     "Picture",
     "animate",
+    "campbell_diagram",
     "plot_body",
     "plot_energies",
     "plot_modes",
+    "plot_response",
+    "plot_spectrum",
     "plot_system",
     "skin_displacement",
     "skin_points",

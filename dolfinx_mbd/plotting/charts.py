@@ -1,13 +1,19 @@
-"""Time histories as matplotlib figures."""
+"""Time histories and frequencies as matplotlib figures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from dolfinx_mbd.multibody.solution import Solution
 
-__all__ = ["plot_energies"]
+__all__ = ["campbell_diagram", "plot_energies"]
+
+BACKWARD = 0.1
+"""Whirl below minus which a mode is drawn as a backward one."""
 
 
 def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
@@ -24,13 +30,9 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         ImportError: If matplotlib is not installed.
         ValueError: If matplotlib does not know the file's suffix.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("energies are plotted with matplotlib: pip install matplotlib") from error
+    figure = _figure(8, 5)
     energies = solution.energies()
     milliseconds = 1e3 * energies.time
-    figure = Figure(figsize=(8, 5), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     names = ("kinetic", "gravity", "total") if energies.gravity.any() else ("kinetic", "total")
     for name in names:
@@ -48,6 +50,80 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         axes.grid(alpha=0.3)
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False)
     lower.set(xlabel="time (ms)")
+    return _saved(figure, path)
+
+
+def campbell_diagram(
+    speeds: ArrayLike,
+    frequencies: ArrayLike,
+    path: str | Path | None = None,
+    *,
+    whirl: ArrayLike | None = None,
+    growing: ArrayLike | None = None,
+    orders: ArrayLike = (1, 2, 3, 4),
+    title: str = "",
+) -> Any:
+    """Frequencies of a rotating body over its speed, with the lines of engine orders.
+
+    Args:
+        speeds: Ω, shape (m,), rad/s; shown in revolutions per minute.
+        frequencies: Of each mode, shape (m, n), Hz, NaN where there is none.
+        path: File to write as well, in any format that matplotlib knows.
+        whirl: Sense of the orbits, shape (m, n), from -1 (backward, dashed) to 1 (forward).
+        growing: Where a mode is unstable, shape (m, n): marked by crosses.
+        orders: Multiples of the speed to draw as lines; () for none.
+        title: Of the picture.
+
+    Returns:
+        A matplotlib figure.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If shapes do not fit, or matplotlib does not know the file's suffix.
+    """
+    omega, f = np.asarray(speeds, dtype=float), np.asarray(frequencies, dtype=float)
+    if omega.ndim != 1 or f.ndim != 2 or len(f) != len(omega):
+        raise ValueError(
+            "expected speeds of shape (m,) and frequencies of shape (m, n); got "
+            f"{omega.shape} and {f.shape}"
+        )
+    sense = np.zeros(f.shape) if whirl is None else np.asarray(whirl, dtype=float)
+    bad = np.zeros(f.shape, dtype=bool) if growing is None else np.asarray(growing, dtype=bool)
+    if sense.shape != f.shape or bad.shape != f.shape:
+        raise ValueError(
+            f"whirl and growing must have the shape of the frequencies, {f.shape}; got "
+            f"{sense.shape} and {bad.shape}"
+        )
+    figure = _figure(8, 5)
+    axes = figure.subplots()
+    rpm = omega * 30 / np.pi
+    for order in np.asarray(orders, dtype=float).ravel():
+        axes.plot(rpm, order * rpm / 60, color="0.75", lw=0.8, zorder=1)
+        axes.annotate(f"{order:g}×", (rpm[-1], order * rpm[-1] / 60), color="0.5", fontsize=8)
+    for k in range(f.shape[1]):
+        color = f"C{k % 10}"
+        backward = sense[:, k] < -BACKWARD
+        for part, style in ((backward, "--"), (~backward, "-")):
+            # a line between two points is drawn where the first one is of that sense
+            shown = part | np.concatenate([[False], part[:-1]])
+            axes.plot(rpm, np.where(shown, f[:, k], np.nan), style, color=color, lw=1.4)
+        axes.plot(rpm[bad[:, k]], f[bad[:, k], k], "x", color=color, ms=6)
+    axes.set(xlabel="speed (1/min)", ylabel="frequency (Hz)", title=title)
+    axes.set_ylim(0, 1.05 * np.nanmax(f, initial=1e-300))
+    axes.margins(x=0)
+    axes.grid(alpha=0.3)
+    return _saved(figure, path)
+
+
+def _figure(width: float, height: float) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("charts are drawn with matplotlib: pip install matplotlib") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _saved(figure: Any, path: str | Path | None) -> Any:
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=110)
