@@ -181,16 +181,16 @@ report(
 if root:
     results.mkdir(parents=True, exist_ok=True)
     (results / "campbell.txt").write_text("\n".join(lines).lstrip() + "\n")
-    for name, part in (("campbell", diagram), ("without_stiffening", without)):
+    for name, part in (("with_stiffening", diagram), ("without_stiffening", without)):
         campbell_diagram(
             part.speeds,
             part.frequencies,
             results / f"{name}.png",
             whirl=part.whirl,
             growing=part.growing,
-            title=name.replace("_", " "),
+            title=f"blade, {name.replace('_', ' ')}",
         )
-    print(f"\n{results}/campbell.txt, campbell.png and without_stiffening.png are written")
+    print(f"\n{results}/campbell.txt, with_stiffening.png and without_stiffening.png are written")
 # -
 
 # ## Does it hold?

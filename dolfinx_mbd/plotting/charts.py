@@ -97,9 +97,12 @@ def campbell_diagram(
     figure = _figure(8, 5)
     axes = figure.subplots()
     rpm = omega * 30 / np.pi
+    top = 1.05 * np.nanmax(f, initial=1e-300)
     for order in np.asarray(orders, dtype=float).ravel():
         axes.plot(rpm, order * rpm / 60, color="0.75", lw=0.8, zorder=1)
-        axes.annotate(f"{order:g}×", (rpm[-1], order * rpm[-1] / 60), color="0.5", fontsize=8)
+        end = min(rpm[-1], 60 * top / max(order, 1e-12))  # where the line leaves the picture
+        place = {"xytext": (-2, -2), "textcoords": "offset points", "ha": "right", "va": "top"}
+        axes.annotate(f"{order:g}×", (end, order * end / 60), color="0.5", fontsize=8, **place)
     for k in range(f.shape[1]):
         color = f"C{k % 10}"
         backward = sense[:, k] < -BACKWARD
@@ -109,7 +112,7 @@ def campbell_diagram(
             axes.plot(rpm, np.where(shown, f[:, k], np.nan), style, color=color, lw=1.4)
         axes.plot(rpm[bad[:, k]], f[bad[:, k], k], "x", color=color, ms=6)
     axes.set(xlabel="speed (1/min)", ylabel="frequency (Hz)", title=title)
-    axes.set_ylim(0, 1.05 * np.nanmax(f, initial=1e-300))
+    axes.set_ylim(0, top)
     axes.margins(x=0)
     axes.grid(alpha=0.3)
     return _saved(figure, path)
