@@ -25,7 +25,16 @@ _PLACES = {
         "reduce",
     ),
     "dolfinx_mbd.body": ("ReducedBody",),
-    "dolfinx_mbd.forms": ("ALUMINIUM", "ALUMINIUM_7075", "STEEL", "Material"),
+    "dolfinx_mbd.forms": (
+        "ALUMINIUM",
+        "ALUMINIUM_7075",
+        "STEEL",
+        "GradedMaterial",
+        "Material",
+        "Orthotropic",
+        "Temperature",
+        "material",
+    ),
     "dolfinx_mbd.geometry": ("ConnectingRod",),
     "dolfinx_mbd.multibody": (
         "STANDARD_GRAVITY",
@@ -91,7 +100,19 @@ if TYPE_CHECKING:
         STEEL as STEEL,
     )
     from dolfinx_mbd.forms import (
+        GradedMaterial as GradedMaterial,
+    )
+    from dolfinx_mbd.forms import (
         Material as Material,
+    )
+    from dolfinx_mbd.forms import (
+        Orthotropic as Orthotropic,
+    )
+    from dolfinx_mbd.forms import (
+        Temperature as Temperature,
+    )
+    from dolfinx_mbd.forms import (
+        material as material,
     )
     from dolfinx_mbd.geometry import ConnectingRod as ConnectingRod
     from dolfinx_mbd.multibody import (

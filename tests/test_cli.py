@@ -31,7 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     comm.Barrier()
     reduce = ["reduce", mesh, "-q", "--material", "steel", "--modes", "4"]
     ends = ["--interface", "big_end", "--interface", "small_end:averaged"]
-    assert main([*reduce, *ends, "--damping", "0.01", "-o", str(path / "rod.npz")]) == 0
+    loads = ["--pressure", "push=small_end", "--load-modes", "--damping", "0.01"]
+    assert main([*reduce, *ends, *loads, "-o", str(path / "rod.npz")]) == 0
     wood = ["--materials", str(path / "own.toml"), "--material", "rod=wood"]
     other = ["reduce", mesh, "-q", *wood, "--modes", "2", "--reference", "attached:big"]
     named = ["--interface", "big=big_end", "--interface", "small=2:rigid", "--degree", "1"]
@@ -47,7 +48,8 @@ def test_a_body_is_what_was_asked_for(folder: Path) -> None:
         ("big_end", "rigid"),
         ("small_end", "averaged"),
     ]
-    assert (rod.name, rod.num_modes, rod.reference) == ("rod", 10, "mean axis")
+    assert (rod.name, rod.num_modes, rod.reference) == ("rod", 11, "mean axis")
+    assert [load.name for load in rod.loads] == ["push"]
     assert rod.skin is not None and rod.stiffening is not None
     # All modes have a ratio of 1 %: C = 2 ζ ω with M = 1.
     omega = np.sqrt(np.diag(rod.stiffness))

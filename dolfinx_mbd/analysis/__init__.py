@@ -6,19 +6,72 @@ from dolfinx_mbd.analysis.requirements import check_requirements
 
 check_requirements()
 
+from dolfinx_mbd.analysis.damping import Viscous, with_damping  # noqa: E402
+from dolfinx_mbd.analysis.distributed_loads import body_force, pressure, traction  # noqa: E402
+from dolfinx_mbd.analysis.hyperelastic import (  # noqa: E402
+    SpinningEquilibrium,
+    spinning_equilibrium,
+)
 from dolfinx_mbd.analysis.interfaces import InterfaceSpec  # noqa: E402
 from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh  # noqa: E402
 from dolfinx_mbd.analysis.modal import ModalAnalysis, modal_analysis  # noqa: E402
+from dolfinx_mbd.analysis.modal_transient import (  # noqa: E402
+    ModalTransient,
+    modal_transient,
+    quasi_static,
+)
+from dolfinx_mbd.analysis.operators import (  # noqa: E402
+    apply_inertia,
+    frame_load,
+    inertia_matrix,
+)
+from dolfinx_mbd.analysis.prescribed import PrescribedMotion  # noqa: E402
 from dolfinx_mbd.analysis.reduction import Reduction, reduce  # noqa: E402
+from dolfinx_mbd.analysis.rotating import RotatingModes, rotating_modes  # noqa: E402
+from dolfinx_mbd.analysis.rotating_matrices import (  # noqa: E402
+    RotatingStructure,
+    rotating_structure,
+)
+from dolfinx_mbd.analysis.stability import (  # noqa: E402
+    Campbell,
+    CriticalSpeed,
+    campbell,
+    critical_speed,
+)
+from dolfinx_mbd.analysis.transient import Transient, transient  # noqa: E402
 
 __all__ = [
+    "Campbell",
+    "CriticalSpeed",
     "InterfaceSpec",
     "ModalAnalysis",
+    "ModalTransient",
+    "PrescribedMotion",
     "Reduction",
+    "RotatingModes",
+    "RotatingStructure",
+    "SpinningEquilibrium",
     "TaggedMesh",
+    "Transient",
+    "Viscous",
+    "apply_inertia",
+    "body_force",
     "build_mesh",
+    "campbell",
+    "critical_speed",
+    "frame_load",
+    "inertia_matrix",
     "modal_analysis",
+    "modal_transient",
+    "pressure",
+    "quasi_static",
     "read_mesh",
     "reduce",
+    "rotating_modes",
+    "rotating_structure",
+    "spinning_equilibrium",
+    "traction",
+    "transient",
+    "with_damping",
     "write_mesh",
 ]

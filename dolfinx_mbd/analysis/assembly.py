@@ -8,10 +8,8 @@ multiplied by the thickness, so that M and K are those of a body.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import ufl
@@ -29,28 +27,33 @@ from dolfinx_mbd.analysis.given import (
     checked_space,
 )
 from dolfinx_mbd.analysis.la import agreed, multiply, raise_together, require_real
+from dolfinx_mbd.analysis.material_fields import BodyMaterials, Materials, body_materials
 from dolfinx_mbd.analysis.mesh_checks import check_cells
 from dolfinx_mbd.analysis.meshing import TaggedMesh
-from dolfinx_mbd.forms import Material, Plane, elastic_stiffness
+from dolfinx_mbd.analysis.operators import inertia_matrix
+from dolfinx_mbd.forms import Plane, strain
 
 __all__ = [
     "ElasticProblem",
-    "FacetGroups",
     "blocked",
+    "check_rigid_motions",
     "elastic_problem",
-    "facet_groups",
     "in_space",
     "num_rigid_motions",
     "point_motion",
     "rigid_motions",
+    "spin_fields",
     "unblocked",
 ]
 
 Array = NDArray[np.float64]
-FacetGroups = Mapping[str, NDArray[np.int32]]
 
 RIGID_TOLERANCE = 1e-6
 """‖K R‖ over ‖K‖‖R‖ above which a stiffness is said to resist rigid motion."""
+
+
+SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+"""Pairs i, j of ω_iω_j, in the order of `Stiffening.spin`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,8 @@ class ElasticProblem:
         positions: x at the owned blocks, shape (owned blocks, dim).
         thickness: Of a plane body, m; None in space.
         plane: "strain" or "stress"; None in space, or with the user's own stiffness.
+        materials: What the body is made of, and its stress; None with the user's own stiffness.
+        prestress: Whose stiffness is a part of K; None if there is none.
     """
 
     space: fem.FunctionSpace
@@ -72,6 +77,8 @@ class ElasticProblem:
     positions: Array
     thickness: float | None = None
     plane: Plane | None = None
+    materials: BodyMaterials | None = None
+    prestress: Any = None
 
     @property
     def dim(self) -> int:
@@ -105,19 +112,7 @@ class ElasticProblem:
 
         Note: Collective.
         """
-        dim = self.dim
-        indptr, columns, values = self.scalar_mass.getValuesCSR()
-        count = np.diff(indptr)
-        start = np.zeros(dim * len(count) + 1, dtype=indptr.dtype)
-        np.cumsum(np.repeat(count, dim), out=start[1:])
-        # Each row of M_s once for each component; entry j came from source[j].
-        source = np.repeat(np.repeat(indptr[:-1], dim) - start[:-1], np.repeat(count, dim))
-        source += np.arange(start[-1], dtype=indptr.dtype)
-        component = np.repeat(
-            np.tile(np.arange(dim, dtype=columns.dtype), len(count)), np.diff(start)
-        )
-        csr = (start, dim * columns[source] + component, values[source])
-        return PETSc.Mat().createAIJ(self.stiffness.getSizes(), bsize=dim, csr=csr, comm=self.comm)
+        return inertia_matrix(self, np.eye(self.dim))
 
     def apply_mass(self, X: Array) -> Array:
         """M X through the scalar mass matrix, X of shape (owned dofs, k).
@@ -125,6 +120,22 @@ class ElasticProblem:
         Note: Collective.
         """
         return unblocked(multiply(self.scalar_mass, blocked(X, self.dim)), self.dim)
+
+    def rigid_motions(
+        self, point: Array | None = None, blocks: NDArray[np.int32] | None = None
+    ) -> Array:
+        """Rigid motions about a point as displacements of owned blocks, by default of all.
+
+        Shape (dofs of these blocks, 6), in the plane 3; see the function `rigid_motions`.
+        """
+        return rigid_motions(self.positions if blocks is None else self.positions[blocks], point)
+
+    def spin_loads(self) -> Array:
+        """Centrifugal loads -∫ρ (ω×(ω×x))·v for ω_iω_j = 1, shape (owned dofs, 6).
+
+        Note: Collective.
+        """
+        return self.apply_mass(spin_fields(self.positions))
 
     def destroy(self) -> None:
         """Free both matrices."""
@@ -176,6 +187,22 @@ def rigid_motions(positions: Array, point: Array | None = None) -> Array:
     return np.asfortranarray(R.reshape(len(r) * dim, R.shape[2]))
 
 
+def spin_fields(positions: Array) -> Array:
+    """Centrifugal accelerations −ω×(ω×x) for ω_iω_j = 1, shape (dim·m, 6), 1/s² per (rad/s)².
+
+    Those of i ≠ j are −(e_i x_j + e_j x_i): one case for both orders.
+    """
+    x, dim = in_space(positions), positions.shape[1]
+    b = np.zeros((len(x), 3, 6))
+    for c, (i, j) in enumerate(SPINS):
+        if i == j:
+            b[:, :, c] = x
+            b[:, i, c] = 0.0
+        else:
+            b[:, i, c], b[:, j, c] = -x[:, j], -x[:, i]
+    return np.asfortranarray(b[:, :dim].reshape(dim * len(x), 6))
+
+
 def point_motion(r: Array, dim: int = 3) -> Array:
     """Motion (d, θ) of a point at r for unit rigid motions about the origin, shape (6, 6).
 
@@ -196,75 +223,11 @@ def in_space(vectors: Array, axis: int = -1) -> Array:
     return np.pad(vectors, width)
 
 
-def facet_groups(
-    mesh: TaggedMesh | Mesh, names: Mapping[str, Any] | Any, facet_tags: MeshTags | None
-) -> FacetGroups:
-    """Local facets of each interface, whichever way it was named.
-
-    Args:
-        mesh: A tagged mesh, whose groups go by name, or a plain mesh with `facet_tags`.
-        names: Names of groups, or a mapping from name to group name, tag or array of local facets.
-        facet_tags: Tags of facets of a plain mesh.
-
-    Raises:
-        ValueError: An unknown group, or one without facets on any rank; the same on every rank.
-
-    Note: Collective.
-    """
-    if isinstance(names, str):
-        names = [names]
-    if not isinstance(names, Mapping):
-        names = list(names)
-        twice = sorted({n for n in names if names.count(n) > 1})
-        if twice:
-            raise ValueError(f"interface {twice[0]!r} is given twice")
-        names = {name: name for name in names}
-    return {str(name): _facets(mesh, str(name), key, facet_tags) for name, key in names.items()}
-
-
-def _facets(
-    mesh: TaggedMesh | Mesh, name: str, key: Any, facet_tags: MeshTags | None
-) -> NDArray[np.int32]:
-    if isinstance(key, str):
-        if not isinstance(mesh, TaggedMesh):
-            raise ValueError(
-                f"interface {name!r}: a plain mesh has no group names; give a mapping from name to "
-                "tag and facet_tags, or a TaggedMesh"
-            )
-        facets = mesh.facets(key)
-    elif isinstance(key, (int, np.integer)):
-        tags = (
-            mesh.facet_tags if facet_tags is None and isinstance(mesh, TaggedMesh) else facet_tags
-        )
-        if tags is None:
-            raise ValueError(f"interface {name!r} is tag {key}, but no facet_tags were given")
-        plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-        dim = plain.topology.dim - 1
-        if tags.dim != dim:
-            raise ValueError(
-                f"facet_tags must tag facets (dimension {dim}), these have dimension {tags.dim}"
-            )
-        facets = tags.find(int(key))
-    else:
-        facets = np.asarray(key, dtype=np.int32).reshape(-1)
-    plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-    comm, dim = plain.comm, plain.topology.dim - 1
-    plain.topology.create_entities(dim)
-    index_map = plain.topology.index_map(dim)
-    count = index_map.size_local + index_map.num_ghosts
-    known = np.all((facets >= 0) & (facets < count))
-    text = None if known else f"interface {name!r}: some of its facets are not on this mesh"
-    raise_together(comm, text)
-    if comm.allreduce(len(facets)) == 0:
-        shown = "" if key == name else f" ({key!r})" if isinstance(key, (str, int)) else ""
-        raise ValueError(f"interface {name!r}{shown} has no facets on this mesh")
-    return np.unique(facets).astype(np.int32)
-
-
 def elastic_problem(
     mesh: TaggedMesh | Mesh,
-    material: Material | None,
+    material: Materials | None,
     *,
+    cell_tags: MeshTags | None = None,
     space: fem.FunctionSpace | None = None,
     degree: int = 2,
     stiffness: ufl.Form | None = None,
@@ -276,7 +239,9 @@ def elastic_problem(
 
     Args:
         mesh: A mesh in space, or a plane one.
-        material: Isotropic material; may be missing where `stiffness` and `density` are given.
+        material: One for all cells, or a mapping from groups of cells, by name or tag, to their
+            materials; may be missing where `stiffness` and `density` are given.
+        cell_tags: Tags of cells, if `mesh` is a plain mesh and there are several materials.
         space: The user's own displacement space on this mesh; by default Lagrange of `degree`.
         degree: Polynomial degree of the default space.
         stiffness: The user's own bilinear form with arguments on `space`; that of a plane body
@@ -298,40 +263,46 @@ def elastic_problem(
     check_cells(plain)
     check_plane(V, plane, thickness, stiffness)
     t = None if thickness is None else float(thickness)
-    rho = checked_density(plain, material, density)
+    made_of = None if material is None else body_materials(mesh, material, cell_tags, plane)
+    rho = checked_density(plain, None if made_of is None else made_of.density, density)
     if t is not None:
         rho = fem.Constant(plain, default_scalar_type(t)) * rho
-    if stiffness is None:
-        if material is None:
-            raise ValueError("give a material, or a stiffness form and a density")
-        stiffness = _isotropic(V, material, plane, t)
-    else:
+    if stiffness is not None:
         check_form(stiffness, V)
-    K = fem_petsc.assemble_matrix(fem.form(stiffness))
-    K.assemble()
+        K = fem_petsc.assemble_matrix(fem.form(stiffness))
+        K.assemble()
+        made_of = None
+    elif made_of is None:
+        raise ValueError("give a material, or a stiffness form and a density")
+    else:
+        K = _stiffness(V, made_of, t)
     Ms = _scalar_mass(V, rho)
     x = fem.Function(V)
     dim = V.dofmap.bs
     x.interpolate(lambda points: points[:dim])
     positions = x.x.array[: dim * V.dofmap.index_map.size_local].reshape(-1, dim).copy()
-    problem = ElasticProblem(V, K, Ms, positions, t, plane)
-    _check_rigid_motions(problem)
+    problem = ElasticProblem(V, K, Ms, positions, t, plane, made_of)
+    check_rigid_motions(problem)
     return problem
 
 
-def _isotropic(
-    V: fem.FunctionSpace, material: Material, plane: Plane | None, thickness: float | None
-) -> ufl.Form:
-    """∫σ:ε with the moduli as constants, so that one compiled form serves all materials."""
-    moduli = SimpleNamespace(
-        shear=fem.Constant(V.mesh, default_scalar_type(material.shear)),
-        lame=fem.Constant(V.mesh, default_scalar_type(material.lame)),
-    )
+def _stiffness(V: fem.FunctionSpace, materials: BodyMaterials, thickness: float | None) -> Any:
+    """∫σ:ε, of a plane body times its thickness."""
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-    if plane is None or thickness is None:
-        return elastic_stiffness(u, v, cast(Material, moduli))
-    across = fem.Constant(V.mesh, default_scalar_type(thickness))
-    return elastic_stiffness(u, v, cast(Material, moduli), plane=plane, thickness=across)
+    density = ufl.inner(materials.stress(u), strain(v))
+    if thickness is not None:
+        density = fem.Constant(V.mesh, default_scalar_type(thickness)) * density
+    K = fem_petsc.assemble_matrix(fem.form(density * ufl.dx))
+    K.assemble()
+    diagonal = K.getDiagonal()
+    smallest = np.min(V.mesh.comm.allgather(diagonal.array.min(initial=np.inf)))
+    diagonal.destroy()
+    if not smallest > 0:  # (nor is NaN)
+        raise ValueError(
+            "the stiffness is not positive everywhere: the matrix has an entry <= 0 on its "
+            "diagonal; a constant of the material is out of its range somewhere"
+        )
+    return K
 
 
 def _scalar_mass(V: fem.FunctionSpace, density: Any) -> PETSc.Mat:
@@ -356,7 +327,7 @@ def _scalar_mass(V: fem.FunctionSpace, density: Any) -> PETSc.Mat:
     return Ms
 
 
-def _check_rigid_motions(problem: ElasticProblem) -> None:
+def check_rigid_motions(problem: ElasticProblem) -> None:
     """A body that floats has K R = 0 for its rigid motions R, exactly."""
     with agreed(problem.comm):
         centre = np.zeros(problem.dim)

@@ -11,6 +11,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
-from dolfinx_mbd.analysis.assembly import ElasticProblem, point_motion, rigid_motions
+from dolfinx_mbd.analysis.assembly import ElasticProblem, point_motion
 from dolfinx_mbd.analysis.averaged import border_rows, bordered_mass, bordered_stiffness
 from dolfinx_mbd.analysis.eigen import lowest_modes
 from dolfinx_mbd.analysis.interfaces import MeshInterface
@@ -27,11 +28,13 @@ from dolfinx_mbd.analysis.la import (
     Options,
     cholesky,
     constrain,
+    gram,
     multiply,
     solve,
 )
 from dolfinx_mbd.analysis.phases import Phases
 from dolfinx_mbd.analysis.stiffening import UnitCases, unit_cases
+from dolfinx_mbd.analysis.truncation import Truncation
 
 __all__ = ["COMPONENTS", "Basis", "craig_bampton_basis"]
 
@@ -60,6 +63,7 @@ class Basis:
             (len(averaged), constraint modes): rows of the stiffness ΨᵀKΨ that came from the
             multipliers.
         cases: What the unit loads of `stiffening` do, if asked for.
+        truncation: What is left out at the interfaces; None without interfaces.
     """
 
     vectors: Array
@@ -68,6 +72,7 @@ class Basis:
     averaged: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     reactions: Array | None = None
     cases: UnitCases | None = None
+    truncation: Truncation | None = None
 
 
 def craig_bampton_basis(
@@ -79,8 +84,13 @@ def craig_bampton_basis(
     options: Options = None,
     phases: Phases | None = None,
     stiffening: bool = False,
+    loads: Mapping[str, Array] | None = None,
+    effective_mass: float | None = None,
 ) -> Basis:
     """Constraint modes of all interfaces (6 each, in the plane 3; body axes), then fixed ones.
+
+    With loads also a static mode each: what the load does with all interfaces held, so that with
+    the constraint modes its static response is in the basis whatever the interfaces do.
 
     Args:
         problem: Matrices of the free body.
@@ -90,6 +100,9 @@ def craig_bampton_basis(
         options: PETSc options without the prefix.
         phases: Collects the seconds.
         stiffening: Also solve for the unit loads of geometric stiffening.
+        loads: Forces (owned dofs,) by name that get a static mode.
+        effective_mass: Keep the fewest fixed-interface modes that have this share of the effective
+            mass of all of them.
 
     Raises:
         FactorizationError: A part of the body is not held, or the solver failed.
@@ -110,19 +123,57 @@ def craig_bampton_basis(
         with phases("constraint modes"):
             constraint, reactions = held.constraint_modes()
             constraint = _with_rigid_motions(problem, interfaces, constraint)
+        static: Array = np.zeros((problem.num_owned, 0))
+        if loads:
+            with phases("load modes"):
+                static = held.solve_body(np.column_stack(list(loads.values())))
         cases = None
         if stiffening:
             with phases("stiffening"):
                 cases = unit_cases(problem, interfaces, constraint, held.solve_body)
+        with phases("truncation"):
+            inertia = problem.apply_mass(constraint)
+            flexibility = gram(problem.comm, inertia, held.solve_body(inertia))
         with phases("fixed-interface modes"):  # last: SLEPc takes the factors over
             values, fixed = held.modes(num_modes)
     finally:
         held.destroy()
+    with phases("truncation"):
+        stiffness = gram(problem.comm, constraint, multiply(problem.stiffness, constraint))
+        mass = gram(problem.comm, constraint, inertia)
+        participations = gram(problem.comm, fixed, inertia)
+        truncation = Truncation(
+            stiffness=stiffness,
+            mass=mass,
+            squares=values,
+            participations=participations,
+            residual=flexibility - participations.T @ (participations / values[:, None]),
+            rigid=_about_centre(interfaces, problem.dim, mass),
+        )
+    numbers = list(range(num_modes))
+    if effective_mass is not None:
+        numbers = truncation.by_effective_mass(effective_mass)
     labels = [f"constraint {i.name} {c}" for i in interfaces for c in COMPONENTS[problem.dim]]
-    labels += [f"fixed {k + 1}" for k in range(num_modes)]
-    frequencies = np.sqrt(np.maximum(values, 0.0)) / (2 * np.pi)
-    vectors = np.asfortranarray(np.hstack([constraint, fixed]))
-    return Basis(vectors, tuple(labels), frequencies, held.averaged, reactions, cases)
+    labels += [f"fixed {k + 1}" for k in numbers] + [f"load {name}" for name in loads or ()]
+    frequencies = np.sqrt(np.maximum(values[numbers], 0.0)) / (2 * np.pi)
+    vectors = np.asfortranarray(np.hstack([constraint, fixed[:, numbers], static]))
+    return Basis(vectors, tuple(labels), frequencies, held.averaged, reactions, cases, truncation)
+
+
+def _about_centre(interfaces: tuple[MeshInterface, ...], dim: int, mass: Array) -> Array:
+    """Motion of the interfaces for rigid motions about the centre of mass.
+
+    The constraint modes span the rigid motions, so that their mass matrix holds mass and centre.
+    """
+    motions = rigid_rows(interfaces, np.zeros(3), dim)
+    M, centre = motions.T @ mass @ motions, np.zeros(3)
+    centre[:dim] = (M[1, 5], M[2, 3], M[0, 4]) if dim == 3 else (M[1, 2], -M[0, 2])
+    return rigid_rows(interfaces, centre / M[0, 0], dim)
+
+
+def rigid_rows(interfaces: tuple[MeshInterface, ...], point: Array, dim: int) -> Array:
+    """Motion of all interfaces for unit rigid motions about a point."""
+    return np.vstack([point_motion(i.point - point, dim) for i in interfaces])
 
 
 def _num_free(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> int:
@@ -175,7 +226,7 @@ class _Held:
         T = np.zeros((problem.num_owned, per * len(self.interfaces)), order="F")
         for k, i in enumerate(self.interfaces):
             if i.kind == "rigid":
-                motions = rigid_motions(problem.positions[i.blocks], i.point)
+                motions = problem.rigid_motions(i.point, i.blocks)
                 T[i.dofs, per * k : per * k + per] = motions
         B = np.zeros((self.K.getLocalSize()[0], T.shape[1]), order="F")
         np.negative(multiply(problem.stiffness, T), out=B[: problem.num_owned])
@@ -223,8 +274,8 @@ def _with_rigid_motions(
         FactorizationError: They do not.
     """
     origin = problem.comm.bcast(interfaces[0].point, root=0)
-    C = np.vstack([point_motion(i.point - origin, problem.dim) for i in interfaces])
-    R = rigid_motions(problem.positions, origin)
+    C = rigid_rows(interfaces, origin, problem.dim)
+    R = problem.rigid_motions(origin)
     excess = constraint @ C - R
     local = np.array([[np.abs(f).max(initial=0.0) for f in X.T] for X in (excess, R)])
     local[0] = np.where(np.isfinite(local[0]), local[0], np.inf)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import dolfinx
@@ -10,11 +11,14 @@ import numpy as np
 from dolfinx_mbd.analysis.assembly import ElasticProblem
 from dolfinx_mbd.analysis.inertia import Inertia
 from dolfinx_mbd.analysis.interfaces import MeshInterface
+from dolfinx_mbd.analysis.material_fields import Materials
 from dolfinx_mbd.analysis.reference import ReducedModes
 from dolfinx_mbd.body import Mode
-from dolfinx_mbd.forms import Material
+from dolfinx_mbd.forms import AnyMaterial, Orthotropic, Temperature
 
-__all__ = ["mode_table", "provenance"]
+__all__ = ["materials_of", "mode_table", "provenance"]
+
+VARIES = "a function of space"
 
 
 def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, ...]:
@@ -46,11 +50,12 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
 
 def provenance(
     problem: ElasticProblem,
-    material: Material | None,
+    material: Materials | None,
     density: Any,
     num_modes: int,
     found: tuple[MeshInterface, ...],
     up_to: float | None,
+    prestress: Any = None,
 ) -> dict[str, str | int | float]:
     """Where the numbers of a body come from, without the seconds that they took."""
     V = problem.space
@@ -68,12 +73,57 @@ def provenance(
     if problem.thickness is not None:
         facts |= {"plane": problem.plane or "own stiffness", "thickness (m)": problem.thickness}
     if material is not None:
-        facts["material"] = material.name or "isotropic"
-        facts |= {"young (Pa)": material.young, "poisson": material.poisson}
-    if density is None and material is not None:
-        facts["density (kg/m^3)"] = material.density
-    elif isinstance(density, (int, float)):
+        facts |= _material_facts(material, density is None)
+    if isinstance(density, (int, float)):
         facts["density (kg/m^3)"] = float(density)
+    elif density is not None:
+        facts["density (kg/m^3)"] = VARIES
+    if problem.prestress is not None:
+        facts["prestress"] = _prestress_fact(prestress)
     if up_to is not None:
         facts["up to (Hz)"] = float(up_to)
     return facts
+
+
+def materials_of(material: Materials | None) -> list[tuple[str, AnyMaterial]]:
+    """The group of cells and the material of each; of one for all cells the group is ""."""
+    if material is None:
+        return []
+    if isinstance(material, Mapping):
+        return [(str(group), m) for group, m in material.items()]
+    return [("", material)]
+
+
+def _material_facts(material: Materials, with_density: bool) -> dict[str, str | float]:
+    listed = materials_of(material)
+    facts: dict[str, str | float] = {}
+    names = [f"{group}: {_name(m)}" if group else _name(m) for group, m in listed]
+    facts["material"] = ", ".join(names)
+    for group, m in listed:
+        where = f"{group}: " if group else ""
+        if isinstance(m, Orthotropic):
+            pairs = ("12", "13", "23")
+            facts |= {f"{where}young {k + 1} (Pa)": v for k, v in enumerate(m.young)}
+            facts |= {f"{where}poisson {p}": v for p, v in zip(pairs, m.poisson, strict=True)}
+            facts |= {f"{where}shear {p} (Pa)": v for p, v in zip(pairs, m.shear, strict=True)}
+        else:
+            facts |= {f"{where}young (Pa)": _value(m.young), f"{where}poisson": _value(m.poisson)}
+        if with_density:
+            facts[f"{where}density (kg/m^3)"] = _value(m.density)
+    return facts
+
+
+def _name(material: AnyMaterial) -> str:
+    kind = "orthotropic" if isinstance(material, Orthotropic) else "isotropic"
+    return material.name or kind
+
+
+def _value(value: Any) -> str | float:
+    return value if isinstance(value, float) else VARIES
+
+
+def _prestress_fact(prestress: Any) -> str:
+    if not isinstance(prestress, Temperature):
+        return "initial stress"
+    rise = prestress.rise
+    return f"temperature {rise:+g} K" if isinstance(rise, float) else f"temperature, {VARIES}"

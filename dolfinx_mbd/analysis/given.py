@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from dolfinx import default_scalar_type, fem
 from dolfinx.mesh import Mesh
 
 from dolfinx_mbd.analysis import compat
-from dolfinx_mbd.forms import PLANES, Material
+from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic
 
 __all__ = ["check_form", "check_plane", "check_types", "checked_density", "checked_space"]
 
@@ -26,11 +27,15 @@ def check_types(mesh: Any, material: Any) -> None:
             f"expected a mesh, got {mesh!r}; make one with read_mesh('part.msh', comm) or "
             "build_mesh(builder, comm), or give a dolfinx.mesh.Mesh"
         )
-    if material is not None and not isinstance(material, Material):
-        raise TypeError(
-            f"expected a material, got {material!r}; give STEEL or another "
-            "Material(young, poisson, density)"
-        )
+    given = list(material.values()) if isinstance(material, Mapping) else [material]
+    for one in given:
+        if one is None and not isinstance(material, Mapping):
+            continue
+        if not isinstance(one, (Material, GradedMaterial, Orthotropic)):
+            raise TypeError(
+                f"expected a material, got {one!r}; give STEEL, material('steel') or another "
+                "Material(young, poisson, density), or a mapping from groups of cells to materials"
+            )
 
 
 def checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> fem.FunctionSpace:
@@ -93,20 +98,25 @@ def check_plane(V: fem.FunctionSpace, plane: Any, thickness: Any, stiffness: Any
         raise ValueError(f"plane is 'strain' or 'stress'; got {plane!r}")
 
 
-def checked_density(mesh: Mesh, material: Material | None, density: Any) -> Any:
-    """The density as UFL: a positive number as a constant, an expression as it is."""
-    rho = density
-    if rho is None:
-        if material is None:
+def checked_density(mesh: Mesh, own: Any, density: Any) -> Any:
+    """The density as UFL: a positive number as a constant, an expression as it is.
+
+    Args:
+        mesh: Where constants live.
+        own: The density of the materials, as UFL; None where there is none.
+        density: What the user gives instead, or None.
+    """
+    if density is None:
+        if own is None:
             raise ValueError("give a material or a density")
-        rho = material.density
-    if isinstance(rho, (int, float, np.number)):
-        if not (np.isfinite(rho) and rho > 0):
-            raise ValueError(f"density must be positive, in kg/m^3 (steel: 7850); got {rho}")
-        return fem.Constant(mesh, default_scalar_type(rho))
-    if not isinstance(rho, ufl.core.expr.Expr):
-        raise ValueError(f"density must be a number, kg/m^3, or a UFL expression; got {rho!r}")
-    return rho
+        return own
+    if isinstance(density, (int, float, np.number)):
+        if not (np.isfinite(density) and density > 0):
+            raise ValueError(f"density must be positive, in kg/m^3 (steel: 7850); got {density}")
+        return fem.Constant(mesh, default_scalar_type(density))
+    if not isinstance(density, ufl.core.expr.Expr):
+        raise ValueError(f"density must be a number, kg/m^3, or a UFL expression; got {density!r}")
+    return density
 
 
 def check_form(form: ufl.Form, V: fem.FunctionSpace) -> None:

@@ -21,8 +21,9 @@ from dolfinx import fem
 from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.analysis.assembly import facet_groups, in_space
+from dolfinx_mbd.analysis.assembly import in_space
 from dolfinx_mbd.analysis.averaged import averaged_rows
+from dolfinx_mbd.analysis.facets import facet_groups
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.surface import Surface, body_size, surface
 

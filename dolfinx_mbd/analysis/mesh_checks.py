@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import basix
@@ -13,11 +14,12 @@ import scipy.sparse.csgraph
 from dolfinx import la
 from dolfinx.mesh import Mesh
 from numpy.typing import NDArray
+from ufl.core.expr import Expr
 
 from dolfinx_mbd.analysis import compat
-from dolfinx_mbd.forms import Material
+from dolfinx_mbd.forms import AnyMaterial
 
-__all__ = ["check_cells", "check_in_one_part", "warn_of_units"]
+__all__ = ["check_cells", "check_in_one_part", "warn_of_materials", "warn_of_units"]
 
 Array = NDArray[np.float64]
 
@@ -164,13 +166,12 @@ def check_in_one_part(mesh: Mesh) -> None:
     )
 
 
-def warn_of_units(mass: float, size: float, material: Material | None) -> None:
-    """Warn of a mass, or of a material, that no body has in SI units.
+def warn_of_units(mass: float, size: float) -> None:
+    """Warn of a mass that no body has in SI units.
 
     Args:
         mass: Of the body, kg.
         size: Of the body, m.
-        material: Of the body, if it is known.
     """
     if mass > HEAVY:
         warnings.warn(
@@ -179,11 +180,19 @@ def warn_of_units(mass: float, size: float, material: Material | None) -> None:
             UserWarning,
             stacklevel=3,
         )
-    if material is not None:
-        speed = math.sqrt(material.young / material.density)
+
+
+def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:
+    """Warn of materials that no body has in SI units; functions of space are not judged."""
+    for material in materials:
+        young, density = material.young, material.density
+        young = max(young) if isinstance(young, tuple) else young
+        if isinstance(young, Expr) or isinstance(density, Expr):
+            continue
+        speed = math.sqrt(young / density)
         if not SLOW < speed < FAST:
             warnings.warn(
-                f"implausible: E = {material.young:g} Pa and ρ = {material.density:g} kg/m³ make a "
+                f"implausible: E = {young:g} Pa and ρ = {density:g} kg/m³ make a "
                 f"speed of sound of {speed:.3g} m/s (steel: 5170); give E in Pa and ρ in kg/m³",
                 UserWarning,
                 stacklevel=3,

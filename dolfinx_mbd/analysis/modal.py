@@ -18,17 +18,19 @@ from dolfinx import fem
 from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import NDArray
 from petsc4py import PETSc
+from ufl.core.expr import Expr
 
 from dolfinx_mbd.analysis.assembly import (
     ElasticProblem,
     elastic_problem,
-    facet_groups,
     rigid_motions,
 )
 from dolfinx_mbd.analysis.craig_bampton import Basis
 from dolfinx_mbd.analysis.eigen import EigenError, lowest_modes
+from dolfinx_mbd.analysis.facets import facet_groups
 from dolfinx_mbd.analysis.inertia import inertia
 from dolfinx_mbd.analysis.la import (
+    FactorizationError,
     Options,
     agreed,
     cholesky,
@@ -37,13 +39,22 @@ from dolfinx_mbd.analysis.la import (
     gram,
     multiply,
 )
+from dolfinx_mbd.analysis.material_fields import Materials
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.phases import Phases
+from dolfinx_mbd.analysis.prestress import BUCKLED, prestressed
 from dolfinx_mbd.analysis.recovery import as_function
 from dolfinx_mbd.analysis.small_problem import solve_small_problem
-from dolfinx_mbd.forms import Material, Plane
+from dolfinx_mbd.forms import Plane, Temperature
 
-__all__ = ["ModalAnalysis", "free_basis", "modal_analysis"]
+__all__ = [
+    "ModalAnalysis",
+    "Spectrum",
+    "free_basis",
+    "modal_analysis",
+    "ritz_estimate",
+    "spectrum",
+]
 
 Array = NDArray[np.float64]
 
@@ -86,10 +97,12 @@ class ModalAnalysis:
 
 def modal_analysis(
     mesh: TaggedMesh | Mesh,
-    material: Material | None = None,
+    material: Materials | None = None,
     *,
     num_modes: int = 10,
     held: Iterable[str] | Mapping[str, Any] = (),
+    prestress: Temperature | Expr | None = None,
+    cell_tags: MeshTags | None = None,
     facet_tags: MeshTags | None = None,
     space: fem.FunctionSpace | None = None,
     degree: int = 2,
@@ -104,9 +117,14 @@ def modal_analysis(
 
     Args:
         mesh: A tagged mesh, or a plain one; in space or in the plane.
-        material: Isotropic material.
+        material: `Material`, `GradedMaterial` or `Orthotropic`; or a mapping from groups of cells,
+            by name or tag, to their materials.
         num_modes: Elastic modes; the rigid ones come on top and are only counted.
         held: Groups of facets without displacement: names, or a mapping from name to tag.
+        prestress: `Temperature` or a stress as UFL, Pa, that the body would have at its undeformed
+            shape; it deforms until it is in equilibrium with what holds it, and what stress is left
+            stiffens it (or softens, where it compresses).
+        cell_tags: Tags of cells, if `mesh` is a plain mesh and there are several materials.
         facet_tags: Tags of facets, if `mesh` is a plain mesh.
         space: The user's own vector Lagrange space; by default of `degree`.
         degree: Degree of the default space.
@@ -132,6 +150,7 @@ def modal_analysis(
         problem = elastic_problem(
             mesh,
             material,
+            cell_tags=cell_tags,
             space=space,
             degree=degree,
             stiffness=stiffness,
@@ -142,17 +161,15 @@ def modal_analysis(
     V = problem.space
     facets = np.concatenate([*groups.values(), np.zeros(0, dtype=np.int32)])
     dim = problem.dim
+    V.mesh.topology.create_connectivity(dim - 1, dim)
     blocks = fem.locate_dofs_topological(V, dim - 1, np.unique(facets))
     blocks = blocks[blocks < V.dofmap.index_map.size_local]
     dofs = (dim * blocks[:, None] + np.arange(dim)).ravel().astype(np.int32)
-    found = _spectrum(
-        problem,
-        num_modes,
-        dofs,
-        prefix=petsc_options_prefix,
-        options=petsc_options,
-        phases=phases,
-    )
+    solver: dict[str, Any] = {"prefix": petsc_options_prefix, "options": petsc_options}
+    if prestress is not None:
+        with phases("prestress"):
+            problem = prestressed(problem, prestress, held=dofs, **solver)
+    found = spectrum(problem, num_modes, dofs, phases=phases, **solver)
     signs = inertia(problem, found.vectors).signs
     modes = tuple(as_function(V, s * v) for s, v in zip(signs, found.vectors.T, strict=True))
     problem.destroy()
@@ -180,8 +197,11 @@ def free_basis(
     prefix: str,
     options: Options = None,
     phases: Phases | None = None,
+    estimate: float | None = None,
 ) -> Basis:
     """The exact rigid motions and the lowest elastic modes of a free body.
+
+    See `spectrum`.
 
     Raises:
         ValueError: The body has more motions without stiffness than rigid ones.
@@ -189,20 +209,31 @@ def free_basis(
     Note: Collective.
     """
     held = np.zeros(0, dtype=np.int32)
-    found = _spectrum(problem, num_modes, held, prefix=prefix, options=options, phases=phases)
+    solver: dict[str, Any] = {"prefix": prefix, "options": options, "phases": phases}
+    found = spectrum(problem, num_modes, held, estimate=estimate, **solver)
     rigid = problem.num_rigid
     if found.num_rigid != rigid:
         raise ValueError(
             f"the body has {found.num_rigid} motions without stiffness instead of {rigid}: the "
             "mesh is in parts that are not connected, or parts are hinged"
         )
-    vectors = np.asfortranarray(np.hstack([rigid_motions(problem.positions), found.vectors]))
+    vectors = np.asfortranarray(np.hstack([problem.rigid_motions(), found.vectors]))
     labels = [f"rigid {k + 1}" for k in range(rigid)] + [f"free {k + 1}" for k in range(num_modes)]
     return Basis(vectors, tuple(labels), _hertz(found.squares))
 
 
 @dataclass(frozen=True, eq=False)
-class _Spectrum:
+class Spectrum:
+    """Modes of a body and the proof that none is missing.
+
+    Attributes:
+        squares: ω² of the elastic modes, shape (num_modes,).
+        vectors: Shape (owned dofs, num_modes).
+        num_rigid: Rigid motions found.
+        num_below: Modes below `limit`, rigid ones included.
+        limit: ω² up to which modes were counted.
+    """
+
     squares: Array
     vectors: Array
     num_rigid: int
@@ -210,16 +241,29 @@ class _Spectrum:
     limit: float
 
 
-def _spectrum(
+def spectrum(
     problem: ElasticProblem,
     num_modes: int,
     held: NDArray[np.int32],
     *,
     prefix: str,
     options: Options,
-    phases: Phases | None,
-) -> _Spectrum:
-    """Elastic modes above the rigid ones, and the proof that none is missing."""
+    phases: Phases | None = None,
+    estimate: float | None = None,
+) -> Spectrum:
+    """Elastic modes above the rigid ones, and the proof that none is missing.
+
+    Args:
+        problem: Matrices of the free body.
+        num_modes: How many elastic modes.
+        held: Owned held degrees of freedom (local numbers).
+        prefix: PETSc options prefix.
+        options: PETSc options without the prefix.
+        phases: Collects the seconds.
+        estimate: Of the first elastic ω² of the free body, from above; None: it is made.
+
+    Note: Collective.
+    """
     phases = phases or Phases()
     comm = problem.comm
     free = problem.num_dofs - comm.allreduce(len(held))
@@ -227,7 +271,7 @@ def _spectrum(
         raise ValueError(
             f"num_modes={num_modes}, but the mesh has only {free} free dofs, rigid motions included"
         )
-    estimate = _estimate(problem)
+    estimate = _estimate(problem) if estimate is None else estimate
     shift = SHIFT * estimate
     with phases("factorization"):
         M = problem.mass()
@@ -235,7 +279,10 @@ def _spectrum(
         K.axpy(shift, M, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
         constrain(K, held, 1.0)
         constrain(M, held, 0.0)
-        ksp = cholesky(K, prefix=prefix, options=options)
+        try:
+            ksp = cholesky(K, prefix=prefix, options=options)
+        except FactorizationError as error:
+            raise FactorizationError(f"{BUCKLED} ({error})") if problem.prestress else error
     try:
         rigid = problem.num_rigid if free == problem.num_dofs else 0
         spare, last, limit, below = 2, 0, 0.0, 0
@@ -246,6 +293,8 @@ def _spectrum(
                     K, M, ksp, wanted, held, prefix=prefix, options=options
                 )
             values = values - shift
+            if problem.prestress and (values < -RIGID * estimate).any():
+                raise FactorizationError(BUCKLED)
             rigid = int(np.sum(values < RIGID * estimate))
             if len(values) - rigid < num_modes:
                 continue
@@ -254,7 +303,7 @@ def _spectrum(
                 below = count_below(K, M, limit + shift)
             if below == last:
                 cut = slice(rigid, rigid + num_modes)
-                return _Spectrum(values[cut], vectors[:, cut], rigid, below, limit)
+                return Spectrum(values[cut], vectors[:, cut], rigid, below, limit)
             spare += max(2, below - last)  # a copy of a multiple mode was missed
     finally:
         ksp.destroy()
@@ -293,9 +342,23 @@ def _estimate(problem: ElasticProblem) -> float:
         for i in range(dim):
             fields[:, i, dim * k + i] = monomial
     Q = np.asfortranarray(fields.reshape(problem.num_owned, dim * len(monomials)))
+    return ritz_estimate(problem, Q, rigid_motions(xi))
+
+
+def ritz_estimate(problem: ElasticProblem, Q: Array, R: Array) -> float:
+    """Upper bound of the first elastic ω² of the free body, by Ritz.
+
+    Args:
+        problem: Matrices of the free body.
+        Q: Fields that hold the rigid motions and more, shape (owned dofs, k).
+        R: The rigid motions, about any point and of any size, shape (owned dofs, 6).
+
+    Note: Collective.
+    """
+    comm = problem.comm
     MQ = problem.apply_mass(Q)
     K = gram(comm, Q, multiply(problem.stiffness, Q))
-    M, B = gram(comm, Q, MQ), gram(comm, MQ, rigid_motions(xi))
+    M, B = gram(comm, Q, MQ), gram(comm, MQ, R)
     squares = None
     with agreed(comm):
         if comm.rank == 0:

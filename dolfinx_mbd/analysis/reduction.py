@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,17 +12,22 @@ import ufl
 from dolfinx import fem
 from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
+from ufl.core.expr import Expr
 
-from dolfinx_mbd import forms
 from dolfinx_mbd.analysis.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.analysis.craig_bampton import Basis, craig_bampton_basis
-from dolfinx_mbd.analysis.description import mode_table, provenance
+from dolfinx_mbd.analysis.damping import Given, check_damping, reduced_damping
+from dolfinx_mbd.analysis.description import materials_of, mode_table, provenance
+from dolfinx_mbd.analysis.distributed_loads import LoadForm, load_patterns, load_vectors
 from dolfinx_mbd.analysis.inertia import Inertia, inertia
 from dolfinx_mbd.analysis.interfaces import MeshInterface, mesh_interfaces
-from dolfinx_mbd.analysis.mesh_checks import check_in_one_part, warn_of_units
+from dolfinx_mbd.analysis.la import FactorizationError
+from dolfinx_mbd.analysis.material_fields import Materials
+from dolfinx_mbd.analysis.mesh_checks import check_in_one_part, warn_of_materials, warn_of_units
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.modal import check_num_modes, free_basis
 from dolfinx_mbd.analysis.phases import Phases
+from dolfinx_mbd.analysis.prestress import BUCKLED, prestressed
 from dolfinx_mbd.analysis.recovery import (
     History,
     as_function,
@@ -34,10 +38,18 @@ from dolfinx_mbd.analysis.recovery import (
 from dolfinx_mbd.analysis.reference import ReducedModes, attached, mean_axis, raw_attached
 from dolfinx_mbd.analysis.stiffening import stiffening as unit_stiffening
 from dolfinx_mbd.analysis.surface import body_size
+from dolfinx_mbd.analysis.truncation import Truncation
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.forms import Material, Plane
+from dolfinx_mbd.forms import Plane, Temperature
 
-__all__ = ["Reduction", "reduce"]
+__all__ = [
+    "Reduction",
+    "check_attached",
+    "check_reference",
+    "placed_interfaces",
+    "reduce",
+    "reduced_modes",
+]
 
 Array = NDArray[np.float64]
 
@@ -54,12 +66,18 @@ class Reduction:
         space: The displacement space.
         modes: The modes on this rank, shape (owned dofs, n).
         positions: x at the owned blocks, m, shape (owned blocks, 3), in the plane (.., 2).
+        truncation: What the fixed-interface modes leave out at the interfaces: a bound of the error
+            of their dynamic stiffness, and effective masses. None without interfaces.
+        stress: σ(u) of the materials as a function from UFL to UFL, shape (3, 3), Pa, without the
+            prestress; None with the user's own stiffness.
     """
 
     body: ReducedBody
     space: fem.FunctionSpace
     modes: Array
     positions: Array
+    truncation: Truncation | None = None
+    stress: Callable[[Any], Expr] | None = None
 
     def displacement(self, eta: ArrayLike, out: fem.Function | None = None) -> fem.Function:
         """Elastic displacement u = Σ ψ_k η_k in the body frame, m.
@@ -121,15 +139,21 @@ class Reduction:
 
 def reduce(
     mesh: TaggedMesh | Mesh,
-    material: Material | None = None,
+    material: Materials | None = None,
     *,
     interfaces: Iterable[str] | Mapping[str, Any],
     num_modes: int = 20,
+    effective_mass: float | None = None,
+    loads: Mapping[str, LoadForm] | None = None,
+    load_modes: bool = False,
     kind: Literal["rigid", "averaged"] = "rigid",
     attached_to: str | None = None,
     up_to: float | None = None,
     orthonormalize: bool = True,
     stiffening: bool | None = None,
+    damping: Given | ArrayLike | None = None,
+    prestress: Temperature | Expr | None = None,
+    cell_tags: MeshTags | None = None,
     facet_tags: MeshTags | None = None,
     space: fem.FunctionSpace | None = None,
     degree: int = 2,
@@ -158,17 +182,32 @@ def reduce(
 
     Args:
         mesh: A tagged mesh, or a plain one; in space or in the plane.
-        material: Isotropic material; may be missing where `stiffness` and `density` are given.
+        material: `Material`, `GradedMaterial` or `Orthotropic`; or a mapping from groups of cells,
+            by name or tag, to their materials. May be missing where `stiffness` and `density` are
+            given.
         interfaces: Names of groups of facets; or a mapping from the interface's name to a group's
             name, a tag or an `InterfaceSpec`. May be empty. A rigid interface must not touch
             another, averaged ones must not overlap.
         num_modes: Fixed-interface modes.
+        effective_mass: Of these keep the fewest that have this share (0 to 1) of the effective mass
+            of all, in every direction.
+        loads: Distributed loads by name that the body will meet: functions from a test function to
+            the virtual work of a load of size one, or `pressure(mesh, group)`, `traction`,
+            `body_force`.
+        load_modes: Whether each load gets a static mode, with which its static response is exact.
         kind: Of the interfaces that do not say it themselves: ``rigid`` (RBE2; the facets move as
             one) or ``averaged`` (RBE3; the motion is a mean, and the facets are free to deform).
         attached_to: The interface with which the body frame moves; None: mean axis.
         up_to: Modes above this frequency are left out, Hz.
         stiffening: Geometric stiffening by spin and by the interfaces' forces, for fast rotation;
             None: where it can be had, that is with a material, interfaces and the mean axis.
+        damping: `Rayleigh`, `ModalDamping`, `Viscous(mu)`, a bilinear form on `space` that acts on
+            the velocity (in the plane with the thickness), or a matrix; of the elastic coordinates
+            only, never against rigid motion. None: none. `with_damping` adds several.
+        prestress: `Temperature` or a stress as UFL, Pa, that the body would have at its undeformed
+            shape; it deforms until it is in equilibrium by itself, with free interfaces, and what
+            stress is left stiffens it (or softens, where it compresses).
+        cell_tags: Tags of cells, if `mesh` is a plain mesh and there are several materials.
         orthonormalize: False, with `attached_to`: keep constraint and fixed-interface modes as they
             are, for a comparison with other programs.
         facet_tags: Tags of facets, if `mesh` is a plain mesh.
@@ -196,12 +235,14 @@ def reduce(
     Note: Collective over the mesh's communicator.
     """
     check_num_modes(num_modes)
-    _check_reference(attached_to, up_to, orthonormalize)
+    check_damping(damping)
+    check_reference(attached_to, up_to, orthonormalize)
     phases = Phases()
     with phases("assembly"):
         problem = elastic_problem(
             mesh,
             material,
+            cell_tags=cell_tags,
             space=space,
             degree=degree,
             stiffness=stiffness,
@@ -210,65 +251,91 @@ def reduce(
             thickness=thickness,
         )
         check_in_one_part(problem.space.mesh)
+    warn_of_materials(m for _, m in materials_of(material))
+    static: dict[str, Any] = {"prefix": petsc_options_prefix, "options": petsc_options}
+    if prestress is not None:
+        with phases("prestress"):
+            problem = prestressed(problem, prestress, **static)
     with phases("interfaces"):
         found = mesh_interfaces(mesh, problem.space, interfaces, facet_tags, kind)
-    _check_attached(attached_to, found)
-    stiff = _check_stiffening(stiffening, material, stiffness, attached_to, found)
-    solver: dict[str, Any] = {
-        "prefix": petsc_options_prefix,
-        "options": petsc_options,
-        "phases": phases,
-    }
-    if found:
-        basis = craig_bampton_basis(problem, found, num_modes, stiffening=stiff, **solver)
-    else:
-        basis = free_basis(problem, num_modes, **solver)
+    check_attached(attached_to, found)
+    if not found and (load_modes or effective_mass is not None):
+        raise ValueError("load_modes and effective_mass need interfaces")
+    forces = load_vectors(problem, loads or {})
+    stiff = _check_stiffening(stiffening, problem, attached_to, found)
+    solver = static | {"phases": phases}
+    try:
+        if found:
+            basis = craig_bampton_basis(
+                problem,
+                found,
+                num_modes,
+                stiffening=stiff,
+                loads=dict(zip(loads, forces.T, strict=True)) if loads and load_modes else None,
+                effective_mass=effective_mass,
+                **solver,
+            )
+        else:
+            basis = free_basis(problem, num_modes, **solver)
+    except FactorizationError as error:
+        raise FactorizationError(f"{BUCKLED} ({error})") if problem.prestress else error
     with phases("projection"):
-        modes = _reduced_modes(problem, basis, attached_to, up_to, orthonormalize)
-    cases = basis.cases
+        modes = reduced_modes(problem, basis, attached_to, up_to, orthonormalize)
+    if problem.prestress and modes.squares.min(initial=np.inf) <= 0:
+        raise FactorizationError(BUCKLED)
+    cases, truncation = basis.cases, basis.truncation
     del basis
     with phases("inertia"):
         moments = inertia(problem, modes.vectors)
         moments = replace(moments, signs=np.where(modes.fixed_signs, 1.0, moments.signs))
         vectors = modes.vectors * moments.signs
-    placed = _interfaces(problem, found, modes, moments)
+    placed = placed_interfaces(problem, found, modes, moments)
     stiffened = None
-    if cases is not None and material is not None:
+    if cases is not None and problem.materials is not None:
         with phases("stiffening"):
             turns = np.array([i.motion[3:] for i in placed])
-            stress = partial(forms.stress, material=material, plane=plane or "strain")
+            stress = problem.materials.stress
             stiffened = unit_stiffening(problem, stress, cases, vectors, turns)
         del cases
     with phases("points and skin"):
         places = stations(problem.space, vectors, points or {})
         surface = surface_skin(problem.space, vectors) if skin else None
     flipped = moments.with_signs()
-    n = len(modes.squares)
-    facts = provenance(problem, material, density, num_modes, found, up_to)
+    mass = np.eye(len(modes.squares)) if modes.orthonormal else flipped.mass
+    small_stiffness = modes.stiffness * np.outer(moments.signs, moments.signs)
+    damped = reduced_damping(
+        damping, problem.space, vectors, mass, small_stiffness, thickness=problem.thickness
+    )
+    facts = provenance(problem, material, density, num_modes, found, up_to, prestress)
+    if truncation is not None and up_to is None and effective_mass is None:
+        facts["interfaces to 1 % (Hz)"] = round(truncation.accurate_to(0.01), 1)
     seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
     body = ReducedBody(
         name=name,
         total_mass=moments.total_mass,
         first_moments=flipped.first_moments,
         second_moments=flipped.second_moments,
-        mass=np.eye(n) if modes.orthonormal else flipped.mass,
-        stiffness=modes.stiffness * np.outer(moments.signs, moments.signs),
-        damping=np.zeros((n, n)),
+        mass=mass,
+        stiffness=small_stiffness,
+        damping=damped,
         interfaces=placed,
         modes=mode_table(modes, flipped, problem.dim),
         left_out=modes.left_out,
         points=places,
+        loads=load_patterns(problem, loads or {}, forces, vectors),
         skin=surface,
         stiffening=stiffened,
         reference=modes.reference,
         provenance=facts | seconds,
     )
     problem.destroy()
-    warn_of_units(body.total_mass, body_size(problem.space.mesh), material)
-    return Reduction(body, problem.space, vectors, problem.positions)
+    warn_of_units(body.total_mass, body_size(problem.space.mesh))
+    law = None if problem.materials is None else problem.materials.stress_in_space
+    return Reduction(body, problem.space, vectors, problem.positions, truncation, law)
 
 
-def _check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None:
+def check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None:
+    """Refuse what is no name, no frequency, or does not go together."""
     if attached_to is not None and not isinstance(attached_to, str):
         raise ValueError(f"attached_to is the name of an interface; got {attached_to!r}")
     number = isinstance(up_to, (int, float, np.number)) and not isinstance(up_to, bool)
@@ -285,8 +352,7 @@ def _check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None
 
 def _check_stiffening(
     wanted: bool | None,
-    material: Material | None,
-    stiffness: ufl.Form | None,
+    problem: ElasticProblem,
     attached_to: str | None,
     found: tuple[MeshInterface, ...],
 ) -> bool:
@@ -296,7 +362,7 @@ def _check_stiffening(
         for what, there in (
             (
                 "a material, whose stress is known (not a stiffness form)",
-                material and not stiffness,
+                problem.materials,
             ),
             ("the mean-axis reference (no attached_to)", attached_to is None),
             ("interfaces", found),
@@ -308,20 +374,22 @@ def _check_stiffening(
     return wanted is not False and not missing
 
 
-def _check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
+def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
+    """Refuse an interface that the body does not have."""
     names = [i.name for i in found]
     if attached_to is not None and attached_to not in names:
         known = ", ".join(map(repr, names)) or "none"
         raise ValueError(f"attached_to: unknown interface {attached_to!r}; this body has {known}")
 
 
-def _reduced_modes(
+def reduced_modes(
     problem: ElasticProblem,
     basis: Basis,
     attached_to: str | None,
     up_to: float | None,
     orthonormalize: bool,
 ) -> ReducedModes:
+    """The modes of a basis under the reference condition that is asked for."""
     if attached_to is None:
         return mean_axis(problem, basis, up_to=up_to)
     if orthonormalize:
@@ -329,7 +397,7 @@ def _reduced_modes(
     return raw_attached(problem, basis, attached_to)
 
 
-def _interfaces(
+def placed_interfaces(
     problem: ElasticProblem, found: tuple[MeshInterface, ...], modes: ReducedModes, moments: Inertia
 ) -> tuple[Interface, ...]:
     """The coefficient of a constraint mode is the motion of its interface, exactly."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.analysis.assembly import ElasticProblem, rigid_motions
+from dolfinx_mbd.analysis.assembly import ElasticProblem
 from dolfinx_mbd.analysis.craig_bampton import Basis
 from dolfinx_mbd.analysis.la import FactorizationError, agreed, gram, multiply
 from dolfinx_mbd.analysis.small_problem import check_elastic, solve_small_problem
@@ -212,7 +212,7 @@ def _small_matrices(
     if reference_motions:
         local = problem.positions.sum(axis=0), len(problem.positions)
         sums = comm.bcast(comm.reduce(np.array([*local[0], local[1]]), root=0), root=0)
-        R = rigid_motions(problem.positions, sums[:-1] / sums[-1])
+        R = problem.rigid_motions(sums[:-1] / sums[-1])
         B = gram(comm, MPsi, R)
     del MPsi
     K = gram(comm, Psi, multiply(problem.stiffness, Psi))

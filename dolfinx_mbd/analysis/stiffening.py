@@ -31,7 +31,7 @@ from dolfinx_mbd.analysis.assembly import (
     blocked,
     in_space,
     point_motion,
-    rigid_motions,
+    spin_fields,
     unblocked,
 )
 from dolfinx_mbd.analysis.compat import geometry_degree
@@ -40,13 +40,10 @@ from dolfinx_mbd.analysis.la import gram, multiply
 from dolfinx_mbd.body import Stiffening
 from dolfinx_mbd.forms import geometric_stiffness
 
-__all__ = ["UnitCases", "stiffening", "unit_cases"]
+__all__ = ["UnitCases", "inertia_relief", "spin_fields", "stiffening", "unit_cases"]
 
 Array = NDArray[np.float64]
 Stress = Callable[[Any], Any]
-
-SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-"""Pairs i, j of ω_iω_j, in the order of `Stiffening.spin`."""
 
 COMPONENTS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 """Components of a wrench that a body in space, or in the plane, feels by deforming."""
@@ -66,22 +63,6 @@ class UnitCases:
     virials: Array
 
 
-def spin_fields(positions: Array) -> Array:
-    """Centrifugal accelerations −ω×(ω×x) for ω_iω_j = 1, shape (dim·m, 6), 1/s² per (rad/s)².
-
-    Those of i ≠ j are −(e_i x_j + e_j x_i): one case for both orders.
-    """
-    x, dim = in_space(positions), positions.shape[1]
-    b = np.zeros((len(x), 3, 6))
-    for c, (i, j) in enumerate(SPINS):
-        if i == j:
-            b[:, :, c] = x
-            b[:, i, c] = 0.0
-        else:
-            b[:, i, c], b[:, j, c] = -x[:, j], -x[:, i]
-    return np.asfortranarray(b[:, :dim].reshape(dim * len(x), 6))
-
-
 def unit_cases(
     problem: ElasticProblem,
     interfaces: tuple[MeshInterface, ...],
@@ -99,15 +80,10 @@ def unit_cases(
     Note: Collective.
     """
     comm, per = problem.comm, problem.num_rigid
-    R = rigid_motions(problem.positions)
-    spins = problem.apply_mass(spin_fields(problem.positions))
+    R, spins = problem.rigid_motions(), problem.spin_loads()
     inertia = problem.apply_mass(R)
     coordinates = per * len(interfaces)
-    resultants = np.zeros((per, 6 + coordinates))  # work of each load on the rigid motions
-    resultants[:, :6] = gram(comm, R, spins)
-    for k, i in enumerate(interfaces):
-        resultants[:, 6 + per * k : 6 + per * k + per] = point_motion(i.point, problem.dim).T
-    relief = np.linalg.solve(gram(comm, R, inertia), resultants)
+    relief = inertia_relief(problem, interfaces, R, inertia, spins)
 
     X = solve_held(np.asfortranarray(np.hstack([spins, inertia])))
     held = -X[:, 6:] @ relief
@@ -124,11 +100,40 @@ def unit_cases(
     virials = np.zeros((u.shape[1], len(interfaces), 3, 3))
     for k, i in enumerate(interfaces):
         if i.kind == "rigid":
-            shape = len(i.blocks), problem.dim, u.shape[1]
-            f = in_space(forces[i.dofs].reshape(shape), axis=1)
+            shape = len(i.blocks), i.dim, u.shape[1]
+            f = in_space(forces[i.dofs].reshape(shape)[:, : problem.dim], axis=1)
             arms = in_space(problem.positions[i.blocks]) - i.point
             virials[:, k] = np.einsum("pic,pj->cij", f, arms)
     return UnitCases(u, comm.allreduce(virials))
+
+
+def inertia_relief(
+    problem: ElasticProblem,
+    interfaces: tuple[MeshInterface, ...],
+    R: Array,
+    inertia: Array,
+    spins: Array,
+) -> Array:
+    """Rigid accelerations that balance the unit loads: six spins, then wrenches.
+
+    Args:
+        problem: Its communicator and dimension.
+        interfaces: All of them.
+        R: Rigid motions about the origin, shape (owned dofs, 6), in the plane 3.
+        inertia: M R.
+        spins: Loads of the spins, shape (owned dofs, 6).
+
+    Returns:
+        Shape (6, cases), in the plane (3, cases).
+
+    Note: Collective.
+    """
+    per = problem.num_rigid
+    resultants = np.zeros((per, 6 + per * len(interfaces)))  # work of each load on rigid motions
+    resultants[:, :6] = gram(problem.comm, R, spins)
+    for k, i in enumerate(interfaces):
+        resultants[:, 6 + per * k : 6 + per * k + per] = point_motion(i.point, problem.dim).T
+    return np.linalg.solve(gram(problem.comm, R, inertia), resultants)
 
 
 def _release(stiffness: Array, reaction: Array, num_rigid: int) -> Array:

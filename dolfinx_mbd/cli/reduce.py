@@ -58,6 +58,20 @@ def add_to(commands: Any) -> None:
         help="a group of facets where a joint meets the body, rigid (default) or averaged",
     )
     add("--modes", type=int, default=20, metavar="N", help="fixed-interface modes (default 20)")
+    add(
+        "--effective-mass",
+        type=float,
+        metavar="SHARE",
+        help="of these keep the fewest with this share of the effective mass of all: 0.95",
+    )
+    add(
+        "--pressure",
+        action="append",
+        default=[],
+        metavar="NAME[=GROUP]",
+        help="a group of facets on which a pressure will act: the body knows its work",
+    )
+    add("--load-modes", action="store_true", help="a static mode for each pressure: exact statics")
     add("--up-to", type=frequency, metavar="F", help="leave modes above out: 20kHz, 20000 ...")
     add(
         "--reference",
@@ -100,7 +114,7 @@ def add_to(commands: Any) -> None:
 def _reduce(options: argparse.Namespace) -> int:
     from mpi4py import MPI
 
-    from dolfinx_mbd.analysis import read_mesh, reduce
+    from dolfinx_mbd.analysis import pressure, read_mesh, reduce
     from dolfinx_mbd.analysis.facets import facet_groups
     from dolfinx_mbd.body import ModalDamping
 
@@ -114,6 +128,10 @@ def _reduce(options: argparse.Namespace) -> int:
     mesh = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
     degree = {} if options.degree is None else {"degree": options.degree}
     groups = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
+    pressures = {}
+    for word in options.pressure:
+        name, _, group = word.partition("=")
+        pressures[name] = pressure(mesh, group or name)
     damping = None if options.damping is None else ModalDamping(options.damping)
     if options.dry_run:
         print(_dry_run(mesh, groups, options))
@@ -123,9 +141,13 @@ def _reduce(options: argparse.Namespace) -> int:
         materials,
         interfaces=interfaces,
         num_modes=options.modes,
+        effective_mass=options.effective_mass,
+        loads=pressures,
+        load_modes=options.load_modes,
         attached_to=attached_to,
         up_to=options.up_to,
         stiffening=False if options.no_stiffening else None,
+        damping=damping,
         plane=options.plane,
         thickness=options.thickness,
         points=points,
@@ -134,11 +156,8 @@ def _reduce(options: argparse.Namespace) -> int:
         petsc_options={k: setting(v) for k, v in assignments(options.petsc, "--petsc").items()},
         **degree,
     )
-    body = reduction.body
-    if damping is not None:
-        body = body.with_damping(damping)
-    body.save(path)
-    print(body.summary())
+    reduction.body.save(path)
+    print(reduction.body.summary())
     print(f"\nwrote {path} ({path.stat().st_size / 1e6:.2f} MB)")
     return 0
 

@@ -6,13 +6,16 @@ used in any variational problem.
 
 from __future__ import annotations
 
+from dolfinx_mbd.forms.damping import viscous_damping
 from dolfinx_mbd.forms.elasticity import (
     PLANES,
+    AnyMaterial,
     Plane,
     elastic_stiffness,
     geometric_stiffness,
     strain,
     stress,
+    thermal_stress,
 )
 from dolfinx_mbd.forms.floating_frame import (
     centrifugal_load,
@@ -26,15 +29,35 @@ from dolfinx_mbd.forms.floating_frame import (
     traction_load,
     translational_load,
 )
-from dolfinx_mbd.forms.materials import ALUMINIUM, ALUMINIUM_7075, STEEL, Material
+from dolfinx_mbd.forms.hyperelastic import (
+    linear_elastic,
+    neo_hookean,
+    saint_venant_kirchhoff,
+)
+from dolfinx_mbd.forms.materials import (
+    ALUMINIUM,
+    ALUMINIUM_7075,
+    MATERIALS,
+    STEEL,
+    GradedMaterial,
+    Material,
+    Temperature,
+    material,
+)
+from dolfinx_mbd.forms.orthotropic import Orthotropic
 
 __all__ = [
     "ALUMINIUM",
     "ALUMINIUM_7075",
+    "MATERIALS",
     "PLANES",
     "STEEL",
+    "AnyMaterial",
+    "GradedMaterial",
     "Material",
+    "Orthotropic",
     "Plane",
+    "Temperature",
     "centrifugal_load",
     "centrifugal_stiffness",
     "coriolis",
@@ -44,9 +67,15 @@ __all__ = [
     "euler_stiffness",
     "geometric_stiffness",
     "gravity_load",
+    "linear_elastic",
     "mass",
+    "material",
+    "neo_hookean",
+    "saint_venant_kirchhoff",
     "strain",
     "stress",
+    "thermal_stress",
     "traction_load",
     "translational_load",
+    "viscous_damping",
 ]
