@@ -155,7 +155,11 @@ def body_residual(
     scale[3:6] = radius * size
     n = S.shape[0] - 1
     if n > 0:
-        inertia = (mv(P, _weights(omega, alpha)) + mv(S, acceleration))[1:] + mv(M, a[6:])
+        own = mv(M, a[6:])
+        relative = np.sqrt(m * abs(dot(a[6:], own)))
+        scale[:3] += relative
+        scale[3:6] += radius * relative
+        inertia = (mv(P, _weights(omega, alpha)) + mv(S, acceleration))[1:] + own
         elastic = mv(K, q[7:])
         damping = mv(C, v[6:])
         out[6:] = inertia + elastic + damping

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.body.rotations import rotation_matrix
-from dolfinx_mbd.multibody import FlexibleBody
+from dolfinx_mbd.multibody import (
+    FlexibleBody,
+    GeneralizedAlpha,
+    System,
+    consistent_state,
+    simulate,
+)
 
 from .particles import Particles
 
@@ -170,3 +176,15 @@ def test_a_force_at_a_frame_does_the_stiffening_work() -> None:
     still = np.zeros(10)
     still_rows = point.rows(v=still) - without.rows(v=still)
     assert np.allclose(still_rows[6:], expected, atol=1e-12)
+
+
+def test_a_body_that_only_vibrates() -> None:
+    """Nothing acts on it and its frame rests: the tolerance follows from the vibration itself."""
+    system = System([FlexibleBody("body", Particles(2).body(damping=False), damping_ratio=0.0)])
+    start = consistent_state(system, elastic="undeformed")
+    start.v[6:] = 0.1, -0.2
+    run = simulate(system, t_end=1.0, dt=1e-2, start=start, method=GeneralizedAlpha.newmark())
+    total = run.energies().total
+    assert np.ptp(total) < 1e-3 * total[0]
+    momentum = run.momenta()
+    np.testing.assert_allclose(momentum, momentum[:1].repeat(len(run), axis=0), atol=1e-5)
