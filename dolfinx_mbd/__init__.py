@@ -19,12 +19,25 @@ _PLACES = {
         "InterfaceSpec",
         "Reduction",
         "TaggedMesh",
+        "Viscous",
+        "body_force",
         "build_mesh",
+        "campbell",
+        "critical_speed",
         "modal_analysis",
+        "pressure",
         "read_mesh",
         "reduce",
+        "rotating_modes",
+        "rotating_structure",
+        "traction",
     ),
-    "dolfinx_mbd.body": ("ReducedBody",),
+    "dolfinx_mbd.body": (
+        "ModalDamping",
+        "Rayleigh",
+        "ReducedBody",
+        "frequency_response",
+    ),
     "dolfinx_mbd.forms": (
         "ALUMINIUM",
         "ALUMINIUM_7075",
@@ -35,24 +48,31 @@ _PLACES = {
         "Temperature",
         "material",
     ),
-    "dolfinx_mbd.geometry": ("ConnectingRod",),
+    "dolfinx_mbd.geometry": (
+        "ConnectingRod",
+        "StepPart",
+    ),
     "dolfinx_mbd.multibody": (
         "STANDARD_GRAVITY",
         "FlexibleBody",
         "Frame",
         "GeneralizedAlpha",
         "Ground",
+        "PatternLoad",
         "RigidBody",
         "Solution",
         "System",
         "simulate",
+        "spectrum",
     ),
 }
 _MODULES = {
     "analysis": "dolfinx_mbd.analysis",
     "body": "dolfinx_mbd.body",
+    "export": "dolfinx_mbd.export",
     "forms": "dolfinx_mbd.forms",
     "geometry": "dolfinx_mbd.geometry",
+    "imports": "dolfinx_mbd.imports",
     "mechanisms": "dolfinx_mbd.multibody.mechanisms",
     "multibody": "dolfinx_mbd.multibody",
     "plotting": "dolfinx_mbd.plotting",
@@ -64,85 +84,53 @@ __all__ = ["__version__", *sorted((*_HOME, *_MODULES))]
 if TYPE_CHECKING:
     from dolfinx_mbd import analysis as analysis
     from dolfinx_mbd import body as body
+    from dolfinx_mbd import export as export
     from dolfinx_mbd import forms as forms
     from dolfinx_mbd import geometry as geometry
+    from dolfinx_mbd import imports as imports
     from dolfinx_mbd import multibody as multibody
     from dolfinx_mbd import plotting as plotting
-    from dolfinx_mbd.analysis import (
-        InterfaceSpec as InterfaceSpec,
-    )
-    from dolfinx_mbd.analysis import (
-        Reduction as Reduction,
-    )
-    from dolfinx_mbd.analysis import (
-        TaggedMesh as TaggedMesh,
-    )
-    from dolfinx_mbd.analysis import (
-        build_mesh as build_mesh,
-    )
-    from dolfinx_mbd.analysis import (
-        modal_analysis as modal_analysis,
-    )
-    from dolfinx_mbd.analysis import (
-        read_mesh as read_mesh,
-    )
-    from dolfinx_mbd.analysis import (
-        reduce as reduce,
-    )
+    from dolfinx_mbd.analysis import InterfaceSpec as InterfaceSpec
+    from dolfinx_mbd.analysis import Reduction as Reduction
+    from dolfinx_mbd.analysis import TaggedMesh as TaggedMesh
+    from dolfinx_mbd.analysis import Viscous as Viscous
+    from dolfinx_mbd.analysis import body_force as body_force
+    from dolfinx_mbd.analysis import build_mesh as build_mesh
+    from dolfinx_mbd.analysis import campbell as campbell
+    from dolfinx_mbd.analysis import critical_speed as critical_speed
+    from dolfinx_mbd.analysis import modal_analysis as modal_analysis
+    from dolfinx_mbd.analysis import pressure as pressure
+    from dolfinx_mbd.analysis import read_mesh as read_mesh
+    from dolfinx_mbd.analysis import reduce as reduce
+    from dolfinx_mbd.analysis import rotating_modes as rotating_modes
+    from dolfinx_mbd.analysis import rotating_structure as rotating_structure
+    from dolfinx_mbd.analysis import traction as traction
+    from dolfinx_mbd.body import ModalDamping as ModalDamping
+    from dolfinx_mbd.body import Rayleigh as Rayleigh
     from dolfinx_mbd.body import ReducedBody as ReducedBody
-    from dolfinx_mbd.forms import (
-        ALUMINIUM as ALUMINIUM,
-    )
-    from dolfinx_mbd.forms import (
-        ALUMINIUM_7075 as ALUMINIUM_7075,
-    )
-    from dolfinx_mbd.forms import (
-        STEEL as STEEL,
-    )
-    from dolfinx_mbd.forms import (
-        GradedMaterial as GradedMaterial,
-    )
-    from dolfinx_mbd.forms import (
-        Material as Material,
-    )
-    from dolfinx_mbd.forms import (
-        Orthotropic as Orthotropic,
-    )
-    from dolfinx_mbd.forms import (
-        Temperature as Temperature,
-    )
-    from dolfinx_mbd.forms import (
-        material as material,
-    )
+    from dolfinx_mbd.body import frequency_response as frequency_response
+    from dolfinx_mbd.forms import ALUMINIUM as ALUMINIUM
+    from dolfinx_mbd.forms import ALUMINIUM_7075 as ALUMINIUM_7075
+    from dolfinx_mbd.forms import STEEL as STEEL
+    from dolfinx_mbd.forms import GradedMaterial as GradedMaterial
+    from dolfinx_mbd.forms import Material as Material
+    from dolfinx_mbd.forms import Orthotropic as Orthotropic
+    from dolfinx_mbd.forms import Temperature as Temperature
+    from dolfinx_mbd.forms import material as material
     from dolfinx_mbd.geometry import ConnectingRod as ConnectingRod
-    from dolfinx_mbd.multibody import (
-        STANDARD_GRAVITY as STANDARD_GRAVITY,
-    )
-    from dolfinx_mbd.multibody import (
-        FlexibleBody as FlexibleBody,
-    )
-    from dolfinx_mbd.multibody import (
-        Frame as Frame,
-    )
-    from dolfinx_mbd.multibody import (
-        GeneralizedAlpha as GeneralizedAlpha,
-    )
-    from dolfinx_mbd.multibody import (
-        Ground as Ground,
-    )
-    from dolfinx_mbd.multibody import (
-        RigidBody as RigidBody,
-    )
-    from dolfinx_mbd.multibody import (
-        Solution as Solution,
-    )
-    from dolfinx_mbd.multibody import (
-        System as System,
-    )
+    from dolfinx_mbd.geometry import StepPart as StepPart
+    from dolfinx_mbd.multibody import STANDARD_GRAVITY as STANDARD_GRAVITY
+    from dolfinx_mbd.multibody import FlexibleBody as FlexibleBody
+    from dolfinx_mbd.multibody import Frame as Frame
+    from dolfinx_mbd.multibody import GeneralizedAlpha as GeneralizedAlpha
+    from dolfinx_mbd.multibody import Ground as Ground
+    from dolfinx_mbd.multibody import PatternLoad as PatternLoad
+    from dolfinx_mbd.multibody import RigidBody as RigidBody
+    from dolfinx_mbd.multibody import Solution as Solution
+    from dolfinx_mbd.multibody import System as System
     from dolfinx_mbd.multibody import mechanisms as mechanisms
-    from dolfinx_mbd.multibody import (
-        simulate as simulate,
-    )
+    from dolfinx_mbd.multibody import simulate as simulate
+    from dolfinx_mbd.multibody import spectrum as spectrum
 
 
 def __getattr__(name: str) -> Any:

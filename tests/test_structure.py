@@ -24,10 +24,19 @@ MAY_IMPORT = {
     "multibody": {"body"},
     "export": {"body"},
     "imports": {"body"},
-    "cli": {"analysis", "body", "export", "forms", "geometry", "multibody", "plotting"},
+    "cli": {"analysis", "body", "export", "forms", "geometry", "imports", "multibody", "plotting"},
     "plotting": {"analysis", "body", "multibody"},
     "__main__": {"cli"},
-    "__init__": {"analysis", "body", "export", "forms", "geometry", "multibody", "plotting"},
+    "__init__": {
+        "analysis",
+        "body",
+        "export",
+        "forms",
+        "geometry",
+        "imports",
+        "multibody",
+        "plotting",
+    },
 }
 MESH_SIDE = {"basix", "dolfinx", "ffcx", "gmsh", "mpi4py", "petsc4py", "slepc4py", "ufl"}
 
