@@ -20,6 +20,8 @@ from dolfinx_mbd.analysis.modal_transient import (  # noqa: E402
     modal_transient,
     quasi_static,
 )
+from dolfinx_mbd.analysis.most_stressed import most_stressed  # noqa: E402
+from dolfinx_mbd.analysis.observation import Transient  # noqa: E402
 from dolfinx_mbd.analysis.operators import (  # noqa: E402
     apply_inertia,
     frame_load,
@@ -32,13 +34,16 @@ from dolfinx_mbd.analysis.rotating_matrices import (  # noqa: E402
     RotatingStructure,
     rotating_structure,
 )
+from dolfinx_mbd.analysis.section_forces import section_forces  # noqa: E402
 from dolfinx_mbd.analysis.stability import (  # noqa: E402
     Campbell,
     CriticalSpeed,
     campbell,
     critical_speed,
 )
-from dolfinx_mbd.analysis.transient import Transient, transient  # noqa: E402
+from dolfinx_mbd.analysis.static_correction import StaticCorrection  # noqa: E402
+from dolfinx_mbd.analysis.stress_recovery import Recovery  # noqa: E402
+from dolfinx_mbd.analysis.transient import transient  # noqa: E402
 
 __all__ = [
     "Campbell",
@@ -47,10 +52,12 @@ __all__ = [
     "ModalAnalysis",
     "ModalTransient",
     "PrescribedMotion",
+    "Recovery",
     "Reduction",
     "RotatingModes",
     "RotatingStructure",
     "SpinningEquilibrium",
+    "StaticCorrection",
     "TaggedMesh",
     "Transient",
     "Viscous",
@@ -63,12 +70,14 @@ __all__ = [
     "inertia_matrix",
     "modal_analysis",
     "modal_transient",
+    "most_stressed",
     "pressure",
     "quasi_static",
     "read_mesh",
     "reduce",
     "rotating_modes",
     "rotating_structure",
+    "section_forces",
     "spinning_equilibrium",
     "traction",
     "transient",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import basix
 import basix.ufl
@@ -19,8 +19,18 @@ from dolfinx_mbd.analysis.assembly import in_space
 from dolfinx_mbd.analysis.la import agreed, raise_together
 from dolfinx_mbd.body import Skin, Station
 from dolfinx_mbd.body.rotations import rotation_matrix
+from dolfinx_mbd.body.stress_modes import motion_of, rows_at
 
-__all__ = ["History", "as_function", "stations", "surface_skin", "write_history"]
+__all__ = [
+    "History",
+    "as_function",
+    "locate",
+    "new_directory",
+    "stations",
+    "surface_nodes",
+    "surface_skin",
+    "write_history",
+]
 
 Array = NDArray[np.float64]
 
@@ -78,13 +88,8 @@ def stations(
     """
     if not points:
         return ()
-    mesh, comm = space.mesh, space.mesh.comm
-    x = np.zeros((len(points), 3))
-    for k, (name, position) in enumerate(points.items()):
-        x[k] = _position(name, position, mesh.geometry.dim)
-    cells = _containing_cells(mesh, x, tuple(points))
-    owner = np.min(comm.allgather(np.where(cells >= 0, comm.rank, comm.size)), axis=0)
-    mine = np.flatnonzero(owner == comm.rank)
+    comm = space.mesh.comm
+    x, cells, mine = locate(space.mesh, points)
     values = np.zeros((len(points), modes.shape[1], 3))
     function = fem.Function(space)
     dim = space.dofmap.bs
@@ -94,6 +99,32 @@ def stations(
             values[mine, k, :dim] = function.eval(x[mine], cells[mine]).reshape(-1, dim)
     values = comm.bcast(comm.reduce(values, root=0), root=0)
     return tuple(Station(name, x[k], values[k]) for k, name in enumerate(points))
+
+
+def locate(
+    mesh: Mesh, points: Mapping[str, ArrayLike]
+) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
+    """Cells that hold named points, each on one rank.
+
+    Args:
+        mesh: Where to look.
+        points: Name to position, shape (3,), m; in the plane also (2,).
+
+    Returns:
+        Positions (np, 3), a local cell of each or −1, and the numbers of the points of this rank.
+
+    Raises:
+        ValueError: A point is not in the mesh; the same error on every rank.
+
+    Note: Collective.
+    """
+    x = np.zeros((len(points), 3))
+    for k, (name, position) in enumerate(points.items()):
+        x[k] = _position(name, position, mesh.geometry.dim)
+    cells = _containing_cells(mesh, x, tuple(points))
+    comm = mesh.comm
+    owner = np.min(comm.allgather(np.where(cells >= 0, comm.rank, comm.size)), axis=0)
+    return x, cells, np.flatnonzero(owner == comm.rank)
 
 
 def _position(name: str, position: ArrayLike, dim: int) -> Array:
@@ -263,6 +294,33 @@ def _inwards(
     return np.einsum("ki,ki->k", normal, x[:, 0] - centre)[:, None] < 0
 
 
+def surface_nodes(space: fem.FunctionSpace) -> NDArray[np.int64]:
+    """Numbers of the surface's vertices in the mesh's input, rising: the order of `surface_skin`.
+
+    Note: Collective.
+    """
+    corners = _surface_triangles(space)[0]
+    keys = np.asarray(space.mesh.geometry.input_global_indices)[corners]
+    return np.unique(np.concatenate(space.mesh.comm.allgather(keys)))
+
+
+def new_directory(comm: Any, path: str | Path) -> None:
+    """Make the directory of a file.
+
+    Raises:
+        OSError: It cannot be made; the same on every rank.
+
+    Note: Collective.
+    """
+    message = None
+    if comm.rank == 0:
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"cannot write {path}: {error}"
+    raise_together(comm, message, OSError)
+
+
 def write_history(
     space: fem.FunctionSpace,
     modes: Array,
@@ -279,15 +337,10 @@ def write_history(
     comm = space.mesh.comm
     if motion not in ("global", "body"):
         raise ValueError(f"motion is 'global' or 'body', got {motion!r}")
-    rows = _rows(history, modes.shape[1], times, every)
+    time, eta = motion_of(history, modes.shape[1])
+    rows = rows_at(time, times, every)
     path = Path(path)
-    message = None
-    if comm.rank == 0:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            message = f"cannot write {path}: {error}"
-    raise_together(comm, message, OSError)
+    new_directory(comm, path)
     # Three components also in the plane: a plane body may leave it.
     element = space.ufl_element().sub_elements[0]
     shown_in = fem.functionspace(space.mesh, basix.ufl.blocked_element(element, shape=(3,)))
@@ -296,7 +349,7 @@ def write_history(
     x = in_space(positions)
     with VTXWriter(comm, str(path), [total, elastic]) as writer:
         for row in rows:
-            u = modes @ np.asarray(history.eta[row], dtype=float)
+            u = modes @ eta[row]
             u = in_space(u.reshape(-1, space.dofmap.bs))
             as_function(shown_in, u.ravel(), elastic)
             shown = scale * u
@@ -304,18 +357,4 @@ def write_history(
                 A = rotation_matrix(np.asarray(history.rotation[row], dtype=float))
                 shown = history.position[row] + (x + shown) @ A.T - x
             as_function(shown_in, shown.ravel(), total)
-            writer.write(float(history.time[row]))
-
-
-def _rows(history: History, n: int, times: ArrayLike | None, every: int) -> Iterator[int]:
-    time = np.asarray(history.time, dtype=float)
-    eta = np.shape(history.eta)
-    if eta != (len(time), n):
-        raise ValueError(f"expected elastic coordinates of shape ({len(time)}, {n}), got {eta}")
-    if times is not None:
-        wanted = np.atleast_1d(np.asarray(times, dtype=float))
-        rows = np.unique([int(np.argmin(np.abs(time - t))) for t in wanted])
-        return iter([int(row) for row in rows])
-    if int(every) != every or every < 1:
-        raise ValueError(f"every must be 1, 2, ...; got {every!r}")
-    return iter(range(0, len(time), int(every)))
+            writer.write(float(time[row]))

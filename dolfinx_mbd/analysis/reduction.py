@@ -28,6 +28,7 @@ from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.modal import check_num_modes, free_basis
 from dolfinx_mbd.analysis.phases import Phases
 from dolfinx_mbd.analysis.prestress import BUCKLED, prestressed
+from dolfinx_mbd.analysis.recoverable import Recoverable
 from dolfinx_mbd.analysis.recovery import (
     History,
     as_function,
@@ -36,6 +37,8 @@ from dolfinx_mbd.analysis.recovery import (
     write_history,
 )
 from dolfinx_mbd.analysis.reference import ReducedModes, attached, mean_axis, raw_attached
+from dolfinx_mbd.analysis.static_correction import StaticCorrection, mean_axis_cases
+from dolfinx_mbd.analysis.stiffening import UnitCases
 from dolfinx_mbd.analysis.stiffening import stiffening as unit_stiffening
 from dolfinx_mbd.analysis.surface import body_size
 from dolfinx_mbd.analysis.truncation import Truncation
@@ -58,7 +61,7 @@ MOTION_ROWS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
+class Reduction(Recoverable):
     """A reduced body and what ties it to its mesh.
 
     Attributes:
@@ -70,6 +73,7 @@ class Reduction:
             of their dynamic stiffness, and effective masses. None without interfaces.
         stress: σ(u) of the materials as a function from UFL to UFL, shape (3, 3), Pa, without the
             prestress; None with the user's own stiffness.
+        cases: What unit wrenches at the interfaces and unit spins do, for `static_correction`.
     """
 
     body: ReducedBody
@@ -78,6 +82,19 @@ class Reduction:
     positions: Array
     truncation: Truncation | None = None
     stress: Callable[[Any], Expr] | None = None
+    cases: UnitCases | None = None
+
+    def static_correction(self) -> StaticCorrection:
+        """Modes and what they leave out statically, under interface forces and spin.
+
+        Stress near joints is then not cut off with the modes.
+
+        Raises:
+            ValueError: The reduction was made without `static_correction=True`.
+        """
+        if self.cases is None:
+            raise ValueError("reduce the body with static_correction=True")
+        return StaticCorrection.of(self, self.cases)
 
     def displacement(self, eta: ArrayLike, out: fem.Function | None = None) -> fem.Function:
         """Elastic displacement u = Σ ψ_k η_k in the body frame, m.
@@ -151,6 +168,7 @@ def reduce(
     up_to: float | None = None,
     orthonormalize: bool = True,
     stiffening: bool | None = None,
+    static_correction: bool = False,
     damping: Given | ArrayLike | None = None,
     prestress: Temperature | Expr | None = None,
     cell_tags: MeshTags | None = None,
@@ -201,6 +219,8 @@ def reduce(
         up_to: Modes above this frequency are left out, Hz.
         stiffening: Geometric stiffening by spin and by the interfaces' forces, for fast rotation;
             None: where it can be had, that is with a material, interfaces and the mean axis.
+        static_correction: Keep what unit loads do on the whole mesh, for stress that does not end
+            with the modes (`Reduction.static_correction`).
         damping: `Rayleigh`, `ModalDamping`, `Viscous(mu)`, a bilinear form on `space` that acts on
             the velocity (in the plane with the thickness), or a matrix; of the elastic coordinates
             only, never against rigid motion. None: none. `with_damping` adds several.
@@ -261,6 +281,8 @@ def reduce(
     check_attached(attached_to, found)
     if not found and (load_modes or effective_mass is not None):
         raise ValueError("load_modes and effective_mass need interfaces")
+    if static_correction and (not found or attached_to is not None):
+        raise ValueError("static_correction=True needs interfaces and the mean-axis reference")
     forces = load_vectors(problem, loads or {})
     stiff = _check_stiffening(stiffening, problem, attached_to, found)
     solver = static | {"phases": phases}
@@ -270,7 +292,7 @@ def reduce(
                 problem,
                 found,
                 num_modes,
-                stiffening=stiff,
+                stiffening=stiff or static_correction,
                 loads=dict(zip(loads, forces.T, strict=True)) if loads and load_modes else None,
                 effective_mass=effective_mass,
                 **solver,
@@ -290,8 +312,9 @@ def reduce(
         moments = replace(moments, signs=np.where(modes.fixed_signs, 1.0, moments.signs))
         vectors = modes.vectors * moments.signs
     placed = placed_interfaces(problem, found, modes, moments)
+    kept = mean_axis_cases(problem, cases) if static_correction and cases else None
     stiffened = None
-    if cases is not None and problem.materials is not None:
+    if stiff and cases is not None and problem.materials is not None:
         with phases("stiffening"):
             turns = np.array([i.motion[3:] for i in placed])
             stress = problem.materials.stress
@@ -331,7 +354,7 @@ def reduce(
     problem.destroy()
     warn_of_units(body.total_mass, body_size(problem.space.mesh))
     law = None if problem.materials is None else problem.materials.stress_in_space
-    return Reduction(body, problem.space, vectors, problem.positions, truncation, law)
+    return Reduction(body, problem.space, vectors, problem.positions, truncation, law, kept)
 
 
 def check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None:

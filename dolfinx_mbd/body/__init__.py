@@ -15,6 +15,7 @@ from dolfinx_mbd.body.participation import Participation, participation
 from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.resonance import HalfPower, half_power
+from dolfinx_mbd.body.stress_modes import StressModes
 
 __all__ = [
     "BodyFileError",
@@ -32,6 +33,7 @@ __all__ = [
     "Skin",
     "Station",
     "Stiffening",
+    "StressModes",
     "compare",
     "frequency_response",
     "half_power",

@@ -19,6 +19,7 @@ from dolfinx_mbd.plotting.movie import Animation, animate
 from dolfinx_mbd.plotting.output import Picture
 from dolfinx_mbd.plotting.pictures import plot_body, plot_modes
 from dolfinx_mbd.plotting.response import plot_response, plot_spectrum
+from dolfinx_mbd.plotting.stress import plot_skin
 
 __all__ = [
     "Animation",
@@ -29,6 +30,7 @@ __all__ = [
     "plot_energies",
     "plot_modes",
     "plot_response",
+    "plot_skin",
     "plot_spectrum",
     "plot_system",
     "skin_displacement",
