@@ -23,7 +23,8 @@ class Phases:
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Add the time of a ``with`` block to the phase of this name."""
-        log.info("%s", name)
+        if name not in self._seconds:
+            log.info("%s", name)
         start = perf_counter()
         try:
             yield
