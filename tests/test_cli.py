@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     comm.Barrier()
     reduce = ["reduce", mesh, "-q", "--material", "steel", "--modes", "4"]
     ends = ["--interface", "big_end", "--interface", "small_end:averaged"]
-    loads = ["--pressure", "push=small_end", "--load-modes", "--damping", "0.01"]
+    loads = ["--pressure", "push=small_end", "--load-modes", "--damping", "0.01", "--stress"]
     assert main([*reduce, *ends, *loads, "-o", str(path / "rod.npz")]) == 0
     wood = ["--materials", str(path / "own.toml"), "--material", "rod=wood"]
     other = ["reduce", mesh, "-q", *wood, "--modes", "2", "--reference", "attached:big"]
@@ -50,13 +50,13 @@ def test_a_body_is_what_was_asked_for(folder: Path) -> None:
     ]
     assert (rod.name, rod.num_modes, rod.reference) == ("rod", 11, "mean axis")
     assert [load.name for load in rod.loads] == ["push"]
-    assert rod.skin is not None and rod.stiffening is not None
+    assert rod.skin is not None and rod.stiffening is not None and rod.stress is not None
     # All modes have a ratio of 1 %: C = 2 ζ ω with M = 1.
     omega = np.sqrt(np.diag(rod.stiffness))
     np.testing.assert_allclose(np.diag(rod.damping), 0.02 * omega, rtol=1e-9)
     assert (wood.name, wood.num_modes, wood.reference) == ("wooden", 8, "attached to big")
     assert [i.name for i in wood.interfaces] == ["big", "small"]
-    assert wood.skin is None and wood.point("mid").position[0] == 0.07
+    assert wood.skin is None and wood.stress is None and wood.point("mid").position[0] == 0.07
     assert wood.total_mass == pytest.approx(rod.total_mass * 450 / 7850, rel=1e-12)
 
 

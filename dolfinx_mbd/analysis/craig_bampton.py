@@ -90,7 +90,8 @@ def craig_bampton_basis(
     """Constraint modes of all interfaces (6 each, in the plane 3; body axes), then fixed ones.
 
     With loads also a static mode each: what the load does with all interfaces held, so that with
-    the constraint modes its static response is in the basis whatever the interfaces do.
+    the constraint modes its static response is in the basis whatever the interfaces do. (A load on
+    rigid interfaces only has none: they do not deform.)
 
     Args:
         problem: Matrices of the free body.
@@ -123,10 +124,15 @@ def craig_bampton_basis(
         with phases("constraint modes"):
             constraint, reactions = held.constraint_modes()
             constraint = _with_rigid_motions(problem, interfaces, constraint)
+        acting: list[str] = []
         static: Array = np.zeros((problem.num_owned, 0))
         if loads:
             with phases("load modes"):
                 static = held.solve_body(np.column_stack(list(loads.values())))
+                size = problem.comm.allgather(np.abs(static).max(axis=0, initial=0.0))
+                acts = np.max(size, axis=0) > 0
+                acting = [name for name, a in zip(loads, acts, strict=True) if a]
+                static = static[:, acts]
         cases = None
         if stiffening:
             with phases("stiffening"):
@@ -154,7 +160,7 @@ def craig_bampton_basis(
     if effective_mass is not None:
         numbers = truncation.by_effective_mass(effective_mass)
     labels = [f"constraint {i.name} {c}" for i in interfaces for c in COMPONENTS[problem.dim]]
-    labels += [f"fixed {k + 1}" for k in numbers] + [f"load {name}" for name in loads or ()]
+    labels += [f"fixed {k + 1}" for k in numbers] + [f"load {name}" for name in acting]
     frequencies = np.sqrt(np.maximum(values[numbers], 0.0)) / (2 * np.pi)
     vectors = np.asfortranarray(np.hstack([constraint, fixed[:, numbers], static]))
     return Basis(vectors, tuple(labels), frequencies, held.averaged, reactions, cases, truncation)

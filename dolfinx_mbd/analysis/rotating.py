@@ -12,9 +12,8 @@ from dolfinx import fem
 from numpy.typing import NDArray
 
 from dolfinx_mbd.analysis.inertia import inertia
-from dolfinx_mbd.analysis.la import gram
+from dolfinx_mbd.analysis.la import gram, multiply
 from dolfinx_mbd.analysis.modal import check_num_modes
-from dolfinx_mbd.analysis.operators import apply_inertia, coriolis
 from dolfinx_mbd.analysis.quadratic import quadratic_modes
 from dolfinx_mbd.analysis.recovery import as_function
 from dolfinx_mbd.analysis.rotating_matrices import RotatingStructure
@@ -162,7 +161,7 @@ def _normalized(structure: RotatingStructure, z: ComplexArray) -> tuple[ComplexA
     signs = inertia(problem, np.asfortranarray(z.real)).signs
     z = np.asfortranarray(z * signs)
     a, b = np.asfortranarray(z.real), np.asfortranarray(z.imag)
-    G = apply_inertia(problem, coriolis(structure.spin), b)
+    G = multiply(structure.gyroscopic, b)
     return z, np.diag(gram(problem.comm, a, G)).copy()
 
 

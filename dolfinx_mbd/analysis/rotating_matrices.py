@@ -41,7 +41,15 @@ from dolfinx_mbd.analysis.recovery import as_function
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.forms import Plane
 
-__all__ = ["RotatingStructure", "rotating_structure"]
+__all__ = [
+    "RotatingStructure",
+    "assembled",
+    "checked_axis",
+    "damping_matrix",
+    "is_complete",
+    "listed_dampings",
+    "rotating_structure",
+]
 
 Array = NDArray[np.float64]
 Stress = Callable[[Any], Any]
@@ -238,17 +246,17 @@ def rotating_structure(
         plane=plane,
         thickness=thickness,
     )
-    n, p = _checked_axis(axis, point, problem.dim)
+    n, p = checked_axis(axis, point, problem.dim)
     if stress is None and problem.materials is not None:
         stress = problem.materials.stress
     rows = _held_dofs(problem, groups)
     K, soft = problem.stiffness.copy(), None
     if springs is not None:
-        soft = _assembled(springs, problem.space, "springs")
+        soft = assembled(springs, problem.space, "springs")
         K.axpy(1.0, soft)
     M = problem.mass()
-    dampings = _listed(damping)
-    D = _damping_matrix(problem, K, M, dampings)
+    dampings = listed_dampings(damping)
+    D = damping_matrix(problem, K, M, dampings)
     spin = n if problem.dim == 3 else float(n[2])
     G = inertia_matrix(problem, coriolis(spin))
     K_omega = inertia_matrix(problem, centrifugal(spin))
@@ -275,7 +283,7 @@ def rotating_structure(
         K_omega,
         K_sigma,
         D,
-        any(map(_complete, dampings)) and not any(isinstance(d, ufl.Form) for d in dampings),
+        any(map(is_complete, dampings)) and not any(isinstance(d, ufl.Form) for d in dampings),
         u0,
         factor,
         petsc_options_prefix,
@@ -283,7 +291,8 @@ def rotating_structure(
     )
 
 
-def _checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:
+def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:
+    """Unit vector of the axis and a point of it, both of shape (3,)."""
     n, p = np.asarray(axis, dtype=float), np.asarray(point, dtype=float)
     if n.shape != (3,) or not np.isfinite(n).all() or not n.any():
         raise ValueError(f"the axis must be a vector of shape (3,), not zero; got {axis!r}")
@@ -305,7 +314,8 @@ def _held_dofs(
     return np.asarray((dim * blocks[:, None] + np.arange(dim)).ravel().astype(np.int32))
 
 
-def _assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
+def assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
+    """The matrix of a form of the user's, which must be symmetric."""
     message = None
     try:
         check_form(form, V)
@@ -324,7 +334,8 @@ def _assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
     return A
 
 
-def _listed(damping: Damping | Iterable[Damping] | None) -> tuple[Damping, ...]:
+def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Damping, ...]:
+    """None, one or several dampings as a tuple."""
     if damping is None:
         return ()
     if isinstance(damping, (Rayleigh, Viscous, ufl.Form)):
@@ -338,7 +349,7 @@ def _listed(damping: Damping | Iterable[Damping] | None) -> tuple[Damping, ...]:
     return parts
 
 
-def _complete(damping: Damping) -> bool:
+def is_complete(damping: Damping) -> bool:
     """Whether it surely damps every motion of a body that is held."""
     if isinstance(damping, Rayleigh):
         return damping.mass > 0 or damping.stiffness > 0
@@ -346,7 +357,7 @@ def _complete(damping: Damping) -> bool:
     return isinstance(viscosity, (int, float, np.number)) and bool(viscosity > 0)
 
 
-def _damping_matrix(
+def damping_matrix(
     problem: ElasticProblem, K: PETSc.Mat, M: PETSc.Mat, dampings: tuple[Damping, ...]
 ) -> PETSc.Mat | None:
     """D with the pattern of K, before anything is held."""
@@ -365,7 +376,7 @@ def _damping_matrix(
             if problem.thickness is not None:
                 mu = fem.Constant(V.mesh, default_scalar_type(problem.thickness)) * mu
             part = forms.viscous_damping(ufl.TrialFunction(V), ufl.TestFunction(V), mu)
-        A = _assembled(part, V, "damping")
+        A = assembled(part, V, "damping")
         D.axpy(1.0, A)
         A.destroy()
     return D

@@ -133,7 +133,7 @@ def inertia_relief(
     resultants[:, :6] = gram(problem.comm, R, spins)
     for k, i in enumerate(interfaces):
         resultants[:, 6 + per * k : 6 + per * k + per] = point_motion(i.point, problem.dim).T
-    return np.linalg.solve(gram(problem.comm, R, inertia), resultants)
+    return np.asarray(np.linalg.solve(gram(problem.comm, R, inertia), resultants), dtype=float)
 
 
 def _release(stiffness: Array, reaction: Array, num_rigid: int) -> Array:

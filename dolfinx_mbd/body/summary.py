@@ -32,6 +32,7 @@ def summary(body: ReducedBody) -> str:
         f"principal inertia (kg m²){_vector(moments)}",
         f"reference                {body.reference}",
         f"geometric stiffening     {'no' if body.stiffening is None else 'yes'}",
+        f"damping                  {'yes' if body.damping.any() else 'none of its own'}",
         f"elastic coordinates      {body.num_modes}",
         "",
         "interface        kind      point (mm)                         axis z",
@@ -48,6 +49,13 @@ def summary(body: ReducedBody) -> str:
             "-----                      -------------",
         ]
         lines += [f"{p.name:<24} {_vector(p.position, 1e3)}" for p in body.points]
+    if body.loads:
+        lines += [
+            "",
+            "load of size 1             resultant (N)                      moment (N m)",
+            "--------------             -------------                      ------------",
+        ]
+        lines += [f"{p.name:<24} {_vector(p.force)}  {_vector(p.moment)}" for p in body.loads]
     lines += [
         "",
         "  k  mode                         frequency (Hz)  what it is",
@@ -68,6 +76,8 @@ def summary(body: ReducedBody) -> str:
         ]
     if body.skin is not None:
         lines += ["", f"skin: {len(body.skin.points)} nodes, {len(body.skin.triangles)} triangles"]
+    if body.stress is not None:
+        lines += [f"stress modes at {len(body.stress.points)} points"]
     if body.provenance:
         lines += ["", "provenance"]
         lines += [f"  {key:<22} {value}" for key, value in body.provenance.items()]

@@ -93,6 +93,7 @@ def add_to(commands: Any) -> None:
         help="a point whose displacement will be wanted, m",
     )
     add("--no-skin", action="store_true", help="leave the surface out: a smaller file, no pictures")
+    add("--stress", action="store_true", help="keep the stress of the modes at the surface")
     add("--name", help="the body's name (default: the file's)")
     add(
         "--petsc",
@@ -156,8 +157,9 @@ def _reduce(options: argparse.Namespace) -> int:
         petsc_options={k: setting(v) for k, v in assignments(options.petsc, "--petsc").items()},
         **degree,
     )
-    reduction.body.save(path)
-    print(reduction.body.summary())
+    body = reduction.with_stress() if options.stress else reduction.body
+    body.save(path)
+    print(body.summary())
     print(f"\nwrote {path} ({path.stat().st_size / 1e6:.2f} MB)")
     return 0
 

@@ -13,6 +13,7 @@ from dolfinx_mbd.multibody.bodies import (
 )
 from dolfinx_mbd.multibody.ground import Ground
 from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
+from dolfinx_mbd.multibody.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.joints import (
     JOINT_KINDS,
     Driver,
@@ -33,11 +34,13 @@ from dolfinx_mbd.multibody.loads import (
     force,
     torque,
 )
+from dolfinx_mbd.multibody.pattern_loads import PatternLoad, PatternRef
 from dolfinx_mbd.multibody.protocol import Body, Frame
 from dolfinx_mbd.multibody.redundancy import Redundancy
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.simulation import simulate
 from dolfinx_mbd.multibody.solution import BodyHistory, Energies, JointHistory, Solution
+from dolfinx_mbd.multibody.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.start import AssemblyError, consistent_state, redundancies
 from dolfinx_mbd.multibody.system import STANDARD_GRAVITY, State, System
 
@@ -61,10 +64,13 @@ __all__ = [
     "JointCoordinate",
     "JointHistory",
     "JointLoad",
+    "PatternLoad",
+    "PatternRef",
     "Redundancy",
     "RigidBody",
     "Shape",
     "Solution",
+    "Spectrum",
     "State",
     "StepError",
     "Stepper",
@@ -76,11 +82,13 @@ __all__ = [
     "cylindrical",
     "fixed",
     "force",
+    "interface_wrenches",
     "modal_damping",
     "prismatic",
     "redundancies",
     "revolute",
     "simulate",
+    "spectrum",
     "spherical",
     "torque",
 ]

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.rotations import exp_rotation, rotation_vector
 from dolfinx_mbd.multibody import joint_kernels as kernels
+from dolfinx_mbd.multibody.force_elements import (
+    FramePair,
+    JointFriction,
+    JointSpring,
+    PairElement,
+)
 from dolfinx_mbd.multibody.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
 from dolfinx_mbd.multibody.system import System
@@ -39,7 +46,8 @@ class Assembler:
 
     Attributes:
         q, v, a, lam: The point of evaluation; set them, then call.
-        angles: Rotations of the joints at the last accepted time, from which turns are counted.
+        angles: Rotations of the joints at the last accepted time, from which turns are counted;
+            of driven joints what the driver prescribes, as soon as poses are updated.
         rows, scale: Rows (nv,) and the sum of the magnitudes of their terms, after
             :meth:`residual`.
         values: Constraint values (nc,), after :meth:`residual`.
@@ -58,6 +66,17 @@ class Assembler:
         self._entries = len(system.first)
         self._lam = np.zeros((self._entries, 6))
         self._turns = np.zeros(self._entries)
+        self._offsets = system.lengths[system.row_entry]
+        self._detours: dict[int, Array] = {}
+        whole = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
+        driven = [
+            len(system.joints) + k
+            for k, driver in enumerate(system.drivers)
+            if driver.along == "rotation"
+        ]
+        self._turned = np.array(whole + driven, dtype=np.int64)
+        self._sliding = any(driver.along == "displacement" for driver in system.drivers)
+        self._shifted = bool(self._sliding or (system.form == kernels.DISTANCE).any())
         self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
         self._views = []
         for body, qs, vs, fs in zip(
@@ -77,7 +96,9 @@ class Assembler:
             for load in system.loads
             if isinstance(load, FrameLoad)
         ]
-        self._joint_loads = [
+        self._joint_loads: list[
+            tuple[JointLoad | JointSpring | JointFriction, tuple[int, int], tuple[int, int]]
+        ] = [
             (
                 load,
                 self._axis(JointCoordinate(load.joint, load.motion)),
@@ -86,7 +107,15 @@ class Assembler:
             for load in system.loads
             if isinstance(load, JointLoad)
         ]
-
+        for load in system.loads:
+            if isinstance(load, JointSpring | JointFriction):
+                axis = self._axis(load.coordinate)
+                self._joint_loads.append((load, axis, axis))
+        self._pair_loads = [
+            (load, system.frame_index(load.first), system.frame_index(load.second))
+            for load in system.loads
+            if isinstance(load, PairElement)
+        ]
         self._pattern_loads = [
             (
                 load,
@@ -104,18 +133,56 @@ class Assembler:
         for k in self._moving:
             body, view, _, _, position, rotation = self._views[k]
             body.poses(view[0], position, rotation)
-        for k, driver in enumerate(self.system.drivers):
-            self._turns[len(self.system.joints) + k] = driver.at(t)[0]
+        s = self.system
+        if self._detours:
+            self._detours = {}
+        for k, driver in enumerate(s.drivers):
+            value, entry = driver.at(t)[0], len(s.joints) + k
+            if driver.along == "rotation":
+                self._turns[entry] = self.angles[s.driven_joints[k]] = value
+            else:
+                self._offsets[s.row_entry == entry] = value
 
     def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
         s = self.system
-        return kernels.joint_frames(self.position, self.rotation, s.first, s.second, self._turns)
+        p1, Q1, p2, Q2 = kernels.joint_frames(
+            self.position, self.rotation, s.first, s.second, self._turns, s.form
+        )
+        for entry, turn in self._detours.items():
+            Q1[entry] = turn @ Q1[entry]
+        return p1, Q1, p2, Q2
 
     def constraints(self, t: float) -> Array:
-        """Values of the constraints, shape (nc,)."""
+        """Values of the constraints, shape (nc,).
+
+        Rotations that are off by more than a radian are asked to come as far as that, since their
+        rows, sines, are zero half a turn away too; :meth:`constraint_matrix` then belongs to these
+        values.
+        """
         self.update_poses(t)
-        values = kernels.joint_values(*self._joint_frames())
-        return values[self.system.row_entry, self.system.row_motion]
+        p1, Q1, p2, Q2 = self._joint_frames()
+        if self._turned.size:
+            self._detours = self._find_detours(Q1, Q2)
+            for entry, turn in self._detours.items():
+                Q1[entry] = turn @ Q1[entry]
+        values = kernels.joint_values(p1, Q1, p2, Q2)
+        return values[self.system.row_entry, self.system.row_motion] - self._offsets
+
+    def _find_detours(self, Q1: Array, Q2: Array) -> dict[int, Array]:
+        """Rotations of first frames that leave a radian to the second, by entry."""
+        first, second = Q1[self._turned], Q2[self._turned]
+        near = np.einsum("jka,jka->ja", first, second).min(axis=1) > np.cos(1.0)
+        detours = {}
+        for entry in self._turned[~near].tolist():
+            if entry < len(self.system.joints):
+                theta = Q1[entry] @ rotation_vector(Q1[entry].T @ Q2[entry])
+            else:
+                x, y = Q1[entry].T[:2] @ Q2[entry][:, 0]
+                theta = np.arctan2(y, x) * Q1[entry][:, 2]
+            size = float(np.linalg.norm(theta))
+            if size > 1.0:
+                detours[entry] = exp_rotation((1.0 - 1.0 / size) * theta)
+        return detours
 
     def jacobians(self) -> list[Array]:
         """Jacobians (F, 6, nv) of the frames of every body, at the current poses."""
@@ -147,15 +214,20 @@ class Assembler:
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
         u1, u2 = velocities[s.first].copy(), velocities[s.second]
         b1, b2 = bias[s.first].copy(), bias[s.second]
-        rate = np.zeros((self._entries, 6))
+        rate, push = np.zeros((self._entries, 6)), np.zeros((self._entries, 6))
         for k, driver in enumerate(s.drivers, start=len(s.joints)):
             _, speed, acceleration = driver.at(t)
+            if driver.along == "displacement":
+                rate[k, 2], push[k, 2] = -speed, -acceleration
+                continue
             spin = speed * Q1[k, :, 2]
             rate[k] = G[k, :, 3:6] @ spin
             b1[k, 3:] += acceleration * Q1[k, :, 2] + np.cross(u1[k, 3:], spin)
             u1[k, 3:] += spin
         second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
-        second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2]))
+        if self._shifted:
+            kernels.distance_bias(p1, Q1, u1, p2, u2, s.form, second)
+        second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2])) + push
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
     def update_velocities(self) -> Array:
@@ -201,9 +273,18 @@ class Assembler:
             self._apply_loads(t)
         self._lam[s.row_entry, s.row_motion] = self.lam
         values = kernels.joint_wrenches(
-            self.position, self.rotation, s.first, s.second, self._turns, self._lam, self.wrenches
+            self.position,
+            self.rotation,
+            s.first,
+            s.second,
+            self._turns,
+            s.form,
+            self._lam,
+            self.wrenches,
         )
         self.values[:] = values[s.row_entry, s.row_motion]
+        if self._shifted:
+            self.values -= self._offsets
         for k in self._moving:
             body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
             body.residual(t, q, v, a, s.gravity, wrenches, rows, scale)
@@ -229,10 +310,28 @@ class Assembler:
         values, rates, _ = self._coordinates()
         return float(values[axis]), float(rates[axis])
 
+    def _pair(self, first: int, second: int) -> FramePair:
+        p, Q, u = self.position, self.rotation, self.velocities
+        return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
+
+    def stored_energy(self) -> float:
+        """Energy of springs and bushings at the current poses, J."""
+        energy = sum(load.energy(self._pair(*ends)) for load, *ends in self._pair_loads)
+        if any(isinstance(load, JointSpring) for load, *_ in self._joint_loads):
+            values = self._coordinates()[0]
+            for load, axis, _ in self._joint_loads:
+                if isinstance(load, JointSpring):
+                    energy += load.energy(float(values[axis]))
+        return float(energy)
+
     def _apply_loads(self, t: float) -> None:
         self.update_velocities()
         for push, frame in self._frame_loads:
             self.wrenches[frame] += push.wrench(t, self._motion(frame))
+        for element, first, second in self._pair_loads:
+            wrench = element.wrenches(self._pair(first, second))
+            self.wrenches[first] += wrench[:6]
+            self.wrenches[second] += wrench[6:]
         if self._joint_loads:
             values, rates, gradients = self._coordinates()
             for load, axis, seen in self._joint_loads:
@@ -252,7 +351,10 @@ class Assembler:
             K[part], C[part], M[part] = body.tangent(t, q, v, a, s.gravity, wrenches)
         jacobians = self.jacobians()
         if self._entries:
-            D = kernels.joint_second(*self._joint_frames(), self._lam)
+            p1, Q1, p2, Q2 = self._joint_frames()
+            D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
+            if self._shifted:
+                kernels.distance_second(p1, Q1, p2, self._lam, s.form, D)
             for entry in range(self._entries):
                 self._add(K, jacobians, (int(s.first[entry]), int(s.second[entry])), D[entry])
         if s.loads:
@@ -260,12 +362,19 @@ class Assembler:
         return Tangent(K, C, M, self.constraint_matrix(jacobians))
 
     def _add(
-        self, target: Array, jacobians: list[Array], frames: tuple[int, ...], D: Array
+        self,
+        target: Array,
+        jacobians: list[Array],
+        frames: tuple[int, ...],
+        D: Array,
+        right: list[Array] | None = None,
     ) -> None:
-        """target += Jᵀ D J over the given frames, six rows and columns of D each."""
+        """target += Jᵀ D J over the given frames, six rows and columns of D each; or, with
+        ``right``, Jᵀ D R."""
         blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
+        others = [self._frame_jacobian(frame, right) for frame in frames] if right else blocks
         for i, (k, Jk) in enumerate(blocks):
-            for j, (m, Jm) in enumerate(blocks):
+            for j, (m, Jm) in enumerate(others):
                 block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
                 target[self.system.v_slices[k], self.system.v_slices[m]] += Jk.T @ (block @ Jm)
 
@@ -282,18 +391,23 @@ class Assembler:
             k, J = self._frame_jacobian(frame, jacobians)
             part = (s.v_slices[k], s.v_slices[k])
             K[part] -= J.T @ (E @ self._frame_jacobian(frame, tangents)[1])
+        for element, first, second in self._pair_loads:
+            D, E = element.derivatives(self._pair(first, second))
+            self._add(K, jacobians, (first, second), -D)
+            self._add(C, jacobians, (first, second), -E)
+            self._add(K, jacobians, (first, second), -E, tangents)
         if self._joint_loads:
             coordinates = self._coordinates()
             for load, axis, seen in self._joint_loads:
                 self._add_joint_load(t, load, axis, seen, coordinates, jacobians, tangents, K, C)
 
-        for pattern_load, k, pattern, axis in self._pattern_loads:
-            value, rate = self._seen(axis)
+        for pattern_load, k, pattern, coordinate in self._pattern_loads:
+            value, rate = self._seen(coordinate)
             q, vs = self._views[k][1][0], s.v_slices[k]
             K[vs, vs] -= pattern_load.size(t, value, rate) * pattern_tangent(pattern, q)
             by_value, by_rate = pattern_load.derivatives(t, value, rate)
-            if axis is not None and (by_value or by_rate):
-                slope, rate_slope = self._slopes(axis, jacobians, tangents)
+            if coordinate is not None and (by_value or by_rate):
+                slope, rate_slope = self._slopes(coordinate, jacobians, tangents)
                 rows = pattern_rows(pattern, q)
                 K[vs] -= np.outer(rows, by_value * slope + by_rate * rate_slope)
                 C[vs] -= np.outer(rows, by_rate * slope)
@@ -312,7 +426,7 @@ class Assembler:
     def _add_joint_load(
         self,
         t: float,
-        load: JointLoad,
+        load: JointLoad | JointSpring | JointFriction,
         axis: tuple[int, int],
         seen: tuple[int, int],
         coordinates: tuple[Array, Array, Array],

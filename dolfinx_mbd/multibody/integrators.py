@@ -12,14 +12,16 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 
 from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.start import jerk_at
+from dolfinx_mbd.multibody.start import constrained_part, jerk_at
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
@@ -98,6 +100,7 @@ class _Factor:
     lu: Array
     pivots: Array
     dt: float
+    mass: Array
 
 
 class Stepper:
@@ -205,6 +208,68 @@ class Stepper:
         self._factor = None
         raise self._failure(t, dt)
 
+    def factor_arrays(self) -> dict[str, Array]:
+        """The factorization that the next steps share, for a checkpoint."""
+        f = self._factor
+        if f is None:
+            return {}
+        return {
+            "factor_lu": f.lu,
+            "factor_pivots": f.pivots,
+            "factor_dt": np.array(f.dt),
+            "factor_mass": f.mass,
+        }
+
+    def restore_factor(self, arrays: Mapping[str, Any]) -> None:
+        """Go on with the factorization of a checkpoint."""
+        if "factor_lu" in arrays:
+            lu, pivots, dt, mass = (
+                arrays[f"factor_{key}"] for key in ("lu", "pivots", "dt", "mass")
+            )
+            self._factor = _Factor(np.asfortranarray(lu), pivots, float(dt), mass)
+
+    # ---- changes of the step --------------------------------------------------------------------
+    def rescaled(self, state: State, dt: float, new: float) -> State:
+        """A state after a step ``dt`` made ready for a step ``new``.
+
+        The algorithmic accelerations are off the true ones in proportion to dt, and in constrained
+        directions velocities are off in proportion to dt² (:meth:`begin`); both are brought to the
+        new step, without which each change of the step starts a transient of first order.
+        """
+        if new == dt:
+            return state
+        m, earlier = self.method, state.memory["earlier"]
+        jerk = (state.a - earlier[0][0]) / dt
+        held = constrained_part(self.system, state, jerk)
+        off = (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * (new * new - dt * dt)
+        memory = {
+            "algorithmic": state.a + (new / dt) * (state.memory["algorithmic"] - state.a),
+            "velocity": state.v + off * held,
+            "earlier": _resampled(state, new / dt),
+        }
+        return replace(state, memory=memory)
+
+    def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
+        """Local error of the coordinates of a step, as increments (nv,), and the mass matrix.
+
+        That of Newmark's formula is c dt³ v̈ with c = β + (α_m − α_f)/2 − 1/6.  The iteration matrix
+        takes it to the motions that the constraints leave, and takes out what is too stiff for the
+        step.
+        """
+        m, at, n = self.method, self._at, self.system.num_velocities
+        if self._factor is None or self._factor.dt != dt:
+            ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
+            by_rate, by_speed = 1 / (dt * dt * m.beta * ratio), m.gamma / (dt * m.beta)
+            at.q[:], at.v[:], at.a[:], at.lam[:] = after.q, after.v, after.a, after.lam
+            at.residual(after.time)
+            self._refactor(after.time, dt, np.zeros(n), by_rate, by_speed)
+        assert self._factor is not None
+        c = m.beta + 0.5 * (m.alpha_m - m.alpha_f) - 1 / 6
+        right = np.zeros(n + self.system.num_constraints)
+        right[:n] = self._factor.mass @ (c * dt * dt * (after.a - before.a))
+        solution, _ = self._getrs(self._factor.lu, self._factor.pivots, right, overwrite_b=True)
+        return solution[:n], self._factor.mass
+
     # ---- parts of a step ------------------------------------------------------------------------
     def _place(self, state: State, move: Array) -> None:
         s, at = self.system, self._at
@@ -250,7 +315,7 @@ class Stepper:
                 "mechanism may be in a singular position or have redundant constraints",
                 t,
             )
-        self._factor = _Factor(lu, pivots, dt)
+        self._factor = _Factor(lu, pivots, dt, tangent.M)
         self.factorizations += 1
 
     def _solve(self, by_rate: float) -> tuple[Array, Array]:
@@ -297,6 +362,20 @@ def _extrapolated(state: State) -> tuple[Array, Array]:
         ((a1, lam1),) = earlier
         return 2 * state.a - a1, 2 * state.lam - lam1
     return state.a.copy(), state.lam
+
+
+def _resampled(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
+    """The values one and two new steps earlier, on the polynomial through those of the old step."""
+    earlier = state.memory["earlier"]
+
+    def at(x: float, now: Array, *before: Array) -> Array:
+        slope = now - before[0]
+        if len(before) == 1:
+            return now + x * slope
+        return now + x * slope + 0.5 * x * (x + 1) * (now - 2 * before[0] + before[1])
+
+    pairs = (state.a, *(a for a, _ in earlier)), (state.lam, *(lam for _, lam in earlier))
+    return tuple((at(-k * ratio, *pairs[0]), at(-k * ratio, *pairs[1])) for k in (1, 2))
 
 
 def _where(system: System, row: int) -> str:

@@ -5,7 +5,11 @@ With the frames' origins p₁, p₂, d = p₂ − p₁ and axes e_i (first), f_j
     e_x·d,  e_y·d,  e_z·d,  −e_y·f_z,  e_x·f_z,  e_y·f_x
 
 for small angles the three displacements and three rotations of the second frame in the first.
-The rotation rows stay regular at every angle about z where z is free.
+The rotation rows stay regular at every angle about z where z is free; −e_y·f_z and e_x·f_z hold
+the axes z together, e_y·f_x alone holds the pins of a universal joint at right angles.
+
+A distance |d| is the first row with axes whose x is along d; they follow d and not the first body,
+which only the second derivatives see (:func:`distance_second`, :func:`distance_bias`).
 """
 
 from __future__ import annotations
@@ -15,10 +19,14 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.jit import kernel
 from dolfinx_mbd.body.rotations import skew
-from dolfinx_mbd.body.small import dot, mm, mv, outer
+from dolfinx_mbd.body.small import dot, identity, mm, mv, outer
 
 __all__ = [
+    "DISTANCE",
+    "OPPOSITE",
     "axis_coordinates",
+    "distance_bias",
+    "distance_second",
     "joint_angles",
     "joint_bias",
     "joint_frames",
@@ -31,6 +39,9 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+
+#: Forms of joints beside the ordinary one, 0.
+DISTANCE, OPPOSITE = 1, 2
 
 
 @kernel
@@ -217,15 +228,17 @@ def joint_wrenches(
     first: NDArray[np.int64],
     second: NDArray[np.int64],
     turns: Array,
+    form: NDArray[np.int64],
     lam: Array,
     wrenches: Array,
 ) -> Array:
     """Values of the six motions of every joint (J, 6); takes Gᵀλ off the wrenches (NF, 6) of the
     frames.
 
-    ``turns`` (J,) is the angle by which a driver turns the first frame about z, 0 for a joint.
+    ``turns`` (J,) is the angle by which a driver turns the first frame about z, 0 for a joint;
+    ``form`` (J,) is DISTANCE, OPPOSITE or 0.
     """
-    p1, Q1, p2, Q2 = joint_frames(position, rotation, first, second, turns)
+    p1, Q1, p2, Q2 = joint_frames(position, rotation, first, second, turns, form)
     G = joint_gradients(p1, Q1, p2, Q2)
     for j in range(first.shape[0]):
         for i in range(6):
@@ -243,8 +256,13 @@ def joint_frames(
     first: NDArray[np.int64],
     second: NDArray[np.int64],
     turns: Array,
+    form: NDArray[np.int64],
 ) -> tuple[Array, Array, Array, Array]:
-    """Poses of both frames of every joint, (J, 3) and (J, 3, 3) each, drivers' turns applied."""
+    """Poses of both frames of every joint, (J, 3) and (J, 3, 3) each, drivers' turns applied.
+
+    The first axes of a distance (``form`` DISTANCE) are along its line instead; second axes
+    marked OPPOSITE are turned by half a turn about x, so that z agrees with the first.
+    """
     J = first.shape[0]
     p1, p2 = np.zeros((J, 3)), np.zeros((J, 3))
     Q1, Q2 = np.zeros((J, 3, 3)), np.zeros((J, 3, 3))
@@ -257,4 +275,59 @@ def joint_frames(
                 x, y = Q1[j, k, 0], Q1[j, k, 1]
                 Q1[j, k, 0] = c * x + s * y
                 Q1[j, k, 1] = c * y - s * x
+        if form[j] == DISTANCE:
+            _align(Q1[j], p2[j] - p1[j])
+        elif form[j] == OPPOSITE:
+            for k in range(3):
+                Q2[j, k, 1], Q2[j, k, 2] = -Q2[j, k, 1], -Q2[j, k, 2]
     return p1, Q1, p2, Q2
+
+
+@kernel
+def _align(Q: Array, d: Array) -> None:
+    """Axes with x along d, into Q; it stays as it is where d is zero."""
+    length = np.sqrt(dot(d, d))
+    if length == 0.0:
+        return
+    x = d / length
+    a = np.zeros(3)
+    a[np.argmin(np.abs(x))] = 1.0
+    y = _cross(x, a)
+    y /= np.sqrt(dot(y, y))
+    Q[:, 0], Q[:, 1], Q[:, 2] = x, y, _cross(x, y)
+
+
+@kernel
+def distance_second(
+    p1: Array, Q1: Array, p2: Array, lam: Array, form: NDArray[np.int64], D: Array
+) -> None:
+    """Derivative of Gᵀλ of the distances, λ/|d| (I − nnᵀ) on the points, into D (J, 12, 12)."""
+    for j in range(form.shape[0]):
+        if form[j] == DISTANCE:
+            d = p2[j] - p1[j]
+            n = _column(Q1[j], 0)
+            P = (identity(1.0) - outer(n, n)) * (lam[j, 0] / max(np.sqrt(dot(d, d)), 1e-300))
+            D[j] = 0.0
+            D[j, :3, :3] = P
+            D[j, 6:9, 6:9] = P
+            D[j, :3, 6:9] = -P
+            D[j, 6:9, :3] = -P
+
+
+@kernel
+def distance_bias(
+    p1: Array,
+    Q1: Array,
+    u1: Array,
+    p2: Array,
+    u2: Array,
+    form: NDArray[np.int64],
+    bias: Array,
+) -> None:
+    """Second time derivative of the distances at zero accelerations, into bias (J, 6)."""
+    for j in range(form.shape[0]):
+        if form[j] == DISTANCE:
+            d, u = p2[j] - p1[j], u2[j, :3] - u1[j, :3]
+            along = dot(_column(Q1[j], 0), u)
+            bias[j] = 0.0
+            bias[j, 0] = (dot(u, u) - along * along) / max(np.sqrt(dot(d, d)), 1e-300)

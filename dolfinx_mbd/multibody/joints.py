@@ -1,7 +1,19 @@
 """Joints and drivers: a mask per kind of joint over the six relative motions of two frames.
 
 A joint holds the motions in its mask at zero (:mod:`dolfinx_mbd.multibody.joint_kernels`); z is
-its axis.  A driver is the rotation about z with the first frame turned by the prescribed angle.
+its axis.  A driver prescribes the rotation about z (the first frame is turned by the angle) or the
+displacement along z.
+
+Axes z that the bodies are placed with in opposite directions stay so in revolute, cylindrical and
+planar joints, whose z is that of the first frame.
+
+Forces and moments of a joint act on its second body and are given in the joint's own frame.  That
+is the first frame, except that
+
+- a universal joint's one moment, along the normal of the plane of its two pins, is its moment z;
+  with both shafts in line that is the first frame's z;
+- a distance's one force, along the line from the first point to the second, is its force x: it is
+  negative where the points are held together (tension) and positive where they are held apart.
 """
 
 from __future__ import annotations
@@ -9,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +29,28 @@ from numpy.typing import NDArray
 __all__ = [
     "JOINT_KINDS",
     "ROW_NAMES",
+    "SLIDING",
+    "TURNING",
+    "Axis",
     "Driver",
     "FrameRef",
     "Joint",
     "constant_speed",
     "cylindrical",
+    "distance",
     "fixed",
+    "planar",
+    "point_on_line",
+    "point_on_plane",
     "prismatic",
     "revolute",
     "spherical",
+    "universal",
 ]
 
 Array = NDArray[np.float64]
+
+Axis = Literal["rotation", "displacement"]
 
 #: Which of the six relative motions (x, y, z, about x, about y, about z) each kind of joint holds.
 JOINT_KINDS: dict[str, tuple[int, ...]] = {
@@ -37,7 +59,16 @@ JOINT_KINDS: dict[str, tuple[int, ...]] = {
     "spherical": (0, 1, 2),
     "cylindrical": (0, 1, 3, 4),
     "prismatic": (0, 1, 3, 4, 5),
+    "universal": (0, 1, 2, 5),
+    "planar": (2, 3, 4),
+    "point_on_line": (0, 1),
+    "point_on_plane": (2,),
+    "distance": (0,),
 }
+
+#: Kinds of joint whose rotation about z, or displacement along z, is one coordinate.
+TURNING = ("revolute", "cylindrical", "planar")
+SLIDING = ("prismatic", "cylindrical", "point_on_line")
 
 #: Names of the six rows, for messages.
 ROW_NAMES = (
@@ -66,15 +97,18 @@ class Joint:
         kind: A key of :data:`JOINT_KINDS`.
         first: Frame whose axes the joint's displacements, forces and moments are given in.
         second: The other frame.
+        length: Of a distance, m; None: as the bodies are placed.
 
     Raises:
-        ValueError: If the kind is unknown or both frames belong to one body.
+        ValueError: If the kind is unknown, both frames belong to one body, or a length is not
+            positive or given to a joint that has none.
     """
 
     name: str
     kind: str
     first: FrameRef
     second: FrameRef
+    length: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in JOINT_KINDS:
@@ -94,11 +128,52 @@ class Joint:
                 f"joint {self.name!r} connects body {self.first.body!r} with itself; "
                 "give frames of two bodies (or of the ground)"
             )
+        if self.length is None:
+            return
+        if self.kind != "distance":
+            raise ValueError(f"joint {self.name!r}: a {self.kind} joint has no length")
+        if not (isinstance(self.length, (int, float, np.number)) and 0 < self.length < np.inf):
+            raise ValueError(
+                f"joint {self.name!r}: length must be a positive number (m), got {self.length!r}; "
+                "two points at no distance are a spherical joint"
+            )
 
     @property
     def rows(self) -> tuple[int, ...]:
         """The relative motions that it holds."""
         return JOINT_KINDS[self.kind]
+
+    def row_name(self, motion: int) -> str:
+        """One of them in words, for messages."""
+        if self.kind == "distance":
+            return "length"
+        if self.kind == "universal" and motion == 5:
+            return "angle between its pins"
+        return ROW_NAMES[motion]
+
+    @property
+    def axis_by_default(self) -> Axis:
+        """The motion along the axis that is meant where none is named: the only one, or the
+        rotation."""
+        return "displacement" if self.kind in ("prismatic", "point_on_line") else "rotation"
+
+    def axis(self, motion: Axis | None, what: str) -> Axis:
+        """The motion along the joint's axis that something acts on; None: the default.
+
+        Raises:
+            ValueError: If the joint has no such motion; the message begins with ``what``.
+        """
+        if motion is None:
+            motion = self.axis_by_default
+        elif motion not in ("rotation", "displacement"):
+            raise ValueError(f"{what}: motion must be 'rotation' or 'displacement', got {motion!r}")
+        able = TURNING if motion == "rotation" else SLIDING
+        if self.kind not in able:
+            raise ValueError(
+                f"{what}: {self.kind} joint {self.name!r} has no {motion} along one axis; it needs "
+                f"one of {able}"
+            )
+        return motion
 
 
 def fixed(name: str, first: FrameRef, second: FrameRef) -> Joint:
@@ -126,20 +201,57 @@ def prismatic(name: str, first: FrameRef, second: FrameRef) -> Joint:
     return Joint(name, "prismatic", first, second)
 
 
+def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:
+    """A joint of two crossed pins: y of the first frame and x of the second, held at right angles.
+
+    The shafts are z of both frames; where they are in line the frames coincide.
+    """
+    return Joint(name, "universal", first, second)
+
+
+def planar(name: str, first: FrameRef, second: FrameRef) -> Joint:
+    """A joint that leaves displacement in the first frame's x, y and the rotation about z free."""
+    return Joint(name, "planar", first, second)
+
+
+def point_on_line(name: str, first: FrameRef, second: FrameRef) -> Joint:
+    """The second frame's point stays on the first frame's z axis."""
+    return Joint(name, "point_on_line", first, second)
+
+
+def point_on_plane(name: str, first: FrameRef, second: FrameRef) -> Joint:
+    """The second frame's point stays in the plane x, y of the first frame."""
+    return Joint(name, "point_on_plane", first, second)
+
+
+def distance(name: str, first: FrameRef, second: FrameRef, length: float | None = None) -> Joint:
+    """A massless rod between the points of two frames; its length None: as they are placed."""
+    return Joint(name, "distance", first, second, length)
+
+
 @dataclass(frozen=True)
 class Driver:
-    """A prescribed rotation about the axis of a revolute or cylindrical joint.
+    """A prescribed rotation about or displacement along the axis of a joint.
 
     Attributes:
         name: Its name in the system and in the results.
         joint: Name of the driven joint.
-        motion: ``motion(t)`` gives angle (rad), rate (rad/s) and acceleration (rad/s²); rate and
-            acceleration must be derivatives of the angle, since the start is solved from them.
+        motion: ``motion(t)`` gives angle (rad), rate (rad/s) and acceleration (rad/s²), or the same
+            of a displacement in m; rate and acceleration must be derivatives of the first, since
+            the start is solved from them.  Of a position or a speed alone they are made by
+            :func:`~dolfinx_mbd.multibody.motions.differentiated` and
+            :func:`~dolfinx_mbd.multibody.motions.integrated`.
+        along: ``rotation`` or ``displacement``; None: the joint's only one, and the rotation of a
+            cylindrical joint.
+        offset: Added to the motion's angle or displacement; None: what the joint has where the
+            bodies are placed, so that the motion counts from there.
     """
 
     name: str
     joint: str
     motion: Callable[[float], tuple[float, float, float]]
+    along: Axis | None = None
+    offset: float | None = 0.0
 
     def __post_init__(self) -> None:
         if not callable(self.motion):
@@ -147,9 +259,21 @@ class Driver:
                 f"driver {self.name!r}: motion must be a function of time, for instance "
                 f"constant_speed(10.0) (rad/s); got {self.motion!r}"
             )
+        if self.along not in (None, "rotation", "displacement"):
+            raise ValueError(
+                f"driver {self.name!r}: along must be 'rotation' or 'displacement', got "
+                f"{self.along!r}"
+            )
+        if self.offset is not None and not (
+            isinstance(self.offset, (int, float, np.number)) and math.isfinite(self.offset)
+        ):
+            raise ValueError(
+                f"driver {self.name!r}: offset must be a finite number or None (as placed), got "
+                f"{self.offset!r}"
+            )
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Angle, rate and acceleration at a time.
+        """Angle or displacement, its rate and acceleration at a time.
 
         Raises:
             ValueError: If the function does not give three finite numbers.
@@ -162,15 +286,17 @@ class Driver:
         if not math.isfinite(angle + rate + acceleration):
             raise ValueError(
                 f"driver {self.name!r}: motion({t:g}) must give angle (rad), rate (rad/s) and "
-                f"acceleration (rad/s²), three finite numbers; got {value!r}"
+                f"acceleration (rad/s²), three finite numbers; got {value!r}. A function that "
+                "gives one number is made to by differentiated(...), or integrated(...) if it is "
+                "the rate"
             )
-        return angle, rate, acceleration
+        return angle + (self.offset or 0.0), rate, acceleration
 
 
 def constant_speed(
     speed: float, angle: float = 0.0
 ) -> Callable[[float], tuple[float, float, float]]:
-    """Motion of a driver at constant speed (rad/s) from an initial angle (rad)."""
+    """Motion of a driver at constant speed (rad/s or m/s) from an initial angle (rad or m)."""
 
     def motion(t: float) -> tuple[float, float, float]:
         return angle + speed * t, speed, 0.0

@@ -1,28 +1,31 @@
-"""Run a mechanism over time: start, steps, what is kept, progress."""
+"""Run a mechanism over time: start, steps, what is kept, progress, checkpoints."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.checkpoints import Checkpoint, Run, read_checkpoint
 from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.solution import Solution
 from dolfinx_mbd.multibody.start import consistent_state, redundancies
+from dolfinx_mbd.multibody.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.multibody.system import State, System
 
-__all__ = ["simulate"]
+__all__ = ["resume", "simulate"]
 
 
 def simulate(
     system: System,
     *,
     t_end: float,
-    dt: float,
+    dt: float | Adaptive | Literal["adaptive"],
     t_start: float = 0.0,
     method: GeneralizedAlpha | None = None,
     tolerance: float = 1e-8,
@@ -32,15 +35,18 @@ def simulate(
     redundant: Literal["stop", "drop", "keep"] = "stop",
     save_every: int = 1,
     progress: bool = False,
+    checkpoint: str | Path | None = None,
+    every: int | None = None,
 ) -> Solution:
-    """Simulate a system from ``t_start`` to ``t_end`` with fixed steps.
+    """Simulate a system from ``t_start`` to ``t_end`` with fixed or adaptive steps.
 
     The run is the same, bitwise, on every MPI rank that does it and every time it is done.
 
     Args:
         system: The mechanism; it is not changed.
         t_end: End time, s; the last step ends there.
-        dt: Step, s; the number of steps is rounded, the step fitted to it.
+        dt: Step, s; the number of steps is rounded, the step fitted to it.  Or an
+            :class:`Adaptive` control; ``adaptive``: the one with its defaults.
         t_start: Start time, s.
         method: A row of the generalized-α family; None: ρ∞ = 0.8.
         tolerance: Of Newton's method, relative to the forces that act (:class:`Stepper`).
@@ -53,6 +59,9 @@ def simulate(
             and joint forces with the least norm over all constraints.
         save_every: Keep every so manieth step; the first and the last are always kept.
         progress: Show a progress bar (with tqdm, where it is installed).
+        checkpoint: A file to which the run is written now and then, from which :func:`resume` goes
+            on, to the same bits; one that is there is replaced.  Under MPI every rank may write it.
+        every: Steps between two checkpoints; None: about a minute.
 
     Returns:
         The solution by names.  After Ctrl-C: what was computed so far, with a warning and
@@ -65,57 +74,113 @@ def simulate(
     """
     if start is not None:
         t_start = start.time
-    for key, value in (("dt", dt), ("t_end", t_end), ("t_start", t_start)):
-        if not isinstance(value, (int, float, np.number)):
-            raise TypeError(f"{key} must be a number of seconds, got {value!r}")
+    _check_times(t_start, t_end, dt)
     if method is not None and not isinstance(method, GeneralizedAlpha):
         raise TypeError(
             "method must be a GeneralizedAlpha, for instance "
             f"GeneralizedAlpha.from_spectral_radius(0.8); got {method!r}"
         )
-    if not (np.isfinite(dt) and dt > 0):
-        raise ValueError(f"dt must be a positive number of seconds, got {dt}")
-    if not (np.isfinite(t_end) and t_end > t_start):
-        raise ValueError(f"t_end must be after the start ({t_start} s), got {t_end}")
     if save_every < 1:
         raise ValueError(f"save_every must be at least 1, got {save_every}")
+    if every is not None and (checkpoint is None or every < 1):
+        raise ValueError(f"every must be at least 1 step, with a checkpoint's path; got {every}")
     if start is not None and len(start.q) != system.num_coordinates:
         raise ValueError(
             f"the start has {len(start.q)} coordinates, the system {system.num_coordinates}: it is "
             "the state of another system"
         )
-    steps = max(1, round((t_end - t_start) / dt))
-    dt = (t_end - t_start) / steps
     system = _resolved(system, t_start, redundant, start)
     stepper = Stepper(system, method, tolerance=tolerance)
+    writer = None if checkpoint is None else Checkpoint(checkpoint, every, system)
     state = (
         start
         if start is not None
         else consistent_state(system, t_start, elastic=elastic_start, rates=rates)
     )
-    states = [state]
-    state = stepper.begin(state, dt)
-    complete = False
+    steps: Steps
+    if isinstance(dt, (Adaptive, str)):
+        control = dt if isinstance(dt, Adaptive) else Adaptive()
+        steps = AdaptiveSteps(control, system, state, t_end)
+    else:
+        count = max(1, round((t_end - t_start) / dt))
+        steps = FixedSteps((t_end - t_start) / count, count)
+    run = Run(system, stepper, steps, steps.begin(stepper, state), [state], save_every)
+    return _finished(run, writer, progress)
+
+
+def resume(path: str | Path, system: System, *, progress: bool = False) -> Solution:
+    """Go on with a simulation from its checkpoint, to the same bits as if it had not stopped.
+
+    Checkpoints go on to be written to the same file, as often as before.  That of a finished run
+    gives its solution at once.
+
+        run = mbd.resume(path, system) if path.exists() else mbd.simulate(..., checkpoint=path)
+
+    Args:
+        path: The checkpoint that :func:`simulate` wrote.
+        system: The mechanism, built as it was.
+        progress: Show a progress bar.
+
+    Returns:
+        The whole solution, from the start of the simulation.
+
+    Raises:
+        RunFileError: If the file is no checkpoint, damaged, of a newer version, or of another
+            system; the message says what differs.
+        StepError: As of :func:`simulate`.
+        OSError: If the file cannot be read.
+    """
+    run, writer = read_checkpoint(path, system)
+    return _finished(run, writer, progress)
+
+
+def _check_times(t_start: float, t_end: float, dt: object) -> None:
+    given = [("t_end", t_end), ("t_start", t_start)]
+    if not isinstance(dt, Adaptive) and dt != "adaptive":
+        given.insert(0, ("dt", dt))  # type: ignore[arg-type]
+    for key, value in given:
+        if not isinstance(value, (int, float, np.number)):
+            raise TypeError(f"{key} must be a number of seconds, got {value!r}")
+    if given[0][0] == "dt" and not (np.isfinite(given[0][1]) and given[0][1] > 0):
+        raise ValueError(f"dt must be a positive number of seconds, got {dt}")
+    if not (np.isfinite(t_end) and t_end > t_start):
+        raise ValueError(f"t_end must be after the start ({t_start} s), got {t_end}")
+
+
+def _finished(run: Run, writer: Checkpoint | None, progress: bool) -> Solution:
+    """Take the steps that are left."""
+    steps, stepper, states, complete = run.steps, run.stepper, run.states, False
     try:
-        with _bar(steps, progress) as advance:
-            for k in range(1, steps + 1):
-                state = stepper.step(state, dt)
-                if k % save_every == 0 or k == steps:
-                    states.append(state)
-                advance()
+        with _bar(steps.total, progress) as advance:
+            before = 0
+            while not steps.done:
+                run.state = steps.advance(stepper, run.state)
+                if steps.taken % run.save_every == 0 or steps.done:
+                    states.append(run.state)
+                if writer is not None:
+                    writer.offer(run)
+                if progress:
+                    advance(steps.progress - before)
+                    before = steps.progress
         complete = True
+        if writer is not None:
+            writer.write(run)
     except StepError as error:
-        _keep(states, state)
-        error.solution = Solution.from_states(system, states, stepper, complete=False)
+        _keep(states, run.state)
+        error.solution = Solution.from_states(run.system, states, stepper, complete=False)
         raise
     except KeyboardInterrupt:
-        _keep(states, state)
+        if writer is not None:
+            writer.write(run)
+        _keep(states, run.state)
         warnings.warn(
-            f"interrupted at t = {state.time:g} s; what was computed is returned",
+            f"interrupted at t = {run.state.time:g} s; what was computed is returned",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    solution = Solution.from_states(system, states, stepper, complete=complete)
+    if states[-1].time == run.state.time:
+        states[-1] = run.state  # with the integrator's memory, which a resumed history has not
+    solution = Solution.from_states(run.system, states, stepper, complete=complete)
     _check_dropped(solution)
     return solution
 
@@ -164,15 +229,15 @@ def _check_dropped(solution: Solution) -> None:
 
 
 @contextmanager
-def _bar(steps: int, show: bool) -> Iterator[Callable[[], object]]:
+def _bar(steps: int, show: bool) -> Iterator[Callable[[int], object]]:
     if not show:
-        yield lambda: None
+        yield lambda n: None
         return
     try:
         from tqdm import tqdm
     except ImportError:
-        warnings.warn("no progress bar: tqdm is not installed (pip install tqdm)", stacklevel=4)
-        yield lambda: None
+        warnings.warn("no progress bar: tqdm is not installed (pip install tqdm)", stacklevel=5)
+        yield lambda n: None
         return
     with tqdm(total=steps, desc="simulate", unit="step", mininterval=0.2) as bar:
         yield bar.update

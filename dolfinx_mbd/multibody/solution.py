@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from dolfinx_mbd.multibody.assembly import Assembler
 from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.joints import Driver, Joint
 from dolfinx_mbd.multibody.redundancy import least_norm_multipliers
+from dolfinx_mbd.multibody.solution_files import load_solution, save_solution, write_csv
 from dolfinx_mbd.multibody.start import consistent_rates
 from dolfinx_mbd.multibody.system import State, System
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["BodyHistory", "Energies", "JointHistory", "Solution", "rotation_matrices"]
 
 Array = NDArray[np.float64]
-
 
 def rotation_matrices(quaternions: ArrayLike) -> Array:
     """Rotation matrices (nt, 3, 3) of unit quaternions (nt, 4)."""
@@ -246,6 +247,45 @@ class Solution:
             matrices = at.constraint_matrix(jacobians), part.constraint_matrix(jacobians)
             lam[k] = least_norm_multipliers(self.system.whole, *matrices, self.lam[k], length)
         return lam
+
+    # ---- files ----------------------------------------------------------------------------------
+    def save(self, path: str | Path) -> Path:
+        """Write the solution to one ``.npz`` file and return its path; all of it or nothing.
+
+        The system itself is not in the file: :meth:`load` wants it again.  Under MPI every rank may
+        call this.
+
+        Raises:
+            OSError: If the file cannot be written; one that was there before is as it was.
+        """
+        return save_solution(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, system: System) -> Solution:
+        """Read a solution that :meth:`save` wrote, with the system that it belongs to.
+
+        Functions of loads and drivers are not compared; bodies, joints and numbers are.
+
+        Raises:
+            RunFileError: If the file is none, damaged, of a newer version, or of another system.
+            OSError: If it cannot be read.
+        """
+        return load_solution(cls, path, system)
+
+    def to_csv(self, path: str | Path, names: Sequence[str] | None = None) -> Path:
+        """Write histories as comma-separated values, a line for each time, and return the path.
+
+        The first line names the columns with their units, for instance ``rod.position.x [m]``.
+
+        Args:
+            path: Of the file.
+            names: Bodies, joints and drivers to write; None: all.
+
+        Raises:
+            KeyError: If a name is unknown.
+            OSError: If the file cannot be written; one that was there before is as it was.
+        """
+        return write_csv(self, path, names)
 
     # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:

@@ -12,7 +12,16 @@ from dolfinx_mbd.multibody.assembly import Assembler
 from dolfinx_mbd.multibody.redundancy import Redundancy, find_redundant
 from dolfinx_mbd.multibody.system import State, System
 
-__all__ = ["AssemblyError", "consistent_rates", "consistent_state", "jerk_at", "redundancies"]
+__all__ = [
+    "AssemblyError",
+    "assemble",
+    "consistent_rates",
+    "consistent_state",
+    "constrained_part",
+    "jerk_at",
+    "move",
+    "redundancies",
+]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
@@ -67,7 +76,7 @@ def consistent_state(
         free = np.arange(system.num_velocities)
     at.v[:] = wanted
     if rates:
-        _positions(at, t, system.rigid)
+        assemble(at, t, system.rigid)
         _check_rank(at, free)
         wanted = _with_rates(at, t, wanted, _moving(at, system.rigid, free), rates)
     _start_at(at, t, wanted, system.rigid, free)
@@ -137,21 +146,34 @@ def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
     at = Assembler(system)
     step = 0.01 * dt
     at.q[:], at.angles[:] = state.q, state.angles
-    _move(at, step * state.v + 0.5 * step * step * state.a)
+    move(at, step * state.v + 0.5 * step * step * state.a)
     at.v[:] = state.v + step * state.a
     free = np.arange(system.num_velocities)
     at.update_poses(state.time + step)
     _accelerations(at, state.time + step, free)
     jerk = np.asarray((at.a - state.a) / step, dtype=float)
-    if system.num_constraints == 0:
-        return jerk, np.zeros_like(jerk)
-    tangent = at.tangent(state.time + step)
-    held, _ = _saddle(tangent.M, tangent.B, np.zeros_like(jerk), tangent.B @ jerk)
-    return jerk, held
+    return jerk, _constrained_part(at, state.time + step, jerk)
+
+
+def constrained_part(system: System, state: State, motion: Array) -> Array:
+    """What the constraints feel of a motion (nv,): the nearest to zero, in the metric of the mass,
+    that they feel alike, shape (nv,)."""
+    at = Assembler(system)
+    at.q[:], at.v[:], at.a[:] = state.q, state.v, state.a
+    at.lam[:], at.angles[:] = state.lam, state.angles
+    at.residual(state.time)
+    return _constrained_part(at, state.time, motion)
+
+
+def _constrained_part(at: Assembler, t: float, motion: Array) -> Array:
+    if at.system.num_constraints == 0:
+        return np.zeros_like(motion)
+    tangent = at.tangent(t)
+    return _saddle(tangent.M, tangent.B, np.zeros_like(motion), tangent.B @ motion)[0]
 
 
 def _start_at(at: Assembler, t: float, wanted: Array, rigid: Index, free: Index) -> None:
-    _positions(at, t, rigid)
+    assemble(at, t, rigid)
     _check_rank(at, free)
     _velocities(at, t, wanted, _moving(at, rigid, free))
     _accelerations(at, t, free)
@@ -166,14 +188,19 @@ def _moving(at: Assembler, rigid: Index, free: Index) -> Index:
     return free if find_redundant(s, B[:, rigid]) else rigid
 
 
-def _move(at: Assembler, delta: Array) -> None:
+def move(at: Assembler, delta: Array) -> None:
+    """Move the assembler's coordinates by increments (nv,)."""
     s = at.system
     for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
         body.increment(at.q[qs].copy(), delta[vs], at.q[qs])
 
 
-def _positions(at: Assembler, t: float, rigid: Index) -> None:
-    """Newton's method with least-norm corrections of the rigid coordinates."""
+def assemble(at: Assembler, t: float, rigid: Index) -> None:
+    """Fulfil the constraints: Newton's method with least-norm corrections of some coordinates.
+
+    Raises:
+        AssemblyError: If it does not converge.
+    """
     s = at.system
     if s.num_constraints == 0:
         return
@@ -190,7 +217,7 @@ def _positions(at: Assembler, t: float, rigid: Index) -> None:
         step = np.zeros(s.num_velocities)
         step[rigid] = np.linalg.lstsq(B, -values, rcond=1e-10)[0]
         largest = float(np.abs(step[rigid]).max())
-        _move(at, step * min(1.0, 0.5 * max(length, 1.0) / max(largest, 1e-300)))
+        move(at, step * min(1.0, 0.5 * max(length, 1.0) / max(largest, 1e-300)))
     else:
         row = int(np.argmax(np.abs(values)))
         raise AssemblyError(
@@ -208,7 +235,7 @@ def redundancies(system: System, t: float = 0.0, q: Array | None = None) -> list
     """
     at = Assembler(system)
     at.q[:] = _initial(system) if q is None else q
-    _positions(at, t, system.rigid)
+    assemble(at, t, system.rigid)
     if system.num_constraints == 0:
         return []
     at.update_poses(t)
@@ -297,7 +324,7 @@ def _settle(at: Assembler, t: float, wanted: Array) -> None:
             raise AssemblyError(
                 "no quasi-static start: the elastic stiffness is singular; use elastic='undeformed'"
             ) from error
-        _move(at, step)
+        move(at, step)
         _start_at(at, t, wanted, s.rigid, s.rigid)
     raise AssemblyError(
         "the quasi-static elastic start does not converge (the motion may be too fast for the "
@@ -314,7 +341,7 @@ def _settled_rate(at: Assembler, t: float) -> Array:
     for h in (step, -step):
         beside = Assembler(s)
         beside.q[:], beside.angles[:] = at.q, at.angles
-        _move(beside, h * at.v + 0.5 * h * h * at.a)
+        move(beside, h * at.v + 0.5 * h * h * at.a)
         wanted = at.v + h * at.a
         _start_at(beside, t + h, wanted, s.rigid, s.rigid)
         _settle(beside, t + h, wanted)

@@ -11,21 +11,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import LoadPattern
+from dolfinx_mbd.multibody.force_elements import JointFriction, JointSpring, PairElement
 from dolfinx_mbd.multibody.ground import Ground
-from dolfinx_mbd.multibody.joints import ROW_NAMES, Driver, FrameRef, Joint
+from dolfinx_mbd.multibody.joints import SLIDING, TURNING, Driver, FrameRef, Joint
 from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.pattern_loads import PatternLoad
+from dolfinx_mbd.multibody.placement import Placement
 from dolfinx_mbd.multibody.protocol import Body
 
-__all__ = ["STANDARD_GRAVITY", "State", "System"]
+__all__ = ["STANDARD_GRAVITY", "Load", "State", "System"]
 
 Array = NDArray[np.float64]
 
 #: Standard acceleration of gravity, m/s² (CGPM 1901).
 STANDARD_GRAVITY = 9.80665
 
-_TURNING = ("revolute", "cylindrical")
-_SLIDING = ("prismatic", "cylindrical")
+#: What acts on a system.
+Load = FrameLoad | JointLoad | PatternLoad | PairElement | JointSpring | JointFriction
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +59,12 @@ class System:
     Args:
         bodies: Bodies; at most one of them a :class:`Ground`.
         joints: Joints between frames of two bodies.
-        drivers: Prescribed rotations of joints.
-        loads: Forces and torques.
+        drivers: Prescribed rotations and displacements of joints.
+        loads: Forces and torques, springs, bushings and friction.
         gravity: Acceleration of gravity, global components, shape (3,), m/s².
+
+    What joints, drivers and loads leave to be measured (a distance, an offset, a free length) is
+    measured here, where the bodies are placed, before they are put together.
 
     Raises:
         ValueError: If names repeat or refer to nothing, or a driver does not fit its joint; the
@@ -72,7 +77,7 @@ class System:
         joints: Sequence[Joint] = (),
         *,
         drivers: Sequence[Driver] = (),
-        loads: Sequence[FrameLoad | JointLoad | PatternLoad] = (),
+        loads: Sequence[Load] = (),
         gravity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
         self.bodies = tuple(bodies)
@@ -103,6 +108,7 @@ class System:
                 f"duplicate names {twice}: bodies, joints, drivers and loads share one list"
             )
         self._number()
+        self._place()
         self._check()
 
     # ---- numbering ------------------------------------------------------------------------------
@@ -132,34 +138,67 @@ class System:
         ).astype(np.int64)
         self.rigid = np.setdiff1d(np.arange(self.num_velocities), self.elastic)
 
-    def _check(self) -> None:
-        joint_names = [joint.name for joint in self.joints]
-        driven: dict[str, str] = {}
+    def _place(self) -> None:
+        """Fill in what is measured where the bodies are placed, and name the motions."""
+        placement = Placement(self.bodies, self.frame_slices)
+
+        def ends(item: Joint | PairElement) -> tuple[int, int]:
+            return self.frame_index(item.first), self.frame_index(item.second)
+
+        self.joints = tuple(placement.joint(joint, *ends(joint)) for joint in self.joints)
+        forms = [placement.form(joint, *ends(joint)) for joint in self.joints]
+        self.form = np.array(forms + [0] * len(self.drivers), dtype=np.int64)
+        drivers, loads = [], []
         for driver in self.drivers:
             joint = self.joint(driver.joint)
-            if joint.kind not in _TURNING:
+            along = driver.along or joint.axis_by_default
+            able = TURNING if along == "rotation" else SLIDING
+            if joint.kind not in able:
+                verb = "turns" if along == "rotation" else "moves"
                 raise ValueError(
-                    f"driver {driver.name!r} turns joint {joint.name!r}, which is {joint.kind}; "
-                    f"it needs one of {_TURNING}"
+                    f"driver {driver.name!r} {verb} joint {joint.name!r}, which is {joint.kind}; "
+                    f"it needs one of {able}"
                 )
-            if joint.name in driven:
+            drivers.append(placement.driver(driver, along, *ends(joint)))
+        for load in self.loads:
+            if isinstance(load, PairElement):
+                load = load.placed(placement.pair(*ends(load)))
+            elif isinstance(load, JointSpring | JointFriction):
+                joint = self.joint(load.joint)
+                motion = joint.axis(load.motion, f"load {load.name!r}")
+                load = load.placed(motion, placement.along(*ends(joint), motion))
+            loads.append(load)
+        self.drivers, self.loads = tuple(drivers), tuple(loads)
+
+    def _check(self) -> None:
+        joint_names = [joint.name for joint in self.joints]
+        driven: dict[tuple[str, str | None], str] = {}
+        for driver in self.drivers:
+            key = driver.joint, driver.along
+            if key in driven:
+                verb = "turn" if driver.along == "rotation" else "move"
                 raise ValueError(
-                    f"drivers {driven[joint.name]!r} and {driver.name!r} both turn {joint.name!r}"
+                    f"drivers {driven[key]!r} and {driver.name!r} both {verb} {driver.joint!r}"
                 )
-            driven[joint.name] = driver.name
+            driven[key] = driver.name
         for load in self.loads:
             if isinstance(load, FrameLoad):
                 self.frame_index(load.frame)
             elif isinstance(load, PatternLoad):
                 self.load_pattern(load)
                 if load.of is not None:
-                    self._check_axis(load, load.of.joint, load.of.motion)
-            else:
-                self._check_axis(load, load.joint, load.motion)
-                self._check_axis(load, load.coordinate.joint, load.coordinate.motion)
+                    self.joint(load.of.joint).axis(load.of.motion, f"load {load.name!r}")
+            elif isinstance(load, JointLoad):
+                self.joint(load.joint).axis(load.motion, f"load {load.name!r}")
+                self.joint(load.coordinate.joint).axis(
+                    load.coordinate.motion, f"load {load.name!r}"
+                )
         # joints first, then drivers: entries of the joint kernel
         entries = [(joint, joint.rows) for joint in self.joints]
-        entries += [(self.joint(driver.joint), (5,)) for driver in self.drivers]
+        entries += [
+            (self.joint(driver.joint), (5,) if driver.along == "rotation" else (2,))
+            for driver in self.drivers
+        ]
         self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
         self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
         self.row_entry = np.array(
@@ -167,19 +206,12 @@ class System:
         )
         self.row_motion = np.array([i for _, r in entries for i in r], dtype=np.int64)
         self.num_constraints = len(self.row_entry)
+        self.lengths = np.array([joint.length or 0.0 for joint, _ in entries])
         self.whole: System = self
         self.least_norm = False
         self.driven_joints = np.array(
             [joint_names.index(d.joint) for d in self.drivers], dtype=np.int64
         )
-
-    def _check_axis(self, load: JointLoad | PatternLoad, name: str, motion: str) -> None:
-        joint, able = self.joint(name), _TURNING if motion == "rotation" else _SLIDING
-        if joint.kind not in able:
-            raise ValueError(
-                f"load {load.name!r}: {joint.kind} joint {name!r} has no {motion} along one axis; "
-                f"it needs one of {able}"
-            )
 
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> System:
         """The system without some constraint rows; :attr:`whole` stays the one with all of them.
@@ -252,13 +284,46 @@ class System:
         return self._frame_index[frame]
 
     # ---- words ----------------------------------------------------------------------------------
+    def summary(self) -> str:
+        """Bodies, joints, drivers, loads, degrees of freedom and redundant constraints, on one
+        page.
+
+        The mechanism is put together for it, at t = 0.
+        """
+        from dolfinx_mbd.multibody.summary import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def check_step(self, t: float, dt: float) -> None:
+        """Refuse a step in which a driver turns by half a turn or more.
+
+        Turns of joints that are not driven are counted to the nearest, and positions between such
+        steps mean nothing.
+
+        Raises:
+            ValueError: If a driver is faster than the step; the message says how long it may be.
+        """
+        for driver in self.drivers:
+            if driver.along != "rotation":
+                continue
+            turn = abs(driver.at(t + dt)[0] - driver.at(t)[0])
+            if turn >= np.pi:
+                raise ValueError(
+                    f"driver {driver.name!r} turns by {turn:.3g} rad in the step from t = {t:g} s "
+                    f"(dt = {dt:g} s), half a turn or more; take a dt below "
+                    f"{np.pi * dt / turn:.2g} s, better a fiftieth of that"
+                )
+
     def constraint_name(self, row: int) -> str:
         """A constraint row in words, for messages."""
         entry, motion = int(self.row_entry[row]), int(self.row_motion[row])
         if entry >= len(self.joints):
             return f"driver {self.drivers[entry - len(self.joints)].name!r}"
         joint = self.joints[entry]
-        return f"{joint.kind} joint {joint.name!r}, {ROW_NAMES[motion]}"
+        return f"{joint.kind.replace('_', '-')} joint {joint.name!r}, {joint.row_name(motion)}"
 
     def row_name(self, row: int) -> str:
         """A row of the equations of motion in words, for messages."""

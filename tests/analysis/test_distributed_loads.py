@@ -118,6 +118,19 @@ def _rigid(point: np.ndarray) -> np.ndarray:
     return np.block([[np.eye(3), cross], [np.zeros((3, 3)), np.eye(3)]])
 
 
+def test_a_load_on_a_rigid_interface_has_no_mode(comm: MPI.Intracomm) -> None:
+    """It does not deform the body; what it does to the interface as a whole stays."""
+    mesh = box(comm)
+    push = {"push": pressure(mesh, "right"), "press": pressure(mesh, "top")}
+    options: dict[str, Any] = {"interfaces": ["left", "right"], "num_modes": 2}
+    body = reduce(mesh, STEEL, loads=push, load_modes=True, **options).body
+    assert body.num_modes == 6 + 2 + 1
+    load, motion = body.load_pattern("push"), body.interface("right").motion
+    np.testing.assert_allclose(load.force, [-HEIGHT * WIDTH, 0, 0], atol=1e-12 * HEIGHT * WIDTH)
+    expected = load.force @ motion[:3]
+    np.testing.assert_allclose(load.modes, expected, atol=1e-9 * np.abs(expected).max())
+
+
 def test_plane_loads(comm: MPI.Intracomm) -> None:
     """In the plane: two components of force, one of moment; the form includes the thickness."""
     mesh = plate(comm)
