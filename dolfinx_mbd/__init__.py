@@ -16,7 +16,9 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "dolfinx_mbd.analysis": (
+        "BeamModel",
         "InterfaceSpec",
+        "PrescribedMotion",
         "Reduction",
         "TaggedMesh",
         "Viscous",
@@ -28,9 +30,12 @@ _PLACES = {
         "pressure",
         "read_mesh",
         "reduce",
+        "reduce_beam",
+        "rotating_beam",
         "rotating_modes",
         "rotating_structure",
         "traction",
+        "transient",
     ),
     "dolfinx_mbd.body": (
         "ModalDamping",
@@ -41,10 +46,11 @@ _PLACES = {
     "dolfinx_mbd.forms": (
         "ALUMINIUM",
         "ALUMINIUM_7075",
-        "STEEL",
         "GradedMaterial",
         "Material",
         "Orthotropic",
+        "STEEL",
+        "Section",
         "Temperature",
         "material",
     ),
@@ -90,7 +96,9 @@ if TYPE_CHECKING:
     from dolfinx_mbd import imports as imports
     from dolfinx_mbd import multibody as multibody
     from dolfinx_mbd import plotting as plotting
+    from dolfinx_mbd.analysis import BeamModel as BeamModel
     from dolfinx_mbd.analysis import InterfaceSpec as InterfaceSpec
+    from dolfinx_mbd.analysis import PrescribedMotion as PrescribedMotion
     from dolfinx_mbd.analysis import Reduction as Reduction
     from dolfinx_mbd.analysis import TaggedMesh as TaggedMesh
     from dolfinx_mbd.analysis import Viscous as Viscous
@@ -102,9 +110,12 @@ if TYPE_CHECKING:
     from dolfinx_mbd.analysis import pressure as pressure
     from dolfinx_mbd.analysis import read_mesh as read_mesh
     from dolfinx_mbd.analysis import reduce as reduce
+    from dolfinx_mbd.analysis import reduce_beam as reduce_beam
+    from dolfinx_mbd.analysis import rotating_beam as rotating_beam
     from dolfinx_mbd.analysis import rotating_modes as rotating_modes
     from dolfinx_mbd.analysis import rotating_structure as rotating_structure
     from dolfinx_mbd.analysis import traction as traction
+    from dolfinx_mbd.analysis import transient as transient
     from dolfinx_mbd.body import ModalDamping as ModalDamping
     from dolfinx_mbd.body import Rayleigh as Rayleigh
     from dolfinx_mbd.body import ReducedBody as ReducedBody
@@ -115,6 +126,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd.forms import GradedMaterial as GradedMaterial
     from dolfinx_mbd.forms import Material as Material
     from dolfinx_mbd.forms import Orthotropic as Orthotropic
+    from dolfinx_mbd.forms import Section as Section
     from dolfinx_mbd.forms import Temperature as Temperature
     from dolfinx_mbd.forms import material as material
     from dolfinx_mbd.geometry import ConnectingRod as ConnectingRod

@@ -6,6 +6,15 @@ from dolfinx_mbd.analysis.requirements import check_requirements
 
 check_requirements()
 
+from dolfinx_mbd.analysis.beams import (  # noqa: E402
+    BeamModel,
+    BeamModes,
+    BeamReduction,
+    beam_forces,
+    beam_modes,
+    beam_statics,
+    reduce_beam,
+)
 from dolfinx_mbd.analysis.damping import Viscous, with_damping  # noqa: E402
 from dolfinx_mbd.analysis.distributed_loads import body_force, pressure, traction  # noqa: E402
 from dolfinx_mbd.analysis.hyperelastic import (  # noqa: E402
@@ -30,6 +39,7 @@ from dolfinx_mbd.analysis.operators import (  # noqa: E402
 from dolfinx_mbd.analysis.prescribed import PrescribedMotion  # noqa: E402
 from dolfinx_mbd.analysis.reduction import Reduction, reduce  # noqa: E402
 from dolfinx_mbd.analysis.rotating import RotatingModes, rotating_modes  # noqa: E402
+from dolfinx_mbd.analysis.rotating_beams import rotating_beam  # noqa: E402
 from dolfinx_mbd.analysis.rotating_matrices import (  # noqa: E402
     RotatingStructure,
     rotating_structure,
@@ -46,6 +56,9 @@ from dolfinx_mbd.analysis.stress_recovery import Recovery  # noqa: E402
 from dolfinx_mbd.analysis.transient import transient  # noqa: E402
 
 __all__ = [
+    "BeamModel",
+    "BeamModes",
+    "BeamReduction",
     "Campbell",
     "CriticalSpeed",
     "InterfaceSpec",
@@ -62,6 +75,9 @@ __all__ = [
     "Transient",
     "Viscous",
     "apply_inertia",
+    "beam_forces",
+    "beam_modes",
+    "beam_statics",
     "body_force",
     "build_mesh",
     "campbell",
@@ -75,6 +91,8 @@ __all__ = [
     "quasi_static",
     "read_mesh",
     "reduce",
+    "reduce_beam",
+    "rotating_beam",
     "rotating_modes",
     "rotating_structure",
     "section_forces",

@@ -6,6 +6,9 @@ used in any variational problem.
 
 from __future__ import annotations
 
+from dolfinx_mbd.forms.beam_fields import BeamField
+from dolfinx_mbd.forms.beam_sections import Section
+from dolfinx_mbd.forms.beams import Beam, axial_force_of_motion
 from dolfinx_mbd.forms.damping import viscous_damping
 from dolfinx_mbd.forms.elasticity import (
     PLANES,
@@ -53,11 +56,15 @@ __all__ = [
     "PLANES",
     "STEEL",
     "AnyMaterial",
+    "Beam",
+    "BeamField",
     "GradedMaterial",
     "Material",
     "Orthotropic",
     "Plane",
+    "Section",
     "Temperature",
+    "axial_force_of_motion",
     "centrifugal_load",
     "centrifugal_stiffness",
     "coriolis",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import LoadPattern, ReducedBody
+from dolfinx_mbd.body import LoadPattern, ModalDamping, ReducedBody
 from dolfinx_mbd.multibody.floating_body import FloatingBody, checked_rotation, checked_vector
 from dolfinx_mbd.multibody.pattern_loads import PatternRef
 from dolfinx_mbd.multibody.protocol import Frame, checked_frame
@@ -18,7 +18,6 @@ __all__ = [
     "DEFAULT_DAMPING_RATIO",
     "FlexibleBody",
     "RigidBody",
-    "modal_damping",
 ]
 
 Array = NDArray[np.float64]
@@ -152,24 +151,6 @@ def _mass(name: str, volume: float, density: float | None, mass: float | None) -
     return mass if mass is not None else float(density) * volume  # type: ignore[arg-type]
 
 
-def modal_damping(mass: Array, stiffness: Array, ratio: float) -> Array:
-    """Damping matrix (n, n) with the same damping ratio in every mode of (K, M).
-
-    Raises:
-        ValueError: If the ratio is negative.
-    """
-    if not 0 <= ratio < np.inf:
-        raise ValueError(f"damping ratio must be at least 0 and finite, got {ratio}")
-    if len(mass) == 0 or ratio == 0:
-        return np.zeros_like(mass)
-    L = np.linalg.cholesky(mass)
-    inverse = np.linalg.inv(L)
-    squares, vectors = np.linalg.eigh(inverse @ stiffness @ inverse.T)
-    rates = 2 * ratio * np.sqrt(np.maximum(squares, 0.0))
-    damping = L @ (vectors * rates) @ vectors.T @ L.T
-    return 0.5 * (damping + damping.T)
-
-
 @dataclass(frozen=True, eq=False)
 class FlexibleBody(FloatingBody):
     """A reduced flexible body in a mechanism; its frames are the interfaces of the reduced body.
@@ -213,8 +194,12 @@ class FlexibleBody(FloatingBody):
         ratio = self.damping_ratio
         if ratio is None:
             ratio = 0.0 if body.damping.any() else DEFAULT_DAMPING_RATIO
+        if not 0 <= ratio < np.inf:
+            raise ValueError(
+                f"body {self.name!r}: damping ratio must be at least 0 and finite, got {ratio}"
+            )
         object.__setattr__(self, "damping_ratio", float(ratio))
-        damping = body.damping + modal_damping(body.mass, body.stiffness, ratio)
+        damping = body.damping + ModalDamping(ratio).matrix(body.mass, body.stiffness)
         self._prepare(
             body.total_mass,
             body.first_moments,

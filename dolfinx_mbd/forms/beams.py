@@ -1,0 +1,330 @@
+"""Euler-Bernoulli beams in a moving frame: the three-dimensional forms, integrated over a section.
+
+A straight beam along x has the displacement
+
+    u(x, y, z) = (u − y v′ − z w′, v − z φ, w + y φ) = d + θ×(0, y, z),   θ = (φ, −w′, v′)
+
+of axial, torsional and two bending fields. Put into the forms of `floating_frame`, whose integrands
+are then quadratic in y and z, it gives every term of a beam without a derivation of its own: mass
+with the rotary inertia, Coriolis, centrifugal and Euler terms of the section as well as of the
+axis, and the loads on both. `Beam.over_section` does this for any form.
+
+The unknown is a P1 field of six components (d, θ) on an interval mesh: displacement and rotation in
+body components at each vertex, which are also what a joint holds. Between vertices the deflection
+is Hermite's cubic, written here in the values and slopes at the ends, and axial displacement and
+twist are linear. It is right on cells of any lengths, drawn in either direction. (Basix's Hermite
+element is not: its slopes are those of the reference cell, so that the deflection has kinks where
+two lengths meet.) Meshes may have one dimension, the body's x, or lie in space.
+
+Shear deformation and warping are left out. In a pinned beam they and the rotary inertia lower the
+frequency of n half waves by ½ (1 + E/(κG)) (nπ r/L)² of it, with r the radius of gyration: the 1 is
+the rotary inertia, which is there, and E/(κG), about 3, the shear, which is not.
+
+What the overview paper has of this: its kinetic energy (eqs. 32, 33) is that of the axis plus
+½∫ρ (ω + θ̇)ᵀI(ω + θ̇), with the section's inertia tensor I in fixed axes, as if the section did not
+turn in the body frame. Its equations (60) hence have the rotary inertia θ̈ and the Euler load −Iα of
+the section, the latter printed without its ρ, but lack of the section the Coriolis operator, the
+Euler and centrifugal stiffness, and the centrifugal load −ω×(Iω), which twists a section with
+Iyy ≠ Izz (`test_what_the_paper_omits`). Its axial force lets only deflections stiffen (eq. 46), not
+twist or rotary terms, and its acceleration (eq. 47) is the global X component where the local
+a₀ₓ − (ω₂² + ω₃²) x belongs: see `axial_force_of_motion`.
+
+References:
+    S. Vlase, Finite element analysis of flexible multibody systems: an overview (2018), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import ufl
+from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
+from ufl.algorithms.apply_derivatives import apply_derivatives
+from ufl.core.expr import Expr
+
+from dolfinx_mbd.forms import floating_frame as inertial
+from dolfinx_mbd.forms.beam_fields import BeamField
+from dolfinx_mbd.forms.beam_fields import arm as section_arm
+from dolfinx_mbd.forms.beam_sections import Section
+
+__all__ = ["Beam", "BeamField", "axial_force_of_motion"]
+
+Value: TypeAlias = Any
+Fibre: TypeAlias = Callable[[Expr, Expr], Any]
+"""An integrand or a form at the point (y, z) of the section."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beam:
+    """A beam: its section, its material, and its forms, which take P1 fields q = (d, θ).
+
+    The forms are named and signed as those of a solid:
+
+        mass(q̈) + coriolis(q̇) + centrifugal_stiffness(q) + euler_stiffness(q) + elastic_stiffness(q)
+            = translational_load + euler_load + centrifugal_load + gravity_load + distributed_load
+
+    Attributes:
+        section: The cross-section.
+        material: What has `young`, `shear` and `density`: a `Material` or a `GradedMaterial`.
+        axes: Columns are the beam's direction, the section's y and its z in body components, a
+            rotation matrix of shape (3, 3).
+        measure: Where to integrate.
+    """
+
+    section: Section
+    material: Any
+    axes: Any = None
+    measure: ufl.Measure = field(default_factory=lambda: ufl.dx)
+
+    def __post_init__(self) -> None:
+        axes = np.eye(3) if self.axes is None else np.array(self.axes, dtype=float)
+        if axes.shape != (3, 3) or not np.allclose(axes.T @ axes, np.eye(3), atol=1e-8):
+            raise ValueError(
+                "a beam's axes are an orthonormal triad (columns): its direction, then y and z of "
+                f"the section; got {self.axes!r}"
+            )
+        if np.linalg.det(axes) < 0:
+            raise ValueError("a beam's axes must be right-handed; turn z round")
+        axes.flags.writeable = False
+        object.__setattr__(self, "axes", axes)
+
+    # ---- the section
+
+    def field(self, q: Expr) -> BeamField:
+        """Displacements, rotations and strains of the beam that has q at its nodes."""
+        return BeamField(q, self.axes)
+
+    def over_section(self, fibre: Fibre) -> Any:
+        """∫ f dA of an integrand, or of a form, that is a quadratic polynomial of y and z.
+
+        Exact for that, and for any section: with the centroid at the origin it is
+        A f + ½ (Izz f_yy + 2 Iyz f_yz + Iyy f_zz), f and its derivatives at y = z = 0. Of odd
+        terms of third order it drops what a section with two axes of symmetry has not.
+
+        Args:
+            fibre: Takes y and z, returns a scalar expression or a form.
+        """
+        zero = ufl.as_ufl(0.0)
+        y, z = ufl.variable(zero), ufl.variable(zero)
+        value, f = fibre(zero, zero), fibre(y, z)
+        if not isinstance(f, ufl.Form):
+            return self._moments(value, f, y, z)
+        pairs = zip(value.integrals(), f.integrals(), strict=True)
+        return ufl.Form(
+            [b.reconstruct(self._moments(a.integrand(), b.integrand(), y, z)) for a, b in pairs]
+        )
+
+    def _moments(self, value: Expr, f: Expr, y: Any, z: Any) -> Expr:
+        s = self.section
+        f_y, f_z = ufl.diff(f, y), ufl.diff(f, z)
+        second = s.Izz * ufl.diff(f_y, y) + s.Iyy * ufl.diff(f_z, z)
+        if isinstance(s.Iyz, Expr) or s.Iyz:
+            second += 2 * s.Iyz * ufl.diff(f_y, z)
+        return s.area * value + apply_derivatives(apply_algebra_lowering(second)) / 2
+
+    # ---- inertia, as `floating_frame` has it
+
+    def _operator(self, form: Callable[..., ufl.Form], u: Expr, v: Expr, *motion: Any) -> ufl.Form:
+        a, b, density = self.field(u), self.field(v), self.material.density
+        return self.over_section(
+            lambda y, z: form(
+                a.in_body(a.at(y, z)), b.in_body(b.at(y, z)), density, *motion, self.measure
+            )
+        )
+
+    def _load(self, form: Callable[..., ufl.Form], v: Expr, motion: Any, **more: Any) -> ufl.Form:
+        b, density = self.field(v), self.material.density
+
+        def fibre(y: Expr, z: Expr) -> ufl.Form:
+            x = {"x": b.position_at(y, z) - more["origin"]} if "origin" in more else {}
+            return form(b.in_body(b.at(y, z)), density, motion, self.measure, **x)
+
+        return self.over_section(fibre)
+
+    def mass(self, u: Expr, v: Expr) -> ufl.Form:
+        """Mass ∫ ρ u·v, rotary inertia included."""
+        return self._operator(inertial.mass, u, v)
+
+    def coriolis(self, u: Expr, v: Expr, omega: Value) -> ufl.Form:
+        """Coriolis operator 2 ∫ ρ (ω×u)·v, to act on q̇: skew."""
+        return self._operator(inertial.coriolis, u, v, omega)
+
+    def centrifugal_stiffness(self, u: Expr, v: Expr, omega: Value) -> ufl.Form:
+        """Spin softening ∫ ρ (ω×(ω×u))·v: symmetric, negative semi-definite."""
+        return self._operator(inertial.centrifugal_stiffness, u, v, omega)
+
+    def euler_stiffness(self, u: Expr, v: Expr, alpha: Value) -> ufl.Form:
+        """Euler operator ∫ ρ (α×u)·v: skew."""
+        return self._operator(inertial.euler_stiffness, u, v, alpha)
+
+    def translational_load(self, v: Expr, acceleration: Value) -> ufl.Form:
+        """Load −∫ ρ a₀·v."""
+        return self._load(inertial.translational_load, v, acceleration)
+
+    def euler_load(self, v: Expr, alpha: Value, *, origin: Sequence[float] = (0, 0, 0)) -> ufl.Form:
+        """Load −∫ ρ (α×(x − origin))·v, on axis and sections."""
+        return self._load(inertial.euler_load, v, alpha, origin=ufl.as_vector(list(origin)))
+
+    def centrifugal_load(
+        self, v: Expr, omega: Value, *, origin: Sequence[float] = (0, 0, 0)
+    ) -> ufl.Form:
+        """Load −∫ ρ (ω×(ω×(x − origin)))·v, on axis and sections."""
+        return self._load(inertial.centrifugal_load, v, omega, origin=ufl.as_vector(list(origin)))
+
+    def gravity_load(self, v: Expr, gravity: Value) -> ufl.Form:
+        """Load ∫ ρ g·v, g in body components, m/s²."""
+        return self._load(inertial.gravity_load, v, gravity)
+
+    def distributed_load(
+        self, v: Expr, force: Value = (0.0, 0.0, 0.0), moment: Value = (0.0, 0.0, 0.0)
+    ) -> ufl.Form:
+        """Load ∫ (p·d + m·θ) of a force p, N/m, and a moment m, N m/m, body components."""
+        b = self.field(v)
+        p, m = (f if isinstance(f, Expr) else ufl.as_vector(list(f)) for f in (force, moment))
+        work = ufl.dot(p, b.in_body(b.axis)) + ufl.dot(m, b.in_body(b.rotation))
+        return work * self.measure
+
+    # ---- elasticity
+
+    def elastic_stiffness(self, u: Expr, v: Expr) -> ufl.Form:
+        """Stiffness of stretch, bending and twist, ∫ E ε_xx(u) ε_xx(v) + ∫ G J φ′(u) φ′(v)."""
+        a, b, m = self.field(u), self.field(v), self.material
+        fibres = self.over_section(lambda y, z: m.young * a.strain_at(y, z) * b.strain_at(y, z))
+        return (fibres + self._torsion() * a.twist_rate * b.twist_rate) * self.measure
+
+    def _torsion(self) -> Any:
+        return self.material.shear * self.section.torsion
+
+    def axial_force(self, q: Expr) -> Expr:
+        """N = EA u′, N; tension is positive."""
+        return self.material.young * self.section.area * self.field(q).stretch
+
+    def moment(self, q: Expr) -> Expr:
+        """Torque and bending moments (G J φ′, ∫z σ_xx, −∫y σ_xx), the beam's axes, shape (3,), N m.
+
+        What the part at smaller x gets from that at larger x.
+        """
+        a, E = self.field(q), self.material.young
+        about_y = self.over_section(lambda y, z: E * a.strain_at(y, z) * z)
+        about_z = self.over_section(lambda y, z: E * a.strain_at(y, z) * -y)
+        return ufl.as_vector([self._torsion() * a.twist_rate, about_y, about_z])
+
+    def shear_force(self, q: Expr) -> Expr:
+        """Shear forces (V_y, V_z) = (−M_z′, M_y′) from the equilibrium of an element, N."""
+        rate = self.field(q).along(self.moment(q))
+        return ufl.as_vector([-rate[2], rate[1]])
+
+    # ---- geometric stiffness
+
+    def geometric_stiffness(self, u: Expr, v: Expr, axial_force: Value) -> ufl.Form:
+        """Stiffness ∫ σ₀ ∂u/∂x·∂v/∂x of the uniform stress σ₀ = N/A of an axial force.
+
+        That is ∫ N (v′δv′ + w′δw′ + u′δu′) with the section's N (Iyy + Izz)/A φ′δφ′ of a twisted
+        bar in tension, and N/A (Izz v″δv″ + Iyy w″δw″).
+
+        Args:
+            u: Field.
+            v: Test function.
+            axial_force: N, N, tension positive: a number, a function of space, `axial_force(q₀)`.
+        """
+        a, b, A = self.field(u), self.field(v), self.section.area
+        return self.over_section(
+            lambda y, z: axial_force / A * ufl.dot(a.rate_at(y, z), b.rate_at(y, z)) * self.measure
+        )
+
+    def initial_stress_stiffness(
+        self, u: Expr, v: Expr, q0: Expr, *, body_force: Fibre | None = None
+    ) -> ufl.Form:
+        """Stiffness of all of the stress that a displacement q₀ causes, shear and torsion included.
+
+        With the axial force as `geometric_stiffness`; bending moments and shear forces couple
+        bending and torsion (lateral buckling), torques couple the two bendings (whirling shafts).
+        It is the second derivative of the work of the stresses on the second-order strains of
+        sections that turn by exp(θ), x + d + ρ + θ×ρ + ½ θ×(θ×ρ), less the work of body forces on
+        the last term. A moment that is applied to a node must therefore be conjugate to its
+        rotation vector. Stresses of third order in y and z are left out: of sections with two axes
+        of symmetry they are zero.
+
+        Args:
+            u: Field.
+            v: Test function.
+            q0: The displacement that causes the stress.
+            body_force: Force per volume at (y, z) that acts with it, N/m³, shape (3,), the beam's
+                axes; what does not vary over the section may be left out.
+        """
+        a, b = self.field(u), self.field(v)
+        stressed, E = self.field(q0), self.material.young
+
+        def fibre(y: Expr, z: Expr) -> Expr:
+            arm = section_arm(y, z)
+            second = ufl.dot(a.rate_at(y, z), b.rate_at(y, z))
+            second += _second_rotation_rate(a, b, arm)[0]
+            work = E * stressed.strain_at(y, z) * second
+            if body_force is not None:
+                work -= ufl.dot(body_force(y, z), _second_rotation(a.rotation, b.rotation, arm))
+            return work
+
+        y_axis, z_axis = ufl.as_vector([0.0, 1.0, 0.0]), ufl.as_vector([0.0, 0.0, 1.0])
+        V, T = self.shear_force(q0), self._torsion() * stressed.twist_rate
+        work = self.over_section(fibre)
+        # ∫τ_xz y = −∫τ_xy z = T/2 of any solid section (Saint-Venant)
+        for force, torque, n, other in (
+            (V[0], -T / 2, y_axis, z_axis),
+            (V[1], T / 2, z_axis, y_axis),
+        ):
+            across_a, across_b = ufl.cross(a.rotation, n), ufl.cross(b.rotation, n)
+            work += force * (
+                ufl.dot(a.axis_rate, across_b)
+                + ufl.dot(b.axis_rate, across_a)
+                + _second_rotation(a.rotation, b.rotation, n)[0]
+            )
+            work += torque * (
+                ufl.dot(ufl.cross(a.rotation_rate, other), across_b)
+                + ufl.dot(ufl.cross(b.rotation_rate, other), across_a)
+                + ufl.dot(n, _second_rotation_rate(a, b, other))
+            )
+        return work * self.measure
+
+
+def _second_rotation(a: Expr, b: Expr, arm: Expr) -> Expr:
+    """Second derivative of ½ θ×(θ×ρ) in the directions a and b."""
+    return (ufl.cross(a, ufl.cross(b, arm)) + ufl.cross(b, ufl.cross(a, arm))) / 2
+
+
+def _second_rotation_rate(a: BeamField, b: BeamField, arm: Expr) -> Expr:
+    """Its derivative along the beam."""
+    return _second_rotation(a.rotation_rate, b.rotation, arm) + _second_rotation(
+        a.rotation, b.rotation_rate, arm
+    )
+
+
+def axial_force_of_motion(
+    x: Value,
+    length: float,
+    mass_per_length: Value,
+    omega: Sequence[Any],
+    acceleration: Value = 0.0,
+    end_force: Value = 0.0,
+) -> Any:
+    """Axial force of a uniform straight beam whose frame moves, free at its end x = length.
+
+        N(x) = P − ρA (a₀ₓ (L − x) − (ω_y² + ω_z²)(L² − x²)/2)
+
+    The acceleration of a point of the axis along the beam is a₀ₓ − (ω_y² + ω_z²) x in body
+    components. (The overview paper's eq. 47 has the component along the global X, of a force along
+    the beam.)
+
+    Args:
+        x: Distance from the frame's origin along the beam, m: a number or UFL.
+        length: L, m.
+        mass_per_length: ρA, kg/m.
+        omega: ω, body components, rad/s.
+        acceleration: a₀ₓ, the component of the origin's acceleration along the beam, m/s².
+        end_force: P at x = L, N.
+    """
+    spin = omega[1] ** 2 + omega[2] ** 2
+    inertia = acceleration * (length - x) - spin * (length**2 - x**2) / 2
+    return end_force - mass_per_length * inertia
