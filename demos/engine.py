@@ -24,10 +24,10 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis.most_stressed import most_stressed
-from dolfinx_mbd.analysis.section_forces import section_forces
-from dolfinx_mbd.analysis.skin_stress import skin_stress
-from dolfinx_mbd.analysis.stress_recovery import Recovery
+from dolfinx_mbd.analysis.recovery.most_stressed import most_stressed
+from dolfinx_mbd.analysis.recovery.section_forces import section_forces
+from dolfinx_mbd.analysis.recovery.skin_stress import skin_stress
+from dolfinx_mbd.analysis.recovery.stress import Recovery
 from dolfinx_mbd.multibody.gas import FourStrokePressure
 from dolfinx_mbd.multibody.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.kinematics import SliderCrank

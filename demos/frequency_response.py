@@ -28,7 +28,7 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis.damping import Viscous, with_damping
+from dolfinx_mbd.analysis.reduction.damping import Viscous, with_damping
 from dolfinx_mbd.body import (
     ModalDamping,
     Rayleigh,

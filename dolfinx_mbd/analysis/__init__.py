@@ -6,7 +6,7 @@ from dolfinx_mbd.analysis.requirements import check_requirements
 
 check_requirements()
 
-from dolfinx_mbd.analysis.beams import (  # noqa: E402
+from dolfinx_mbd.analysis.beams.reduce import (  # noqa: E402
     BeamModel,
     BeamModes,
     BeamReduction,
@@ -15,45 +15,45 @@ from dolfinx_mbd.analysis.beams import (  # noqa: E402
     beam_statics,
     reduce_beam,
 )
-from dolfinx_mbd.analysis.damping import Viscous, with_damping  # noqa: E402
-from dolfinx_mbd.analysis.distributed_loads import body_force, pressure, traction  # noqa: E402
-from dolfinx_mbd.analysis.hyperelastic import (  # noqa: E402
-    SpinningEquilibrium,
-    spinning_equilibrium,
-)
-from dolfinx_mbd.analysis.interfaces import InterfaceSpec  # noqa: E402
+from dolfinx_mbd.analysis.beams.rotating import rotating_beam  # noqa: E402
 from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh  # noqa: E402
 from dolfinx_mbd.analysis.modal import ModalAnalysis, modal_analysis  # noqa: E402
-from dolfinx_mbd.analysis.modal_transient import (  # noqa: E402
-    ModalTransient,
-    modal_transient,
-    quasi_static,
-)
-from dolfinx_mbd.analysis.most_stressed import most_stressed  # noqa: E402
-from dolfinx_mbd.analysis.observation import Transient  # noqa: E402
 from dolfinx_mbd.analysis.operators import (  # noqa: E402
     apply_inertia,
     frame_load,
     inertia_matrix,
 )
-from dolfinx_mbd.analysis.prescribed import PrescribedMotion  # noqa: E402
-from dolfinx_mbd.analysis.reduction import Reduction, reduce  # noqa: E402
-from dolfinx_mbd.analysis.rotating import RotatingModes, rotating_modes  # noqa: E402
-from dolfinx_mbd.analysis.rotating_beams import rotating_beam  # noqa: E402
-from dolfinx_mbd.analysis.rotating_matrices import (  # noqa: E402
-    RotatingStructure,
-    rotating_structure,
+from dolfinx_mbd.analysis.prescribed_motion.modes import (  # noqa: E402
+    ModalTransient,
+    modal_transient,
+    quasi_static,
 )
-from dolfinx_mbd.analysis.section_forces import section_forces  # noqa: E402
-from dolfinx_mbd.analysis.stability import (  # noqa: E402
+from dolfinx_mbd.analysis.prescribed_motion.motion import PrescribedMotion  # noqa: E402
+from dolfinx_mbd.analysis.prescribed_motion.observation import Transient  # noqa: E402
+from dolfinx_mbd.analysis.prescribed_motion.solve import transient  # noqa: E402
+from dolfinx_mbd.analysis.recovery.most_stressed import most_stressed  # noqa: E402
+from dolfinx_mbd.analysis.recovery.section_forces import section_forces  # noqa: E402
+from dolfinx_mbd.analysis.recovery.static_correction import StaticCorrection  # noqa: E402
+from dolfinx_mbd.analysis.recovery.stress import Recovery  # noqa: E402
+from dolfinx_mbd.analysis.reduction.damping import Viscous, with_damping  # noqa: E402
+from dolfinx_mbd.analysis.reduction.distributed_loads import body_force, pressure, traction  # noqa: E402
+from dolfinx_mbd.analysis.reduction.interfaces import InterfaceSpec  # noqa: E402
+from dolfinx_mbd.analysis.reduction.reduce import Reduction, reduce  # noqa: E402
+from dolfinx_mbd.analysis.rotating.hyperelastic import (  # noqa: E402
+    SpinningEquilibrium,
+    spinning_equilibrium,
+)
+from dolfinx_mbd.analysis.rotating.modes import RotatingModes, rotating_modes  # noqa: E402
+from dolfinx_mbd.analysis.rotating.stability import (  # noqa: E402
     Campbell,
     CriticalSpeed,
     campbell,
     critical_speed,
 )
-from dolfinx_mbd.analysis.static_correction import StaticCorrection  # noqa: E402
-from dolfinx_mbd.analysis.stress_recovery import Recovery  # noqa: E402
-from dolfinx_mbd.analysis.transient import transient  # noqa: E402
+from dolfinx_mbd.analysis.rotating.structure import (  # noqa: E402
+    RotatingStructure,
+    rotating_structure,
+)
 
 __all__ = [
     "BeamModel",

@@ -25,10 +25,8 @@ from dolfinx_mbd.analysis.assembly import (
     elastic_problem,
     rigid_motions,
 )
-from dolfinx_mbd.analysis.craig_bampton import Basis
 from dolfinx_mbd.analysis.eigen import EigenError, lowest_modes
 from dolfinx_mbd.analysis.facets import facet_groups
-from dolfinx_mbd.analysis.inertia import inertia
 from dolfinx_mbd.analysis.la import (
     FactorizationError,
     Options,
@@ -43,7 +41,9 @@ from dolfinx_mbd.analysis.material_fields import Materials
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.phases import Phases
 from dolfinx_mbd.analysis.prestress import BUCKLED, prestressed
-from dolfinx_mbd.analysis.recovery import as_function
+from dolfinx_mbd.analysis.recovery.displacement import as_function
+from dolfinx_mbd.analysis.reduction.craig_bampton import Basis
+from dolfinx_mbd.analysis.reduction.inertia import inertia
 from dolfinx_mbd.analysis.small_problem import solve_small_problem
 from dolfinx_mbd.forms import Plane, Temperature
 

@@ -31,10 +31,10 @@ from ufl.algorithms import estimate_total_polynomial_degree
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, check_rigid_motions, rigid_motions
-from dolfinx_mbd.analysis.averaged import border_rows, bordered_stiffness
 from dolfinx_mbd.analysis.compat import geometry_degree
 from dolfinx_mbd.analysis.la import Options, cholesky, constrain, solve
 from dolfinx_mbd.analysis.operators import inertia_matrix
+from dolfinx_mbd.analysis.reduction.averaged import border_rows, bordered_stiffness
 from dolfinx_mbd.forms import Temperature, geometric_stiffness, strain
 
 __all__ = ["BUCKLED", "Prestress", "prestressed"]

@@ -9,7 +9,6 @@ from dolfinx_mbd.multibody.bodies import (
     DEFAULT_DAMPING_RATIO,
     FlexibleBody,
     RigidBody,
-    modal_damping,
 )
 from dolfinx_mbd.multibody.ground import Ground
 from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
@@ -83,7 +82,6 @@ __all__ = [
     "fixed",
     "force",
     "interface_wrenches",
-    "modal_damping",
     "prismatic",
     "redundancies",
     "revolute",

@@ -162,6 +162,12 @@ class System:
             drivers.append(placement.driver(driver, along, *ends(joint)))
         for load in self.loads:
             if isinstance(load, PairElement):
+                first, second = load.first.body, load.second.body
+                if first == second and not self.body(first).num_elastic:
+                    raise ValueError(
+                        f"load {load.name!r} connects body {first!r}, which does not deform, with "
+                        "itself; give frames of two bodies (or of the ground)"
+                    )
                 load = load.placed(placement.pair(*ends(load)))
             elif isinstance(load, JointSpring | JointFriction):
                 joint = self.joint(load.joint)

@@ -13,7 +13,7 @@ from petsc4py import PETSc
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
-from dolfinx_mbd.analysis.recovery import locate
+from dolfinx_mbd.analysis.recovery.displacement import locate
 from dolfinx_mbd.body import ReducedBody
 
 

@@ -13,7 +13,7 @@ from dolfinx.mesh import CellType, create_box, locate_entities, meshtags
 from mpi4py import MPI
 
 from dolfinx_mbd.analysis.la import agreed, raise_together
-from dolfinx_mbd.analysis.reduction import reduce
+from dolfinx_mbd.analysis.reduction.reduce import reduce
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from tests.analysis.bodies import box
 

@@ -13,7 +13,7 @@ from mpi4py import MPI
 from dolfinx_mbd.analysis import compat
 from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.analysis.modal import modal_analysis
-from dolfinx_mbd.analysis.reduction import reduce
+from dolfinx_mbd.analysis.reduction.reduce import reduce
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import STEEL
 from tests.analysis.bodies import HEIGHT, LENGTH, WIDTH, box

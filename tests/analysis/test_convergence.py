@@ -18,12 +18,12 @@ from dolfinx_mbd.analysis.assembly import (
     rigid_motions,
     spin_fields,
 )
-from dolfinx_mbd.analysis.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.analysis.inertia import inertia
-from dolfinx_mbd.analysis.interfaces import mesh_interfaces
 from dolfinx_mbd.analysis.la import cholesky, constrain, gram, multiply, solve
 from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.analysis.modal import modal_analysis
+from dolfinx_mbd.analysis.reduction.craig_bampton import craig_bampton_basis
+from dolfinx_mbd.analysis.reduction.inertia import inertia
+from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.forms import (
     STEEL,
     Material,

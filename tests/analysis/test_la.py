@@ -8,7 +8,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.la import FactorizationError, cholesky, count_below, gram, multiply, solve
-from dolfinx_mbd.analysis.reduction import reduce
+from dolfinx_mbd.analysis.reduction.reduce import reduce
 from dolfinx_mbd.analysis.small_problem import independent_columns, solve_small_problem
 from dolfinx_mbd.forms import STEEL
 from tests.analysis.bodies import box

@@ -21,7 +21,7 @@ from dolfinx_mbd.analysis.assembly import elastic_problem
 from dolfinx_mbd.analysis.material_fields import body_materials
 from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.analysis.modal import modal_analysis
-from dolfinx_mbd.analysis.reduction import reduce
+from dolfinx_mbd.analysis.reduction.reduce import reduce
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import STEEL, GradedMaterial, Material, Orthotropic, material
 from tests.analysis.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness

@@ -19,7 +19,7 @@ from dolfinx_mbd.analysis.la import FactorizationError, multiply
 from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.analysis.modal import modal_analysis
 from dolfinx_mbd.analysis.prestress import prestressed
-from dolfinx_mbd.analysis.reduction import reduce
+from dolfinx_mbd.analysis.reduction.reduce import reduce
 from dolfinx_mbd.forms import STEEL, Material, Temperature, elastic_stiffness, geometric_stiffness
 from tests.analysis.bodies import HEIGHT, LENGTH, box
 from tests.analysis.plates import plate

@@ -15,13 +15,13 @@ from dolfinx import fem
 from dolfinx.mesh import CellType, create_unit_interval
 from mpi4py import MPI
 
-from dolfinx_mbd.analysis import recovery
 from dolfinx_mbd.analysis.assembly import elastic_problem, rigid_motions
-from dolfinx_mbd.analysis.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.analysis.interfaces import InterfaceSpec, mesh_interfaces
 from dolfinx_mbd.analysis.meshing import build_mesh
 from dolfinx_mbd.analysis.modal import modal_analysis
-from dolfinx_mbd.analysis.reduction import Reduction, reduce
+from dolfinx_mbd.analysis.recovery import displacement as recovery
+from dolfinx_mbd.analysis.reduction.craig_bampton import craig_bampton_basis
+from dolfinx_mbd.analysis.reduction.interfaces import InterfaceSpec, mesh_interfaces
+from dolfinx_mbd.analysis.reduction.reduce import Reduction, reduce
 from dolfinx_mbd.forms import STEEL, Material, centrifugal_load, elastic_stiffness, euler_load, mass
 from dolfinx_mbd.multibody import simulate
 from dolfinx_mbd.multibody.mechanisms import slider_crank

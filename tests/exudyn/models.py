@@ -14,7 +14,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.analysis import InterfaceSpec, Reduction, TaggedMesh, reduce
 from dolfinx_mbd.analysis.assembly import elastic_problem
-from dolfinx_mbd.analysis.interfaces import mesh_interfaces
+from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.forms import Material
 
 Array = NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Beams: the same analyses as for solids, on a line."""

@@ -1,0 +1,1 @@
+"""Back to the mesh: displacement, stress and section forces of a motion, and their envelopes."""

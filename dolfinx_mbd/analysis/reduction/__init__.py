@@ -1,0 +1,1 @@
+"""From a mesh with interfaces to a reduced body: modes, frames, inertia, loads, stiffening."""

@@ -1,0 +1,1 @@
+"""Bodies that rotate steadily: frequencies, whirl, Campbell diagrams, loss of stability."""
