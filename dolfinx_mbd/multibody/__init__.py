@@ -10,6 +10,8 @@ from dolfinx_mbd.multibody.bodies import (
     FlexibleBody,
     RigidBody,
 )
+from dolfinx_mbd.multibody.bushings import Bushing
+from dolfinx_mbd.multibody.force_elements import JointFriction, JointSpring, SpringDamper
 from dolfinx_mbd.multibody.ground import Ground
 from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.interface_forces import interface_wrenches
@@ -20,10 +22,15 @@ from dolfinx_mbd.multibody.joints import (
     Joint,
     constant_speed,
     cylindrical,
+    distance,
     fixed,
+    planar,
+    point_on_line,
+    point_on_plane,
     prismatic,
     revolute,
     spherical,
+    universal,
 )
 from dolfinx_mbd.multibody.loads import (
     FrameLoad,
@@ -33,6 +40,7 @@ from dolfinx_mbd.multibody.loads import (
     force,
     torque,
 )
+from dolfinx_mbd.multibody.motions import differentiated, integrated
 from dolfinx_mbd.multibody.pattern_loads import PatternLoad, PatternRef
 from dolfinx_mbd.multibody.protocol import Body, Frame
 from dolfinx_mbd.multibody.redundancy import Redundancy
@@ -50,6 +58,7 @@ __all__ = [
     "AssemblyError",
     "Body",
     "BodyHistory",
+    "Bushing",
     "Driver",
     "Energies",
     "FlexibleBody",
@@ -61,8 +70,10 @@ __all__ = [
     "Ground",
     "Joint",
     "JointCoordinate",
+    "JointFriction",
     "JointHistory",
     "JointLoad",
+    "JointSpring",
     "PatternLoad",
     "PatternRef",
     "Redundancy",
@@ -70,6 +81,7 @@ __all__ = [
     "Shape",
     "Solution",
     "Spectrum",
+    "SpringDamper",
     "State",
     "StepError",
     "Stepper",
@@ -79,9 +91,15 @@ __all__ = [
     "constant_speed",
     "cylinder_shape",
     "cylindrical",
+    "differentiated",
+    "distance",
     "fixed",
     "force",
+    "integrated",
     "interface_wrenches",
+    "planar",
+    "point_on_line",
+    "point_on_plane",
     "prismatic",
     "redundancies",
     "revolute",
@@ -89,4 +107,5 @@ __all__ = [
     "spectrum",
     "spherical",
     "torque",
+    "universal",
 ]

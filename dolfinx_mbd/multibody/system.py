@@ -54,7 +54,10 @@ class State:
 
 
 class System:
-    """Bodies connected by joints, driven and loaded.
+    """Bodies connected by joints, driven and loaded; ``print(system)`` is a table of it.
+
+    What joints, drivers and loads leave to be measured (a distance, an offset, a free length) is
+    measured here, where the bodies are placed, before they are put together.
 
     Args:
         bodies: Bodies; at most one of them a :class:`Ground`.
@@ -62,9 +65,6 @@ class System:
         drivers: Prescribed rotations and displacements of joints.
         loads: Forces and torques, springs, bushings and friction.
         gravity: Acceleration of gravity, global components, shape (3,), m/s².
-
-    What joints, drivers and loads leave to be measured (a distance, an offset, a free length) is
-    measured here, where the bodies are placed, before they are put together.
 
     Raises:
         ValueError: If names repeat or refer to nothing, or a driver does not fit its joint; the

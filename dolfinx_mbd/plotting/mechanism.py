@@ -196,7 +196,11 @@ def _draw_joints(plotter: Any, system: System, q: Array, length: float) -> None:
             mark = pv.Cylinder(center=p, direction=z, radius=0.6 * r, height=5 * r)
         elif joint.kind == "spherical":
             mark = pv.Sphere(radius=r, center=p)
-        elif joint.kind == "prismatic":
+        elif joint.kind == "distance":
+            mark = pv.Line(pointa=position[system.frame_index(joint.first)], pointb=p).tube(
+                radius=0.25 * r
+            )
+        elif joint.kind in ("prismatic", "point_on_line"):
             mark = pv.Line(pointa=p - 9 * r * z, pointb=p + 9 * r * z).tube(radius=0.25 * r)
         else:
             mark = pv.Cube(center=p, x_length=2 * r, y_length=2 * r, z_length=2 * r)

@@ -1,0 +1,87 @@
+"""A mechanism on one page, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dolfinx_mbd.multibody.force_elements import JointFriction, JointSpring, PairElement
+from dolfinx_mbd.multibody.joints import FrameRef
+from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
+from dolfinx_mbd.multibody.pattern_loads import PatternLoad
+from dolfinx_mbd.multibody.start import AssemblyError, redundancies
+from dolfinx_mbd.multibody.system import Load, System
+
+__all__ = ["summary"]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = [head, ["-" * len(word) for word in head], *rows]
+    text = [
+        "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    return ["", *text]
+
+
+def _frame(ref: FrameRef) -> str:
+    return f"{ref.body}: {ref.frame}"
+
+
+def _load(load: Load) -> tuple[str, str, str]:
+    """Name, kind and place of a load."""
+    if isinstance(load, FrameLoad):
+        return load.name, load.kind, _frame(FrameRef(*load.frame))
+    if isinstance(load, PatternLoad):
+        return load.name, "distributed load", f"{load.pattern.body}: {load.pattern.pattern}"
+    if isinstance(load, PairElement):
+        kind = "bushing" if type(load).__name__ == "Bushing" else "spring-damper"
+        return load.name, kind, f"{_frame(load.first)} to {_frame(load.second)}"
+    kind = {JointSpring: "spring-damper", JointFriction: "friction"}.get(
+        type(load), "torque" if load.coordinate.motion == "rotation" else "force"
+    )
+    if isinstance(load, JointLoad):
+        kind = "torque" if load.motion == "rotation" else "force"
+    return load.name, kind, f"joint {load.joint}"
+
+
+def summary(system: System) -> str:
+    """Bodies, joints, drivers, loads, degrees of freedom and redundant constraints."""
+    bodies = [
+        (
+            body.name,
+            type(body).__name__,
+            f"{body.typical_mass:.4g}" if body.num_velocities else "-",
+            str(body.num_velocities - body.num_elastic),
+            str(body.num_elastic),
+        )
+        for body in system.bodies
+    ]
+    joints = [
+        (j.name, j.kind.replace("_", "-"), _frame(j.first), _frame(j.second), str(len(j.rows)))
+        for j in system.joints
+    ]
+    drivers = [(d.name, str(d.along), f"joint {d.joint}") for d in system.drivers]
+    lines = [f"System of {len(bodies)} bodies"]
+    lines.append("=" * len(lines[0]))
+    lines += _table(("body", "kind", "mass (kg)", "rigid", "elastic"), bodies)[1:]
+    lines += _table(("joint", "kind", "first frame", "second frame", "holds"), joints)
+    lines += _table(("driver", "prescribes", "of"), drivers)
+    lines += _table(("load", "kind", "at"), [_load(load) for load in system.loads])
+    return "\n".join([*lines, "", *_freedom(system)])
+
+
+def _freedom(system: System) -> list[str]:
+    velocities, held = system.num_velocities, system.num_constraints
+    try:
+        found = redundancies(system)
+    except AssemblyError as error:
+        return [f"{velocities} coordinates, {held} constraints; {error}"]
+    line = f"degrees of freedom   {velocities - held + len(found)}"
+    line += f" = {velocities} coordinates − {held} constraints"
+    line += f" + {len(found)} redundant" if found else ""
+    elastic = len(system.elastic)
+    lines = [line + (f"; {elastic} of them elastic" if elastic else "")]
+    return lines + [f"redundant            {item}" for item in found]
