@@ -32,6 +32,7 @@ from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 
 __all__ = [
+    "as_ufl_value",
     "centrifugal_load",
     "centrifugal_stiffness",
     "coriolis",
@@ -48,7 +49,7 @@ Value: TypeAlias = "Expr | float | Sequence[Any] | npt.NDArray[np.floating[Any]]
 """A UFL expression, or numbers that become one."""
 
 
-def _as_ufl(value: Value) -> Expr:
+def as_ufl_value(value: Value) -> Expr:
     """A UFL scalar or vector from an expression, a number or a sequence of them."""
     if isinstance(value, Expr):
         return value
@@ -72,7 +73,7 @@ def cross(omega: Value, u: Value) -> Expr:
     Raises:
         ValueError: The shapes do not go together.
     """
-    w, a = _as_ufl(omega), _as_ufl(u)
+    w, a = as_ufl_value(omega), as_ufl_value(u)
     match w.ufl_shape, a.ufl_shape:
         case (3,), (3,):
             return ufl.cross(w, a)
@@ -86,35 +87,35 @@ def cross(omega: Value, u: Value) -> Expr:
 
 def mass(u: Expr, v: Expr, density: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
     """Mass ∫ ρ u·v, to act on ü: symmetric, positive definite."""
-    return _as_ufl(density) * ufl.inner(u, v) * measure
+    return as_ufl_value(density) * ufl.inner(u, v) * measure
 
 
 def coriolis(
     u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Coriolis (gyroscopic) operator 2 ∫ ρ (ω×u)·v, to act on u̇: skew, does no work."""
-    return 2 * _as_ufl(density) * ufl.inner(cross(omega, u), v) * measure
+    return 2 * as_ufl_value(density) * ufl.inner(cross(omega, u), v) * measure
 
 
 def centrifugal_stiffness(
     u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Spin softening ∫ ρ (ω×(ω×u))·v: symmetric, negative semi-definite."""
-    return _as_ufl(density) * ufl.inner(cross(omega, cross(omega, u)), v) * measure
+    return as_ufl_value(density) * ufl.inner(cross(omega, cross(omega, u)), v) * measure
 
 
 def euler_stiffness(
     u: Expr, v: Expr, density: Value, alpha: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Euler operator ∫ ρ (α×u)·v: skew."""
-    return _as_ufl(density) * ufl.inner(cross(alpha, u), v) * measure
+    return as_ufl_value(density) * ufl.inner(cross(alpha, u), v) * measure
 
 
 def translational_load(
     v: Expr, density: Value, acceleration: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Load -∫ ρ a₀·v of the acceleration of the frame's origin, m/s², body components."""
-    return -_as_ufl(density) * ufl.inner(_as_ufl(acceleration), v) * measure
+    return -as_ufl_value(density) * ufl.inner(as_ufl_value(acceleration), v) * measure
 
 
 def euler_load(
@@ -132,7 +133,7 @@ def euler_load(
         x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
     """
     position = _position(v) if x is None else x
-    return -_as_ufl(density) * ufl.inner(cross(alpha, position), v) * measure
+    return -as_ufl_value(density) * ufl.inner(cross(alpha, position), v) * measure
 
 
 def centrifugal_load(
@@ -150,14 +151,14 @@ def centrifugal_load(
         x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
     """
     position = _position(v) if x is None else x
-    return -_as_ufl(density) * ufl.inner(cross(omega, cross(omega, position)), v) * measure
+    return -as_ufl_value(density) * ufl.inner(cross(omega, cross(omega, position)), v) * measure
 
 
 def gravity_load(
     v: Expr, density: Value, gravity: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Load ∫ ρ g·v of gravity, whose **body components** Aᵀg turn with the frame, m/s²."""
-    return _as_ufl(density) * ufl.inner(_as_ufl(gravity), v) * measure
+    return as_ufl_value(density) * ufl.inner(as_ufl_value(gravity), v) * measure
 
 
 def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> ufl.Form:
@@ -165,4 +166,4 @@ def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> uf
 
     A pressure p is the traction `-p * ufl.FacetNormal(mesh)`.
     """
-    return ufl.inner(_as_ufl(traction), v) * measure
+    return ufl.inner(as_ufl_value(traction), v) * measure

@@ -25,7 +25,12 @@ from dolfinx_mbd.analysis.operators import apply_inertia, centrifugal, load_fiel
 from dolfinx_mbd.analysis.prescribed_motion.motion import Instant, PrescribedMotion
 from dolfinx_mbd.analysis.prescribed_motion.supports import MeanAxes, Supported, interface_rows
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
-from dolfinx_mbd.analysis.reduction.stiffening import COMPONENTS, UnitCases, _measure, unit_cases
+from dolfinx_mbd.analysis.reduction.stiffening import (
+    COMPONENTS,
+    UnitCases,
+    gradient_measure,
+    unit_cases,
+)
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.forms import geometric_stiffness
 
@@ -66,7 +71,7 @@ class Stiffening:
         W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
         p, q, self._unit = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
         stress = problem.materials.stress(self._unit)
-        self._form = fem.form(geometric_stiffness(p, q, stress, _measure(V)))
+        self._form = fem.form(geometric_stiffness(p, q, stress, gradient_measure(V)))
         self._sum = problem.scalar_mass.duplicate()
         self._matrices: dict[int, PETSc.Mat] = {}
         self._turning = [i for i in self.interfaces if i.kind == "rigid"]

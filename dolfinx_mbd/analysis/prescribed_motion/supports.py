@@ -23,7 +23,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.analysis.la import Options, gram, multiply
-from dolfinx_mbd.analysis.reduction.craig_bampton import _Held
+from dolfinx_mbd.analysis.reduction.craig_bampton import HeldStiffness
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 
 __all__ = ["MeanAxes", "Supported", "interface_rows"]
@@ -79,7 +79,7 @@ class Supported:
     ) -> None:
         self.problem, self.solves = problem, 0
         changed = replace(problem, stiffness=matrix)
-        self._held = _Held(changed, tuple(interfaces), prefix, options)
+        self._held = HeldStiffness(changed, tuple(interfaces), prefix, options)
         self.constraint, _ = self._held.constraint_modes()
         names = np.repeat([i.name for i in interfaces], problem.num_rigid)
         free = np.flatnonzero([name not in held for name in names])

@@ -36,7 +36,7 @@ from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.analysis.reduction.stiffening import UnitCases, unit_cases
 from dolfinx_mbd.analysis.reduction.truncation import Truncation
 
-__all__ = ["COMPONENTS", "Basis", "craig_bampton_basis"]
+__all__ = ["COMPONENTS", "Basis", "HeldStiffness", "craig_bampton_basis"]
 
 Array = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def craig_bampton_basis(
             f"num_modes={num_modes}, but the mesh has only {free} dofs that no interface holds"
         )
     with phases("factorization"):
-        held = _Held(problem, interfaces, prefix, options)
+        held = HeldStiffness(problem, interfaces, prefix, options)
     try:
         with phases("constraint modes"):
             constraint, reactions = held.constraint_modes()
@@ -188,7 +188,7 @@ def _num_free(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) ->
     return problem.num_dofs - rigid - problem.num_rigid * averaged
 
 
-class _Held:
+class HeldStiffness:
     """The factorized stiffness of a body whose interfaces are all held, and what it serves.
 
     Raises:

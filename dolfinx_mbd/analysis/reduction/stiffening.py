@@ -40,7 +40,14 @@ from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.body import Stiffening
 from dolfinx_mbd.forms import geometric_stiffness
 
-__all__ = ["UnitCases", "inertia_relief", "spin_fields", "stiffening", "unit_cases"]
+__all__ = [
+    "UnitCases",
+    "gradient_measure",
+    "inertia_relief",
+    "spin_fields",
+    "stiffening",
+    "unit_cases",
+]
 
 Array = NDArray[np.float64]
 Stress = Callable[[Any], Any]
@@ -167,7 +174,7 @@ def stiffening(
     V, dim = problem.space, problem.dim
     W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
     p, q, u0 = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
-    form = fem.form(geometric_stiffness(p, q, stress(u0), _measure(V)))
+    form = fem.form(geometric_stiffness(p, q, stress(u0), gradient_measure(V)))
     A = fem_petsc.create_matrix(form)
     fields = blocked(vectors, dim)
     n, across = vectors.shape[1], 1.0 if problem.thickness is None else problem.thickness
@@ -189,7 +196,7 @@ def stiffening(
     return Stiffening(reduced[:6], interfaces)
 
 
-def _measure(V: fem.FunctionSpace) -> Any:
+def gradient_measure(V: fem.FunctionSpace) -> Any:
     """Enough quadrature for three gradients; what UFL estimates on curved simplices is far more."""
     if V.mesh.topology.cell_name() not in ("triangle", "tetrahedron"):
         return ufl.dx

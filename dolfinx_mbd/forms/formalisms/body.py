@@ -11,7 +11,7 @@ from ufl.domain import extract_unique_domain
 
 from dolfinx_mbd.forms import floating_frame as frame
 from dolfinx_mbd.forms.elasticity import Plane, check_plane, elastic_stiffness
-from dolfinx_mbd.forms.floating_frame import Value, _as_ufl, cross
+from dolfinx_mbd.forms.floating_frame import Value, as_ufl_value, cross
 
 __all__ = ["MovingBody", "Symbols", "acceleration", "along", "velocity"]
 
@@ -82,7 +82,7 @@ class MovingBody:
             value = getattr(self, name)
             if value is None:
                 continue
-            expression = _as_ufl(value)
+            expression = as_ufl_value(value)
             if expression.ufl_shape != expected:
                 raise ValueError(
                     f"{name} must have shape {expected} with a displacement of shape {shape}; "

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import ufl
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.forms.floating_frame import Value, _as_ufl, cross
+from dolfinx_mbd.forms.floating_frame import Value, as_ufl_value, cross
 from dolfinx_mbd.forms.formalisms.body import MovingBody, Symbols, along
 
 __all__ = ["VirtualVelocities", "constrained_rate", "maggi"]
@@ -65,11 +65,11 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
         parts.append(ufl.derivative(body.strain_energy(), body.u, column.elastic))
         moved.append(column.elastic)
     if column.origin is not None:
-        shift = _as_ufl(column.origin)
+        shift = as_ufl_value(column.origin)
         parts.append(ufl.inner(s.rate(linear) + cross(s.omega, linear), shift) * body.measure)
         moved.append(shift)
     if column.omega is not None:
-        about = _as_ufl(column.omega)
+        about = as_ufl_value(column.omega)
         row = s.rate(angular) + _turn(s.origin, linear)
         if angular.ufl_shape:
             row += ufl.cross(s.omega, angular)
@@ -97,7 +97,7 @@ def constrained_rate(
     s = Symbols(body)
     c = constraint(s.origin, s.omega, s.u_dot)
     terms = [
-        along(c, variable, _as_ufl(direction))
+        along(c, variable, as_ufl_value(direction))
         for variable, direction in (
             (s.origin, column.origin),
             (s.omega, column.omega),

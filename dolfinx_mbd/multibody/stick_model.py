@@ -1,0 +1,281 @@
+r"""Planar mechanisms from rigid truss elements, integrated with Newmark's method (the stick model).
+
+A rod between the nodes 1 and 2 has mass m = ρAL and the unit vectors e along and n across it. Its
+points move along it by the mean of its ends' displacements, across it linearly (the paper's
+eq. 1), so that ∫ρA NᵀN dξ in the axes (e, n) is, with u₁, w₁, u₂, w₂,
+
+    m/12 [[3, 0, 3, 0], [0, 4, 0, 2], [3, 0, 3, 0], [0, 2, 0, 4]]       (eq. 2; in print 0 4 0 2)
+
+and in global axes, with eeᵀ + nnᵀ = 1 and b = (−e, e), the gradient of the rod's length,
+
+    Mₑ = m/6 [[2, 1], [1, 2]] ⊗ 1 − m/12 b bᵀ.
+
+The first part is that of linear displacements. It is constant, and the acceleration of every point
+of a rod is linear between those of its ends, so Σ Mẍ are the inertia forces of the rod, centrifugal
+ones included, without terms in the velocities. The second part acts on b only: it does no work in
+a motion that keeps the length, and changes nothing but the rod's axial force, in which a
+self-equilibrated m/12 b·ẍ is left out. The motion is that of a rigid rod.
+
+The length is kept by Hooke's law, N = EA (l − L)/L along b, with the tangent EA/L bbᵀ + N/l ccᵀ,
+c = (−n, n). With one end held and e = (cos α, sin α) = (a, b), this is eq. 8 at rest,
+
+    K = EA/L [[a², ab], [ab, b²]]                                       (in print K₂₂ = a²)
+
+and the mass with a payload m'ρAL/12 is ρAL/12 (in print EA/L) times the matrix of eq. 9. A torque
+T on a rod is the pair of forces ±T/l n on its ends: c T/l.
+
+References:
+    M. Hać, J. Łazęcki: Rigid-body motion of planar mechanisms by finite element method with
+    comparison to the multibody approach, eqs. 1 to 3 and 7 to 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Rod", "StickModel", "StickMotion", "newmark"]
+
+Array = NDArray[np.float64]
+Torque = Callable[[float, float, float], float]
+
+_MOST_ITERATIONS = 20
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A uniform rod between two nodes.
+
+    Attributes:
+        start, end: Numbers of its nodes.
+        line_density: Mass per length ρA, kg/m.
+        axial_stiffness: EA, N; so large that it has no influence on the motion.
+        torque: On the rod, N m: a number or ``torque(t, angle, rate)`` of the rod's own angle to x.
+    """
+
+    start: int
+    end: int
+    line_density: float
+    axial_stiffness: float
+    torque: Torque | float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class StickModel:
+    """Nodes of a plane, where they start, and the rods between them.
+
+    Attributes:
+        nodes: Positions at the start, (n, 2), m.
+        rods: The rods.
+        held: Node and axis (0 or 1) of every coordinate that stays where it is.
+        masses: Point masses, kg, by node.
+        velocity: Of the nodes at the start, (n, 2), m/s; None: at rest.
+
+    Raises:
+        ValueError: If the shapes do not fit, a rod or a support names a node that is not there or a
+            node has no rod, a rod has no length, mass or stiffness, or a mass is negative.
+    """
+
+    nodes: ArrayLike
+    rods: Sequence[Rod]
+    held: Sequence[tuple[int, int]] = ()
+    masses: Mapping[int, float] = field(default_factory=dict)
+    velocity: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        x = np.array(self.nodes, dtype=float)
+        v = np.zeros_like(x) if self.velocity is None else np.array(self.velocity, dtype=float)
+        if x.ndim != 2 or x.shape[1] != 2 or v.shape != x.shape:
+            raise ValueError(
+                f"nodes and velocity must both be (n, 2), got shapes {x.shape} and {v.shape}"
+            )
+        if not (np.isfinite(x).all() and np.isfinite(v).all()):
+            raise ValueError("positions and velocities of the nodes must be finite numbers")
+        if not self.rods:
+            raise ValueError("a stick model needs at least one rod")
+        named = [k for rod in self.rods for k in (rod.start, rod.end)]
+        for k in (*named, *(k for k, _ in self.held), *self.masses):
+            if not 0 <= k < len(x):
+                raise ValueError(f"there is no node {k}; the nodes are 0 to {len(x) - 1}")
+        if loose := set(range(len(x))) - set(named):
+            raise ValueError(f"no rod ends at the nodes {sorted(loose)}")
+        for node, axis in self.held:
+            if axis not in (0, 1):
+                raise ValueError(f"node {node} is held along axis {axis!r}; axes are 0 and 1")
+        for number, rod in enumerate(self.rods):
+            if np.array_equal(x[rod.start], x[rod.end]):
+                raise ValueError(f"rod {number} has no length: its ends are both at {x[rod.start]}")
+            if not (rod.line_density > 0 and rod.axial_stiffness > 0):
+                raise ValueError(f"rod {number}: line density and axial stiffness must be positive")
+        if any(not mass >= 0 for mass in self.masses.values()):
+            raise ValueError(f"masses must not be negative, got {dict(self.masses)}")
+        object.__setattr__(self, "nodes", x)
+        object.__setattr__(self, "velocity", v)
+
+
+@dataclass(frozen=True, eq=False)
+class StickMotion:
+    """Motion of a stick model over nt times.
+
+    Attributes:
+        time: (nt,), s.
+        position, velocity, acceleration: Of the nodes, (nt, n, 2).
+        angle: Of the rods to x, counted over turns, (nt, m), rad.
+        axial: Force of Hooke's law that keeps the rods' lengths, (nt, m), N; in a rod with mass the
+            force of a section varies along the rod, and this is none of them.
+        iterations: Newton iterations of the whole run.
+    """
+
+    time: Array
+    position: Array
+    velocity: Array
+    acceleration: Array
+    angle: Array
+    axial: Array
+    iterations: int
+
+
+class _Sticks:
+    """The matrices of a model in the coordinates that are free."""
+
+    def __init__(self, model: StickModel) -> None:
+        self.model, self.rods = model, model.rods
+        self.nodes = np.asarray(model.nodes, dtype=float)
+        n, m = len(self.nodes), len(self.rods)
+        free = np.ones((n, 2), dtype=bool)
+        for node, axis in model.held:
+            free[node, axis] = False
+        self.free = np.flatnonzero(free)
+        self.incidence = np.zeros((m, n))
+        rows = np.arange(m)
+        self.incidence[rows, [rod.start for rod in self.rods]] = -1.0
+        self.incidence[rows, [rod.end for rod in self.rods]] = 1.0
+        self.reference = self.frames(self.nodes)[0]
+        self.mass = np.array([rod.line_density for rod in self.rods]) * self.reference
+        self.axial = np.array([rod.axial_stiffness for rod in self.rods])
+        ends = np.abs(self.incidence)
+        scalar = ends.T @ (self.mass[:, None] / 6 * ends)  # 1 1, 1 1; and another 1 on the diagonal
+        scalar += np.diag(ends.T @ self.mass / 6)
+        for node, mass in model.masses.items():
+            scalar[node, node] += mass
+        self.constant_mass = np.kron(scalar, np.eye(2))[np.ix_(self.free, self.free)]
+
+    def frames(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        """Lengths (m,), angles (m,) and the rows b and c (m, free) at node positions (n, 2)."""
+        d = self.incidence @ x
+        length = np.hypot(d[:, 0], d[:, 1])
+        e = d / length[:, None]
+        n = np.column_stack([-e[:, 1], e[:, 0]])
+        b, c = (
+            (self.incidence[:, :, None] * axis[:, None, :]).reshape(len(d), -1)[:, self.free]
+            for axis in (e, n)
+        )
+        return length, np.arctan2(e[:, 1], e[:, 0]), b, c
+
+    def mass_matrix(self, b: Array) -> Array:
+        return self.constant_mass - b.T @ (self.mass[:, None] / 12 * b)
+
+    def torques(self, t: float, angle: Array, rate: Array) -> Array:
+        """Of the rods, (m,)."""
+        return np.array(
+            [
+                rod.torque(t, float(at), float(w)) if callable(rod.torque) else rod.torque
+                for rod, at, w in zip(self.rods, angle, rate, strict=True)
+            ]
+        )
+
+    def balance(
+        self, t: float, x: Array, v: Array, a: Array, last: Array
+    ) -> tuple[Array, Array, Array, Array, Array]:
+        """What is out of balance, mass, stiffness; and the angles, counted on, and axial forces."""
+        nodes = self.nodes.copy()
+        nodes.reshape(-1)[self.free] = x
+        length, angle, b, c = self.frames(nodes)
+        angle = last + np.remainder(angle - last + np.pi, 2 * np.pi) - np.pi
+        force = self.axial * (length / self.reference - 1)
+        load = c.T @ (self.torques(t, angle, (c @ v) / length) / length)
+        mass = self.mass_matrix(b)
+        stiffness = b.T @ ((self.axial / self.reference)[:, None] * b)
+        stiffness += c.T @ ((force / length)[:, None] * c)
+        return load - mass @ a - b.T @ force, mass, stiffness, angle, force
+
+
+def _start(sticks: _Sticks, v: Array) -> tuple[Array, Array]:
+    """Accelerations and axial forces of rods that keep their length: M a + bᵀN = cᵀT/l, l̈ = 0."""
+    length, angle, b, c = sticks.frames(sticks.nodes)
+    stretch = np.abs(b @ v).max(initial=0.0)
+    if stretch > 1e-9 * max(1.0, np.abs(v).max(initial=0.0)):
+        raise ValueError(f"the velocities at the start stretch a rod, by {stretch:.3g} m/s")
+    turning = c @ v
+    torque = sticks.torques(0.0, angle, turning / length)
+    m = len(length)
+    matrix = np.block([[sticks.mass_matrix(b), b.T], [b, np.zeros((m, m))]])
+    right = np.concatenate([c.T @ (torque / length), -(turning**2) / length])
+    solution = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return solution[: len(v)], solution[len(v) :]
+
+
+def newmark(
+    model: StickModel,
+    *,
+    t_end: float,
+    dt: float,
+    beta: float = 0.25,
+    gamma: float = 0.5,
+    tolerance: float = 1e-12,
+) -> StickMotion:
+    """Integrate a stick model with Newmark's method from the time 0, with Newton in every step.
+
+    The rods start with the axial forces of rigid ones, so that none begins to ring.  The slope of a
+    torque over the angle is not in Newton's matrix: a law as stiff as the inertia over dt² needs
+    smaller steps.
+
+    Args:
+        model: The mechanism.
+        t_end: End time, s.
+        dt: Step, s; the number of steps is rounded, the step fitted to it.
+        beta, gamma: Of the method; the default conserves energy in a linear system.
+        tolerance: Last change of a position, relative to the longest rod.
+
+    Raises:
+        ValueError: If times make no sense or the velocities at the start stretch a rod.
+        RuntimeError: If a step does not converge.
+    """
+    if not (t_end > 0 and dt > 0 and beta > 0):
+        raise ValueError(f"t_end, dt and beta must be positive, got {t_end}, {dt} and {beta}")
+    sticks = _Sticks(model)
+    steps = max(1, round(t_end / dt))
+    h, free = t_end / steps, sticks.free
+    time: Array = np.linspace(0.0, t_end, steps + 1, dtype=np.float64)
+    x, v = (np.asarray(u, dtype=float).reshape(-1)[free] for u in (model.nodes, model.velocity))
+    a, force = _start(sticks, v)
+    sticks.reference = sticks.reference / (1 + force / sticks.axial)
+    angle = sticks.frames(sticks.nodes)[1]
+    kept, rods = np.zeros((3, steps + 1, len(free))), np.zeros((2, steps + 1, len(angle)))
+    kept[:, 0], rods[:, 0] = (x, v, a), (angle, force)
+    small, iterations = tolerance * sticks.reference.max() / (beta * h * h), 0
+    for k in range(1, steps + 1):
+        x = x + h * v + h * h * (0.5 - beta) * a
+        v = v + h * (1 - gamma) * a
+        for _ in range(_MOST_ITERATIONS):
+            iterations += 1
+            at_x, at_v = x + h * h * beta * a, v + h * gamma * a
+            residual, mass, stiffness, at, force = sticks.balance(time[k], at_x, at_v, a, angle)
+            change = np.linalg.solve(mass + h * h * beta * stiffness, residual)
+            a = a + change
+            if np.abs(change).max(initial=0.0) <= small:
+                break
+        else:
+            raise RuntimeError(
+                f"the step to {time[k]:g} s does not converge; try a step below {h:g} s"
+            )
+        x, v, angle = x + h * h * beta * a, v + h * gamma * a, at
+        kept[:, k], rods[:, k] = (x, v, a), (angle, force)
+    motion = np.zeros((3, steps + 1, sticks.nodes.size))
+    motion[0] = sticks.nodes.reshape(-1)
+    motion[:, :, free] = kept
+    position, velocity, acceleration = motion.reshape(3, steps + 1, -1, 2)
+    return StickMotion(time, position, velocity, acceleration, rods[0], rods[1], iterations)
