@@ -263,6 +263,16 @@ class AbsoluteBody:
     def increment_tangent(self, delta: Array) -> Array:
         return np.zeros((0, 3))  # no rotations
 
+    def steady_rates(self, q: Array, v: Array) -> Array:
+        """Rates of v where the body turns without deforming further, but for those it turns by.
+
+        At z̈₃ = z̈₄ = 0 the length of the chord stays if z̈₅ = −(ż₃² + ż₄²)/(L + z₅), in the reference
+        direction: with its other velocities zero the end goes round the start.
+        """
+        out = np.zeros_like(v)
+        out[5] = -(v[3] ** 2 + v[4] ** 2) / (self.nodes[-1] + q[5])
+        return out
+
     def nodal(self, q: Array) -> Array:
         """Position and slope of the nodes at coordinates q (..., 6 nodes): (..., nodes, 2, 3)."""
         u = np.asarray(q) @ self._T.T + self._u0

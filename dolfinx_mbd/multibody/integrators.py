@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 
 from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.start import constrained_part, jerk_at
+from dolfinx_mbd.multibody.start import jerk_at, restart
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
@@ -167,8 +167,11 @@ class Stepper:
         Raises:
             StepError: If Newton's method does not converge; the message says when and where it is
                 stuck.
+            ValueError: If a driver turns by half a turn or more in the step.
         """
         m, at = self.method, self._at
+        if self.system.drivers:
+            self.system.check_step(state.time, dt)
         t = state.time + dt
         old = state.memory.get("algorithmic", state.a)
         ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
@@ -208,46 +211,45 @@ class Stepper:
         self._factor = None
         raise self._failure(t, dt)
 
-    def factor_arrays(self) -> dict[str, Array]:
-        """The factorization that the next steps share, for a checkpoint."""
+    def memory(self) -> dict[str, Any]:
+        """What steps share, for a checkpoint: counts, and the factorization if there is one."""
         f = self._factor
+        counts = {"iterations": self.iterations, "factorizations": self.factorizations}
         if f is None:
-            return {}
-        return {
-            "factor_lu": f.lu,
-            "factor_pivots": f.pivots,
-            "factor_dt": np.array(f.dt),
-            "factor_mass": f.mass,
-        }
+            return counts
+        return counts | {"lu": f.lu, "pivots": f.pivots, "dt": f.dt, "mass": f.mass}
 
-    def restore_factor(self, arrays: Mapping[str, Any]) -> None:
-        """Go on with the factorization of a checkpoint."""
-        if "factor_lu" in arrays:
-            lu, pivots, dt, mass = (
-                arrays[f"factor_{key}"] for key in ("lu", "pivots", "dt", "mass")
-            )
-            self._factor = _Factor(np.asfortranarray(lu), pivots, float(dt), mass)
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Go on with the :meth:`memory` of another stepper of the same system."""
+        self.iterations = int(memory["iterations"])
+        self.factorizations = int(memory["factorizations"])
+        self._factor = None
+        if "lu" in memory:
+            lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])
+            self._factor = _Factor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))
 
     # ---- changes of the step --------------------------------------------------------------------
     def rescaled(self, state: State, dt: float, new: float) -> State:
         """A state after a step ``dt`` made ready for a step ``new``.
 
         The algorithmic accelerations are off the true ones in proportion to dt, and in constrained
-        directions velocities are off in proportion to dt² (:meth:`begin`); both are brought to the
-        new step, without which each change of the step starts a transient of first order.
+        directions velocities are off in proportion to dt² (:meth:`begin`).  Without bringing both
+        to the new step each change of the step starts a transient of first order.  In constrained
+        directions both are made from the constraints: taken over, their errors would add up.
         """
         if new == dt:
             return state
-        m, earlier = self.method, state.memory["earlier"]
-        jerk = (state.a - earlier[0][0]) / dt
-        held = constrained_part(self.system, state, jerk)
-        off = (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * (new * new - dt * dt)
+        m = self.method
+        offset = state.memory["algorithmic"] - state.a
+        fresh, held, free = restart(self.system, state, dt, offset)
+        lag = (m.alpha_m - m.alpha_f) * new
+        off = (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * new * new
         memory = {
-            "algorithmic": state.a + (new / dt) * (state.memory["algorithmic"] - state.a),
-            "velocity": state.v + off * held,
+            "algorithmic": fresh.a + (new / dt) * free + lag * held,
+            "velocity": fresh.v + off * held,
             "earlier": _resampled(state, new / dt),
         }
-        return replace(state, memory=memory)
+        return replace(fresh, memory=memory)
 
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
         """Local error of the coordinates of a step, as increments (nv,), and the mass matrix.

@@ -150,6 +150,8 @@ def _check_times(t_start: float, t_end: float, dt: object) -> None:
 def _finished(run: Run, writer: Checkpoint | None, progress: bool) -> Solution:
     """Take the steps that are left."""
     steps, stepper, states, complete = run.steps, run.stepper, run.states, False
+    if writer is not None:
+        run.mark()
     try:
         with _bar(steps.total, progress) as advance:
             before = 0
@@ -158,6 +160,7 @@ def _finished(run: Run, writer: Checkpoint | None, progress: bool) -> Solution:
                 if steps.taken % run.save_every == 0 or steps.done:
                     states.append(run.state)
                 if writer is not None:
+                    run.mark()
                     writer.offer(run)
                 if progress:
                     advance(steps.progress - before)

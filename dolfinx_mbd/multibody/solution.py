@@ -26,6 +26,7 @@ __all__ = ["BodyHistory", "Energies", "JointHistory", "Solution", "rotation_matr
 
 Array = NDArray[np.float64]
 
+
 def rotation_matrices(quaternions: ArrayLike) -> Array:
     """Rotation matrices (nt, 3, 3) of unit quaternions (nt, 4)."""
     w, x, y, z = np.moveaxis(np.asarray(quaternions, dtype=float), -1, 0)
@@ -70,8 +71,10 @@ class JointHistory:
     Attributes:
         name: The joint or driver.
         time: (nt,), s.
-        force: On the second body, axes of the first frame, (nt, 3), N.
-        moment: On the second body about its frame's point, axes of the first frame, (nt, 3), N m.
+        force: On the second body, axes of the first frame, (nt, 3), N; of a distance along x, which
+            is the direction from the first point to the second (negative in tension).
+        moment: On the second body about its frame's point, axes of the first frame, (nt, 3), N m;
+            of a universal joint along z, which is the normal of the plane of its two pins.
         rotation: About the axis, counted over turns, (nt,), rad.
     """
 
@@ -84,7 +87,7 @@ class JointHistory:
 
 @dataclass(frozen=True, eq=False)
 class Energies:
-    """Energies of all bodies together, (nt,), J."""
+    """Energies of all bodies, springs and bushings together, (nt,), J."""
 
     time: Array
     kinetic: Array
@@ -289,12 +292,19 @@ class Solution:
 
     # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:
-        """Kinetic, elastic and gravitational energy over time."""
+        """Kinetic, elastic (with that of springs and bushings) and gravitational energy over
+        time."""
         s = self.system
         parts = np.zeros((len(self), 3))
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
             states = zip(self.q[:, qs], self.v[:, vs], strict=True)
             parts += [body.energies(q, v, s.gravity) for q, v in states]
+        if any(hasattr(load, "energy") for load in s.loads):
+            at = Assembler(s)
+            for k, t in enumerate(self.time):
+                at.q[:], at.angles[:] = self.q[k], self.angles[k]
+                at.update_poses(float(t))
+                parts[k, 1] += at.stored_energy()
         return Energies(self.time, *parts.T)
 
     def momenta(self) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.joints import SLIDING, TURNING
 from dolfinx_mbd.multibody.redundancy import Redundancy, find_redundant
 from dolfinx_mbd.multibody.system import State, System
 
@@ -17,10 +18,10 @@ __all__ = [
     "assemble",
     "consistent_rates",
     "consistent_state",
-    "constrained_part",
     "jerk_at",
     "move",
     "redundancies",
+    "restart",
 ]
 
 Array = NDArray[np.float64]
@@ -104,12 +105,10 @@ def _with_rates(
     tangent = at.tangent(t)
     rows, values = [tangent.B], [-at.constraint_rates(t)[0]]
     for name, value in rates.items():
-        kind = s.joint(name).kind
-        if kind not in ("revolute", "cylindrical", "prismatic"):
-            raise ValueError(f"{kind} joint {name!r} has no single rate to start with")
-        rows.append(
-            at.axis_gradient(name, "displacement" if kind == "prismatic" else "rotation")[None]
-        )
+        joint = s.joint(name)
+        if joint.kind not in TURNING + SLIDING:
+            raise ValueError(f"{joint.kind} joint {name!r} has no single rate to start with")
+        rows.append(at.axis_gradient(name, joint.axis_by_default)[None])
         values.append(np.array([float(value)]))
     B = np.concatenate(rows)
     part = np.ix_(free, free)
@@ -152,24 +151,42 @@ def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
     at.update_poses(state.time + step)
     _accelerations(at, state.time + step, free)
     jerk = np.asarray((at.a - state.a) / step, dtype=float)
-    return jerk, _constrained_part(at, state.time + step, jerk)
+    if system.num_constraints == 0:
+        return jerk, np.zeros_like(jerk)
+    tangent = at.tangent(state.time + step)
+    held, _ = _saddle(tangent.M, tangent.B, np.zeros_like(jerk), tangent.B @ jerk)
+    return jerk, held
 
 
-def constrained_part(system: System, state: State, motion: Array) -> Array:
-    """What the constraints feel of a motion (nv,): the nearest to zero, in the metric of the mass,
-    that they feel alike, shape (nv,)."""
-    at = Assembler(system)
-    at.q[:], at.v[:], at.a[:] = state.q, state.v, state.a
-    at.lam[:], at.angles[:] = state.lam, state.angles
-    at.residual(state.time)
-    return _constrained_part(at, state.time, motion)
+def restart(system: System, state: State, dt: float, offset: Array) -> tuple[State, Array, Array]:
+    """The consistent state, the jerk in constrained directions, and an offset without such a part.
 
+    That jerk follows from the constraints' third derivative alone; what is stiff has no part in it.
 
-def _constrained_part(at: Assembler, t: float, motion: Array) -> Array:
-    if at.system.num_constraints == 0:
-        return np.zeros_like(motion)
-    tangent = at.tangent(t)
-    return _saddle(tangent.M, tangent.B, np.zeros_like(motion), tangent.B @ motion)[0]
+    Args:
+        system: The mechanism.
+        state: A state of the integrator.
+        dt: Its step, s; of it, a hundredth is that of a difference.
+        offset: In the accelerations, shape (nv,).
+
+    Returns:
+        The state (:func:`consistent_rates`), and two arrays of shape (nv,).
+    """
+    fresh = consistent_rates(system, state)
+    if system.num_constraints == 0:
+        return fresh, np.zeros_like(offset), offset
+    at, step = Assembler(system), 0.01 * dt
+    at.q[:], at.angles[:] = fresh.q, fresh.angles
+    move(at, step * fresh.v + 0.5 * step * step * fresh.a)
+    at.v[:] = fresh.v + step * fresh.a
+    at.residual(fresh.time + step)
+    tangent = at.tangent(fresh.time + step)
+    _, bias = at.constraint_rates(fresh.time + step)
+    zero = np.zeros_like(offset)
+    below = np.asarray(-(tangent.B @ fresh.a + bias) / step, dtype=float)
+    held, _ = _saddle(tangent.M, tangent.B, zero, below)
+    part, _ = _saddle(tangent.M, tangent.B, zero, tangent.B @ offset)
+    return fresh, held, offset - part
 
 
 def _start_at(at: Assembler, t: float, wanted: Array, rigid: Index, free: Index) -> None:

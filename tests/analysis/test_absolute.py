@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,9 @@ from dolfinx_mbd.multibody import (
     constant_speed,
     simulate,
 )
+from dolfinx_mbd.multibody.equilibrium import equilibrium
 from dolfinx_mbd.multibody.joints import Joint
+from dolfinx_mbd.multibody.linearization import linearize
 from dolfinx_mbd.multibody.loads import force
 from dolfinx_mbd.multibody.start import consistent_state
 from tests.multibody.exact_beam import ExactBeam, slider_crank_run
@@ -212,6 +215,48 @@ def test_a_clamp_carries_the_weight() -> None:
     bend = rod.motion(run, [0.0]).curvature[0, 0]
     assert bend == pytest.approx(0.1 / 50, rel=0.02)  # of an element: parabola by a line
     assert np.abs(rod.motion(run).acceleration[0]).max() < 1e-6
+
+
+def cantilever(damping: float = 0.0, tip: float = 0.0) -> System:
+    """A cable of 2 m in a wall, with a force across its end."""
+    cable = Cable(1e6, 50.0, 0.5, damping)
+    rod = CableBody("rod", cable, (0.0, 0.0, 0.0), (2.0, 0.0, 0.0), 8)
+    ground = Ground(frames={"wall": Frame((0, 0, 0), ALONG_X)})
+    clamp = Joint("clamp", "revolute", ground.frame("wall"), rod.frame("start"))
+    loads = [force("tip", rod.frame("end"), (0.0, 0.0, tip))] if tip else []
+    return System([ground, rod], [clamp], loads=loads)
+
+
+def test_it_falls_into_the_elastica() -> None:
+    """Equilibrium under PL²/EI = 10 across the end: 0.4450 and 0.8106 of the length."""
+    system = cantilever(tip=10 * 50.0 / 4)
+    rod = system.body("rod")
+    assert isinstance(rod, CableBody)
+    state = equilibrium(system)
+    end = rod.nodal(state.q)[-1, 0]
+    # x/L = √(2 sin ψ EI/PL²) with the angle ψ of the end, from the elliptic integrals
+    assert np.allclose(end / 2.0, [0.44500, 0.0, 0.81061], atol=3e-4)
+
+
+def test_its_modes_and_their_damping() -> None:
+    """A cantilever's frequencies by the linearized mechanism; Kelvin and Voigt give ζ = τω/2."""
+    tau = 1e-4
+    system = cantilever(damping=tau)
+    modes = linearize(system, consistent_state(system))
+    omega = np.array([3.516015, 22.034492, 61.697214]) / 4.0 * np.sqrt(50.0 / 0.5)
+    got = 2 * np.pi * np.asarray(modes.frequencies[:6])
+    assert np.allclose(got, np.repeat(omega, 2), rtol=1e-3)
+    assert np.allclose(modes.damping_ratios[:6], tau * got / 2, rtol=1e-6)
+
+
+def test_its_run_is_saved_and_read(tmp_path: Path) -> None:
+    run = simulate(cantilever(tip=0.1), t_end=0.01, dt=1e-3)
+    file = tmp_path / "run.npz"
+    run.save(file)
+    again = Solution.load(file, cantilever(tip=0.1))
+    rod = again.system.body("rod")
+    assert isinstance(rod, CableBody)
+    assert np.array_equal(rod.motion(again).position, rod.motion(run).position)
 
 
 PERIOD, SPEED = 15.0, 6.0
