@@ -56,7 +56,7 @@ from dolfinx_mbd.multibody import (
 )
 from dolfinx_mbd.multibody.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.multibody.kinematics import SliderCrank
-from dolfinx_mbd.multibody.two_beam_engine import PlanarBeam, TwoBeamEngine
+from dolfinx_mbd.multibody.papers.two_beam_engine import PlanarBeam, TwoBeamEngine
 
 Array = NDArray[np.float64]
 comm = MPI.COMM_WORLD
@@ -386,9 +386,9 @@ found["C own frame"] = in_frame(runs["C 3D rod"], rods["C 3D rod"])
 for columns in (NAMES[:5], NAMES[5:]):
     report("\nranges over 0.04 s (mm, mrad)")
     report(f"{'':16}" + "".join(f"{name:>22}" for name in columns))
-    for model, values in found.items():
-        if columns[0] in values:
-            cells = (f"{1e3 * values[c].min():.4f} … {1e3 * values[c].max():.4f}" for c in columns)
+    for model, own in found.items():
+        if columns[0] in own:
+            cells = (f"{1e3 * own[c].min():.4f} … {1e3 * own[c].max():.4f}" for c in columns)
             report(f"{model:<16}" + "".join(f"{cell:>22}" for cell in cells))
     report(f"{'the paper':<16}" + "".join(f"{PAPER.get(c, ''):>22}" for c in columns))
 
@@ -400,8 +400,8 @@ tables = {
 for k, (name, (adams, analytic)) in enumerate(tables.items()):
     unit = "mm" if name == "q7" else "mrad"
     report(f"\ntable {k + 1}: greatest |{name}| in each 0.01 s ({unit})")
-    for model, values in found.items():
-        quarters = [np.abs(part).max() for part in np.array_split(values[name][:-1], 4)]
+    for model, own in found.items():
+        quarters = [np.abs(part).max() for part in np.array_split(own[name][:-1], 4)]
         report(f"  {model:<18}" + "".join(f"{1e3 * q:10.4f}" for q in quarters))
     for model, row in (("the paper, Adams", adams), ("the paper, frame", analytic)):
         report(f"  {model:<18}" + "".join(f"{v:10.4f}" for v in row))

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.multibody import STANDARD_GRAVITY, Solution, spectrum
-from dolfinx_mbd.multibody.interface_forces import interface_wrenches
+from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.kinematics import SliderCrank
 from dolfinx_mbd.plotting.response import plot_spectrum
 

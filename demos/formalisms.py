@@ -39,6 +39,7 @@ import sys
 import tempfile
 import textwrap
 import time
+from typing import Any
 
 import numpy as np
 import ufl
@@ -85,7 +86,7 @@ class Example:
     """A rectangle or a box, its state and its motion: the same on any number of ranks."""
 
     def __init__(self, dim: int, plane: forms.Plane = "strain", cells: int = 2) -> None:
-        create = {2: mesh.create_rectangle, 3: mesh.create_box}[dim]
+        create: Any = {2: mesh.create_rectangle, 3: mesh.create_box}[dim]
         corners = [np.array([-0.3, 0.2, 0.1][:dim]), np.array([0.9, 0.7, 0.4][:dim])]
         self.mesh = create(comm, corners, [cells] * dim)
         self.V = fem.functionspace(self.mesh, ("Lagrange", 2, (dim,)))
@@ -103,13 +104,16 @@ class Example:
         self.pi.x.array[:] = (v0 + turn(omega, points) + nodes[2]).ravel()
         turning = turn(alpha, points) + turn(omega, nodes[2])
         self.pi_dot.x.array[:] = (a0 - turn(omega, v0) + turning + nodes[3]).ravel()
-        constants = (fem.Constant(self.mesh, value) for value in (omega, alpha, v0, a0))
+        w, e, v, a = (fem.Constant(self.mesh, value) for value in (omega, alpha, v0, a0))
         self.body = formalisms.MovingBody(
             u,
             u_dot,
             u_ddot,
             forms.Material(young=3.0, poisson=0.3, density=7.85),
-            *constants,
+            w,
+            e,
+            v,
+            a,
             plane=plane,
             thickness=0.4 if dim == 2 else 1.0,
             gravity=fem.Constant(self.mesh, g),
@@ -378,7 +382,7 @@ whole, spurious, coriolis, centrifugal, gravity, elastic_force, hooke_force = ve
     flat.mesh,
     [
         formalisms.named_forms(body, v),
-        rho * w * (V0[0] * v[1] + V0[1] * v[0]) * ufl.dx,
+        rho * w * (V0[0] * v[1] + V0[1] * v[0]) * ufl.dx,  # type: ignore[index]
         forms.coriolis(body.u_dot, v, rho, w),
         forms.centrifugal_stiffness(body.u + body.x, v, rho, w),
         forms.gravity_load(v, rho, body.gravity),

@@ -27,7 +27,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.multibody import JointLoad, revolute
-from dolfinx_mbd.multibody.stick_model import Rod, StickModel, StickMotion, newmark
+from dolfinx_mbd.multibody.papers.stick_model import Rod, StickModel, StickMotion, newmark
 
 root = MPI.COMM_WORLD.rank == 0
 results = Path("results/planar_mechanisms")
@@ -280,7 +280,7 @@ def slider_crank_sticks(step: float, modulus: float = young) -> StickMotion:
     """Motion of the stick model."""
     crank = Rod(0, 1, density * crank_area, modulus * crank_area, crank_torque)
     rod = Rod(1, 2, density * rod_area, modulus * rod_area)
-    nodes = [[0, 0], [crank_length, 0], [crank_length + rod_length, 0]]
+    nodes = np.array([[0, 0], [crank_length, 0], [crank_length + rod_length, 0]])
     model = StickModel(nodes, [crank, rod], held=[(0, 0), (0, 1), (2, 1)], masses={2: slider})
     return newmark(model, t_end=0.5, dt=step)
 

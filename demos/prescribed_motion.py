@@ -33,8 +33,8 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.analysis import PrescribedMotion, modal_transient, quasi_static, transient
 from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.gas import FourStrokePressure
-from dolfinx_mbd.multibody.interface_forces import interface_wrenches
 
 comm = MPI.COMM_WORLD
 root = comm.rank == 0

@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 _PLACES = {
     "dolfinx_mbd.analysis": (
         "BeamModel",
+        "CableBody",
         "InterfaceSpec",
         "PrescribedMotion",
         "Reduction",
@@ -46,6 +47,7 @@ _PLACES = {
     "dolfinx_mbd.forms": (
         "ALUMINIUM",
         "ALUMINIUM_7075",
+        "Cable",
         "GradedMaterial",
         "Material",
         "Orthotropic",
@@ -59,15 +61,24 @@ _PLACES = {
         "StepPart",
     ),
     "dolfinx_mbd.multibody": (
-        "STANDARD_GRAVITY",
+        "Adaptive",
+        "Bushing",
         "FlexibleBody",
         "Frame",
         "GeneralizedAlpha",
         "Ground",
         "PatternLoad",
         "RigidBody",
+        "STANDARD_GRAVITY",
         "Solution",
+        "SpringDamper",
         "System",
+        "equilibrium",
+        "inverse_dynamics",
+        "kinematic_analysis",
+        "linearize",
+        "quasi_static",
+        "resume",
         "simulate",
         "spectrum",
     ),
@@ -97,6 +108,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd import multibody as multibody
     from dolfinx_mbd import plotting as plotting
     from dolfinx_mbd.analysis import BeamModel as BeamModel
+    from dolfinx_mbd.analysis import CableBody as CableBody
     from dolfinx_mbd.analysis import InterfaceSpec as InterfaceSpec
     from dolfinx_mbd.analysis import PrescribedMotion as PrescribedMotion
     from dolfinx_mbd.analysis import Reduction as Reduction
@@ -123,6 +135,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd.forms import ALUMINIUM as ALUMINIUM
     from dolfinx_mbd.forms import ALUMINIUM_7075 as ALUMINIUM_7075
     from dolfinx_mbd.forms import STEEL as STEEL
+    from dolfinx_mbd.forms import Cable as Cable
     from dolfinx_mbd.forms import GradedMaterial as GradedMaterial
     from dolfinx_mbd.forms import Material as Material
     from dolfinx_mbd.forms import Orthotropic as Orthotropic
@@ -132,6 +145,8 @@ if TYPE_CHECKING:
     from dolfinx_mbd.geometry import ConnectingRod as ConnectingRod
     from dolfinx_mbd.geometry import StepPart as StepPart
     from dolfinx_mbd.multibody import STANDARD_GRAVITY as STANDARD_GRAVITY
+    from dolfinx_mbd.multibody import Adaptive as Adaptive
+    from dolfinx_mbd.multibody import Bushing as Bushing
     from dolfinx_mbd.multibody import FlexibleBody as FlexibleBody
     from dolfinx_mbd.multibody import Frame as Frame
     from dolfinx_mbd.multibody import GeneralizedAlpha as GeneralizedAlpha
@@ -139,8 +154,15 @@ if TYPE_CHECKING:
     from dolfinx_mbd.multibody import PatternLoad as PatternLoad
     from dolfinx_mbd.multibody import RigidBody as RigidBody
     from dolfinx_mbd.multibody import Solution as Solution
+    from dolfinx_mbd.multibody import SpringDamper as SpringDamper
     from dolfinx_mbd.multibody import System as System
+    from dolfinx_mbd.multibody import equilibrium as equilibrium
+    from dolfinx_mbd.multibody import inverse_dynamics as inverse_dynamics
+    from dolfinx_mbd.multibody import kinematic_analysis as kinematic_analysis
+    from dolfinx_mbd.multibody import linearize as linearize
     from dolfinx_mbd.multibody import mechanisms as mechanisms
+    from dolfinx_mbd.multibody import quasi_static as quasi_static
+    from dolfinx_mbd.multibody import resume as resume
     from dolfinx_mbd.multibody import simulate as simulate
     from dolfinx_mbd.multibody import spectrum as spectrum
 

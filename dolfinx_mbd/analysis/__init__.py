@@ -6,6 +6,7 @@ from dolfinx_mbd.analysis.requirements import check_requirements
 
 check_requirements()
 
+from dolfinx_mbd.analysis.absolute.cables import CableBody, CableMotion  # noqa: E402
 from dolfinx_mbd.analysis.beams.reduce import (  # noqa: E402
     BeamModel,
     BeamModes,
@@ -59,6 +60,8 @@ __all__ = [
     "BeamModel",
     "BeamModes",
     "BeamReduction",
+    "CableBody",
+    "CableMotion",
     "Campbell",
     "CriticalSpeed",
     "InterfaceSpec",

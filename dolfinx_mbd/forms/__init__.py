@@ -9,6 +9,7 @@ from __future__ import annotations
 from dolfinx_mbd.forms.beam_fields import BeamField
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam, axial_force_of_motion
+from dolfinx_mbd.forms.cables import Cable, CableField
 from dolfinx_mbd.forms.damping import viscous_damping
 from dolfinx_mbd.forms.elasticity import (
     PLANES,
@@ -58,6 +59,8 @@ __all__ = [
     "AnyMaterial",
     "Beam",
     "BeamField",
+    "Cable",
+    "CableField",
     "GradedMaterial",
     "Material",
     "Orthotropic",

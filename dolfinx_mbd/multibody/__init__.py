@@ -5,16 +5,25 @@ Plain NumPy (compiled by numba where it is installed); nothing here knows a mesh
 
 from __future__ import annotations
 
+from dolfinx_mbd.multibody.analyses.equilibrium import EquilibriumError, equilibrium, quasi_static
+from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
+from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
+    InverseDynamics,
+    KinematicError,
+    inverse_dynamics,
+    kinematic_analysis,
+)
+from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
+from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.bodies import (
     DEFAULT_DAMPING_RATIO,
     FlexibleBody,
     RigidBody,
 )
-from dolfinx_mbd.multibody.bushings import Bushing
-from dolfinx_mbd.multibody.force_elements import JointFriction, JointSpring, SpringDamper
+from dolfinx_mbd.multibody.elements.bushings import Bushing
+from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring, SpringDamper
+from dolfinx_mbd.multibody.files.run_files import RunFileError
 from dolfinx_mbd.multibody.ground import Ground
-from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
-from dolfinx_mbd.multibody.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.joints import (
     JOINT_KINDS,
     Driver,
@@ -45,22 +54,26 @@ from dolfinx_mbd.multibody.pattern_loads import PatternLoad, PatternRef
 from dolfinx_mbd.multibody.protocol import Body, Frame
 from dolfinx_mbd.multibody.redundancy import Redundancy
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
-from dolfinx_mbd.multibody.simulation import simulate
+from dolfinx_mbd.multibody.simulation import resume, simulate
 from dolfinx_mbd.multibody.solution import BodyHistory, Energies, JointHistory, Solution
-from dolfinx_mbd.multibody.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.start import AssemblyError, consistent_state, redundancies
+from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
+from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
+from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from dolfinx_mbd.multibody.system import STANDARD_GRAVITY, State, System
 
 __all__ = [
     "DEFAULT_DAMPING_RATIO",
     "JOINT_KINDS",
     "STANDARD_GRAVITY",
+    "Adaptive",
     "AssemblyError",
     "Body",
     "BodyHistory",
     "Bushing",
     "Driver",
     "Energies",
+    "EquilibriumError",
     "FlexibleBody",
     "Frame",
     "FrameLoad",
@@ -68,21 +81,27 @@ __all__ = [
     "FrameRef",
     "GeneralizedAlpha",
     "Ground",
+    "ImplicitEuler",
+    "InverseDynamics",
     "Joint",
     "JointCoordinate",
     "JointFriction",
     "JointHistory",
     "JointLoad",
     "JointSpring",
+    "KinematicError",
+    "LinearizedSystem",
     "PatternLoad",
     "PatternRef",
     "Redundancy",
     "RigidBody",
+    "RunFileError",
     "Shape",
     "Solution",
     "Spectrum",
     "SpringDamper",
     "State",
+    "SteadyError",
     "StepError",
     "Stepper",
     "System",
@@ -93,15 +112,21 @@ __all__ = [
     "cylindrical",
     "differentiated",
     "distance",
+    "equilibrium",
     "fixed",
     "force",
     "integrated",
     "interface_wrenches",
+    "inverse_dynamics",
+    "kinematic_analysis",
+    "linearize",
     "planar",
     "point_on_line",
     "point_on_plane",
     "prismatic",
+    "quasi_static",
     "redundancies",
+    "resume",
     "revolute",
     "simulate",
     "spectrum",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.multibody import joint_kernels as kernels
-from dolfinx_mbd.multibody.force_elements import (
+from dolfinx_mbd.multibody.elements.force_elements import (
     FramePair,
     JointFriction,
     JointSpring,

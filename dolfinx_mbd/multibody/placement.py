@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.multibody.force_elements import FramePair
+from dolfinx_mbd.multibody.elements.force_elements import FramePair
 from dolfinx_mbd.multibody.joint_kernels import DISTANCE, OPPOSITE
 from dolfinx_mbd.multibody.joints import TURNING, Axis, Driver, Joint
 from dolfinx_mbd.multibody.protocol import Body

@@ -29,6 +29,10 @@ class Body(Protocol):
     Coordinates q (nq) begin with position and quaternion if the body has any; velocities v, their
     rates a and increments of q have nv entries.  Frames are numbered; wrenches (F, 6) are force and
     moment at a frame's point in global components.  Rows are forces that balance to zero.
+
+    Optional: ``steady_rates(q, v)``, rates of v (nv,) where the body turns without deforming, for a
+    quasi-static start; ``check(system)`` refuses what the body cannot do; ``motion(solution)``
+    gives its motion by name where that is not position, rotation and η.
     """
 
     @property

@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 
 from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.checkpoints import Checkpoint, Run, read_checkpoint
-from dolfinx_mbd.multibody.integrators import GeneralizedAlpha, StepError, Stepper
+from dolfinx_mbd.multibody.files.checkpoints import Checkpoint, Run, read_checkpoint
 from dolfinx_mbd.multibody.solution import Solution
 from dolfinx_mbd.multibody.start import consistent_state, redundancies
-from dolfinx_mbd.multibody.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
+from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
+from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["resume", "simulate"]
@@ -71,6 +71,7 @@ def simulate(
         AssemblyError: If the mechanism cannot be put together.
         StepError: If a step does not converge; ``error.solution`` holds what was computed before.
         ValueError: If times or steps make no sense.
+        OSError: If the first checkpoint cannot be written; later ones give a warning.
     """
     if start is not None:
         t_start = start.time
@@ -105,6 +106,9 @@ def simulate(
         count = max(1, round((t_end - t_start) / dt))
         steps = FixedSteps((t_end - t_start) / count, count)
     run = Run(system, stepper, steps, steps.begin(stepper, state), [state], save_every)
+    if writer is not None:
+        run.mark()
+        writer.write(run)  # at once: a path that cannot be written is told before the work
     return _finished(run, writer, progress)
 
 
@@ -167,14 +171,14 @@ def _finished(run: Run, writer: Checkpoint | None, progress: bool) -> Solution:
                     before = steps.progress
         complete = True
         if writer is not None:
-            writer.write(run)
+            writer.write_or_warn(run)
     except StepError as error:
         _keep(states, run.state)
         error.solution = Solution.from_states(run.system, states, stepper, complete=False)
         raise
     except KeyboardInterrupt:
         if writer is not None:
-            writer.write(run)
+            writer.write_or_warn(run)
         _keep(states, run.state)
         warnings.warn(
             f"interrupted at t = {run.state.time:g} s; what was computed is returned",

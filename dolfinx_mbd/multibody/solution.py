@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.multibody.assembly import Assembler
 from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.files.solution_files import load_solution, save_solution, write_csv
 from dolfinx_mbd.multibody.joints import Driver, Joint
 from dolfinx_mbd.multibody.redundancy import least_norm_multipliers
-from dolfinx_mbd.multibody.solution_files import load_solution, save_solution, write_csv
 from dolfinx_mbd.multibody.start import consistent_rates
 from dolfinx_mbd.multibody.system import State, System
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.multibody.integrators import Stepper
+    from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
 __all__ = ["BodyHistory", "Energies", "JointHistory", "Solution", "rotation_matrices"]
 
@@ -171,7 +171,10 @@ class Solution:
         )
 
     def body(self, name: str) -> BodyHistory:
-        """History of a body (``ValueError`` with the list of bodies if there is none)."""
+        """History of a body (``ValueError`` with the list of bodies if there is none).
+
+        Of a body that is not in a floating frame, what its ``motion`` gives.
+        """
         return self._body(self.system.body_index(name))
 
     def joint(self, name: str) -> JointHistory:
@@ -188,6 +191,9 @@ class Solution:
 
     def _body(self, k: int) -> BodyHistory:
         s = self.system
+        motion = getattr(s.bodies[k], "motion", None)
+        if motion is not None:
+            return motion(self)  # type: ignore[no-any-return]
         q, v, a = self.q[:, s.q_slices[k]], self.v[:, s.v_slices[k]], self.a[:, s.v_slices[k]]
         return BodyHistory(
             name=s.bodies[k].name,

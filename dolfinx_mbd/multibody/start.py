@@ -310,12 +310,12 @@ def _velocities(at: Assembler, t: float, wanted: Array, free: Index) -> None:
 
 
 def _accelerations(at: Assembler, t: float, free: Index) -> None:
-    """Accelerations and multipliers at given q and v; accelerations that are not free are 0."""
+    """Accelerations and multipliers at given q and v; those not free are as `_steady` has them."""
     s = at.system
-    at.a[:], at.lam[:] = 0.0, 0.0
+    at.a[:], at.lam[:] = _steady(at, free), 0.0
     at.residual(t)
     tangent = at.tangent(t)
-    below = -at.constraint_rates(t)[1] if s.num_constraints else np.zeros(0)
+    below = -at.constraint_rates(t)[1] - tangent.B @ at.a if s.num_constraints else np.zeros(0)
     part = np.ix_(free, free)
     try:
         at.a[free], at.lam[:] = _saddle(tangent.M[part], tangent.B[:, free], -at.rows[free], below)
@@ -325,13 +325,29 @@ def _accelerations(at: Assembler, t: float, free: Index) -> None:
         ) from error
 
 
-def _settle(at: Assembler, t: float, wanted: Array) -> None:
-    """Elastic coordinates in balance with the motion: K-steps on the elastic rows."""
+def _steady(at: Assembler, free: Index) -> Array:
+    """Accelerations that are not free: 0, or what a body says of turning without deforming."""
     s = at.system
-    for _ in range(_ITERATIONS):
+    out = np.zeros(s.num_velocities)
+    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
+        steady = getattr(body, "steady_rates", None)
+        if steady is not None:
+            out[vs] = steady(at.q[qs], at.v[vs])
+    out[free] = 0.0
+    return out
+
+
+def _settle(at: Assembler, t: float, wanted: Array) -> None:
+    """Elastic coordinates in balance with the motion: K-steps on the elastic rows, at least one.
+
+    (Balances a moment apart differ by less than the threshold where the motion is slow.)
+    """
+    s = at.system
+    for iteration in range(_ITERATIONS):
         at.residual(t)
         rows = at.rows[s.elastic]
-        if np.abs(rows).max() <= 1e-11 * max(float(at.scale[s.elastic].max()), 1e-300):
+        size = max(float(at.scale[s.elastic].max()), 1e-300)
+        if iteration and np.abs(rows).max() <= 1e-11 * size:
             return
         stiffness = at.tangent(t).K[np.ix_(s.elastic, s.elastic)]
         step = np.zeros(s.num_velocities)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dolfinx_mbd.multibody.force_elements import JointFriction, JointSpring, PairElement
+from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring, PairElement
 from dolfinx_mbd.multibody.joints import FrameRef
 from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.pattern_loads import PatternLoad

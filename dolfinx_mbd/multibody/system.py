@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import LoadPattern
-from dolfinx_mbd.multibody.force_elements import JointFriction, JointSpring, PairElement
+from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring, PairElement
 from dolfinx_mbd.multibody.ground import Ground
 from dolfinx_mbd.multibody.joints import SLIDING, TURNING, Driver, FrameRef, Joint
 from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
@@ -218,6 +218,10 @@ class System:
         self.driven_joints = np.array(
             [joint_names.index(d.joint) for d in self.drivers], dtype=np.int64
         )
+        for body in self.bodies:
+            check = getattr(body, "check", None)
+            if check is not None:
+                check(self)
 
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> System:
         """The system without some constraint rows; :attr:`whole` stays the one with all of them.

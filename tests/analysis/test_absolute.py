@@ -14,10 +14,10 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
-from dolfinx_mbd.analysis.absolute import hermite
+from dolfinx_mbd.analysis.absolute.body import hermite
+from dolfinx_mbd.analysis.absolute.cables import CableBody
 from dolfinx_mbd.analysis.beams.problem import BeamModel
 from dolfinx_mbd.analysis.beams.reduce import reduce_beam
-from dolfinx_mbd.analysis.cables import CableBody
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.cables import Cable
@@ -33,9 +33,9 @@ from dolfinx_mbd.multibody import (
     constant_speed,
     simulate,
 )
-from dolfinx_mbd.multibody.equilibrium import equilibrium
+from dolfinx_mbd.multibody.analyses.equilibrium import equilibrium
+from dolfinx_mbd.multibody.analyses.linearization import linearize
 from dolfinx_mbd.multibody.joints import Joint
-from dolfinx_mbd.multibody.linearization import linearize
 from dolfinx_mbd.multibody.loads import force
 from dolfinx_mbd.multibody.start import consistent_state
 from tests.multibody.exact_beam import ExactBeam, slider_crank_run
@@ -157,6 +157,21 @@ def test_coordinates_are_an_affine_change_of_nodal_ones() -> None:
     assert body.energies(body.initial_coordinates(), 0 * q, np.zeros(3))[1] == pytest.approx(
         2.3 * 0.5 * 1e3 * (0.5 * (stretch**2 - 1)) ** 2
     )
+
+
+def test_steady_rates_keep_the_length_of_the_chord() -> None:
+    """The second derivative of |end − start|² along q + t v + t²a/2, at the reference direction."""
+    body = soft()
+    q, v = body.initial_coordinates(), np.zeros(body.num_velocities)
+    v[:5] = [0.3, -0.2, 0.5, 1.5, -0.7]
+    a = body.steady_rates(q, v)
+
+    def square(t: float) -> float:
+        ends = body.nodal(q + t * v + 0.5 * t * t * a)[[0, -1], 0]
+        return float(np.sum((ends[1] - ends[0]) ** 2))
+
+    h = 1e-3
+    assert (square(h) - 2 * square(0.0) + square(-h)) / h**2 == pytest.approx(0.0, abs=1e-5)
 
 
 # ---- motion

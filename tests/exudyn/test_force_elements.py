@@ -20,7 +20,7 @@ from dolfinx_mbd.multibody import (
     consistent_state,
     simulate,
 )
-from dolfinx_mbd.multibody.force_elements import SpringDamper
+from dolfinx_mbd.multibody.elements.force_elements import SpringDamper
 from dolfinx_mbd.multibody.joints import distance
 
 exudyn = pytest.importorskip("exudyn")

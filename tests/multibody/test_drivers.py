@@ -20,7 +20,7 @@ from dolfinx_mbd.multibody import (
     simulate,
     spherical,
 )
-from dolfinx_mbd.multibody.force_elements import JointFriction, JointSpring, SpringDamper
+from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring, SpringDamper
 from dolfinx_mbd.multibody.joints import planar, point_on_line
 from dolfinx_mbd.multibody.motions import differentiated, integrated
 

@@ -21,8 +21,8 @@ from dolfinx_mbd.multibody import (
 )
 from dolfinx_mbd.multibody import joint_kernels as kernels
 from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.bushings import Bushing
-from dolfinx_mbd.multibody.force_elements import JointFriction, JointSpring, SpringDamper
+from dolfinx_mbd.multibody.elements.bushings import Bushing
+from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring, SpringDamper
 
 from .particles import Particles
 from .test_floating_frame import differences

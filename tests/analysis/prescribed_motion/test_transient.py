@@ -25,7 +25,7 @@ from dolfinx_mbd.analysis.reduction.reduce import reduce
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.forms import STEEL, Material
 from dolfinx_mbd.multibody import GeneralizedAlpha, simulate
-from dolfinx_mbd.multibody.interface_forces import interface_wrenches
+from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.mechanisms import slider_crank
 from tests.analysis.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.analysis.plates import plate

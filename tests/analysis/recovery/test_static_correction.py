@@ -25,7 +25,7 @@ from dolfinx_mbd.analysis.recovery.stress import Recovery
 from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.analysis.reduction.stiffening import UnitCases
 from dolfinx_mbd.multibody import Solution
-from dolfinx_mbd.multibody.interface_forces import interface_wrenches
+from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.mechanisms import slider_crank
 from dolfinx_mbd.multibody.solution import rotation_matrices
 from tests.analysis.bodies import HEIGHT, LENGTH, WIDTH, box, rigid_mass

@@ -8,7 +8,7 @@ import pytest
 from dolfinx_mbd.multibody import simulate
 from dolfinx_mbd.multibody.kinematics import SliderCrank
 from dolfinx_mbd.multibody.mechanisms import rigid_rod, slider_crank
-from dolfinx_mbd.multibody.stick_model import Rod, StickModel, StickMotion, _Sticks, newmark
+from dolfinx_mbd.multibody.papers.stick_model import Rod, StickModel, StickMotion, _Sticks, newmark
 
 RNG = np.random.default_rng(7)
 LENGTH, MASS, STIFFNESS = 0.7, 1.3, 2e7

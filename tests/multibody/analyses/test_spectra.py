@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.multibody.spectra import spectrum
+from dolfinx_mbd.multibody.analyses.spectra import spectrum
 
 COUNT, STEP = 1000, 1e-3  # 1 s: lines are 1 Hz apart
 TIME = STEP * np.arange(COUNT)

@@ -18,7 +18,7 @@ from dolfinx import fem, mesh
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from dolfinx_mbd.analysis import tangent_frames as frames
+from dolfinx_mbd.analysis.absolute import tangent_frames as frames
 from dolfinx_mbd.forms.cables import Cable
 
 __all__ = ["AbsoluteBody", "LineForms", "hermite"]

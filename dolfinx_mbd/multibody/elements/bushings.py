@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.rotations import rotation_vector, skew, tangent, tangent_derivative
-from dolfinx_mbd.multibody.force_elements import FramePair, PairElement, checked_ends
+from dolfinx_mbd.multibody.elements.force_elements import FramePair, PairElement, checked_ends
 from dolfinx_mbd.multibody.joints import FrameRef
 
 __all__ = ["Bushing"]

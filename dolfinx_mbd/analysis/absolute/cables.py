@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.analysis.absolute import AbsoluteBody, LineForms, hermite
+from dolfinx_mbd.analysis.absolute.body import AbsoluteBody, LineForms, hermite
 from dolfinx_mbd.forms.cables import Cable
 
 __all__ = ["CableBody", "CableFrame", "CableMotion"]
@@ -61,10 +61,6 @@ class CableBody(AbsoluteBody):
     a revolute joint, whose axis is z, **clamps** a cable; so do cylindrical and planar joints and
     points on a line or a plane with the cable's z. A fixed, a prismatic or a universal joint would
     hold the spin: `check` refuses them, and drivers and loads about z.
-
-    The start in quasi-static equilibrium takes the deformation, in global components, for
-    unaccelerated: it lacks the stretch of a cable that already rotates, which is exact only if it
-    starts from rest or so slowly that Ω²L is small.
 
     Attributes:
         name: Its name in the system and in the results.
@@ -178,7 +174,7 @@ class CableBody(AbsoluteBody):
                     "about its tangent, which a cable does not know; use a spherical joint, or a "
                     "revolute one about the tangent (z of the cable's frame) as a clamp"
                 )
-            if joint.name in turned and joint.kind != "prismatic":
+            if joint.name in turned and joint.kind in ("revolute", "cylindrical", "planar"):
                 raise ValueError(
                     f"a driver or a load turns joint {joint.name!r} about the tangent of body "
                     f"{self.name!r}: a cable carries no torsion"

@@ -17,7 +17,7 @@ from dolfinx_mbd.analysis.beams.problem import BeamModel
 from dolfinx_mbd.analysis.beams.reduce import beam_modes
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.beam_sections import Section
-from dolfinx_mbd.multibody.two_beam_engine import (
+from dolfinx_mbd.multibody.papers.two_beam_engine import (
     PlanarBeam,
     TwoBeamEngine,
     undamped_response,

@@ -14,8 +14,7 @@ from dolfinx_mbd.multibody import (
     simulate,
 )
 from dolfinx_mbd.multibody.mechanisms import slider_crank
-
-from .beams import slender_rod
+from tests.multibody.beams import slender_rod
 
 METHODS = [
     GeneralizedAlpha.from_spectral_radius(0.8),

@@ -22,17 +22,16 @@ from dolfinx_mbd.multibody import (
     spherical,
 )
 from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.bushings import Bushing
-from dolfinx_mbd.multibody.force_elements import (
+from dolfinx_mbd.multibody.elements.bushings import Bushing
+from dolfinx_mbd.multibody.elements.force_elements import (
     FramePair,
     JointFriction,
     JointSpring,
     PairElement,
     SpringDamper,
 )
-
-from .particles import Particles
-from .test_floating_frame import differences
+from tests.multibody.particles import Particles
+from tests.multibody.test_floating_frame import differences
 
 A, B = ("one", "a"), ("two", "b")
 ALONG_X = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])

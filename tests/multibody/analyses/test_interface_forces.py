@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.multibody import Solution, simulate
-from dolfinx_mbd.multibody.interface_forces import interface_wrenches
+from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.multibody.solution import rotation_matrices
 

@@ -1,0 +1,1 @@
+"""What is asked of a mechanism beside its motion: equilibria, small motions, known motions."""

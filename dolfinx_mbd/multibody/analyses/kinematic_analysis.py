@@ -1,0 +1,304 @@
+"""Kinematic analysis of driven mechanisms; inverse dynamics: the forces of a known motion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.multibody.analyses.linearization import unbalanced
+from dolfinx_mbd.multibody.analyses.small_motions import extent
+from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.loads import JointCoordinate
+from dolfinx_mbd.multibody.redundancy import find_redundant
+from dolfinx_mbd.multibody.solution import Solution
+from dolfinx_mbd.multibody.start import AssemblyError, assemble, consistent_state, move
+from dolfinx_mbd.multibody.system import State, System
+
+__all__ = ["InverseDynamics", "KinematicError", "inverse_dynamics", "kinematic_analysis"]
+
+Array = NDArray[np.float64]
+
+_SINGULAR = 1e-7  # smallest over largest singular value: a position is singular
+_RANK = 1e-9
+
+
+class KinematicError(ValueError):
+    """The drivers do not determine the motion.
+
+    Attributes:
+        time: Where, s.
+        solution: The motion up to there, or None if there is none.
+    """
+
+    def __init__(self, message: str, time: float, solution: Solution | None = None) -> None:
+        super().__init__(message)
+        self.time = time
+        self.solution = solution
+
+
+def kinematic_analysis(
+    system: System,
+    times: Iterable[float],
+    *,
+    elastic: Literal["undeformed", "quasi-static"] = "undeformed",
+    q: Array | None = None,
+) -> Solution:
+    """Positions, velocities and accelerations of a mechanism that its drivers determine.
+
+    Nothing is integrated: the constraints and their first two derivatives are solved at each time,
+    from the position before it.  The reactions that the motion asks for come with it, so that
+    ``solution["drive"].moment`` is the torque of a driver.
+
+    Args:
+        system: The mechanism, with as many drivers as it has degrees of freedom; joints that repeat
+            each other may stay.
+        times: Increasing, s; close enough that the nearest position is the right one.
+        elastic: ``undeformed``: bodies move as if they were rigid, and the forces are those of the
+            undeformed bodies; ``quasi-static``: they deform under the forces of the motion, without
+            vibrating (:func:`~dolfinx_mbd.multibody.consistent_state`).
+        q: Coordinates from which the first position is found, shape (nq,); None: the bodies' own.
+
+    Raises:
+        KinematicError: If something is left free, or a position is singular or was passed between
+            two times: then the drivers do not tell how the motion goes on.
+        AssemblyError: If the mechanism cannot be put together at the first time.
+        ValueError: If there are no times, they do not increase, or ``elastic`` is unknown.
+    """
+    if elastic not in ("undeformed", "quasi-static"):
+        raise ValueError(f"elastic must be 'undeformed' or 'quasi-static', got {elastic!r}")
+    moments = [float(t) for t in times]
+    if not moments or any(b <= a for a, b in pairwise(moments)):
+        raise ValueError("kinematic_analysis needs times that increase")
+    at = Assembler(system)
+    start = [body.initial_coordinates() for body in system.bodies]
+    at.q[:] = np.concatenate(start) if q is None else q
+    if elastic == "undeformed":
+        for body, part in zip(system.bodies, system.q_slices, strict=True):
+            at.q[part.stop - body.num_elastic : part.stop] = 0.0
+    states: list[State] = []
+    rows: NDArray[np.integer] | None = None
+    sign = 0.0
+    for t in moments:
+        _approach(at, t, states)
+        B = at.constraint_matrix(at.jacobians())[:, system.rigid]
+        if rows is None:
+            rows = _determined(at, B, t)
+        now = _orientation(at, B[rows], t, states)
+        if sign and now != sign:
+            raise KinematicError(
+                f"between t = {states[-1].time:g} and {t:g} s the mechanism passes a singular "
+                "position, or the nearest position is that of another assembly: the drivers do not "
+                "tell how the motion goes on. Drive another joint, or take shorter steps",
+                t,
+                Solution(system, states),
+            )
+        sign = now
+        states.append(_moving(at, B, t) if elastic == "undeformed" else _settled(at, t))
+    return Solution(system, states)
+
+
+def _approach(at: Assembler, t: float, states: list[State]) -> None:
+    """The position at t nearest to that which the motion before extrapolates to."""
+    s = at.system
+    if states:
+        last = states[-1]
+        step = t - last.time
+        at.q[:], at.angles[:] = last.q, last.angles
+        delta = step * last.v + 0.5 * step * step * last.a
+        delta[s.elastic] = 0.0
+        move(at, delta)
+    try:
+        assemble(at, t, s.rigid)
+    except AssemblyError as error:
+        if not states:
+            raise
+        raise KinematicError(
+            f"the drivers cannot be followed from t = {states[-1].time:g} to {t:g} s, past a limit "
+            f"of the mechanism (a singular position): {error}",
+            t,
+            Solution(s, states),
+        ) from error
+    at.update_poses(t)
+
+
+def _determined(at: Assembler, B: Array, t: float) -> NDArray[np.integer]:
+    """Rows that determine all rigid motion, after a check that they do."""
+    s = at.system
+    repeated = [r.row for r in find_redundant(s, B)] if len(B) else []
+    rows = np.setdiff1d(np.arange(len(B)), repeated)
+    free = B.shape[1] - len(rows)
+    if free == 0:
+        return rows
+    null = np.linalg.svd(B)[2][len(rows) :] if len(B) else np.eye(B.shape[1])
+    size = np.zeros(s.num_velocities)
+    size[s.rigid] = np.linalg.norm(null, axis=0)
+    names = [
+        repr(body.name)
+        for body, part in zip(s.bodies, s.v_slices, strict=True)
+        if np.any(size[part] > 1e-6)
+    ]
+    raise KinematicError(
+        f"{len(s.drivers)} drivers leave {free} degree{'s' * (free > 1)} of freedom at t = {t:g} s "
+        f"(of {', '.join(names)}): the position is singular, or the mechanism needs more drivers. "
+        "Use simulate for a motion that forces determine",
+        t,
+    )
+
+
+def _orientation(at: Assembler, B: Array, t: float, states: list[State]) -> float:
+    """Sign of the determinant of the constraints, or an error where they are singular."""
+    s = at.system
+    length = extent(at)
+    scale = np.ones(s.num_velocities)
+    for body, part in zip(s.bodies, s.v_slices, strict=True):
+        if body.num_velocities:
+            scale[part.start : part.start + 3] = length
+    rows = B * scale[s.rigid]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    values = np.linalg.svd(rows, compute_uv=False)
+    if values[-1] < _SINGULAR * values[0]:
+        raise KinematicError(
+            f"the position at t = {t:g} s is singular: the drivers do not tell how the motion goes "
+            f"on (smallest over largest singular value {values[-1] / values[0]:.1e}). Drive "
+            "another joint, or leave this time out",
+            t,
+            Solution(s, states) if states else None,
+        )
+    return float(np.linalg.slogdet(rows)[0])
+
+
+def _moving(at: Assembler, B: Array, t: float) -> State:
+    """Velocities, accelerations and reactions of the rigid motion."""
+    s = at.system
+    at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
+    rate, _ = at.constraint_rates(t)
+    at.v[s.rigid] = np.linalg.lstsq(B, -rate, rcond=_RANK)[0]
+    _, bias = at.constraint_rates(t)
+    at.a[s.rigid] = np.linalg.lstsq(B, -bias, rcond=_RANK)[0]
+    at.residual(t)
+    at.lam[:] = np.linalg.lstsq(B.T, -at.rows[s.rigid], rcond=_RANK)[0]
+    at.angles[:] = at.joint_rotations()
+    return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.angles.copy())
+
+
+def _settled(at: Assembler, t: float) -> State:
+    """The quasi-static state next to the assembler's position, joints' turns counted on."""
+    state = consistent_state(at.system, t, elastic="quasi-static", q=at.q)
+    at.q[:] = state.q
+    at.update_poses(t)
+    at.angles[:] = at.joint_rotations()
+    return State(t, state.q, state.v, state.a, state.lam, at.angles.copy())
+
+
+# ---- inverse dynamics -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class InverseDynamics:
+    """The forces of a known motion.
+
+    Attributes:
+        solution: The motion with the reactions of joints and drivers that it asks for.
+        efforts: Torque (N m) or force (N) of each actuator over time, (nt,), by what was given.
+        unbalanced: Greatest force left over, relative to the greatest that acts, (nt,).
+    """
+
+    solution: Solution
+    efforts: Mapping[str | JointCoordinate, Array]
+    unbalanced: Array
+
+
+def inverse_dynamics(
+    system: System,
+    motion: Solution,
+    *,
+    actuators: Sequence[str | JointCoordinate] = (),
+    tolerance: float = 1e-5,
+) -> InverseDynamics:
+    """Joint, drive and actuator forces that a known motion asks for.
+
+    At each time the multipliers λ and the efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where E
+    are the gradients of the actuated coordinates.
+
+    Args:
+        system: The mechanism with the loads that are known; with drivers for what they hold.
+        motion: Positions, velocities and accelerations of the same bodies: a simulation, also of
+            another system, or :func:`kinematic_analysis`.
+        actuators: Joints about (or along) whose axis an unknown torque (or force) acts on the
+            second body, opposite on the first.
+        tolerance: What may be left unbalanced, relative to the greatest force that acts.
+
+    Raises:
+        ValueError: If the motion is that of other bodies, breaks a constraint, or asks for forces
+            that neither joints nor drivers nor actuators carry; the message says where.
+    """
+    if motion.q.shape[1] != system.num_coordinates or motion.v.shape[1] != system.num_velocities:
+        raise ValueError(
+            f"the motion has {motion.q.shape[1]} coordinates, the system "
+            f"{system.num_coordinates}: it is that of other bodies"
+        )
+    coordinates = [_coordinate(system, a) for a in actuators]
+    if len(set(coordinates)) < len(coordinates):
+        raise ValueError(f"actuators: each joint's axis once, got {list(actuators)}")
+    same = [j.name for j in motion.system.joints] == [j.name for j in system.joints]
+    at = Assembler(system)
+    states: list[State] = []
+    efforts, left = np.zeros((len(motion), len(coordinates))), np.zeros(len(motion))
+    for k, t in enumerate(map(float, motion.time)):
+        at.q[:], at.v[:], at.a[:] = motion.q[k], motion.v[k], motion.a[k]
+        if same:
+            at.angles[:] = motion.angles[k]
+        at.lam[:] = 0.0
+        at.residual(t)
+        _check_fulfilled(at, t)
+        free = at.rows.copy()
+        scale = at.scale.copy()
+        B = at.constraint_matrix(at.jacobians())
+        E = [at.axis_gradient(c.joint, c.motion) for c in coordinates]
+        whole = np.concatenate([B, *(-e[None] for e in E)])
+        found = np.linalg.lstsq(whole.T, -free, rcond=_RANK)[0]
+        at.lam[:], efforts[k] = found[: len(B)], found[len(B) :]
+        at.residual(t)
+        for effort, e in zip(efforts[k], E, strict=True):
+            at.rows -= effort * e
+            at.scale += np.abs(effort * e)
+        np.maximum(at.scale, scale, out=at.scale)
+        row, left[k] = unbalanced(at)
+        if left[k] > tolerance:
+            raise ValueError(
+                f"no joint, driver or actuator carries what the motion asks for at t = {t:g} s: "
+                f"{system.row_name(row)} is left with {abs(at.rows[row]):.3g} (N or N m). Name the "
+                "joints that are driven: actuators=[...]"
+            )
+        at.angles[:] = at.joint_rotations()
+        q, v, a, lam = (x.copy() for x in (at.q, at.v, at.a, at.lam))
+        states.append(State(t, q, v, a, lam, at.angles.copy()))
+    return InverseDynamics(
+        Solution(system, states, complete=motion.complete),
+        dict(zip(actuators, efforts.T, strict=True)),
+        left,
+    )
+
+
+def _coordinate(system: System, actuator: str | JointCoordinate) -> JointCoordinate:
+    if isinstance(actuator, str):
+        joint = system.joint(actuator)
+        return JointCoordinate(actuator, joint.axis(None, "an actuator"))
+    joint = system.joint(actuator.joint)
+    return JointCoordinate(actuator.joint, joint.axis(actuator.motion, "an actuator"))
+
+
+def _check_fulfilled(at: Assembler, t: float) -> None:
+    if not len(at.values):
+        return
+    row = int(np.argmax(np.abs(at.values)))
+    if np.abs(at.values[row]) > 1e-6 * max(1.0, float(np.abs(at.position).max())):
+        raise ValueError(
+            f"the motion does not fulfil {at.system.constraint_name(row)} at t = {t:g} s: it is "
+            f"off by {abs(at.values[row]):.3g} (m or rad)"
+        )

@@ -1,0 +1,1 @@
+"""Springs, dampers, bushings and friction between frames."""

@@ -1,0 +1,1 @@
+"""Runs on disk: solutions, checkpoints, and to which system they belong."""

@@ -1,0 +1,180 @@
+"""Files of runs: solutions, tables for other programs, and checkpoints; plain arrays, no pickles.
+
+A file is one ``.npz`` of arrays with a JSON header that says its format and version and which
+system it belongs to (:mod:`dolfinx_mbd.multibody.files.fingerprint`).  It appears under its name
+only when it is complete, so that a process that is killed leaves the file before it.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.body.files import write_aside
+from dolfinx_mbd.multibody.files.fingerprint import differences, fingerprint
+from dolfinx_mbd.multibody.system import State, System
+
+__all__ = [
+    "RunFileError",
+    "check_system",
+    "read_run",
+    "state_arrays",
+    "state_from",
+    "states_from",
+    "system_rows",
+    "write_run",
+    "write_table",
+]
+
+Array = NDArray[np.float64]
+
+_KEYS = ("q", "v", "a", "lam", "angles")
+_ARRAYS = ("algorithmic", "velocity")  # of a state's memory; `earlier` is a list of pairs
+
+
+class RunFileError(ValueError):
+    """A file is damaged, not what it should be, newer than this program, or of another system."""
+
+
+def write_run(
+    path: str | Path, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> Path:
+    """Write arrays and a header to one file; all of it or nothing.
+
+    Raises:
+        OSError: If it cannot be written; a file that was there before is as it was.
+    """
+    path = Path(path)
+    if not path.suffix and not path.is_dir():
+        path = path.with_suffix(".npz")
+    text = json.dumps({"format": f"dolfinx_mbd {kind}", "version": version, **header})
+
+    def write(file: BinaryIO) -> None:
+        np.savez(file, header=np.array(text), **arrays)
+
+    return write_aside(path, write, kind)
+
+
+def read_run(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a file that :func:`write_run` wrote.
+
+    Raises:
+        RunFileError: If it is of another kind, damaged, or of a newer version.
+        OSError: If it cannot be read.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"no {kind} {str(path)!r}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile) or "header" not in file.files:
+                raise RunFileError(f"{path}: not a {kind} (it has no header)")
+            header = json.loads(str(file["header"]))
+            if not isinstance(header, dict) or header.get("format") != f"dolfinx_mbd {kind}":
+                raise RunFileError(f"{path}: not a {kind} (its header is of another format)")
+            if int(header["version"]) > version:
+                raise RunFileError(
+                    f"{path}: written as format {header['version']}, this program reads up to "
+                    f"{version}; update dolfinx_mbd"
+                )
+            return header, {name: file[name] for name in file.files if name != "header"}
+    except RunFileError:
+        raise
+    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+        raise RunFileError(f"{path}: not a {kind}, or truncated or damaged ({error})") from error
+
+
+# ---- systems ------------------------------------------------------------------------------------
+
+
+def system_rows(system: System, *, functions: bool) -> dict[str, Any]:
+    """What a file says of the system: its fingerprint and the constraints that were kept."""
+    whole = system.whole
+    kept = set(zip(map(int, system.row_entry), map(int, system.row_motion), strict=True))
+    everything = zip(map(int, whole.row_entry), map(int, whole.row_motion), strict=True)
+    dropped = [k for k, pair in enumerate(everything) if pair not in kept]
+    return {
+        "system": fingerprint(system, functions=functions),
+        "dropped": dropped,
+        "least_norm": bool(system.least_norm),
+    }
+
+
+def check_system(
+    path: str | Path, header: Mapping[str, Any], system: System, *, functions: bool
+) -> System:
+    """The system, with the constraints that the file's run kept, if it is the one of the file.
+
+    Raises:
+        RunFileError: If it is another one; the message says in what.
+    """
+    found = differences(header["system"], fingerprint(system, functions=functions))
+    if found:
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        raise RunFileError(
+            f"{path}: belongs to another system: {', '.join(found[:5])}{more}. Build the system "
+            "as it was when the file was written"
+        )
+    if not header["dropped"]:
+        return system.whole
+    return system.whole.without_rows(header["dropped"], least_norm=header["least_norm"])
+
+
+# ---- states -------------------------------------------------------------------------------------
+
+
+def state_arrays(prefix: str, state: State) -> dict[str, Array]:
+    """A state with all that the integrator carries, as arrays."""
+    arrays = {f"{prefix}_{key}": getattr(state, key) for key in _KEYS}
+    arrays[f"{prefix}_time"] = np.array(state.time)
+    for key in _ARRAYS:
+        if key in state.memory:
+            arrays[f"{prefix}_memory_{key}"] = state.memory[key]
+    for k, (a, lam) in enumerate(state.memory.get("earlier", ())):
+        arrays[f"{prefix}_earlier_{k}_a"], arrays[f"{prefix}_earlier_{k}_lam"] = a, lam
+    return arrays
+
+
+def state_from(prefix: str, arrays: Mapping[str, Any]) -> State:
+    """The state that :func:`state_arrays` wrote, to the bit."""
+    memory: dict[str, Any] = {
+        key: arrays[f"{prefix}_memory_{key}"]
+        for key in _ARRAYS
+        if f"{prefix}_memory_{key}" in arrays
+    }
+    earlier: list[tuple[Array, Array]] = []
+    while f"{prefix}_earlier_{len(earlier)}_a" in arrays:
+        name = f"{prefix}_earlier_{len(earlier)}"
+        earlier.append((arrays[f"{name}_a"], arrays[f"{name}_lam"]))
+    if earlier:
+        memory["earlier"] = tuple(earlier)
+    q, v, a, lam, angles = (arrays[f"{prefix}_{key}"] for key in _KEYS)
+    return State(float(arrays[f"{prefix}_time"]), q, v, a, lam, angles, memory)
+
+
+def states_from(arrays: Mapping[str, Any]) -> list[State]:
+    """The states of a history in arrays ``time``, ``q``, ``v``, ``a``, ``lam`` and ``angles``."""
+    rows = zip(*(arrays[key] for key in _KEYS), strict=True)
+    return [State(float(t), *row) for t, row in zip(arrays["time"], rows, strict=True)]
+
+
+def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
+    """Write columns (nt, nc) with a line of names as comma-separated values, all or nothing.
+
+    Numbers are written so that they are read back as they are.
+
+    Raises:
+        OSError: If it cannot be written; a file that was there before is as it was.
+    """
+
+    def write(file: BinaryIO) -> None:
+        file.write((",".join(names) + "\n").encode())
+        np.savetxt(file, columns, fmt="%.17g", delimiter=",")
+
+    return write_aside(path, write, "table")

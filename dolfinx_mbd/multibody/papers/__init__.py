@@ -1,0 +1,1 @@
+"""Models of the papers as they are printed, to be compared with ours."""

@@ -1,0 +1,77 @@
+"""Implicit Euler: the first-order method that damps most, as a stepper of its own.
+
+    q₁ = q₀ ∘ exp(dt v₁),    v₁ = v₀ + dt a₁,    r(t₁, q₁, v₁, a₁, λ₁) = 0,    Φ(q₁, t₁) = 0
+
+It is no row of the generalized-α family, whose displacements are of second order. Every oscillation
+loses energy, 1 − (ω dt)² of it a step at small ω dt; the constraints hold in the positions, the
+multipliers are those of the end of the step, to first order in dt.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.stepping.integrators import Stepper
+from dolfinx_mbd.multibody.system import State, System
+
+__all__ = ["ImplicitEuler"]
+
+_MAX_ITERATIONS = 15
+_SLOW = 0.1
+
+
+class ImplicitEuler(Stepper):
+    """Takes steps of a system with implicit Euler.
+
+    Args:
+        system: The mechanism.
+        tolerance: As that of :class:`~dolfinx_mbd.multibody.stepping.integrators.Stepper`.
+    """
+
+    def __init__(self, system: System, *, tolerance: float = 1e-8) -> None:
+        super().__init__(system, tolerance=tolerance)
+
+    def begin(self, state: State, dt: float) -> State:
+        """The state itself: the method has no memory of its own."""
+        return state
+
+    def step(self, state: State, dt: float) -> State:
+        """The state at ``state.time + dt``.
+
+        Raises:
+            StepError: If Newton's method does not converge.
+        """
+        at = self._at
+        t = state.time + dt
+        by_rate, by_speed = 1 / (dt * dt), 1 / dt
+        at.a[:], at.lam[:] = state.a, state.lam
+        at.v[:] = state.v + dt * at.a
+        move = dt * at.v
+        at.angles[:] = state.angles
+        if self._factor is not None and self._factor.dt != dt:
+            self._factor = None
+        previous = np.inf
+        for iteration in range(_MAX_ITERATIONS + 1):
+            self._place(state, move)
+            at.residual(t)
+            error = self._error(by_rate)
+            if error <= 1.0:
+                return _accepted(t, at)
+            if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
+                break
+            if self._factor is None or error > _SLOW * previous:
+                self._refactor(t, dt, move, by_rate, by_speed)
+            previous = error
+            delta, change = self._solve(by_rate)
+            move += delta
+            at.v += by_speed * delta
+            at.a += by_rate * delta
+            at.lam += change
+            self.iterations += 1
+        self._factor = None
+        raise self._failure(t, dt)
+
+
+def _accepted(t: float, at: Assembler) -> State:
+    return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations())
