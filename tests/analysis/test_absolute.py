@@ -220,7 +220,6 @@ def test_a_clamp_carries_the_weight() -> None:
     ground = Ground(frames={"wall": Frame((0, 0, 0), ALONG_X)})
     clamp = Joint("clamp", "revolute", ground.frame("wall"), rod.frame("start"))
     system = System([ground, rod], [clamp], gravity=(0.0, 0.0, -0.1))
-    rod.check(system)
     run = simulate(system, t_end=1e-4, dt=1e-4)
     at = run.joint("clamp")
     assert np.allclose(at.force[0], [0.0, 0.1, 0.0], atol=1e-6)  # its axes are y, z, x
@@ -297,7 +296,6 @@ def test_spin_up() -> None:
         Joint("clamp", "revolute", hub.frame("arm"), rod.frame("start")),
     ]
     system = System([ground, hub, rod], joints, drivers=[Driver("spin", "bearing", spin_up)])
-    rod.check(system)
     run = simulate(system, t_end=16.0, dt=0.01)
     angle = np.array([spin_up(float(t))[0] for t in run.time])
     x, y, z = rod.motion(run, [10.0]).position[:, 0].T
@@ -365,7 +363,6 @@ def cable_rod(elements: int = 6) -> CableBody:
 def cable_deflection(system: System, run: Solution) -> Array:
     rod = system.body("rod")
     assert isinstance(rod, CableBody)
-    rod.check(system)
     big, middle, small = np.moveaxis(
         rod.motion(run, [0.0, LENGTH / 2, LENGTH]).position[..., :2], 1, 0
     )
@@ -465,18 +462,15 @@ def pair(kind: str, driven: bool = False) -> tuple[CableBody, System]:
 
 @pytest.mark.parametrize("kind", ["fixed", "prismatic", "universal"])
 def test_joints_that_hold_the_spin_are_refused(kind: str) -> None:
-    rod, system = pair(kind)
     with pytest.raises(ValueError, match=f"{kind} joint 'wall' holds how body 'rod' is turned"):
-        rod.check(system)
+        pair(kind)
 
 
 def test_a_cable_cannot_be_twisted() -> None:
-    rod, system = pair("revolute", driven=True)
     with pytest.raises(ValueError, match="carries no torsion"):
-        rod.check(system)
+        pair("revolute", driven=True)
     for kind in ("spherical", "revolute", "cylindrical", "planar", "point_on_line"):
-        rod, system = pair(kind)
-        rod.check(system)
+        pair(kind)
 
 
 @pytest.mark.parametrize(
