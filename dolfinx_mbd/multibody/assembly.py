@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.rotations import exp_rotation, rotation_vector
 from dolfinx_mbd.multibody import joint_kernels as kernels
+from dolfinx_mbd.multibody.blocks import Blocks, DenseBlocks, SparseBlocks
 from dolfinx_mbd.multibody.load_assembly import LoadAssembler
 from dolfinx_mbd.multibody.system import System
 
-__all__ = ["Assembler", "Tangent"]
+__all__ = ["Assembler", "Tangent", "TangentBlocks"]
 
 Array = NDArray[np.float64]
 
@@ -32,6 +33,16 @@ class Tangent:
     C: Array
     M: Array
     B: Array
+
+
+@dataclass(frozen=True)
+class TangentBlocks:
+    """The matrices of a :class:`Tangent` by blocks: of two bodies, B of an entry and a body."""
+
+    K: SparseBlocks
+    C: SparseBlocks
+    M: SparseBlocks
+    B: SparseBlocks
 
 
 class Assembler(LoadAssembler):
@@ -124,15 +135,17 @@ class Assembler(LoadAssembler):
 
     def constraint_matrix(self, jacobians: list[Array]) -> Array:
         """B, shape (nc, nv), at the current poses."""
+        B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
+        self._add_constraints(B, jacobians)
+        return B.array
+
+    def _add_constraints(self, B: Blocks, jacobians: list[Array]) -> None:
         s = self.system
         G = kernels.joint_gradients(*self._joint_frames())[s.row_entry, s.row_motion]
-        B = np.zeros((s.num_constraints, s.num_velocities))
-        for entry in range(self._entries):
-            rows = np.flatnonzero(s.row_entry == entry)
+        for entry, rows in enumerate(s.entry_slices):
             for frames, part in ((s.first, slice(0, 6)), (s.second, slice(6, 12))):
                 k, J = self._frame_jacobian(int(frames[entry]), jacobians)
-                B[rows, s.v_slices[k]] += G[rows, part] @ J
-        return B
+                B.add(entry, k, G[rows, part] @ J)
 
     def constraint_rates(self, t: float) -> tuple[Array, Array]:
         """∂Φ/∂t, and Φ̈ at zero accelerations (Ḃv and the drivers' terms), shape (nc,) each."""
@@ -189,13 +202,25 @@ class Assembler(LoadAssembler):
 
     def tangent(self, t: float) -> Tangent:
         """Derivatives at (t, q, v, a, λ); call after :meth:`residual` at the same point."""
+        vs = self.system.v_slices
+        K, C, M = (DenseBlocks(vs, vs) for _ in range(3))
+        jacobians = self._add_tangent(t, K, C, M)
+        return Tangent(K.array, C.array, M.array, self.constraint_matrix(jacobians))
+
+    def tangent_blocks(self, t: float) -> TangentBlocks:
+        """The same by blocks, without those that are zero: for long chains."""
+        K, C, M, B = (SparseBlocks() for _ in range(4))
+        jacobians = self._add_tangent(t, K, C, M)
+        self._add_constraints(B, jacobians)
+        return TangentBlocks(K, C, M, B)
+
+    def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks) -> list[Array]:
         s = self.system
-        nv = s.num_velocities
-        K, C, M = np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, nv))
         for k in self._moving:
             body, (q, v, a, wrenches), *_ = self._views[k]
-            part = (s.v_slices[k], s.v_slices[k])
-            K[part], C[part], M[part] = body.tangent(t, q, v, a, s.gravity, wrenches)
+            parts = body.tangent(t, q, v, a, s.gravity, wrenches)
+            for target, block in zip((K, C, M), parts, strict=True):
+                target.add(k, k, block)
         jacobians = self.jacobians()
         if self._entries:
             p1, Q1, p2, Q2 = self._joint_frames()
@@ -206,4 +231,4 @@ class Assembler(LoadAssembler):
                 self._add(K, jacobians, (int(s.first[entry]), int(s.second[entry])), D[entry])
         if s.loads:
             self._add_loads(t, jacobians, K, C)
-        return Tangent(K, C, M, self.constraint_matrix(jacobians))
+        return jacobians

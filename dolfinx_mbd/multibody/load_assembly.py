@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.multibody import joint_kernels as kernels
+from dolfinx_mbd.multibody.blocks import Blocks
 from dolfinx_mbd.multibody.elements.force_elements import (
     FramePair,
     JointFriction,
@@ -113,7 +116,7 @@ class LoadAssembler:
 
     def _add(
         self,
-        target: Array,
+        target: Blocks,
         jacobians: list[Array],
         frames: tuple[int, ...],
         D: Array,
@@ -126,7 +129,26 @@ class LoadAssembler:
         for i, (k, Jk) in enumerate(blocks):
             for j, (m, Jm) in enumerate(others):
                 block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
-                target[self.system.v_slices[k], self.system.v_slices[m]] += Jk.T @ (block @ Jm)
+                target.add(k, m, Jk.T @ (block @ Jm))
+
+    def _add_outer(
+        self,
+        target: Blocks,
+        column: Array,
+        rows_of: Iterable[int],
+        row: Array,
+        columns_of: Iterable[int],
+    ) -> None:
+        """target += column ⊗ row, which are zero but for some bodies."""
+        vs = self.system.v_slices
+        columns_of = set(columns_of)
+        for k in set(rows_of):
+            for m in columns_of:
+                target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
+
+    def _bodies(self, frames: tuple[int, int]) -> tuple[int, int]:
+        """Bodies of two frames."""
+        return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
 
     def _pull(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
         """row (12,) over two frames as a row over all velocities, shape (nv,)."""
@@ -227,8 +249,7 @@ class LoadAssembler:
             rows -= push
             scale += np.abs(push)
 
-    def _add_loads(self, t: float, jacobians: list[Array], K: Array, C: Array) -> None:
-        s = self.system
+    def _add_loads(self, t: float, jacobians: list[Array], K: Blocks, C: Blocks) -> None:
         tangents = [
             body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views
         ]
@@ -238,8 +259,7 @@ class LoadAssembler:
             self._add(K, jacobians, (frame,), -D)
             self._add(C, jacobians, (frame,), -E)
             k, J = self._frame_jacobian(frame, jacobians)
-            part = (s.v_slices[k], s.v_slices[k])
-            K[part] -= J.T @ (E @ self._frame_jacobian(frame, tangents)[1])
+            K.add(k, k, -J.T @ (E @ self._frame_jacobian(frame, tangents)[1]))
         for element, first, second in self._pair_loads:
             D, E = element.derivatives(self._pair(first, second))
             self._add(K, jacobians, (first, second), -D)
@@ -252,14 +272,17 @@ class LoadAssembler:
 
         for pattern_load, k, pattern, coordinate in self._pattern_loads:
             value, rate = self._seen(coordinate)
-            q, vs = self._views[k][1][0], s.v_slices[k]
-            K[vs, vs] -= pattern_load.size(t, value, rate) * pattern_tangent(pattern, q)
+            q = self._views[k][1][0]
+            K.add(k, k, -pattern_load.size(t, value, rate) * pattern_tangent(pattern, q))
             by_value, by_rate = pattern_load.derivatives(t, value, rate)
             if coordinate is not None and (by_value or by_rate):
                 slope, rate_slope = self._slopes(coordinate, jacobians, tangents)
-                rows = pattern_rows(pattern, q)
-                K[vs] -= np.outer(rows, by_value * slope + by_rate * rate_slope)
-                C[vs] -= np.outer(rows, by_rate * slope)
+                ends = int(self._ends[0][coordinate[0]]), int(self._ends[1][coordinate[0]])
+                rows = np.zeros(self.system.num_velocities)
+                rows[self.system.v_slices[k]] = -pattern_rows(pattern, q)
+                change = by_value * slope + by_rate * rate_slope
+                self._add_outer(K, rows, (k,), change, self._bodies(ends))
+                self._add_outer(C, rows, (k,), by_rate * slope, self._bodies(ends))
 
     def _add_joint_load(
         self,
@@ -270,8 +293,8 @@ class LoadAssembler:
         coordinates: tuple[Array, Array, Array],
         jacobians: list[Array],
         tangents: list[Array],
-        K: Array,
-        C: Array,
+        K: Blocks,
+        C: Blocks,
     ) -> None:
         values, rates, gradients = coordinates
         value, rate = values[seen], rates[seen]
@@ -281,5 +304,8 @@ class LoadAssembler:
         if by_value or by_rate:
             direction = self._pull(gradients[axis], own, jacobians)
             slope, rate_slope = self._slopes(seen, jacobians, tangents)
-            K -= np.outer(direction, by_value * slope + by_rate * rate_slope)
-            C -= np.outer(direction, by_rate * slope)
+            ends = int(self._ends[0][seen[0]]), int(self._ends[1][seen[0]])
+            pair, others = self._bodies(own), self._bodies(ends)
+            change = by_value * slope + by_rate * rate_slope
+            self._add_outer(K, -direction, pair, change, others)
+            self._add_outer(C, -direction, pair, by_rate * slope, others)

@@ -212,6 +212,7 @@ class System:
         )
         self.row_motion = np.array([i for _, r in entries for i in r], dtype=np.int64)
         self.num_constraints = len(self.row_entry)
+        self.entry_slices = self._entry_slices()
         self.lengths = np.array([joint.length or 0.0 for joint, _ in entries])
         self.whole: System = self
         self.least_norm = False
@@ -222,6 +223,13 @@ class System:
             check = getattr(body, "check", None)
             if check is not None:
                 check(self)
+
+    def _entry_slices(self) -> list[slice]:
+        """Constraint rows of each joint, then of each driver."""
+        entries = np.arange(len(self.first))
+        starts = np.searchsorted(self.row_entry, entries, side="left")
+        stops = np.searchsorted(self.row_entry, entries, side="right")
+        return [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
 
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> System:
         """The system without some constraint rows; :attr:`whole` stays the one with all of them.
@@ -234,6 +242,7 @@ class System:
         part = copy.copy(self)
         part.row_entry, part.row_motion = self.row_entry[keep], self.row_motion[keep]
         part.num_constraints = len(keep)
+        part.entry_slices = part._entry_slices()
         part.whole, part.least_norm = self.whole, least_norm
         return part
 

@@ -18,10 +18,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_lapack_funcs
 
 from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.blocks import SparseBlocks, Stacked
 from dolfinx_mbd.multibody.start import jerk_at, restart
+from dolfinx_mbd.multibody.stepping.factors import (
+    DenseFactor,
+    Factor,
+    SingularMatrix,
+    SparseFactor,
+    restored,
+)
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
@@ -30,6 +37,7 @@ Array = NDArray[np.float64]
 
 _MAX_ITERATIONS = 15
 _ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
+_LARGE = 400  # rows from which the iteration matrix of many bodies is sparse
 _SLOW = 0.1  # contraction of the residual per iteration above which the tangent is made anew
 
 
@@ -93,16 +101,6 @@ class GeneralizedAlpha:
         return cls(0.0, alpha, 0.25 * (1 + alpha) ** 2, 0.5 + alpha, f"HHT, α = {alpha:g}")
 
 
-@dataclass
-class _Factor:
-    """The factorized iteration matrix that steps share until it has grown stale."""
-
-    lu: Array
-    pivots: Array
-    dt: float
-    mass: Array
-
-
 class Stepper:
     """Takes steps of a system with one method.
 
@@ -111,10 +109,16 @@ class Stepper:
         method: A row of the family; None: ρ∞ = 0.8.
         tolerance: Greatest residual of a converged step, relative to the greatest force, moment and
             elastic force that act; constraints are held to what that means for their accelerations.
+        sparse: Whether the iteration matrix is sparse; None: if it is large and has many bodies.
     """
 
     def __init__(
-        self, system: System, method: GeneralizedAlpha | None = None, *, tolerance: float = 1e-8
+        self,
+        system: System,
+        method: GeneralizedAlpha | None = None,
+        *,
+        tolerance: float = 1e-8,
+        sparse: bool | None = None,
     ) -> None:
         if not 0 < tolerance < 1:
             raise ValueError(f"tolerance must be between 0 and 1, got {tolerance}")
@@ -124,9 +128,16 @@ class Stepper:
         self.iterations = 0
         self.factorizations = 0
         self._at = Assembler(system)
-        self._factor: _Factor | None = None
+        self._factor: Factor | None = None
+        size = system.num_velocities + system.num_constraints
+        many = len(system.bodies) > 20
+        self.sparse = (size > _LARGE and many) if sparse is None else sparse
+        unknowns = [*system.v_slices, *_moved(system.entry_slices, system.num_velocities)]
+        self._stacked, self._stacked_mass = (
+            Stacked(unknowns, unknowns),
+            Stacked(system.v_slices, system.v_slices),
+        )
         self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
-        self._getrf, self._getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
         self._turning = [
             (k, slice(s.start + 3, s.start + 6))
             for k, s in enumerate(system.v_slices)
@@ -213,20 +224,14 @@ class Stepper:
 
     def memory(self) -> dict[str, Any]:
         """What steps share, for a checkpoint: counts, and the factorization if there is one."""
-        f = self._factor
         counts = {"iterations": self.iterations, "factorizations": self.factorizations}
-        if f is None:
-            return counts
-        return counts | {"lu": f.lu, "pivots": f.pivots, "dt": f.dt, "mass": f.mass}
+        return counts if self._factor is None else counts | self._factor.memory()
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Go on with the :meth:`memory` of another stepper of the same system."""
         self.iterations = int(memory["iterations"])
         self.factorizations = int(memory["factorizations"])
-        self._factor = None
-        if "lu" in memory:
-            lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])
-            self._factor = _Factor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))
+        self._factor = restored(memory)
 
     # ---- changes of the step --------------------------------------------------------------------
     def rescaled(self, state: State, dt: float, new: float) -> State:
@@ -269,8 +274,7 @@ class Stepper:
         c = m.beta + 0.5 * (m.alpha_m - m.alpha_f) - 1 / 6
         right = np.zeros(n + self.system.num_constraints)
         right[:n] = self._factor.mass @ (c * dt * dt * (after.a - before.a))
-        solution, _ = self._getrs(self._factor.lu, self._factor.pivots, right, overwrite_b=True)
-        return solution[:n], self._factor.mass
+        return self._factor.solve(right)[:n], self._factor.mass
 
     # ---- parts of a step ------------------------------------------------------------------------
     def _place(self, state: State, move: Array) -> None:
@@ -297,8 +301,26 @@ class Stepper:
         return error
 
     def _refactor(self, t: float, dt: float, move: Array, by_rate: float, by_speed: float) -> None:
-        s, at = self.system, self._at
-        tangent = at.tangent(t)
+        make = self._sparse_matrix if self.sparse else self._dense_matrix
+        matrix, mass = make(t, move, by_rate, by_speed)
+        try:
+            self._factor = (
+                SparseFactor(matrix, dt, mass) if self.sparse else DenseFactor(matrix, dt, mass)
+            )
+        except SingularMatrix as error:
+            raise StepError(
+                f"the iteration matrix is singular at t = {t:g} s "
+                f"({_where(self.system, error.row)}); the mechanism may be in a singular position "
+                "or have redundant constraints",
+                t,
+            ) from None
+        self.factorizations += 1
+
+    def _dense_matrix(
+        self, t: float, move: Array, by_rate: float, by_speed: float
+    ) -> tuple[Array, Array]:
+        """Iteration matrix and mass matrix."""
+        s, tangent = self.system, self._at.tangent(t)
         n, m = s.num_velocities, s.num_constraints
         K, B = tangent.K, tangent.B.copy()
         for k, part in self._turning:
@@ -310,22 +332,35 @@ class Stepper:
         S[:n, :n] = tangent.M + (by_speed / by_rate) * tangent.C + K / by_rate
         S[:n, n:] = self._mass * tangent.B.T
         S[n:, :n] = self._mass * B
-        lu, pivots, info = self._getrf(S, overwrite_a=True)
-        if info > 0:
-            raise StepError(
-                f"the iteration matrix is singular at t = {t:g} s ({_where(s, info - 1)}); the "
-                "mechanism may be in a singular position or have redundant constraints",
-                t,
-            )
-        self._factor = _Factor(lu, pivots, dt, tangent.M)
-        self.factorizations += 1
+        return S, tangent.M
+
+    def _sparse_matrix(self, t: float, move: Array, by_rate: float, by_speed: float) -> Any:
+        """The same without the blocks that are zero."""
+        s, tangent = self.system, self._at.tangent_blocks(t)
+        bodies, S = len(s.bodies), SparseBlocks()
+        turns = {}
+        for k, _ in self._turning:
+            T = s.bodies[k].increment_tangent(move[s.v_slices[k]])
+            if len(T):
+                turns[k] = np.eye(len(move[s.v_slices[k]]))
+                turns[k][3:6, 3:6] = T
+        for (i, j), block in tangent.K.items():
+            S.add(i, j, (block @ turns[j] if j in turns else block) / by_rate)
+        for (i, j), block in tangent.C.items():
+            S.add(i, j, (by_speed / by_rate) * block)
+        for (i, j), block in tangent.M.items():
+            S.add(i, j, block)
+        for (entry, j), block in tangent.B.items():
+            S.add(j, bodies + entry, self._mass * block.T)
+            S.add(bodies + entry, j, self._mass * (block @ turns[j] if j in turns else block))
+        return self._stacked.matrix(S), self._stacked_mass.matrix(tangent.M)
 
     def _solve(self, by_rate: float) -> tuple[Array, Array]:
         """Corrections of the increments and of the multipliers."""
         assert self._factor is not None
         at, n = self._at, self.system.num_velocities
         right = np.concatenate([at.rows / -by_rate, -self._mass * at.values])
-        solution, _ = self._getrs(self._factor.lu, self._factor.pivots, right, overwrite_b=True)
+        solution = self._factor.solve(right)
         return solution[:n], by_rate * self._mass * solution[n:]
 
     def _accept(self, state: State, t: float, new: Array, at: Assembler) -> State:
@@ -352,6 +387,10 @@ class Stepper:
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
+
+
+def _moved(slices: list[slice], by: int) -> list[slice]:
+    return [slice(s.start + by, s.stop + by) for s in slices]
 
 
 def _extrapolated(state: State) -> tuple[Array, Array]:
