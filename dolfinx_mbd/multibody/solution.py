@@ -404,6 +404,8 @@ class Solution:
             station = reduced.point(point)
             return station.position, station.modes
         x = _three(point)
+        if reduced.num_modes == 0:
+            return x, np.zeros((0, 3))
         if reduced.skin is None:
             raise ValueError(
                 f"body {body.name!r} has no skin; measure at a named point or an interface"

@@ -22,6 +22,7 @@ from dolfinx_mbd.multibody import (
 from dolfinx_mbd.multibody.mechanisms import slider_crank
 
 from .beams import slender_rod
+from .particles import Particles
 
 
 @pytest.fixture(scope="module")
@@ -205,3 +206,13 @@ def test_saved_steps(run: Solution) -> None:
     assert thin.time[0] == 0 and np.isclose(thin.time[-1], 1e-3)
     assert len(thin) == 1 + 100 // 7 + 1
     assert np.array_equal(thin.q[1], run.q[7])
+
+
+def test_a_sensor_anywhere_on_a_body_without_modes() -> None:
+    """A reduced body without elastic coordinates is rigid: every point of it is known."""
+    lump = Particles(2).body().rigid()
+    body = FlexibleBody("lump", lump, position=(1.0, 2.0, 3.0))
+    run = simulate(System([body], gravity=(0.0, 0.0, -9.81)), t_end=1e-3, dt=1e-3)
+    point = np.array([0.3, -0.2, 0.1])
+    found = run.sensor("lump", point)
+    np.testing.assert_allclose(found[0], np.array([1.0, 2.0, 3.0]) + point, atol=1e-12)
