@@ -31,6 +31,7 @@ from dolfinx_mbd.analysis.material_fields import BodyMaterials, Materials, body_
 from dolfinx_mbd.analysis.mesh_checks import check_cells
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.operators import inertia_matrix
+from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.forms import Plane, strain
 
 __all__ = [
@@ -50,10 +51,6 @@ Array = NDArray[np.float64]
 
 RIGID_TOLERANCE = 1e-6
 """‖K R‖ over ‖K‖‖R‖ above which a stiffness is said to resist rigid motion."""
-
-
-SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-"""Pairs i, j of ω_iω_j, in the order of `Stiffening.spin`."""
 
 
 @dataclass(frozen=True, eq=False)

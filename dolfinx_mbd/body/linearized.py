@@ -26,15 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import assign, frozen
+from dolfinx_mbd.body.parts import SPINS, assign, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
 
 __all__ = ["LinearizedBody", "interface_map", "linearize", "null_space", "point_map"]
 
 Array = NDArray[np.float64]
-
-SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-"""Pairs i, j of ω_iω_j, in the order of `Stiffening.spin`."""
 
 RANK_TOLERANCE = 1e-9
 """Relative singular value below which the rows of held interfaces repeat each other."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "SPINS",
     "Interface",
     "LoadPattern",
     "Mode",
@@ -166,6 +167,10 @@ class Skin:
             raise ValueError(f"skin: triangles refer to nodes outside 0 ... {len(points) - 1}")
         modes = frozen("skin: modes", self.modes, (-1, len(points), 3))
         assign(self, points=points, triangles=triangles, modes=modes)
+
+
+SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+"""Pairs i, j of ω_iω_j, in the order of `Stiffening.spin`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,7 +113,7 @@ _FEATURES: Mapping[str, tuple[Callable[[ReducedBody], bool], str]] = {
 }
 
 #: What no format here holds.
-_NOWHERE = frozenset({"distributed loads"})
+_NOWHERE = frozenset({"distributed loads", "stress modes"})
 
 
 @dataclass(frozen=True)
@@ -176,12 +176,11 @@ class Format:
 
 
 def _format(name: str, title: str, extension: str, lost: Iterable[str], *needs: str) -> Format:
-    holds = frozenset(_FEATURES) - set(lost) - {"stress modes"}
+    holds = frozenset(_FEATURES) - _NOWHERE - set(lost)
     return Format(name, title, extension, holds, frozenset(needs))
 
 
 _STIFFENING = ("spin stiffening", "force stiffening")
-_FIRST_ORDER = ("second-order inertia", "interface axes")
 _MATRICES_ONLY = ("inertia invariants", "shapes", *_STIFFENING)
 
 #: Formats by name.

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body import LoadPattern, ReducedBody
 from dolfinx_mbd.export import FORMATS, SI, UNITS, Units, export
 from dolfinx_mbd.export.common import scaled
 from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, write_text
@@ -103,6 +103,19 @@ def test_formats(name: str) -> None:
     stiffness = [s for s in target.losses(body) if "geometric stiffness" in s]
     assert bool(stiffness) == (name not in TEXT_FORMATS)
     assert not [s for s in target.losses(reduced("unstiffened")) if "geometric stiffness" in s]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_holds_distributed_loads(name: str) -> None:
+    """`scaled` leaves them out, so that each format has to say so."""
+    body = reduced("rigid")
+    n = body.num_modes
+    load = LoadPattern("film", np.zeros(3), np.zeros(3), np.ones(n), np.zeros((n, 3)))
+    loaded = body.replace(loads=(load,))
+    said = "holds no distributed loads"
+    assert [s for s in FORMATS[name].losses(loaded) if said in s]
+    assert not [s for s in FORMATS[name].losses(body) if said in s]
+    assert [s for s in FORMATS[name].cannot_hold if said in s]
 
 
 def test_losses_of_dmig() -> None:

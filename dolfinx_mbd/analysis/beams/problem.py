@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.analysis.assembly import SPINS
 from dolfinx_mbd.analysis.beams.model import BeamModel
 from dolfinx_mbd.analysis.la import gram, multiply
 from dolfinx_mbd.analysis.modal import ritz_estimate
 from dolfinx_mbd.analysis.reduction.inertia import Inertia, sign_field
+from dolfinx_mbd.body.parts import SPINS
 
 __all__ = ["BeamModel", "BeamProblem", "beam_problem", "spin_matrices"]
 

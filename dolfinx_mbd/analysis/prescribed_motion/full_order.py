@@ -19,7 +19,7 @@ from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
-from dolfinx_mbd.analysis.assembly import SPINS, ElasticProblem, in_space, point_motion
+from dolfinx_mbd.analysis.assembly import ElasticProblem, in_space, point_motion
 from dolfinx_mbd.analysis.la import Options, multiply
 from dolfinx_mbd.analysis.operators import apply_inertia, centrifugal, load_fields, spin_matrix
 from dolfinx_mbd.analysis.prescribed_motion.motion import Instant, PrescribedMotion
@@ -32,6 +32,7 @@ from dolfinx_mbd.analysis.reduction.stiffening import (
     unit_cases,
 )
 from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.forms import geometric_stiffness
 
 __all__ = ["FullOrder", "Stiffening"]

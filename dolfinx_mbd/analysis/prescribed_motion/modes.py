@@ -19,7 +19,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.analysis.assembly import SPINS
 from dolfinx_mbd.analysis.operators import spin_matrix
 from dolfinx_mbd.analysis.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.analysis.prescribed_motion.observation import PointHistory
@@ -30,6 +29,7 @@ from dolfinx_mbd.analysis.prescribed_motion.time_stepping import (
     MotionStepper,
 )
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.parts import SPINS
 
 __all__ = ["ModalTransient", "modal_transient", "quasi_static"]
 

@@ -40,15 +40,12 @@ from dolfinx_mbd.analysis.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.analysis.reduction.stiffening import COMPONENTS, UnitCases
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.stress_modes import motion_of
 
 __all__ = ["CorrectedHistory", "StaticCorrection", "mean_axis_cases", "static_cases", "unit_work"]
 
 Array = NDArray[np.float64]
-
-
-SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-"""Pairs i, j of ω_iω_j, in the order of the unit cases."""
 
 
 @dataclass(frozen=True, eq=False)
