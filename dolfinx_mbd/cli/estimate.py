@@ -1,8 +1,8 @@
 """What a reduction will cost, from what others have cost.
 
-The time and memory of a sparse factorization of a solid grow faster than its size. The laws here are
-within an eighth of the measured points of `benchmarks/README.md` (quadratic tetrahedra, 24 modes,
-one rank) and extrapolated beyond them.
+The time and memory of a sparse factorization of a solid grow faster than its size. The laws here
+are within an eighth of the measured points of `benchmarks/README.md` (quadratic tetrahedra, 24
+modes, one rank) and extrapolated beyond them.
 """
 
 from __future__ import annotations
