@@ -1,7 +1,13 @@
-"""Lowest eigenpairs of K ψ = λ M ψ for a positive definite K that is already factorized."""
+"""Lowest eigenpairs of K ψ = λ M ψ for a positive definite K that is already factorized.
+
+By the block Lanczos iteration of `lanczos`; by SLEPc's Krylov-Schur where the user gives options
+for it, the matrix is too small for blocks, or the iteration breaks down; by LAPACK if it is tiny.
+"""
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,17 +18,29 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 from slepc4py import SLEPc
 
-from dolfinx_mbd.analysis.la import Options, agreed, configure, forget
+from dolfinx_mbd.analysis.la import (
+    Options,
+    agreed,
+    configure,
+    forget,
+    given,
+    multiply,
+    solve,
+)
+from dolfinx_mbd.analysis.lanczos import BLOCK, Breakdown, block_lanczos, largest_space
 
 __all__ = ["EigenError", "eigensolver", "lowest_modes"]
 
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
-"""Residual tolerance of the Krylov-Schur iteration, relative to the eigenvalue."""
+"""Residual tolerance of the iterations, relative to the eigenvalue."""
 
 DENSE_ALWAYS, DENSE_MOST = 150, 3000
 """Free dofs up to which modes come from LAPACK: always; where at least half of all are wanted."""
+
+
+_log = logging.getLogger("dolfinx_mbd")
 
 
 class EigenError(RuntimeError):
@@ -108,7 +126,8 @@ def lowest_modes(
         held: Owned held degrees of freedom (local numbers).
         num_border: Number of constraints.
         prefix: PETSc options prefix.
-        options: PETSc options; those of the eigensolver begin with ``eps_`` or ``st_``.
+        options: PETSc options; those that begin with ``eps_`` or ``st_`` are for SLEPc, which then
+            does the work.
 
     Returns:
         Eigenvalues λ, shape (num_modes,), bitwise equal on every rank; eigenvectors, shape
@@ -131,6 +150,12 @@ def lowest_modes(
         )
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
         return _dense_modes(comm, K, M, num_modes, held, num_border)
+    asked = any(key.startswith(("eps_", "st_")) for key in (*(options or {}), *given(prefix)))
+    if not asked and largest_space(num_modes) + BLOCK <= free // 2:
+        try:
+            return _block_modes(K, M, ksp, num_modes)
+        except Breakdown as error:
+            _log.warning("block Lanczos: %s; SLEPc goes on from the start", error)
     eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
     vectors = np.empty((owned, num_modes), order="F")
     x = K.createVecRight()
@@ -141,6 +166,20 @@ def lowest_modes(
     x.destroy()
     eps.destroy()
     return values, vectors
+
+
+def _block_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> tuple[Array, Array]:
+    """By block Lanczos, from random vectors that M has smoothed: zero where it has no rows."""
+    comm = K.comm.tompi4py()
+    random = np.random.default_rng(comm.rank).standard_normal((BLOCK, K.getLocalSize()[0])).T
+    return block_lanczos(
+        comm,
+        partial(solve, ksp),
+        partial(multiply, M),
+        multiply(M, random),
+        num_modes,
+        tolerance=TOLERANCE,
+    )
 
 
 def _dense_modes(

@@ -6,6 +6,7 @@ without a copy; small matrices are NumPy arrays that are bitwise equal on every 
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ __all__ = [
     "configure",
     "constrain",
     "count_below",
+    "forget",
+    "given",
     "gram",
     "multiply",
     "raise_together",
@@ -35,6 +38,13 @@ Options = Mapping[str, Any] | None
 
 WORKSPACE = 100
 """Workspace beyond MUMPS's estimate, percent (ICNTL(14)); its default fails in parallel."""
+
+CHOLMOD = {"mat_cholmod_factor": "supernodal", "mat_cholmod_print": 0}
+"""L Lᵀ whatever the size, so that a pivot that is not positive is an error; in silence."""
+
+_ORDERINGS = {0: "AMD", 2: "AMF", 3: "Scotch", 4: "PORD", 5: "METIS", 6: "QAMD"}
+
+_log = logging.getLogger("dolfinx_mbd")
 
 _MUMPS_REASONS = {
     -6: "the matrix is singular in structure",
@@ -117,10 +127,11 @@ def forget(prefix: str, keys: list[str]) -> None:
 
 
 def cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None, negative: int = 0) -> PETSc.KSP:
-    """A KSP whose set-up has factorized a symmetric matrix with MUMPS.
+    """A KSP whose set-up has factorized a symmetric matrix.
 
-    The caller destroys it. `options` (without the prefix) may replace any part, also by an
-    iterative method.
+    The caller destroys it. On one rank a positive definite matrix is CHOLMOD's, where PETSc has it:
+    it solves faster. All others are MUMPS's, and those that CHOLMOD refuses: MUMPS tells why.
+    `options` (without the prefix) may replace any part, also by an iterative method.
 
     Args:
         A: Positive definite; or bordered by constraints, which makes as many negative
@@ -136,27 +147,66 @@ def cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None, negative: in
     """
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     A.setOption(PETSc.Mat.Option.SPD, negative == 0)
+    chosen = ("pc_", "ksp_", "mat_mumps_")
+    if (
+        A.comm.size == 1
+        and negative == 0
+        and PETSc.Sys.hasExternalPackage("cholmod")
+        and not any(key.startswith(chosen) for key in (*(options or {}), *given(prefix)))
+    ):
+        try:
+            return _factorized(A, "cholmod", prefix, {**CHOLMOD, **(options or {})})
+        except PETSc.Error:
+            _log.info("CHOLMOD refuses the matrix; MUMPS has a look")
+    defaults = {"mat_mumps_icntl_14": WORKSPACE}
+    if negative:
+        defaults |= {"mat_mumps_icntl_24": 1, "mat_mumps_icntl_13": 1}  # to know the inertia
+    defaults = {key: value for key, value in defaults.items() if key not in given(prefix)}
+    try:
+        ksp = _factorized(A, "mumps", prefix, {**defaults, **(options or {})})
+    except PETSc.Error as error:
+        raise FactorizationError(_reason(error)) from error
+    _check_inertia(ksp, negative)
+    return ksp
+
+
+def given(prefix: str) -> list[str]:
+    """Options that the user has put into PETSc's database, without the prefix."""
+    names = (name.removeprefix("-") for name in PETSc.Options().getAll())
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+
+
+def _factorized(A: PETSc.Mat, package: str, prefix: str, options: Options) -> PETSc.KSP:
+    """A KSP that is set up, by a package unless the options say otherwise."""
     ksp = PETSc.KSP().create(A.comm)
     ksp.setErrorIfNotConverged(True)  # or MUMPS fails in silence
     ksp.setOperators(A)
     ksp.setType("preonly")
     pc = ksp.getPC()
     pc.setType("cholesky")
-    pc.setFactorSolverType("mumps")
-    database = PETSc.Options(prefix)
-    defaults = {"mat_mumps_icntl_14": WORKSPACE}
-    if negative:
-        defaults |= {"mat_mumps_icntl_24": 1, "mat_mumps_icntl_13": 1}  # to know the inertia
-    defaults = {key: value for key, value in defaults.items() if not database.hasName(key)}
-    keys = configure(ksp, prefix, {**defaults, **(options or {})})
+    pc.setFactorSolverType(package)
+    keys = configure(ksp, prefix, options)
     try:
         ksp.setUp()
-    except PETSc.Error as error:
-        raise FactorizationError(_reason(error)) from error
+    except PETSc.Error:
+        ksp.destroy()
+        raise
     finally:
         forget(prefix, keys)
-    _check_inertia(ksp, negative)
+    _log.info("%d rows: %s", A.getSize()[0], _method(ksp))
     return ksp
+
+
+def _method(ksp: PETSc.KSP) -> str:
+    """What solves, for the log."""
+    pc = ksp.getPC()
+    if pc.getType() not in ("cholesky", "lu"):
+        return f"{ksp.getType()} with {pc.getType()}"
+    package = pc.getFactorSolverType()
+    if package != "mumps":
+        return f"{pc.getType()} by {package}"
+    ordering = pc.getFactorMatrix().getMumpsInfog(7)
+    return f"{pc.getType()} by mumps, ordering {_ORDERINGS.get(ordering, ordering)}"
 
 
 def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pytest
 from mpi4py import MPI
@@ -42,7 +44,8 @@ def test_solve_with_many_right_hand_sides(comm: MPI.Intracomm) -> None:
     owned = A.getLocalSize()[0]
     B = np.asfortranarray(np.random.default_rng(comm.rank).standard_normal((owned, 5)))
     ksp = cholesky(A, prefix="la_test_")
-    assert ksp.getPC().getFactorMatrix().getMumpsIcntl(14) == 100
+    if comm.size > 1:
+        assert ksp.getPC().getFactorMatrix().getMumpsIcntl(14) == 100
     assert not PETSc.Options("la_test_").hasName("mat_mumps_icntl_14")
     assert np.allclose(multiply(A, solve(ksp, B)), B, atol=1e-10)
     assert np.allclose(gram(comm, B, B), gram(comm, B, B).T)
@@ -54,6 +57,30 @@ def test_indefinite_matrices_are_refused(comm: MPI.Intracomm, ground: float) -> 
     """MUMPS alone accepts a wrong promise of definiteness."""
     with pytest.raises(FactorizationError, match=r"not positive definite|singular"):
         cholesky(chain(comm, ground), prefix="la_test_")
+
+
+def test_package_is_told_and_may_be_chosen(
+    comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture
+) -> None:
+    """CHOLMOD on one rank, where it is; MUMPS on several, and where it is asked for."""
+    A = chain(comm, 1.0)
+    chosen: tuple[dict[str, object] | None, ...] = (
+        None,
+        {"pc_factor_mat_solver_type": "mumps"},
+        {"mat_mumps_icntl_7": 0},
+    )
+    with caplog.at_level(logging.INFO, "dolfinx_mbd"):
+        used = [
+            cholesky(A, prefix="la_test_", options=options).getPC().getFactorSolverType()
+            for options in chosen
+        ]
+    serial = comm.size == 1 and PETSc.Sys.hasExternalPackage("cholmod")
+    assert used == ["cholmod" if serial else "mumps", "mumps", "mumps"]
+    said = [r.getMessage() for r in caplog.records]
+    assert all(
+        f"{SIZE} rows: cholesky by {name}" in text for name, text in zip(used, said, strict=True)
+    )
+    assert all("ordering" in text for name, text in zip(used, said, strict=True) if name == "mumps")
 
 
 def test_count_is_sturms(comm: MPI.Intracomm) -> None:

@@ -27,13 +27,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
+import scipy
 from numpy.typing import NDArray
 from petsc4py import PETSc
 from slepc4py import SLEPc
 
-from dolfinx_mbd.analysis.eigen import DENSE_ALWAYS, EigenError, lowest_modes
+from dolfinx_mbd.analysis.eigen import DENSE_ALWAYS, EigenError, eigensolver, lowest_modes
 from dolfinx_mbd.analysis.la import (
     WORKSPACE,
     Options,
@@ -126,8 +125,11 @@ def quadratic_modes(
     except EigenError:
         residual = np.inf
     if residual > RESIDUAL:
-        squares, _ = lowest_modes(K, M, ksp, num_modes, held, prefix=prefix, options=options)
-        shift = 0.5 * float(np.sqrt(np.abs(squares).max()))
+        # SLEPc has taken the KSP over, and makes its factors anew
+        eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
+        squares = [abs(eps.getEigenvalue(k)) for k in range(num_modes)]
+        eps.destroy()
+        shift = 0.5 * comm.bcast(float(np.sqrt(max(squares))), root=0)
         values, vectors, _ = _attempt(
             M, C, K, None, num_modes, shift, prefix=prefix, options=options
         )
