@@ -20,6 +20,7 @@ _PLACES = {
         "CableBody",
         "InterfaceSpec",
         "PrescribedMotion",
+        "Reducer",
         "Reduction",
         "TaggedMesh",
         "Viscous",
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd.analysis import CableBody as CableBody
     from dolfinx_mbd.analysis import InterfaceSpec as InterfaceSpec
     from dolfinx_mbd.analysis import PrescribedMotion as PrescribedMotion
+    from dolfinx_mbd.analysis import Reducer as Reducer
     from dolfinx_mbd.analysis import Reduction as Reduction
     from dolfinx_mbd.analysis import TaggedMesh as TaggedMesh
     from dolfinx_mbd.analysis import Viscous as Viscous

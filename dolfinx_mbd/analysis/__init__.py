@@ -39,7 +39,9 @@ from dolfinx_mbd.analysis.recovery.stress import Recovery  # noqa: E402
 from dolfinx_mbd.analysis.reduction.damping import Viscous, with_damping  # noqa: E402
 from dolfinx_mbd.analysis.reduction.distributed_loads import body_force, pressure, traction  # noqa: E402
 from dolfinx_mbd.analysis.reduction.interfaces import InterfaceSpec  # noqa: E402
-from dolfinx_mbd.analysis.reduction.reduce import Reduction, reduce  # noqa: E402
+from dolfinx_mbd.analysis.reduction.reduce import reduce  # noqa: E402
+from dolfinx_mbd.analysis.reduction.reducer import Reducer  # noqa: E402
+from dolfinx_mbd.analysis.reduction.result import Reduction  # noqa: E402
 from dolfinx_mbd.analysis.rotating.hyperelastic import (  # noqa: E402
     SpinningEquilibrium,
     spinning_equilibrium,
@@ -69,6 +71,7 @@ __all__ = [
     "ModalTransient",
     "PrescribedMotion",
     "Recovery",
+    "Reducer",
     "Reduction",
     "RotatingModes",
     "RotatingStructure",

@@ -116,7 +116,7 @@ class _Space:
         self._V = np.empty((len(start), most + 2 * width), order="F")
         self._T = np.zeros((most + width, most + width))  # VᵀM K⁻¹M V
         self._most, self._size = most, 0  # vectors that K⁻¹M was applied to
-        self._R: Array = np.zeros((width, width))  # what it made of the last of them, in the new block
+        self._R: Array = np.zeros((width, width))  # what came of the last of these, in the new ones
         _, _, self.image = self._orthonormal(start.copy(order="F"), mass(start), end=0)
         self._near = self.image
 

@@ -21,7 +21,8 @@ from dolfinx_mbd.analysis.modal import modal_analysis
 from dolfinx_mbd.analysis.recovery import displacement as recovery
 from dolfinx_mbd.analysis.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.analysis.reduction.interfaces import InterfaceSpec, mesh_interfaces
-from dolfinx_mbd.analysis.reduction.reduce import Reduction, reduce
+from dolfinx_mbd.analysis.reduction.reduce import reduce
+from dolfinx_mbd.analysis.reduction.result import Reduction
 from dolfinx_mbd.forms import STEEL, Material, centrifugal_load, elastic_stiffness, euler_load, mass
 from dolfinx_mbd.multibody import simulate
 from dolfinx_mbd.multibody.mechanisms import slider_crank

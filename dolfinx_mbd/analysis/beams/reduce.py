@@ -40,7 +40,7 @@ from dolfinx_mbd.analysis.recovery.displacement import History, as_function, wri
 from dolfinx_mbd.analysis.reduction.craig_bampton import Basis, craig_bampton_basis
 from dolfinx_mbd.analysis.reduction.description import mode_table
 from dolfinx_mbd.analysis.reduction.interfaces import InterfaceSpec, MeshInterface
-from dolfinx_mbd.analysis.reduction.reduce import (
+from dolfinx_mbd.analysis.reduction.reference import (
     check_attached,
     check_reference,
     placed_interfaces,

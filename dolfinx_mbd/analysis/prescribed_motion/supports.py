@@ -23,7 +23,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.analysis.la import Options, gram, multiply
-from dolfinx_mbd.analysis.reduction.craig_bampton import HeldStiffness
+from dolfinx_mbd.analysis.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 
 __all__ = ["MeanAxes", "Supported", "interface_rows"]

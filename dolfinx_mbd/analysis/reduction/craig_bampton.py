@@ -13,30 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, point_motion
-from dolfinx_mbd.analysis.eigen import lowest_modes
-from dolfinx_mbd.analysis.la import (
-    FactorizationError,
-    Options,
-    cholesky,
-    constrain,
-    gram,
-    multiply,
-    solve,
-)
+from dolfinx_mbd.analysis.la import FactorizationError, Options, gram, multiply
 from dolfinx_mbd.analysis.phases import Phases
-from dolfinx_mbd.analysis.reduction.averaged import border_rows, bordered_mass, bordered_stiffness
+from dolfinx_mbd.analysis.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.analysis.reduction.stiffening import UnitCases, unit_cases
 from dolfinx_mbd.analysis.reduction.truncation import Truncation
 
-__all__ = ["COMPONENTS", "Basis", "HeldStiffness", "craig_bampton_basis"]
+__all__ = [
+    "COMPONENTS",
+    "Basis",
+    "CraigBampton",
+    "check_enough_dofs",
+    "craig_bampton_basis",
+]
 
 Array = NDArray[np.float64]
 
@@ -87,83 +82,176 @@ def craig_bampton_basis(
     loads: Mapping[str, Array] | None = None,
     effective_mass: float | None = None,
 ) -> Basis:
-    """Constraint modes of all interfaces (6 each, in the plane 3; body axes), then fixed ones.
-
-    With loads also a static mode each: what the load does with all interfaces held, so that with
-    the constraint modes its static response is in the basis whatever the interfaces do. (A load on
-    rigid interfaces only has none: they do not deform.)
-
-    Args:
-        problem: Matrices of the free body.
-        interfaces: At least one; rigid ones without common degrees of freedom.
-        num_modes: Fixed-interface modes.
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix.
-        phases: Collects the seconds.
-        stiffening: Also solve for the unit loads of geometric stiffening.
-        loads: Forces (owned dofs,) by name that get a static mode.
-        effective_mass: Keep the fewest fixed-interface modes that have this share of the effective
-            mass of all of them.
-
-    Raises:
-        FactorizationError: A part of the body is not held, or the solver failed.
-        EigenError: The eigenvalue solver did not converge.
-        ValueError: More modes are asked for than there are free degrees of freedom.
+    """The basis of one reduction; for the arguments and errors see `CraigBampton`.
 
     Note: Collective.
     """
     phases = phases or Phases()
-    free = _num_free(problem, interfaces)
+    check_enough_dofs(problem, interfaces, num_modes)
+    shared = CraigBampton(problem, interfaces, prefix=prefix, options=options, phases=phases)
+    try:
+        return shared.basis(
+            num_modes,
+            stiffening=stiffening,
+            loads=loads,
+            effective_mass=effective_mass,
+            phases=phases,
+        )
+    finally:
+        shared.destroy()
+
+
+def check_enough_dofs(
+    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], num_modes: int
+) -> None:
+    """Refuse more modes than there are degrees of freedom.
+
+    Note: Collective.
+    """
+    rigid = problem.comm.allreduce(sum(len(i.dofs) for i in interfaces if i.kind == "rigid"))
+    averaged = sum(i.kind == "averaged" for i in interfaces)
+    free = problem.num_dofs - rigid - problem.num_rigid * averaged
     if num_modes > free:
         raise ValueError(
             f"num_modes={num_modes}, but the mesh has only {free} dofs that no interface holds"
         )
-    with phases("factorization"):
-        held = HeldStiffness(problem, interfaces, prefix, options)
-    try:
-        with phases("constraint modes"):
-            constraint, reactions = held.constraint_modes()
-            constraint = _with_rigid_motions(problem, interfaces, constraint)
+
+
+class CraigBampton:
+    """What all Craig-Bampton bases of a body share: factors, static solutions, the modes so far.
+
+    Args:
+        problem: Matrices of the free body.
+        interfaces: At least one; rigid ones without common degrees of freedom.
+        prefix: PETSc options prefix.
+        options: PETSc options without the prefix.
+        phases: Collects the seconds.
+
+    Raises:
+        FactorizationError: A part of the body is not held, or the solver failed.
+
+    Note: Collective, as all methods are.
+    """
+
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        interfaces: tuple[MeshInterface, ...],
+        *,
+        prefix: str,
+        options: Options = None,
+        phases: Phases | None = None,
+    ) -> None:
+        self.problem, self.interfaces = problem, interfaces
+        phases = phases or Phases()
+        with phases("factorization"):
+            self._held = HeldStiffness(problem, interfaces, prefix, options)
+        try:
+            with phases("constraint modes"):
+                modes, self._reactions = self._held.constraint_modes()
+                self._constraint = _with_rigid_motions(problem, interfaces, modes)
+        except BaseException:
+            self._held.destroy()
+            raise
+        self._cases: UnitCases | None = None
+        self._inertia: Array | None = None
+        self._flexibility: Array = np.zeros((0, 0))
+        self._values: Array = np.zeros(0)
+        self._fixed: Array = np.zeros((problem.num_owned, 0))
+
+    def destroy(self) -> None:
+        """Free the factors."""
+        self._held.destroy()
+
+    def basis(
+        self,
+        num_modes: int,
+        *,
+        stiffening: bool = False,
+        loads: Mapping[str, Array] | None = None,
+        effective_mass: float | None = None,
+        phases: Phases | None = None,
+    ) -> Basis:
+        """Constraint modes of all interfaces (6 each, in the plane 3; body axes), then fixed ones.
+
+        With loads also a static mode each: what the load does with all interfaces held, so that
+        with the constraint modes its static response is in the basis whatever the interfaces do.
+        (A load on rigid interfaces only has none: they do not deform.)
+
+        Args:
+            num_modes: Fixed-interface modes.
+            stiffening: Also solve for the unit loads of geometric stiffening.
+            loads: Forces (owned dofs,) by name that get a static mode.
+            effective_mass: Keep the fewest fixed-interface modes that have this share of the
+                effective mass of all of them.
+            phases: Collects the seconds.
+
+        Raises:
+            FactorizationError: The solver failed.
+            EigenError: The eigenvalue solver did not converge.
+            ValueError: More modes are asked for than there are free degrees of freedom.
+
+        Note: Collective.
+        """
+        phases = phases or Phases()
+        problem, interfaces, constraint = self.problem, self.interfaces, self._constraint
+        check_enough_dofs(problem, interfaces, num_modes)
         acting: list[str] = []
         static: Array = np.zeros((problem.num_owned, 0))
         if loads:
             with phases("load modes"):
-                static = held.solve_body(np.column_stack(list(loads.values())))
-                size = problem.comm.allgather(np.abs(static).max(axis=0, initial=0.0))
-                acts = np.max(size, axis=0) > 0
-                acting = [name for name, a in zip(loads, acts, strict=True) if a]
-                static = static[:, acts]
-        cases = None
-        if stiffening:
+                acting, static = self._load_modes(loads)
+        if stiffening and self._cases is None:
             with phases("stiffening"):
-                cases = unit_cases(problem, interfaces, constraint, held.solve_body)
+                self._cases = unit_cases(problem, interfaces, constraint, self._held.solve_body)
+        if self._inertia is None:
+            with phases("truncation"):
+                self._inertia = problem.apply_mass(constraint)
+                solved = self._held.solve_body(self._inertia)
+                self._flexibility = gram(problem.comm, self._inertia, solved)
+                del solved
+        if num_modes > len(self._values):
+            with phases("fixed-interface modes"):  # last: SLEPc would take the factors over
+                self._values, self._fixed = self._held.modes(num_modes)
         with phases("truncation"):
-            inertia = problem.apply_mass(constraint)
-            flexibility = gram(problem.comm, inertia, held.solve_body(inertia))
-        with phases("fixed-interface modes"):  # last: SLEPc takes the factors over
-            values, fixed = held.modes(num_modes)
-    finally:
-        held.destroy()
-    with phases("truncation"):
-        stiffness = gram(problem.comm, constraint, multiply(problem.stiffness, constraint))
-        mass = gram(problem.comm, constraint, inertia)
-        participations = gram(problem.comm, fixed, inertia)
-        truncation = Truncation(
-            stiffness=stiffness,
+            truncation = self._truncation(num_modes)
+        numbers = list(range(num_modes))
+        if effective_mass is not None:
+            numbers = truncation.by_effective_mass(effective_mass)
+        labels = [f"constraint {i.name} {c}" for i in interfaces for c in COMPONENTS[problem.dim]]
+        labels += [f"fixed {k + 1}" for k in numbers] + [f"load {name}" for name in acting]
+        vectors = np.asfortranarray(np.hstack([constraint, self._fixed[:, numbers], static]))
+        return Basis(
+            vectors,
+            tuple(labels),
+            np.sqrt(np.maximum(self._values[numbers], 0.0)) / (2 * np.pi),
+            self._held.averaged,
+            self._reactions,
+            self._cases if stiffening else None,
+            truncation,
+        )
+
+    def _load_modes(self, loads: Mapping[str, Array]) -> tuple[list[str], Array]:
+        """Those of the loads that act on what is free, and what they do."""
+        static = self._held.solve_body(np.column_stack(list(loads.values())))
+        size = self.problem.comm.allgather(np.abs(static).max(axis=0, initial=0.0))
+        acts = np.max(size, axis=0) > 0
+        return [name for name, a in zip(loads, acts, strict=True) if a], static[:, acts]
+
+    def _truncation(self, num_modes: int) -> Truncation:
+        assert self._inertia is not None
+        problem, constraint = self.problem, self._constraint
+        values, fixed = self._values[:num_modes], self._fixed[:, :num_modes]
+        mass = gram(problem.comm, constraint, self._inertia)
+        participations = gram(problem.comm, fixed, self._inertia)
+        return Truncation(
+            stiffness=gram(problem.comm, constraint, multiply(problem.stiffness, constraint)),
             mass=mass,
             squares=values,
             participations=participations,
-            residual=flexibility - participations.T @ (participations / values[:, None]),
-            rigid=_about_centre(interfaces, problem.dim, mass),
+            residual=self._flexibility - participations.T @ (participations / values[:, None]),
+            rigid=_about_centre(self.interfaces, problem.dim, mass),
         )
-    numbers = list(range(num_modes))
-    if effective_mass is not None:
-        numbers = truncation.by_effective_mass(effective_mass)
-    labels = [f"constraint {i.name} {c}" for i in interfaces for c in COMPONENTS[problem.dim]]
-    labels += [f"fixed {k + 1}" for k in numbers] + [f"load {name}" for name in acting]
-    frequencies = np.sqrt(np.maximum(values[numbers], 0.0)) / (2 * np.pi)
-    vectors = np.asfortranarray(np.hstack([constraint, fixed[:, numbers], static]))
-    return Basis(vectors, tuple(labels), frequencies, held.averaged, reactions, cases, truncation)
 
 
 def _about_centre(interfaces: tuple[MeshInterface, ...], dim: int, mass: Array) -> Array:
@@ -180,93 +268,6 @@ def _about_centre(interfaces: tuple[MeshInterface, ...], dim: int, mass: Array) 
 def rigid_rows(interfaces: tuple[MeshInterface, ...], point: Array, dim: int) -> Array:
     """Motion of all interfaces for unit rigid motions about a point."""
     return np.vstack([point_motion(i.point - point, dim) for i in interfaces])
-
-
-def _num_free(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> int:
-    rigid = problem.comm.allreduce(sum(len(i.dofs) for i in interfaces if i.kind == "rigid"))
-    averaged = sum(i.kind == "averaged" for i in interfaces)
-    return problem.num_dofs - rigid - problem.num_rigid * averaged
-
-
-class HeldStiffness:
-    """The factorized stiffness of a body whose interfaces are all held, and what it serves.
-
-    Raises:
-        FactorizationError: A part of the body is not held, or the solver failed.
-
-    Note: Collective, as all methods are.
-    """
-
-    def __init__(
-        self,
-        problem: ElasticProblem,
-        interfaces: tuple[MeshInterface, ...],
-        prefix: str,
-        options: Options,
-    ) -> None:
-        self.problem, self.interfaces = problem, interfaces
-        self.solver: dict[str, Any] = {"prefix": prefix, "options": options}
-        rigid = [i.dofs for i in interfaces if i.kind == "rigid"]
-        self.dofs = np.concatenate([*rigid, np.zeros(0, dtype=np.int32)])
-        parts = [(i.dofs, i.rows) for i in interfaces if i.rows is not None]
-        self.border = border_rows(problem.num_owned, parts) if parts else None
-        self.num_border = problem.num_rigid * len(parts)
-        averaged = [i.rows is not None for i in interfaces]
-        self.averaged = np.flatnonzero(np.repeat(averaged, problem.num_rigid))
-        self.K: PETSc.Mat = problem.stiffness.copy()
-        constrain(self.K, self.dofs, 1.0)
-        if self.border is not None:
-            inner = self.K
-            self.K = bordered_stiffness(inner, self.border)
-            inner.destroy()
-        self.ksp = cholesky(self.K, negative=self.num_border, **self.solver)
-
-    def destroy(self) -> None:
-        """Free the factors and the matrix."""
-        self.ksp.destroy()
-        self.K.destroy()
-
-    def constraint_modes(self) -> tuple[Array, Array | None]:
-        """One for each coordinate of an interface; and the reactions at averaged interfaces."""
-        problem, per = self.problem, self.problem.num_rigid
-        T = np.zeros((problem.num_owned, per * len(self.interfaces)), order="F")
-        for k, i in enumerate(self.interfaces):
-            if i.kind == "rigid":
-                motions = problem.rigid_motions(i.point, i.blocks)
-                T[i.dofs, per * k : per * k + per] = motions
-        B = np.zeros((self.K.getLocalSize()[0], T.shape[1]), order="F")
-        np.negative(multiply(problem.stiffness, T), out=B[: problem.num_owned])
-        B[self.dofs] = T[self.dofs]
-        del T
-        own = slice(problem.num_owned, None)  # the border, on one rank
-        if len(B[own]):
-            B[own][np.arange(self.num_border), self.averaged] = 1.0
-        X = solve(self.ksp, B)
-        if self.border is None:
-            return X, None
-        gathered = problem.comm.bcast(X[own], root=problem.comm.size - 1)
-        return np.asfortranarray(X[: problem.num_owned]), -gathered
-
-    def solve_body(self, loads: Array) -> Array:
-        """Displacements (owned dofs, k) under body forces, all interfaces held."""
-        B = np.zeros((self.K.getLocalSize()[0], loads.shape[1]), order="F")
-        B[: self.problem.num_owned] = loads
-        B[self.dofs] = 0.0
-        return np.asfortranarray(solve(self.ksp, B)[: self.problem.num_owned])
-
-    def modes(self, count: int) -> tuple[Array, Array]:
-        """The lowest modes: ω², and their vectors."""
-        M = self.problem.mass()
-        constrain(M, self.dofs, 0.0)
-        if self.border is not None:
-            inner = M
-            M = bordered_mass(inner, self.num_border)
-            inner.destroy()
-        values, vectors = lowest_modes(
-            self.K, M, self.ksp, count, self.dofs, num_border=self.num_border, **self.solver
-        )
-        M.destroy()
-        return values, vectors[: self.problem.num_owned]
 
 
 def _with_rigid_motions(

@@ -24,7 +24,7 @@ from dolfinx_mbd.body.damping import damping_matrix
 from dolfinx_mbd.forms import viscous_damping
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.analysis.reduction.reduce import Reduction
+    from dolfinx_mbd.analysis.reduction.result import Reduction
 
 __all__ = ["Viscous", "check_damping", "reduced_damping", "with_damping"]
 

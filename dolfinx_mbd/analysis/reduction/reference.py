@@ -13,6 +13,7 @@ the two differ by what grows as Ω² (`demos/reference_conditions.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,26 @@ from numpy.typing import NDArray
 from dolfinx_mbd.analysis.assembly import ElasticProblem
 from dolfinx_mbd.analysis.la import FactorizationError, agreed, gram, multiply
 from dolfinx_mbd.analysis.reduction.craig_bampton import Basis
+from dolfinx_mbd.analysis.reduction.inertia import Inertia
+from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.analysis.small_problem import check_elastic, solve_small_problem
-from dolfinx_mbd.body import Mode
+from dolfinx_mbd.body import Interface, Mode
 
-__all__ = ["ReducedModes", "attached", "mean_axis", "raw_attached"]
+__all__ = [
+    "ReducedModes",
+    "attached",
+    "check_attached",
+    "check_reference",
+    "mean_axis",
+    "placed_interfaces",
+    "raw_attached",
+    "reduced_modes",
+]
 
 Array = NDArray[np.float64]
+
+MOTION_ROWS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
+"""Where the coordinates of an interface are in a motion (d, θ) in space."""
 
 REACTION_TOLERANCE = 1e-6
 """Relative difference of two computations of the forces at averaged interfaces."""
@@ -71,6 +86,45 @@ class ReducedModes:
 def hertz(squares: Array) -> Array:
     """Frequencies from ω²."""
     return np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
+
+
+def check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None:
+    """Refuse what is no name, no frequency, or does not go together."""
+    if attached_to is not None and not isinstance(attached_to, str):
+        raise ValueError(f"attached_to is the name of an interface; got {attached_to!r}")
+    number = isinstance(up_to, (int, float, np.number)) and not isinstance(up_to, bool)
+    if up_to is not None and not (number and up_to > 0):
+        raise ValueError(f"up_to is a frequency, a positive number of Hz; got {up_to!r}")
+    if not orthonormalize and attached_to is None:
+        raise ValueError(
+            "orthonormalize=False needs attached_to: only without the six constraint modes of one "
+            "interface have the others no rigid motion in them"
+        )
+    if not orthonormalize and up_to is not None:
+        raise ValueError("up_to needs modes that have frequencies: orthonormalize=True")
+
+
+def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
+    """Refuse an interface that the body does not have."""
+    names = [i.name for i in found]
+    if attached_to is not None and attached_to not in names:
+        known = ", ".join(map(repr, names)) or "none"
+        raise ValueError(f"attached_to: unknown interface {attached_to!r}; this body has {known}")
+
+
+def reduced_modes(
+    problem: ElasticProblem,
+    basis: Basis,
+    attached_to: str | None,
+    up_to: float | None,
+    orthonormalize: bool,
+) -> ReducedModes:
+    """The modes of a basis under the reference condition that is asked for."""
+    if attached_to is None:
+        return mean_axis(problem, basis, up_to=up_to)
+    if orthonormalize:
+        return attached(problem, basis, attached_to, up_to=up_to)
+    return raw_attached(problem, basis, attached_to)
 
 
 def mean_axis(problem: ElasticProblem, basis: Basis, *, up_to: float | None = None) -> ReducedModes:
@@ -267,3 +321,16 @@ def _check_reactions(basis: Basis, K: Array) -> None:
             f"the forces at averaged interfaces are off by {error:.1e} of their size: the linear "
             "solver is inaccurate"
         )
+
+
+def placed_interfaces(
+    problem: ElasticProblem, found: tuple[MeshInterface, ...], modes: ReducedModes, moments: Inertia
+) -> tuple[Interface, ...]:
+    """The coefficient of a constraint mode is the motion of its interface, exactly."""
+    per, rows = problem.num_rigid, MOTION_ROWS[problem.dim]
+    result = []
+    for k, i in enumerate(found):
+        motion = np.zeros((6, len(modes.squares)))
+        motion[rows] = modes.transform[per * k : per * k + per] * moments.signs
+        result.append(Interface(i.name, i.kind, i.point, i.axes, motion))
+    return tuple(result)

@@ -12,7 +12,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.analysis.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.analysis.reduction.damping import Viscous, reduced_damping, with_damping
-from dolfinx_mbd.analysis.reduction.reduce import Reduction
+from dolfinx_mbd.analysis.reduction.result import Reduction
 from dolfinx_mbd.body import ModalDamping, Rayleigh
 from dolfinx_mbd.body.frequency_response import frequency_response
 from dolfinx_mbd.body.linearized import linearize

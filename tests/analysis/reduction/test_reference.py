@@ -15,8 +15,9 @@ from dolfinx_mbd.analysis.assembly import elastic_problem
 from dolfinx_mbd.analysis.modal import modal_analysis
 from dolfinx_mbd.analysis.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
-from dolfinx_mbd.analysis.reduction.reduce import Reduction, reduce
+from dolfinx_mbd.analysis.reduction.reduce import reduce
 from dolfinx_mbd.analysis.reduction.reference import attached, mean_axis
+from dolfinx_mbd.analysis.reduction.result import Reduction
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import STEEL
 from tests.analysis.bodies import box, rigid_mass
