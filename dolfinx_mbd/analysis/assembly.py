@@ -26,7 +26,7 @@ from dolfinx_mbd.analysis.given import (
     checked_density,
     checked_space,
 )
-from dolfinx_mbd.analysis.la import agreed, multiply, raise_together, require_real
+from dolfinx_mbd.analysis.la import agreed, gram, multiply, raise_together, require_real
 from dolfinx_mbd.analysis.material_fields import BodyMaterials, Materials, body_materials
 from dolfinx_mbd.analysis.mesh_checks import check_cells
 from dolfinx_mbd.analysis.meshing import TaggedMesh
@@ -42,6 +42,7 @@ __all__ = [
     "in_space",
     "num_rigid_motions",
     "point_motion",
+    "projected",
     "rigid_motions",
     "spin_fields",
     "unblocked",
@@ -152,6 +153,16 @@ def unblocked(F: Array, dim: int = 3) -> Array:
     rows, columns = len(F), F.shape[1] // dim
     vectors = F.reshape(rows, columns, dim).transpose(0, 2, 1)
     return np.asfortranarray(vectors.reshape(dim * rows, columns))
+
+
+def projected(comm: Any, A: PETSc.Mat, fields: Array, dim: int) -> Array:
+    """ΨᵀA Ψ of a scalar matrix that acts on each component alike, of `blocked` vectors Ψ.
+
+    Note: Collective.
+    """
+    image = multiply(A, fields)
+    parts = [gram(comm, fields[:, a::dim], image[:, a::dim]) for a in range(dim)]
+    return np.asarray(np.sum(parts, axis=0))
 
 
 def num_rigid_motions(dim: int) -> int:

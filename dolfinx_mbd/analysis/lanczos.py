@@ -51,7 +51,7 @@ class Breakdown(RuntimeError):
 
 def largest_space(num_modes: int) -> int:
     """Vectors of the Krylov space at which it is restarted."""
-    return num_modes + max(num_modes, 10 * BLOCK)
+    return num_modes + max(num_modes, 16 * BLOCK)
 
 
 def block_lanczos(
@@ -193,6 +193,7 @@ def _cholesky(G: Array) -> tuple[float, float, Array | None]:
 
 
 def _subtract(W: Array, V: Array, h: Array) -> None:
-    """W -= V h in place."""
+    """W -= V h in place, all in Fortran order."""
+    assert W.flags.f_contiguous  # or BLAS would work on a copy
     if V.size:
         dgemm(-1.0, V, h, 1.0, W, overwrite_c=1)

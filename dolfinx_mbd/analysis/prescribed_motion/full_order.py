@@ -168,7 +168,11 @@ class FullOrder:
         self.stiffening: Stiffening | None = None
         if stiffening:
             static = self.statics()
-            cases = unit_cases(problem, self.interfaces, static.constraint, static.solve_held)
+            inertia = problem.apply_mass(problem.rigid_motions())
+            solved = static.solve_held(np.hstack([problem.spin_loads(), inertia]))
+            cases = unit_cases(
+                problem, self.interfaces, static.constraint, solved[:, :6], solved[:, 6:]
+            )
             self.stiffening = Stiffening(problem, interfaces, cases)
         self._factor: Supported | None = None
         self._instant: Instant | None = None

@@ -154,7 +154,8 @@ class CraigBampton:
             self._held.destroy()
             raise
         self._cases: UnitCases | None = None
-        self._inertia: Array | None = None
+        self._inertia: Array | None = None  # M times the constraint modes
+        self._under_inertia: Array = np.zeros((problem.num_owned, 0))
         self._flexibility: Array = np.zeros((0, 0))
         self._values: Array = np.zeros(0)
         self._fixed: Array = np.zeros((problem.num_owned, 0))
@@ -196,20 +197,8 @@ class CraigBampton:
         phases = phases or Phases()
         problem, interfaces, constraint = self.problem, self.interfaces, self._constraint
         check_enough_dofs(problem, interfaces, num_modes)
-        acting: list[str] = []
-        static: Array = np.zeros((problem.num_owned, 0))
-        if loads:
-            with phases("load modes"):
-                acting, static = self._load_modes(loads)
-        if stiffening and self._cases is None:
-            with phases("stiffening"):
-                self._cases = unit_cases(problem, interfaces, constraint, self._held.solve_body)
-        if self._inertia is None:
-            with phases("truncation"):
-                self._inertia = problem.apply_mass(constraint)
-                solved = self._held.solve_body(self._inertia)
-                self._flexibility = gram(problem.comm, self._inertia, solved)
-                del solved
+        with phases("static solutions"):
+            acting, static = self._statics(stiffening, loads or {})
         if num_modes > len(self._values):
             with phases("fixed-interface modes"):  # last: SLEPc would take the factors over
                 self._values, self._fixed = self._held.modes(num_modes)
@@ -231,10 +220,27 @@ class CraigBampton:
             truncation,
         )
 
-    def _load_modes(self, loads: Mapping[str, Array]) -> tuple[list[str], Array]:
-        """Those of the loads that act on what is free, and what they do."""
-        static = self._held.solve_body(np.column_stack(list(loads.values())))
-        size = self.problem.comm.allgather(np.abs(static).max(axis=0, initial=0.0))
+    def _statics(self, stiffening: bool, loads: Mapping[str, Array]) -> tuple[list[str], Array]:
+        """What is still unknown, by one call of the solver.
+
+        Returns the names of the loads that act on what is free, and what they do.
+        """
+        problem, constraint = self.problem, self._constraint
+        known, rigid = self._inertia is not None, np.zeros((problem.num_owned, 0))
+        inertia = problem.apply_mass(constraint) if not known else rigid
+        spins = problem.spin_loads() if stiffening and self._cases is None else rigid
+        forces = np.column_stack([rigid, *loads.values()])
+        solved = self._held.solve_body(np.hstack([inertia, spins, forces]))
+        ends = np.cumsum([inertia.shape[1], spins.shape[1]])
+        under_inertia, under_spins, static = np.split(solved, ends, axis=1)
+        if not known:
+            self._inertia, self._under_inertia = inertia, under_inertia
+            self._flexibility = gram(problem.comm, inertia, under_inertia)
+        if spins.shape[1]:
+            motions = rigid_rows(self.interfaces, np.zeros(3), problem.dim)
+            under_rigid = self._under_inertia @ motions
+            self._cases = unit_cases(problem, self.interfaces, constraint, under_spins, under_rigid)
+        size = problem.comm.allgather(np.abs(static).max(axis=0, initial=0.0))
         acts = np.max(size, axis=0) > 0
         return [name for name, a in zip(loads, acts, strict=True) if a], static[:, acts]
 

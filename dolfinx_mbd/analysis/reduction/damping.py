@@ -17,7 +17,7 @@ from dolfinx import default_scalar_type, fem
 from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.analysis.assembly import blocked, unblocked
+from dolfinx_mbd.analysis.assembly import blocked, projected
 from dolfinx_mbd.analysis.la import gram, multiply
 from dolfinx_mbd.body import ModalDamping, Rayleigh
 from dolfinx_mbd.body.damping import damping_matrix
@@ -177,7 +177,7 @@ def _viscous(
             "energy in"
         )
     fields = blocked(modes, dim)
-    C = gram(mesh.comm, modes, unblocked(multiply(A, fields), dim))
+    C = projected(mesh.comm, A, fields, dim)
     A.destroy()
     return 0.5 * (C + C.T)
 

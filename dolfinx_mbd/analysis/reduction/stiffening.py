@@ -31,8 +31,8 @@ from dolfinx_mbd.analysis.assembly import (
     blocked,
     in_space,
     point_motion,
+    projected,
     spin_fields,
-    unblocked,
 )
 from dolfinx_mbd.analysis.compat import geometry_degree
 from dolfinx_mbd.analysis.la import gram, multiply
@@ -74,7 +74,8 @@ def unit_cases(
     problem: ElasticProblem,
     interfaces: tuple[MeshInterface, ...],
     constraint: Array,
-    solve_held: Callable[[Array], Array],
+    held_spins: Array,
+    held_inertia: Array,
 ) -> UnitCases:
     """What the unit loads do to the body, with inertia relief, up to a rigid motion.
 
@@ -82,7 +83,9 @@ def unit_cases(
         problem: Matrices of the free body.
         interfaces: All of them.
         constraint: Constraint modes, shape (owned dofs, coordinates of the interfaces).
-        solve_held: Displacement (owned dofs, k) under body forces with all interfaces held.
+        held_spins: Displacements under the six spins with all interfaces held, shape
+            (owned dofs, 6).
+        held_inertia: The same under M R of the rigid motions R.
 
     Note: Collective.
     """
@@ -92,9 +95,8 @@ def unit_cases(
     coordinates = per * len(interfaces)
     relief = inertia_relief(problem, interfaces, R, inertia, spins)
 
-    X = solve_held(np.asfortranarray(np.hstack([spins, inertia])))
-    held = -X[:, 6:] @ relief
-    held[:, :6] += X[:, :6]
+    held = -held_inertia @ relief
+    held[:, :6] += held_spins
     load = -inertia @ relief
     load[:, :6] += spins
     reaction = gram(comm, constraint, load)
@@ -186,7 +188,7 @@ def stiffening(
         A.zeroEntries()
         fem_petsc.assemble_matrix(A, form)  # type: ignore[arg-type]
         A.assemble()
-        K = across * gram(problem.comm, vectors, unblocked(multiply(A, fields), dim))
+        K = across * projected(problem.comm, A, fields, dim)
         for virial, turn in zip(cases.virials[c], turns, strict=True):
             K += turn.T @ (virial - np.trace(virial) * np.eye(3)) @ turn
         reduced[c] = 0.5 * (K + K.T)

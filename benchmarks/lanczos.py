@@ -1,0 +1,137 @@
+"""The lowest fixed-interface modes: block Lanczos against SLEPc's Krylov-Schur, by factor.
+
+    ./with-fenicsx python3 benchmarks/lanczos.py [--sizes 33k 105k 281k] [--rounds 3]
+
+The same matrices, the same factors (MUMPS's and, where PETSc has it, CHOLMOD's), 24 modes of the
+rod held at both ends, each process on one thread. Beside the modes: the factorization, and a solve
+of one and of eight right-hand sides, of which the iteration lives. Eigenvalues are compared to
+1e-10, and counted: Sylvester's law of inertia tells that none is missing. With `--blocks` other
+sizes of a block.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import child, median, report
+from reduction import ENDS, MODES, SIZES, prepare, read
+
+PACKAGES = ("cholmod", "mumps")
+
+
+def measure(path: Path, package: str, block: int) -> dict[str, Any]:
+    """Seconds of the processor, in this process."""
+    from dolfinx_mbd import STEEL
+    from dolfinx_mbd.analysis import eigen, lanczos
+    from dolfinx_mbd.analysis.assembly import elastic_problem
+    from dolfinx_mbd.analysis.la import cholesky, constrain, count_below, solve
+    from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
+
+    eigen.BLOCK = lanczos.BLOCK = block
+    mesh = read(path)
+    problem = elastic_problem(mesh, STEEL)
+    found = mesh_interfaces(mesh, problem.space, ENDS, None, "rigid")
+    held = np.concatenate([i.dofs for i in found])
+    K, M = problem.stiffness, problem.mass()
+    constrain(K, held, 1.0)
+    constrain(M, held, 0.0)
+    chosen: dict[str, dict[str, Any] | None] = {
+        "cholmod": None,
+        "mumps": {"pc_factor_mat_solver_type": "mumps"},
+    }
+    options = chosen[package]
+    factor, ksp = clocked(lambda: cholesky(K, prefix="b_", options=options))
+    assert ksp.getPC().getFactorSolverType() == package
+    B = np.random.default_rng(0).standard_normal((block, problem.num_owned)).T
+    solve(ksp, B)
+    one, _ = clocked(lambda: solve(ksp, B[:, :1]))
+    many, _ = clocked(lambda: solve(ksp, B))
+    ours, (values, _) = clocked(lambda: eigen.lowest_modes(K, M, ksp, MODES, held, prefix="b_"))
+    krylov_schur = {"eps_type": "krylovschur"}
+    theirs, (reference, _) = clocked(
+        lambda: eigen.lowest_modes(K, M, ksp, MODES, held, prefix="b_", options=krylov_schur)
+    )
+    result = {
+        "dofs": problem.num_dofs,
+        "factor": factor,
+        "one": one,
+        "many": many,
+        "ours": ours,
+        "theirs": theirs,
+        "difference": float(np.abs(values / reference - 1).max()),
+    }
+    if problem.num_dofs < 200_000:
+        result["missing"] = count_below(K, M, (1 + 1e-8) * values[-1]) - MODES
+    return result
+
+
+def clocked(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of the processor, and the result."""
+    start = time.process_time()
+    result = run()
+    return time.process_time() - start, result
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", nargs="+", default=["33k", "105k"], choices=SIZES)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--blocks", nargs="+", type=int, default=[8])
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        path, package, block = arguments.child
+        report(measure(Path(path), package, int(block)))
+        return
+    from petsc4py import PETSc
+
+    packages = [p for p in PACKAGES if PETSc.Sys.hasExternalPackage(p)]
+    version = ".".join(map(str, PETSc.Sys.getVersion()))
+    print(f"PETSc {version}, one rank, one thread; processor time, medians of {arguments.rounds}\n")
+    print(
+        "| dofs | factor | block | factorization, s | a solve, ms | of a block, ms "
+        "| Krylov-Schur, s | block Lanczos, s | ratio (runs) | eigenvalues differ | missed |\n"
+        + "|---" * 11
+        + "|"
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        prepare(Path(directory), arguments.sizes)
+        for size in arguments.sizes:
+            cases = [(p, b) for p in packages for b in arguments.blocks]
+            runs: dict[tuple[str, int], list[dict[str, Any]]] = {case: [] for case in cases}
+            for _ in range(arguments.rounds):
+                for package, block in cases:
+                    path = f"{directory}/{size}.msh"
+                    runs[package, block].append(child(__file__, [path, package, str(block)]))
+            for (package, block), own in runs.items():
+                row(package, block, own)
+
+
+def row(package: str, block: int, runs: list[dict[str, Any]]) -> None:
+    """A line of the table."""
+    ratios = [run["theirs"] / run["ours"] for run in runs]
+    difference = max(run["difference"] for run in runs)
+    assert difference < 1e-10, f"eigenvalues differ by {difference:.1e}"
+    missed = {run.get("missing", "not counted") for run in runs}
+    print(
+        f"| {runs[0]['dofs']:,} | {package} | {block} | {median(runs, 'factor'):.2f} "
+        f"| {1e3 * median(runs, 'one'):.0f} | {1e3 * median(runs, 'many'):.0f} "
+        f"| {median(runs, 'theirs'):.2f} | {median(runs, 'ours'):.2f} "
+        f"| **{np.median(ratios):.2f}** ({', '.join(f'{r:.2f}' for r in ratios)}) "
+        f"| {difference:.0e} | {', '.join(map(str, missed))} |",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
