@@ -7,12 +7,12 @@ for it, the matrix is too small for blocks, or the iteration breaks down; by LAP
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
+import scipy
 from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
@@ -29,7 +29,7 @@ from dolfinx_mbd.analysis.la import (
 )
 from dolfinx_mbd.analysis.lanczos import BLOCK, Breakdown, block_lanczos, largest_space
 
-__all__ = ["EigenError", "eigensolver", "lowest_modes"]
+__all__ = ["EigenError", "block_modes", "by_blocks", "eigensolver", "lowest_modes"]
 
 Array = NDArray[np.float64]
 
@@ -150,10 +150,9 @@ def lowest_modes(
         )
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
         return _dense_modes(comm, K, M, num_modes, held, num_border)
-    asked = any(key.startswith(("eps_", "st_")) for key in (*(options or {}), *given(prefix)))
-    if not asked and largest_space(num_modes) + BLOCK <= free // 2:
+    if by_blocks(num_modes, free, prefix=prefix, options=options):
         try:
-            return _block_modes(K, M, ksp, num_modes)
+            return block_modes(comm, partial(solve, ksp), M, num_modes)
         except Breakdown as error:
             _log.warning("block Lanczos: %s; SLEPc goes on from the start", error)
     eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
@@ -168,18 +167,39 @@ def lowest_modes(
     return values, vectors
 
 
-def _block_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> tuple[Array, Array]:
-    """By block Lanczos, from random vectors that M has smoothed: zero where it has no rows."""
-    comm = K.comm.tompi4py()
-    random = np.random.default_rng(comm.rank).standard_normal((BLOCK, K.getLocalSize()[0])).T
-    return block_lanczos(
-        comm,
-        partial(solve, ksp),
-        partial(multiply, M),
-        multiply(M, random),
-        num_modes,
-        tolerance=TOLERANCE,
-    )
+def by_blocks(num_modes: int, free: int, *, prefix: str, options: Options) -> bool:
+    """Whether block Lanczos is used: no option for SLEPc, and enough free degrees of freedom.
+
+    Args:
+        num_modes: How many are wanted.
+        free: Degrees of freedom that nothing holds.
+        prefix: PETSc options prefix.
+        options: PETSc options without the prefix.
+    """
+    if any(key.startswith(("eps_", "st_")) for key in (*(options or {}), *given(prefix))):
+        return False
+    return largest_space(num_modes) + BLOCK <= free // 2
+
+
+def block_modes(
+    comm: MPI.Comm, inverse: Callable[[Array], Array], M: PETSc.Mat, num_modes: int
+) -> tuple[Array, Array]:
+    """By block Lanczos, from random vectors that M has smoothed: zero where it has no rows.
+
+    Args:
+        comm: Communicator of the rows.
+        inverse: X = K⁻¹B for blocks of vectors, shape (owned rows, k).
+        M: Mass matrix, zero rows where the body is held.
+        num_modes: How many.
+
+    Raises:
+        Breakdown: The iteration came to no end.
+
+    Note: Collective.
+    """
+    random = np.random.default_rng(comm.rank).standard_normal((BLOCK, M.getLocalSize()[0])).T
+    start, mass = multiply(M, random), partial(multiply, M)
+    return block_lanczos(comm, inverse, mass, start, num_modes, tolerance=TOLERANCE)
 
 
 def _dense_modes(

@@ -18,10 +18,9 @@ import logging
 from collections.abc import Callable
 
 import numpy as np
-import scipy.linalg
+import scipy
 from mpi4py import MPI
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm, dtrsm
 
 from dolfinx_mbd.analysis.la import gram
 
@@ -147,7 +146,7 @@ class _Space:
             low, high, r = self.comm.bcast(_cholesky(G) if self.comm.rank == 0 else None, root=0)
             if r is None:
                 raise Breakdown("the vectors of a block have become dependent")
-            W, image = (dtrsm(1.0, r, X, side=1, overwrite_b=1) for X in (W, image))
+            W, image = _over(W, r), _over(image, r)
             H += h @ R
             R = r @ R
             if high + np.linalg.norm(h) < SAFE * low:
@@ -168,7 +167,7 @@ class _Space:
 
     def combined(self, S: Array) -> Array:
         """V S, shape (owned rows, columns of S)."""
-        return dgemm(1.0, self._V[:, : self._size], S)
+        return scipy.linalg.blas.dgemm(1.0, self._V[:, : self._size], S)
 
     def restart_if_full(self, theta: Array, S: Array, num_modes: int) -> None:
         """Keep the best of the space, and the last block."""
@@ -192,8 +191,13 @@ def _cholesky(G: Array) -> tuple[float, float, Array | None]:
     return low, high, scipy.linalg.cholesky(G) if low > DEPENDENT * high else None
 
 
+def _over(X: Array, r: Array) -> Array:
+    """X r⁻¹ for an upper triangle r; overwrites X."""
+    return scipy.linalg.blas.dtrsm(1.0, r, X, side=1, overwrite_b=1)
+
+
 def _subtract(W: Array, V: Array, h: Array) -> None:
     """W -= V h in place, all in Fortran order."""
     assert W.flags.f_contiguous  # or BLAS would work on a copy
     if V.size:
-        dgemm(-1.0, V, h, 1.0, W, overwrite_c=1)
+        scipy.linalg.blas.dgemm(-1.0, V, h, 1.0, W, overwrite_c=1)

@@ -9,8 +9,7 @@ from typing import Any
 
 import basix
 import numpy as np
-import scipy.sparse
-import scipy.sparse.csgraph
+import scipy
 from dolfinx import la
 from dolfinx.mesh import Mesh
 from numpy.typing import NDArray

@@ -30,11 +30,11 @@ from petsc4py import PETSc
 from ufl.algorithms import estimate_total_polynomial_degree
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.analysis.assembly import ElasticProblem, check_rigid_motions, rigid_motions
+from dolfinx_mbd.analysis.assembly import ElasticProblem, check_rigid_motions
 from dolfinx_mbd.analysis.compat import geometry_degree
-from dolfinx_mbd.analysis.la import Options, cholesky, constrain, solve
+from dolfinx_mbd.analysis.determinate import determinate_dofs
+from dolfinx_mbd.analysis.la import Options, cholesky, constrain, gram, solve
 from dolfinx_mbd.analysis.operators import inertia_matrix
-from dolfinx_mbd.analysis.reduction.averaged import border_rows, bordered_stiffness
 from dolfinx_mbd.forms import Temperature, geometric_stiffness, strain
 
 __all__ = ["BUCKLED", "Prestress", "prestressed"]
@@ -108,7 +108,10 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
     if problem.materials is None:
         raise ValueError("prestress needs a material, whose stress is known (no stiffness form)")
     if isinstance(initial, Temperature):
-        return problem.materials.thermal_stress(initial.rise)
+        rise = initial.rise
+        if not isinstance(rise, Expr):  # (a number would be compiled into the forms)
+            rise = fem.Constant(problem.space.mesh, default_scalar_type(rise))
+        return problem.materials.thermal_stress(rise)
     dim = problem.dim
     if not isinstance(initial, Expr) or initial.ufl_shape != (dim, dim):
         shown = f"shape {initial.ufl_shape}" if isinstance(initial, Expr) else repr(initial)
@@ -129,6 +132,10 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
 class _Static:
     """u from nodal forces: with supports, or without rigid motion in the mean.
 
+    What a body without supports is loaded with is in equilibrium by itself: as many of its degrees
+    of freedom as it has rigid motions are held, which takes no force, and the rigid motion that
+    this gave is taken out again.
+
     Raises:
         FactorizationError: The supports are too few, or the solver failed.
 
@@ -138,24 +145,27 @@ class _Static:
     def __init__(
         self, problem: ElasticProblem, held: NDArray[np.int32], prefix: str, options: Options
     ) -> None:
-        self.num_owned, border = problem.num_owned, 0
+        self.comm, self.R = problem.comm, None
+        if not problem.comm.allreduce(len(held)):
+            x = problem.positions
+            total, count = problem.comm.allreduce(x.sum(axis=0)), problem.comm.allreduce(len(x))
+            self.R = problem.rigid_motions(total / count)
+            self.momenta = problem.apply_mass(self.R)
+            held = determinate_dofs(problem.comm, self.R)
+        self.held = held
         self.K: PETSc.Mat = problem.stiffness.copy()
-        if problem.comm.allreduce(len(held)):
-            constrain(self.K, held, 1.0)
-        else:
-            border = problem.num_rigid
-            rows = problem.apply_mass(rigid_motions(problem.positions))
-            everything = np.arange(problem.num_owned, dtype=np.int32)
-            inner = self.K
-            self.K = bordered_stiffness(inner, border_rows(self.num_owned, [(everything, rows)]))
-            inner.destroy()
-        self.ksp = cholesky(self.K, prefix=prefix, options=options, negative=border)
+        constrain(self.K, held, 1.0)
+        self.ksp = cholesky(self.K, prefix=prefix, options=options)
 
     def solve(self, forces: Array) -> Array:
         """The displacement, shape (owned dofs,)."""
-        B = np.zeros((self.K.getLocalSize()[0], 1), order="F")
-        B[: self.num_owned, 0] = forces
-        return solve(self.ksp, B)[: self.num_owned, 0]
+        B = forces[:, None].copy(order="F")
+        B[self.held] = 0.0
+        u = solve(self.ksp, B)
+        if self.R is not None:
+            inertia = gram(self.comm, self.R, self.momenta)
+            u -= self.R @ np.linalg.solve(inertia, gram(self.comm, self.momenta, u))
+        return u[:, 0]
 
     def destroy(self) -> None:
         """Free the factors and the matrix."""

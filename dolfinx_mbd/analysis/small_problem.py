@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import NDArray
 
 __all__ = ["check_elastic", "independent_columns", "solve_small_problem"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicHermiteSpline
 
 from dolfinx_mbd.body.rotations import rotation_matrix
 
@@ -171,7 +171,7 @@ class PrescribedMotion:
 def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callable[[float], Array]:
     if slopes is None:
         slopes = np.gradient(values, time, axis=0, edge_order=2)
-    spline = CubicHermiteSpline(time, values, slopes, extrapolate=False)
+    spline = scipy.interpolate.CubicHermiteSpline(time, values, slopes, extrapolate=False)
     low, high = time[0], time[-1]
     margin = 1e-9 * (high - low)
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import scipy.sparse
+import scipy
 from dolfinx import fem
 from dolfinx.la import InsertMode
 from numpy.typing import ArrayLike, NDArray

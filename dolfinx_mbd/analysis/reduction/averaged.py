@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse
+import scipy
 import ufl
 from dolfinx import fem
 from dolfinx.la import InsertMode

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, point_motion
+from dolfinx_mbd.analysis.iterative.choice import Solver
 from dolfinx_mbd.analysis.la import FactorizationError, Options, gram, multiply
 from dolfinx_mbd.analysis.phases import Phases
 from dolfinx_mbd.analysis.reduction.held_stiffness import HeldStiffness
@@ -140,12 +141,13 @@ class CraigBampton:
         *,
         prefix: str,
         options: Options = None,
+        solver: Solver = "direct",
         phases: Phases | None = None,
     ) -> None:
         self.problem, self.interfaces = problem, interfaces
         phases = phases or Phases()
         with phases("factorization"):
-            self._held = HeldStiffness(problem, interfaces, prefix, options)
+            self._held = HeldStiffness(problem, interfaces, prefix, options, solver)
         try:
             with phases("constraint modes"):
                 modes, self._reactions = self._held.constraint_modes()

@@ -15,11 +15,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import ufl
-from dolfinx import fem, la
+from dolfinx import default_scalar_type, fem, la
 from numpy.typing import NDArray
 from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
 from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
 from ufl.core.expr import Expr
+from ufl.domain import extract_unique_domain
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, in_space, rigid_motions
 from dolfinx_mbd.analysis.la import agreed, gram
@@ -56,7 +57,7 @@ def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
         ValueError: The mesh has no facets of that name.
     """
     measure = _facets(mesh, group)
-    return lambda v: traction_load(v, direction, measure)
+    return lambda v: traction_load(v, _constant(direction, v), measure)
 
 
 def body_force(direction: Any) -> LoadForm:
@@ -65,7 +66,15 @@ def body_force(direction: Any) -> LoadForm:
     Args:
         direction: Numbers or a UFL vector; as many components as the mesh has.
     """
-    return lambda v: traction_load(v, direction, ufl.dx)
+    return lambda v: traction_load(v, _constant(direction, v), ufl.dx)
+
+
+def _constant(direction: Any, v: Expr) -> Any:
+    """Numbers as a `Constant` on the mesh of v, or they would be compiled into the form."""
+    parts = direction if isinstance(direction, (list, tuple)) else (direction,)
+    if any(isinstance(part, Expr) for part in parts):
+        return direction
+    return fem.Constant(extract_unique_domain(v), np.asarray(direction, dtype=default_scalar_type))
 
 
 def _facets(mesh: TaggedMesh, group: str) -> ufl.Measure:

@@ -1,6 +1,7 @@
-"""The stiffness of a body whose interfaces are all held: one factorization that serves everything.
+"""The stiffness of a body whose interfaces are all held: one solver that serves everything.
 
-The rows of rigid interfaces are held; the constraints of averaged ones border the matrix.
+The rows of rigid interfaces are held; the constraints of averaged ones are met by multipliers. The
+solver has one factorization, or iterates where no factor fits into memory.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem
-from dolfinx_mbd.analysis.eigen import lowest_modes
-from dolfinx_mbd.analysis.la import Options, cholesky, constrain, multiply, solve
-from dolfinx_mbd.analysis.reduction.averaged import border_rows, bordered_mass, bordered_stiffness
+from dolfinx_mbd.analysis.iterative.choice import Solver, choose_solver
+from dolfinx_mbd.analysis.iterative.conjugate_gradients import IterativeSolver
+from dolfinx_mbd.analysis.iterative.modes import lowest_modes_iteratively
+from dolfinx_mbd.analysis.la import Options, constrain, multiply
+from dolfinx_mbd.analysis.reduction.averaged import border_rows
+from dolfinx_mbd.analysis.reduction.bordered_solver import BorderedSolver
+from dolfinx_mbd.analysis.reduction.direct_solver import DirectSolver
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 
 __all__ = ["HeldStiffness"]
@@ -23,7 +27,18 @@ Array = NDArray[np.float64]
 
 
 class HeldStiffness:
-    """The factorized stiffness of a body whose interfaces are all held, and what it serves.
+    """The stiffness of a body whose interfaces are all held, and what it serves.
+
+    Args:
+        problem: Matrices of the free body.
+        interfaces: All of them.
+        prefix: PETSc options prefix.
+        options: PETSc options without the prefix.
+        solver: ``direct``, ``iterative`` or ``auto``.
+
+    Attributes:
+        dofs: Owned degrees of freedom that rigid interfaces hold.
+        averaged: Which coordinates of the interfaces are those of averaged ones.
 
     Raises:
         FactorizationError: A part of the body is not held, or the solver failed.
@@ -37,38 +52,32 @@ class HeldStiffness:
         interfaces: tuple[MeshInterface, ...],
         prefix: str,
         options: Options,
+        solver: Solver = "direct",
     ) -> None:
         self.problem, self.interfaces = problem, interfaces
-        self.solver: dict[str, Any] = {"prefix": prefix, "options": options}
         rigid = [i.dofs for i in interfaces if i.kind == "rigid"]
         self.dofs = np.concatenate([*rigid, np.zeros(0, dtype=np.int32)])
         parts = [(i.dofs, i.rows) for i in interfaces if i.rows is not None]
-        self.border = border_rows(problem.num_owned, parts) if parts else None
-        self.num_border = problem.num_rigid * len(parts)
+        border = border_rows(problem.num_owned, parts) if parts else None
         averaged = [i.rows is not None for i in interfaces]
         self.averaged = np.flatnonzero(np.repeat(averaged, problem.num_rigid))
-        self.K: PETSc.Mat = problem.stiffness.copy()
-        constrain(self.K, self.dofs, 1.0)
-        if self.border is not None:
-            inner = self.K
-            self.K = bordered_stiffness(inner, self.border)
-            inner.destroy()
-        self._ksp = self._factorized()
-
-    def _factorized(self) -> PETSc.KSP:
-        return cholesky(self.K, negative=self.num_border, **self.solver)
-
-    def _ready(self) -> PETSc.KSP:
-        """The solver, factorized again if SLEPc has taken it over."""
-        if self._ksp.getOperators()[0].handle != self.K.handle:
-            self._ksp.destroy()
-            self._ksp = self._factorized()
-        return self._ksp
+        settings: dict[str, Any] = {"prefix": prefix, "options": options}
+        self._solver: DirectSolver | BorderedSolver | IterativeSolver
+        if choose_solver(problem, solver) == "iterative":
+            self._solver = IterativeSolver(
+                problem.stiffness, problem.space, self.dofs, border, **settings
+            )
+            return
+        K = problem.stiffness.copy()
+        constrain(K, self.dofs, 1.0)
+        if border is None:
+            self._solver = DirectSolver(problem, K, self.dofs, **settings)
+        else:
+            self._solver = BorderedSolver(problem, K, self.dofs, border, **settings)
 
     def destroy(self) -> None:
-        """Free the factors and the matrix."""
-        self._ksp.destroy()
-        self.K.destroy()
+        """Free what the solver holds."""
+        self._solver.destroy()
 
     def constraint_modes(self) -> tuple[Array, Array | None]:
         """One for each coordinate of an interface; and the reactions at averaged interfaces."""
@@ -78,36 +87,22 @@ class HeldStiffness:
             if i.kind == "rigid":
                 motions = problem.rigid_motions(i.point, i.blocks)
                 T[i.dofs, per * k : per * k + per] = motions
-        B = np.zeros((self.K.getLocalSize()[0], T.shape[1]), order="F")
-        np.negative(multiply(problem.stiffness, T), out=B[: problem.num_owned])
+        B = -multiply(problem.stiffness, T)
         B[self.dofs] = T[self.dofs]
         del T
-        own = slice(problem.num_owned, None)  # the border, on one rank
-        if len(B[own]):
-            B[own][np.arange(self.num_border), self.averaged] = 1.0
-        X = solve(self._ready(), B)
-        if self.border is None:
-            return X, None
-        gathered = problem.comm.bcast(X[own], root=problem.comm.size - 1)
-        return np.asfortranarray(X[: problem.num_owned]), -gathered
+        units = np.zeros((len(self.averaged), B.shape[1]))
+        units[np.arange(len(units)), self.averaged] = 1.0
+        modes, multipliers = self._solver.solve(B, units)
+        return modes, -multipliers if len(units) else None
 
     def solve_body(self, loads: Array) -> Array:
         """Displacements (owned dofs, k) under body forces, all interfaces held."""
-        B = np.zeros((self.K.getLocalSize()[0], loads.shape[1]), order="F")
-        B[: self.problem.num_owned] = loads
+        B = np.array(loads, order="F")
         B[self.dofs] = 0.0
-        return np.asfortranarray(solve(self._ready(), B)[: self.problem.num_owned])
+        return self._solver.solve(B)[0]
 
     def modes(self, count: int) -> tuple[Array, Array]:
         """The lowest modes: ω², and their vectors."""
-        M = self.problem.mass()
-        constrain(M, self.dofs, 0.0)
-        if self.border is not None:
-            inner = M
-            M = bordered_mass(inner, self.num_border)
-            inner.destroy()
-        values, vectors = lowest_modes(
-            self.K, M, self._ready(), count, self.dofs, num_border=self.num_border, **self.solver
-        )
-        M.destroy()
-        return values, vectors[: self.problem.num_owned]
+        if isinstance(self._solver, IterativeSolver):
+            return lowest_modes_iteratively(self._solver, self.problem, count)
+        return self._solver.modes(count)

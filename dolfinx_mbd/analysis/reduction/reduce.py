@@ -11,6 +11,7 @@ from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.analysis.iterative.choice import Solver
 from dolfinx_mbd.analysis.material_fields import Materials
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.reduction.damping import Given
@@ -50,6 +51,7 @@ def reduce(
     points: Mapping[str, ArrayLike] | None = None,
     name: str = "body",
     skin: bool = True,
+    solver: Solver = "auto",
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_reduce_",
 ) -> Reduction:
@@ -111,6 +113,9 @@ def reduce(
             be wanted.
         name: The body's name.
         skin: Keep the surface and the modes there.
+        solver: ``direct``: one factorization serves all; ``iterative``: multigrid and conjugate
+            gradients, slower, and in half the memory at a million dofs; ``auto``: direct while the
+            factor is expected to fit into memory. Free bodies and prestress: always direct.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``eps_ncv`` ...).
         petsc_options_prefix: Prefix of these options.
@@ -137,6 +142,7 @@ def reduce(
         density=density,
         plane=plane,
         thickness=thickness,
+        solver=solver,
         petsc_options=petsc_options,
         petsc_options_prefix=petsc_options_prefix,
     )

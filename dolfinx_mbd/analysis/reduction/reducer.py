@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.analysis.iterative.choice import Solver
 from dolfinx_mbd.analysis.la import FactorizationError
 from dolfinx_mbd.analysis.material_fields import Materials
 from dolfinx_mbd.analysis.mesh_checks import check_in_one_part, warn_of_materials, warn_of_units
@@ -95,11 +96,13 @@ class Reducer:
         density: Any = None,
         plane: Plane | None = None,
         thickness: float | None = None,
+        solver: Solver = "auto",
         petsc_options: Mapping[str, Any] | None = None,
         petsc_options_prefix: str = "dolfinx_mbd_reduce_",
     ) -> None:
         self._material, self._density, self._prestress = material, density, prestress
         self._solver: dict[str, Any] = {"prefix": petsc_options_prefix, "options": petsc_options}
+        self._how: Solver = solver
         self._shared: CraigBampton | None = None
         self._closed = False
         self._phases = phases = Phases()
@@ -273,7 +276,9 @@ class Reducer:
                 return free_basis(problem, num_modes, phases=phases, **self._solver)
             if self._shared is None:
                 check_enough_dofs(problem, found, num_modes)
-                self._shared = CraigBampton(problem, found, phases=phases, **self._solver)
+                self._shared = CraigBampton(
+                    problem, found, phases=phases, solver=self._how, **self._solver
+                )
             return self._shared.basis(num_modes, phases=phases, **wanted)
         except FactorizationError as error:
             raise FactorizationError(f"{BUCKLED} ({error})") if problem.prestress else error

@@ -23,9 +23,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 from petsc4py import PETSc
-from scipy.optimize import linear_sum_assignment
 
 from dolfinx_mbd.analysis.factor import SingularError
 from dolfinx_mbd.analysis.la import agreed, gram, multiply
@@ -258,7 +258,7 @@ def _follow(comm: object, last: Modes, found: Modes, step: float) -> NDArray[np.
     ):
         change = np.minimum(np.abs(rate - before) / size, GREATEST_CHANGE)
         cost = np.minimum(cost, 1 - np.abs(overlap) ** 2 + CHANGE_WEIGHT * change)
-    return np.asarray(linear_sum_assignment(cost)[1])
+    return np.asarray(scipy.optimize.linear_sum_assignment(cost)[1])
 
 
 def critical_speed(
