@@ -73,6 +73,7 @@ _PLACES = {
         "STANDARD_GRAVITY",
         "Solution",
         "SpringDamper",
+        "Study",
         "System",
         "equilibrium",
         "inverse_dynamics",
@@ -82,6 +83,7 @@ _PLACES = {
         "resume",
         "simulate",
         "spectrum",
+        "sweep",
     ),
 }
 _MODULES = {
@@ -157,6 +159,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd.multibody import RigidBody as RigidBody
     from dolfinx_mbd.multibody import Solution as Solution
     from dolfinx_mbd.multibody import SpringDamper as SpringDamper
+    from dolfinx_mbd.multibody import Study as Study
     from dolfinx_mbd.multibody import System as System
     from dolfinx_mbd.multibody import equilibrium as equilibrium
     from dolfinx_mbd.multibody import inverse_dynamics as inverse_dynamics
@@ -167,6 +170,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd.multibody import resume as resume
     from dolfinx_mbd.multibody import simulate as simulate
     from dolfinx_mbd.multibody import spectrum as spectrum
+    from dolfinx_mbd.multibody import sweep as sweep
 
 
 def __getattr__(name: str) -> Any:

@@ -360,10 +360,19 @@ class ReducedBody:
 
         return load_body(path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For processes to send to one another; a file is written by :meth:`save`."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _rebuilt, (type(self), values | {"provenance": dict(self.provenance)})
+
     def __repr__(self) -> str:
         names = ", ".join(i.name for i in self.interfaces) or "no interfaces"
         size = f"{self.total_mass:.6g} kg, {self.num_modes} modes"
         return f"<ReducedBody {self.name!r}: {size}, {names}>"
+
+
+def _rebuilt(kind: type[ReducedBody], values: dict[str, Any]) -> ReducedBody:
+    return kind(**values)
 
 
 def _find(what: str, name: str, items: Sequence[Any], owner: str) -> Any:

@@ -60,6 +60,9 @@ from dolfinx_mbd.multibody.start import AssemblyError, consistent_state, redunda
 from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
 from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
+from dolfinx_mbd.multibody.studies.outcomes import WorkerError
+from dolfinx_mbd.multibody.studies.study import Case, Study
+from dolfinx_mbd.multibody.studies.sweep import CaseError, sweep
 from dolfinx_mbd.multibody.system import STANDARD_GRAVITY, State, System
 
 __all__ = [
@@ -71,6 +74,8 @@ __all__ = [
     "Body",
     "BodyHistory",
     "Bushing",
+    "Case",
+    "CaseError",
     "Driver",
     "Energies",
     "EquilibriumError",
@@ -104,7 +109,9 @@ __all__ = [
     "SteadyError",
     "StepError",
     "Stepper",
+    "Study",
     "System",
+    "WorkerError",
     "box_shape",
     "consistent_state",
     "constant_speed",
@@ -131,6 +138,7 @@ __all__ = [
     "simulate",
     "spectrum",
     "spherical",
+    "sweep",
     "torque",
     "universal",
 ]

@@ -19,7 +19,7 @@ import numpy as np
 
 from dolfinx_mbd.multibody.system import System
 
-__all__ = ["differences", "fingerprint"]
+__all__ = ["differences", "digest", "fingerprint", "names_used"]
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # where data is from, and what is drawn
@@ -35,7 +35,7 @@ def fingerprint(system: System, *, functions: bool = True) -> dict[str, str]:
     """
     whole = system.whole
     parts = {
-        f"{kind} {item.name!r}": _digest(item, functions)
+        f"{kind} {item.name!r}": digest(item, functions=functions)
         for kind, items in (
             ("body", whole.bodies),
             ("joint", whole.joints),
@@ -44,9 +44,9 @@ def fingerprint(system: System, *, functions: bool = True) -> dict[str, str]:
         )
         for item in items
     }
-    parts["gravity"] = _digest(whole.gravity, functions)
+    parts["gravity"] = digest(whole.gravity, functions=functions)
     order = [[item.name for item in items] for items in (whole.bodies, whole.joints, whole.drivers)]
-    parts["order of bodies, joints and drivers"] = _digest(order, functions)
+    parts["order of bodies, joints and drivers"] = digest(order, functions=functions)
     return parts
 
 
@@ -57,10 +57,11 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     return words + [f"{key} differs" for key in one if key in other and one[key] != other[key]]
 
 
-def _digest(item: object, functions: bool) -> str:
-    digest = hashlib.sha256()
-    _Feeder(digest, functions).feed(item)
-    return digest.hexdigest()[:32]
+def digest(item: object, *, functions: bool = True) -> str:
+    """A digest of an object: of its numbers to the bit, and of the code of functions."""
+    sha = hashlib.sha256()
+    _Feeder(sha, functions).feed(item)
+    return sha.hexdigest()[:32]
 
 
 class _Feeder:
@@ -129,7 +130,7 @@ class _Feeder:
             self._code(function.__code__)
             for value in (function.__defaults__, function.__kwdefaults__):
                 self.feed(value)
-            names = _names(function.__code__)
+            names = names_used(function.__code__)
             self._globals(names, function.__globals__)
         # what it closes over is data, and counts for results too
         variables = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -176,10 +177,10 @@ def _slots(kind: type) -> tuple[str, ...]:
     return tuple(s for s in slots if s not in ("__dict__", "__weakref__"))
 
 
-def _names(code: types.CodeType) -> set[str]:
+def names_used(code: types.CodeType) -> set[str]:
     """Names that a function and the functions inside it look up."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names(constant)
+            names |= names_used(constant)
     return names

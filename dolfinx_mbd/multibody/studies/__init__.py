@@ -1,0 +1,1 @@
+"""Parameter studies: many runs of one system side by side, over processes or MPI ranks."""
