@@ -15,9 +15,9 @@ def comm() -> MPI.Intracomm:
     return MPI.COMM_WORLD
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def _keep_imports() -> None:
-    """What is imported stays: the collections after each test need not look at it again."""
+    """What is there before a file's tests stays: their collections need not look at it again."""
     gc.collect()
     gc.freeze()
 

@@ -107,6 +107,7 @@ def test_top_level_names_resolve() -> None:
         getattr(dolfinx_mbd, "nothing_like_this")
 
 
+HEAVY = {"gmsh", "h5py", "matplotlib", "pyvista", "scipy.interpolate", "scipy.optimize"}
 WITHOUT_MESHES = f"""
 import importlib, sys
 class Refuse:
@@ -126,8 +127,20 @@ sys.meta_path.insert(0, Refuse())
         WITHOUT_MESHES
         + "import dolfinx_mbd.body, dolfinx_mbd.export, dolfinx_mbd.multibody.mechanisms",
         "import sys, dolfinx_mbd.forms\nassert not {'numba', 'dolfinx'} & sys.modules.keys()",
+        "import sys, dolfinx_mbd.body, dolfinx_mbd.cli\n"
+        "assert not {'numba', 'dolfinx', 'mpi4py', 'scipy.linalg'} & sys.modules.keys()",
+        "import sys, dolfinx.fem.petsc, slepc4py.SLEPc\n"
+        "before = set(sys.modules)\n"
+        "import dolfinx_mbd.analysis, dolfinx_mbd.geometry\n"
+        f"assert not {HEAVY} & (sys.modules.keys() - before)",
     ],
-    ids=["top level is lazy", "mechanisms need no DOLFINx", "forms assemble nothing"],
+    ids=[
+        "top level is lazy",
+        "mechanisms need no DOLFINx",
+        "forms assemble nothing",
+        "bodies and command line need little",
+        "reductions load what is heavy when it is used",
+    ],
 )
 def test_imports_little(code: str) -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -1,0 +1,95 @@
+"""Time that it takes to import the package, over what it stands on.
+
+    ./with-fenicsx python3 benchmarks/imports.py [--rounds 7]
+
+Each measurement is a process of its own, and the statements take turns in each round. Files are in
+the system's cache and compiled to bytecode, as at a second use. Names of `dolfinx_mbd` are loaded
+when they are first used; hence the rows that use one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import child, report
+
+DOLFINX = "import dolfinx"
+SOLVERS = "import dolfinx.fem.petsc, slepc4py.SLEPc"
+HELP = """
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+"""
+ROWS = {
+    "import dolfinx_mbd": (f"{DOLFINX}\nimport dolfinx_mbd", DOLFINX),
+    "from dolfinx_mbd import reduce": (f"{SOLVERS}\nfrom dolfinx_mbd import reduce", SOLVERS),
+    "from dolfinx_mbd import simulate": ("from dolfinx_mbd import simulate", "import numpy"),
+    "import dolfinx_mbd.body": ("import dolfinx_mbd.body", "import numpy"),
+    "import dolfinx_mbd.forms": ("import dolfinx_mbd.forms", "import ufl"),
+    "dolfinx-mbd --help": (f"from dolfinx_mbd.cli import main{HELP}", "import numpy"),
+}
+"""What is measured, and what it stands on; the first is the goal's."""
+HEAVY = (
+    *("gmsh", "h5py", "matplotlib", "numba", "pyvista", "ufl"),
+    *("scipy.interpolate", "scipy.linalg", "scipy.optimize", "scipy.sparse"),
+)
+
+
+def measure(code: str) -> dict[str, object]:
+    """Seconds of some statements, and which heavy packages they load."""
+    program = compile(code, "statements", "exec")
+    start = time.perf_counter(), time.process_time()
+    exec(program, {})
+    end = time.perf_counter(), time.process_time()
+    loaded = [name for name in HEAVY if name in sys.modules]
+    return {"seconds": end[0] - start[0], "cpu": end[1] - start[1], "loaded": loaded}
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--child", metavar="CODE", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child is not None:
+        report(measure(arguments.child))
+        return
+    codes = dict.fromkeys(code for row in ROWS.values() for code in row)
+    with tempfile.TemporaryDirectory() as directory:
+        bytecode = {"PYTHONPYCACHEPREFIX": directory, "PYTHONDONTWRITEBYTECODE": ""}
+        runs: dict[str, list[dict[str, Any]]] = {code: [] for code in codes}
+        for code in codes:
+            child(__file__, [code], **bytecode)
+        for _ in range(arguments.rounds):
+            for code in codes:
+                runs[code].append(child(__file__, [code], **bytecode))
+    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} cores, {arguments.rounds} rounds\n")
+    print("| statement | over | ms more (spread) | CPU ms more (spread) | loads as well |")
+    print("|---|---|---|---|---|")
+    for name, (code, base) in ROWS.items():
+        wall, cpu = (
+            [1e3 * (a[key] - b[key]) for a, b in zip(runs[code], runs[base], strict=True)]
+            for key in ("seconds", "cpu")
+        )
+        more = [m for m in runs[code][0]["loaded"] if m not in runs[base][0]["loaded"]]
+        times = f"{spread(wall)} | **{spread(cpu)}**"
+        print(f"| `{name}` | `{base}` | {times} | {', '.join(more) or '–'} |")
+
+
+def spread(values: list[float]) -> str:
+    """Median and the middle half of some milliseconds."""
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:.0f} ({low:.0f} to {high:.0f})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""A rod of about a million displacements: does it reduce, how long, in how much memory?
+
+    ./with-fenicsx python3 benchmarks/large.py [--size 0.00111] [--solver direct] [--check]
+
+One process, one thread. The mesh is made by gmsh through the package, which is not timed; forms are
+compiled before the clock starts. ``--check`` compares the lowest elastic frequencies with those of
+the other solver on the same mesh, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import child, report
+
+MODES = 24
+ENDS = ("big_end", "small_end")
+
+
+def measure(path: Path, solver: str) -> None:
+    """The reduction in this process."""
+    import dolfinx
+    from mpi4py import MPI
+    from petsc4py import PETSc
+
+    from dolfinx_mbd import STEEL, read_mesh, reduce
+
+    settings: dict[str, Any] = {"interfaces": ENDS, "stiffening": False, "solver": solver}
+    reduce(read_mesh(path.with_name("warm_up.msh"), MPI.COMM_SELF), STEEL, num_modes=2, **settings)
+    mesh = read_mesh(path, MPI.COMM_SELF)
+    wall, cpu = time.perf_counter(), time.process_time()
+    body = reduce(mesh, STEEL, num_modes=MODES, **settings).body
+    facts = {k: v for k, v in body.provenance.items() if k.startswith("seconds, ")}
+    report(
+        {
+            "dofs": body.provenance["dofs"],
+            "seconds": time.perf_counter() - wall,
+            "cpu": time.process_time() - cpu,
+            "hz": list(body.frequencies[:10]),
+            "versions": f"DOLFINx {dolfinx.__version__}, PETSc {PETSc.Sys.getVersion()}",
+            **facts,
+        }
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=float, default=0.00111, help="largest element, m")
+    parser.add_argument("--solver", choices=["direct", "iterative"], default="direct")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--child", nargs=2, metavar=("MESH", "SOLVER"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        measure(Path(arguments.child[0]), arguments.child[1])
+        return
+    from dolfinx_mbd.analysis import write_mesh
+    from dolfinx_mbd.geometry import ConnectingRod
+
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "rod.msh"
+        start = time.perf_counter()
+        write_mesh(ConnectingRod(size=0.012), path.with_name("warm_up.msh"))
+        write_mesh(ConnectingRod(size=arguments.size), path)
+        print(f"mesh: {time.perf_counter() - start:.0f} s", flush=True)
+        solvers = [arguments.solver]
+        if arguments.check:
+            solvers += sorted({"direct", "iterative"} - {arguments.solver})
+        runs = [child(__file__, [str(path), solver]) for solver in solvers]
+    for solver, run in zip(solvers, runs, strict=True):
+        print(
+            f"{solver}: {run['dofs']:,} dofs, {run['seconds']:.0f} s, "
+            f"processor {run['cpu']:.0f} s, peak {run['peak']:.1f} GB "
+            f"({run['versions']}, 1 rank, 1 thread)"
+        )
+        for key, value in run.items():
+            if key.startswith("seconds, "):
+                print(f"    {key.removeprefix('seconds, ')}: {value:.1f} s")
+    if arguments.check:
+        difference = np.max(np.abs(np.array(runs[1]["hz"]) / np.array(runs[0]["hz"]) - 1))
+        print(f"frequencies differ by {difference:.1e}")
+        assert difference < 1e-9
+
+
+if __name__ == "__main__":
+    main()

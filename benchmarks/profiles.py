@@ -1,0 +1,147 @@
+"""Where the time of a reduction and of the engine demo goes, by part of the work.
+
+    ./with-fenicsx python3 benchmarks/profiles.py [reduction] [engine]
+
+Each is run in a process of its own on one thread under Python's profiler, after a run that compiles
+what there is to compile. The profiler's clock is the processor's; what it costs itself falls on the
+parts with many short calls, the time loop above all. Time is that spent in the functions
+of a part, with the functions of other packages on the part that called them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import cProfile
+import io
+import os
+import pstats
+import runpy
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import child, report
+
+ENGINE = Path(__file__).parents[1] / "demos" / "engine.py"
+#: A part of the work, and what is of it: words in the file's path and the function's name.
+PARTS = {
+    "modules imported": ("importlib", "marshal", "create_dynamic", "open_code"),
+    "kernels: loaded or compiled": ("numba", "llvmlite"),
+    "mesh by gmsh": ("gmsh", "meshing.py", "create_mesh"),
+    "forms: UFL, FFCx, caches": ("/ufl/", "ffcx", "jit.py", "basix", "cffi", "forms.py"),
+    "assembly": ("fem/petsc.py", "fem/assemble.py", "analysis/assembly.py", "fem/function.py"),
+    "factorization": ("'setUp' of 'petsc4py.PETSc.KSP'", "'setUp' of 'petsc4py.PETSc.PC'"),
+    "solutions with the factors": ("'matSolve'", "'solve' of 'petsc4py"),
+    "eigenvalue solver": ("slepc4py", "eigen.py", "lanczos.py"),
+    "products with matrices": ("'matMult'", "'mult' of 'petsc4py", "la.py", "'transposeMatMult'"),
+    "checks of the mesh": ("mesh_checks.py",),
+    "reduction, the rest": ("dolfinx_mbd/analysis/reduction",),
+    "stress and fields": ("analysis/recovery", "stress_modes.py", "quantities.py"),
+    "start and redundancy": ("start.py", "redundancy.py"),
+    "time loop": ("dolfinx_mbd/multibody", "dolfinx_mbd/body"),
+    "pictures": ("matplotlib", "pyvista", "vtk", "PIL", "dolfinx_mbd/plotting"),
+    "files": ("dolfinx/io", "files", "zipfile", "zlib"),
+}
+
+
+def part_of(function: tuple[str, int, str]) -> str | None:
+    """The part that a function is of; None if it may serve any."""
+    text = f"{function[0]} {function[2]}"
+    return next((part for part, words in PARTS.items() if any(w in text for w in words)), None)
+
+
+def shares(profile: cProfile.Profile) -> tuple[dict[str, float], list[tuple[str, int, float]]]:
+    """Seconds by part, and the functions that take most by themselves."""
+    stats: dict[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+    seconds: Counter[str] = Counter()
+    for function, (_, _, own, _, callers) in stats.items():
+        part = part_of(function)
+        if part is not None or not callers:
+            seconds[part or "other"] += own
+            continue
+        for caller, (_, _, of_it, _) in callers.items():
+            seconds[part_of(caller) or "other"] += of_it
+    listed = sorted(((own, calls, f) for f, (_, calls, own, _, _) in stats.items()), reverse=True)
+    top = [(f"{Path(f[0]).name}: {f[2]}".removeprefix("~: "), n, own) for own, n, f in listed[:15]]
+    return dict(seconds.most_common()), top
+
+
+def profiled(work: Any) -> dict[str, Any]:
+    """Run a function under the profiler."""
+    profile = cProfile.Profile(time.process_time)
+    start = time.perf_counter(), time.process_time()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        profile.enable()
+        work()
+        profile.disable()
+    parts, top = shares(profile)
+    wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
+    return {"seconds": wall, "cpu": cpu, "parts": parts, "top": top}
+
+
+def reduction() -> dict[str, Any]:
+    """The rod with 33,000 degrees of freedom and 24 modes, as a user reduces it."""
+    from reduction import ENDS, MODES, prepare, read, warm_up_mesh
+
+    from dolfinx_mbd import STEEL, reduce
+
+    with tempfile.TemporaryDirectory() as directory:
+        prepare(Path(directory), ["33k"])
+        path = Path(directory) / "33k.msh"
+        reduce(warm_up_mesh(path), STEEL, interfaces=ENDS, num_modes=2)
+        mesh = read(path)
+        return profiled(lambda: reduce(mesh, STEEL, interfaces=ENDS, num_modes=MODES))
+
+
+def engine() -> dict[str, Any]:
+    """The demo from its first line to its last, imports included."""
+    with contextlib.suppress(ImportError):  # its thread would disturb the profiler
+        from tqdm import tqdm
+
+        tqdm.monitor_interval = 0
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        return profiled(demo)
+
+
+def demo() -> None:
+    """Run the demo; its last line ends the program."""
+    try:
+        runpy.run_path(str(ENGINE), run_name="__main__")
+    except SystemExit as done:
+        if done.code:
+            raise RuntimeError("the demo's own checks failed") from done
+
+
+WORKS = {"reduction": reduction, "engine": engine}
+
+
+def main() -> None:
+    """Profile and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("works", nargs="*", default=list(WORKS), help=" or ".join(WORKS))
+    parser.add_argument("--child", choices=WORKS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        report(WORKS[arguments.child]())
+        return
+    for name in arguments.works:
+        child(__file__, [name])
+        found = child(__file__, [name])
+        total = sum(found["parts"].values())
+        print(f"\n{name}: {found['seconds']:.1f} s, {found['cpu']:.1f} s of the processor\n")
+        print("| part | s | % |\n|---|---|---|")
+        for part, seconds in found["parts"].items():
+            print(f"| {part} | {seconds:.2f} | {100 * seconds / total:.0f} |")
+        print("\n| function | calls | s by itself |\n|---|---|---|")
+        for function, calls, seconds in found["top"]:
+            print(f"| `{function}` | {calls:,} | {seconds:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,317 @@
+"""Strong and weak scaling of `reduce` on 1 and 2 ranks, and a model of many from measured parts.
+
+    ./with-fenicsx python3 benchmarks/scaling.py [--size 105k] [--skip-runs]
+
+First come the phases of whole reductions: one mesh on 1 and 2 ranks (strong), and a mesh of half
+the size on 1 rank (weak), by factor (MUMPS on both) and by iteration. Then the parts of both paths
+are measured on one rank, and the memory bus by two ranks at once; from these and the network's
+`LATENCY` and `BANDWIDTH`, which are assumed, follow the times on many ranks: see `scaling.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import one_thread, report
+from reduction import ENDS, MODES, SIZES
+
+HALF = {"33k": 0.0056, "105k": 0.00325, "281k": 0.00223}
+"""Element size of about half as many displacements."""
+LATENCY, BANDWIDTH = 3e-6, 5e9
+"""Of a message between ranks, s, and of a rank's share of the network, bytes/s: assumed."""
+NEIGHBOURS, BLOCK = 14, 8
+"""Of a part of the mesh, and columns at once."""
+STATIC = 24
+"""Static right-hand sides: constraint modes and truncation of two interfaces."""
+LANCZOS_BLOCKS = 19
+"""Blocks of eight that block Lanczos takes for 24 modes, at any size."""
+FRONT_ROWS = 128
+"""Rows and columns of a dense front that a rank needs to be busy."""
+
+
+def phases(path: Path, solver: str) -> dict[str, float]:
+    """Seconds of each phase of a reduction."""
+    from mpi4py import MPI
+
+    from dolfinx_mbd import STEEL, read_mesh, reduce
+
+    options = {"pc_factor_mat_solver_type": "mumps"} if solver == "direct" else None
+    settings: dict[str, Any] = {"interfaces": ENDS, "stiffening": False, "solver": solver}
+    warm = read_mesh(path.with_name("warm_up.msh"), MPI.COMM_WORLD)
+    reduce(warm, STEEL, num_modes=2, petsc_options=options, **settings)
+    mesh = read_mesh(path, MPI.COMM_WORLD)
+    MPI.COMM_WORLD.Barrier()
+    start = time.perf_counter()
+    body = reduce(mesh, STEEL, num_modes=MODES, petsc_options=options, **settings).body
+    total = time.perf_counter() - start
+    parts = {k[9:]: v for k, v in body.provenance.items() if k.startswith("seconds, ")}
+    return {"dofs": body.provenance["dofs"], **parts, "all": total}
+
+
+def best(call: Callable[[], Any], rounds: int = 3) -> float:
+    """Least processor time of a call that was made once before, s."""
+    call()
+    taken = []
+    for _ in range(rounds):
+        start = time.process_time()
+        call()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def product_alone(path: Path) -> dict[str, float]:
+    """A product with K for eight columns, on as many ranks as there are, each with its share."""
+    from mpi4py import MPI
+
+    problem, held = assembled(path)
+    from dolfinx_mbd.analysis.iterative.products import Products
+
+    products = Products(problem.stiffness, held)
+    products.input(BLOCK)[:] = 1.0
+    MPI.COMM_WORLD.Barrier()
+    return {"product": best(lambda: products.product(BLOCK), 20) / BLOCK}
+
+
+def assembled(path: Path) -> tuple[Any, Any]:
+    """The problem and its held dofs."""
+    from mpi4py import MPI
+
+    from dolfinx_mbd import STEEL, read_mesh
+    from dolfinx_mbd.analysis.assembly import elastic_problem
+    from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
+
+    mesh = read_mesh(path, MPI.COMM_WORLD)
+    problem = elastic_problem(mesh, STEEL)
+    ends = mesh_interfaces(mesh, problem.space, ENDS, None, "rigid")
+    return problem, np.concatenate([end.dofs for end in ends])
+
+
+def measured_parts(path: Path) -> dict[str, float]:
+    """Processor seconds of the parts of both paths on one rank; per column where it has some."""
+    from dolfinx_mbd.analysis.iterative import lobpcg
+    from dolfinx_mbd.analysis.iterative.conjugate_gradients import IterativeSolver
+    from dolfinx_mbd.analysis.iterative.modes import lowest_modes_iteratively
+    from dolfinx_mbd.analysis.la import cholesky, constrain, solve
+
+    counts: list[tuple[Any, ...]] = []
+
+    class Counts(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if str(record.msg).startswith("LOBPCG"):
+                counts.append(record.args)  # type: ignore[arg-type]
+
+    log = logging.getLogger("dolfinx_mbd")
+    log.setLevel(logging.INFO)
+    log.addHandler(Counts())
+    assembled(path.with_name("warm_up.msh"))
+    start = time.process_time()
+    problem, held = assembled(path)
+    found: dict[str, float] = {"assembly": time.process_time() - start, "dofs": problem.num_dofs}
+    start = time.process_time()
+    solver = IterativeSolver(problem.stiffness, problem.space, held, prefix="scaling_")
+    found["set-up"] = time.process_time() - start
+    B = np.asfortranarray(np.random.default_rng(0).standard_normal((solver.rows, BLOCK)))
+    B[held] = 0.0
+    level: Any = solver.precondition
+    coarse = np.ones((level.interpolation.getLocalSize()[1], BLOCK), order="F")
+    solver.products.input(BLOCK)[:] = B
+    found["product"] = best(lambda: solver.products.product(BLOCK)) / BLOCK
+    found["coarse solution"] = best(lambda: level.solve_coarse(coarse)) / BLOCK
+    found["cycle"] = best(lambda: level(B)) / BLOCK
+    start = time.process_time()
+    solver.solve(B)
+    found["iterations"] = float(solver.iterations[0] / solver.iterations[1])
+    found["one solution"] = (time.process_time() - start) / BLOCK
+    start = time.process_time()
+    lowest_modes_iteratively(solver, problem, MODES)
+    found["modes"] = time.process_time() - start
+    found["mode iterations"], found["vectors"] = map(float, counts[-1])
+    k = np.diag(np.arange(1.0, 3 * found["vectors"] + 1))
+    size = int(found["vectors"])
+    found["small problem"] = best(lambda: lobpcg._small_problem(k, np.eye(len(k)), size, size))
+    solver.destroy()
+    K = problem.stiffness.copy()
+    constrain(K, held, 1.0)
+    start = time.process_time()
+    ksp = cholesky(K, prefix="scaling_", options={"pc_factor_mat_solver_type": "mumps"})
+    found["factorization"] = time.process_time() - start
+    found["direct solution"] = best(lambda: solve(ksp, B)) / BLOCK
+    factor = ksp.getPC().getFactorMatrix()
+    found["factor, operations"] = factor.getMumpsRinfog(3)
+    entries = factor.getMumpsInfog(29)
+    found["factor, entries"] = float(entries if entries >= 0 else -1e6 * entries)
+    found["largest front"] = float(factor.getMumpsInfog(11))
+    return found
+
+
+def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, float]:
+    """Seconds of the direct path at `ratio` times the dofs of what was measured."""
+    front = m["largest front"] * ratio ** m["largest front, power of dofs"]
+    busy = min(ranks, max(1.0, (front / FRONT_ROWS) ** 2))  # ranks that the largest front employs
+    steps = 3 * front / FRONT_ROWS  # in sequence, down the tree of fronts whose sizes halve
+    hop = LATENCY * max(1.0, math.log2(ranks))
+    bus = 1.0 if ranks == 1 else max(1.0, m["bus"])
+    solves = STATIC / BLOCK + LANCZOS_BLOCKS
+    fill = ratio ** m["factor, entries, power of dofs"]
+    message = 8 * front * FRONT_ROWS / BANDWIDTH
+    return {
+        "assembly": bus * m["assembly"] * ratio / ranks,
+        "ordering on one rank": 0.0 if ranks == 1 else 0.1 * m["factorization"] * ratio,
+        "factorization": bus
+        * m["factorization"]
+        * ratio ** m["factor, operations, power of dofs"]
+        / busy
+        + (steps * (hop + message) if ranks > 1 else 0.0),
+        "solutions": solves
+        * (
+            bus * BLOCK * m["direct solution"] * fill / busy
+            + (2 * steps * hop if ranks > 1 else 0.0)
+        ),
+        "GB of factors a rank": 8e-9 * m["factor, entries"] * fill / ranks,
+    }
+
+
+def iterative_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, float]:
+    """Seconds of the iterative path at `ratio` times the dofs of what was measured."""
+    bus = 1.0 if ranks == 1 else max(1.0, m["bus"])
+    local = bus * ratio / ranks
+    hop = LATENCY * math.log2(ranks) if ranks > 1 else 0.0
+    surface = 2 * 6 * (m["dofs"] * ratio / ranks / 3) ** (2 / 3) * 3  # two layers of nodes
+    halo = 0.0 if ranks == 1 else NEIGHBOURS * LATENCY + 8 * BLOCK * surface / BANDWIDTH
+    cycles = STATIC * m["iterations"] + 0.9 * m["mode iterations"] * m["vectors"]  # columns
+    vectors = max(0.0, m["cycle"] - 4 * m["product"] - m["coarse solution"])
+    front = (
+        m["largest front"] / 4 * ratio ** m["largest front, power of dofs"]
+    )  # linear elements: a quarter of the unknowns
+    busy = min(ranks, max(1.0, (front / FRONT_ROWS) ** 2))
+    coarse = bus * m["coarse solution"] * ratio ** m["factor, entries, power of dofs"] / busy
+    coarse += 2 * 3 * front / FRONT_ROWS * hop / BLOCK
+    dense = m["modes"] - 0.9 * m["mode iterations"] * m["vectors"] * (m["cycle"] + m["product"])
+    dense -= m["mode iterations"] * m["small problem"]
+    small = 8 * (3 * m["vectors"]) ** 2 / BANDWIDTH
+    return {
+        "assembly": bus * m["assembly"] * ratio / ranks,
+        "set-up": m["set-up"] * local,
+        "products": cycles * 5 * (m["product"] * local + halo / BLOCK),
+        "vectors": cycles * vectors * local,
+        "coarse level": cycles * coarse,
+        "orthogonalization": max(0.0, dense) * local,
+        "sums over ranks": 4 * hop * cycles / BLOCK + m["mode iterations"] * 6 * (hop + small),
+        "small problems": m["mode iterations"] * m["small problem"],
+        "GB of matrices a rank": 3e-6 * m["dofs"] * ratio / ranks,
+    }
+
+
+def run(arguments: list[str], ranks: int) -> dict[str, Any]:
+    """A child on some ranks; the last line of the first."""
+    command = [sys.executable, __file__, "--child", *arguments]
+    if ranks > 1:
+        command = ["mpirun", "-n", str(ranks), *command]
+    environment = one_thread() | {
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr[-4000:]}")
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return dict(json.loads(lines[-1]))
+
+
+def measure_phases(path: Path, half: Path) -> None:
+    """Strong and weak scaling of whole reductions."""
+    for solver in ("direct", "iterative"):
+        one, two = (run(["phases", str(path), solver], ranks) for ranks in (1, 2))
+        weak = run(["phases", str(half), solver], 1)
+        print(f"\n{solver}: {one['dofs']:,} dofs, weak from {weak['dofs']:,}\n")
+        print(
+            "| phase | 1 rank, s | 2 ranks, s | speed-up | half the mesh, 1 rank, s | efficiency |"
+        )
+        print("|---|---|---|---|---|---|")
+        for key in one:
+            if key in ("dofs", "peak"):
+                continue
+            print(
+                f"| {key} | {one[key]:.2f} | {two[key]:.2f} | {one[key] / max(two[key], 1e-9):.2f} "
+                f"| {weak[key]:.2f} | {weak[key] / max(two[key], 1e-9):.2f} |",
+                flush=True,
+            )
+
+
+def show_model(m: dict[str, float]) -> None:
+    """The parameters, and the times that follow."""
+    print("\nMeasured on one rank (s, per column where it is a product or a solution):\n")
+    for key, value in m.items():
+        print(f"    {key}: {value:.4g}")
+    print(f"    assumed: {LATENCY:.0e} s and {BANDWIDTH:.0e} bytes/s a rank of the network")
+    for name, model in (("direct", direct_model), ("iterative", iterative_model)):
+        keys = list(model(m, 1.0, 1))
+        print(f"\n{name}, model\n\n| dofs | ranks | all, s | " + " | ".join(keys) + " |")
+        print("|---" * (3 + len(keys)) + "|")
+        for millions in (1, 10, 100):
+            for ranks in (1, 2, 64, 1024):
+                parts = model(m, millions * 1e6 / m["dofs"], ranks)
+                total = sum(value for key, value in parts.items() if not key.startswith("GB"))
+                cells = " | ".join(f"{parts[key]:.3g}" for key in keys)
+                print(f"| {millions} M | {ranks} | {total:.3g} | {cells} |")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", default="105k", choices=SIZES)
+    parser.add_argument("--skip-runs", action="store_true", help="the model only")
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        from mpi4py import MPI
+
+        what, path, *rest = arguments.child
+        calls = {"phases": phases, "product": product_alone, "parts": measured_parts}
+        values = calls[what](Path(path), *rest)  # type: ignore[operator]
+        if MPI.COMM_WORLD.rank == 0:
+            report(values)
+        return
+    import dolfinx
+    from petsc4py import PETSc
+
+    from dolfinx_mbd.analysis import write_mesh
+    from dolfinx_mbd.geometry import ConnectingRod
+
+    print(f"DOLFINx {dolfinx.__version__}, PETSc {PETSc.Sys.getVersion()}, 1 thread a rank")
+    with tempfile.TemporaryDirectory() as directory:
+        path, half = Path(directory) / "rod.msh", Path(directory) / "half.msh"
+        write_mesh(ConnectingRod(size=0.012), Path(directory) / "warm_up.msh")
+        write_mesh(ConnectingRod(size=SIZES[arguments.size]), path)
+        write_mesh(ConnectingRod(size=HALF[arguments.size]), half)
+        if not arguments.skip_runs:
+            measure_phases(path, half)
+        m, less = (run(["parts", str(mesh)], 1) for mesh in (path, half))
+        for key in ("factor, operations", "factor, entries", "largest front"):
+            m[f"{key}, power of dofs"] = math.log(m[key] / less[key]) / math.log(
+                m["dofs"] / less["dofs"]
+            )
+        m["bus"] = (
+            2
+            * run(["product", str(path)], 2)["product"]
+            / run(["product", str(path)], 1)["product"]
+        )
+        show_model(m)
+
+
+if __name__ == "__main__":
+    main()
