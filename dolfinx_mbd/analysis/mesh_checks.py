@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Iterable
@@ -173,11 +174,9 @@ def warn_of_units(mass: float, size: float) -> None:
         size: Of the body, m.
     """
     if mass > HEAVY:
-        warnings.warn(
+        _warn(
             f"implausible: the body is {size:.3g} m long and weighs {mass:.3g} kg. A mesh in "
-            "millimetres is scaled to metres by mesh.geometry.x[:] *= 1e-3, before it is reduced",
-            UserWarning,
-            stacklevel=3,
+            "millimetres is scaled to metres by mesh.geometry.x[:] *= 1e-3, before it is reduced"
         )
 
 
@@ -190,9 +189,17 @@ def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:
             continue
         speed = math.sqrt(young / density)
         if not SLOW < speed < FAST:
-            warnings.warn(
+            _warn(
                 f"implausible: E = {young:g} Pa and ρ = {density:g} kg/m³ make a "
-                f"speed of sound of {speed:.3g} m/s (steel: 5170); give E in Pa and ρ in kg/m³",
-                UserWarning,
-                stacklevel=3,
+                f"speed of sound of {speed:.3g} m/s (steel: 5170); give E in Pa and ρ in kg/m³"
             )
+
+
+def _warn(text: str) -> None:
+    """A warning that names the line outside this package that led to it."""
+    level, frame = 2, inspect.currentframe()
+    while frame := frame.f_back if frame else None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] != "dolfinx_mbd":
+            break
+        level += 1
+    warnings.warn(text, UserWarning, stacklevel=level)

@@ -204,7 +204,9 @@ class FullOrder:
         M = self.problem.mass()
         S.axpy(by_mass, M, structure=SUBSET)
         M.destroy()
-        factor = Supported(self.problem, S, self._restricting, self.held, **self._solver)
+        factor = Supported(
+            self.problem, S, self._restricting, self.held, free=False, **self._solver
+        )
         S.destroy()
         return factor
 

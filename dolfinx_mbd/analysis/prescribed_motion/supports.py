@@ -53,6 +53,7 @@ class Supported:
         held: Names of the held ones.
         floating: The matrix vanishes for rigid motions, which are allowed: the solution is one up
             to a rigid motion, for loads in balance.
+        free: Whether the matrix vanishes for rigid motions; it does not with mass in it.
         prefix: PETSc options prefix.
         options: PETSc options without the prefix.
 
@@ -74,16 +75,17 @@ class Supported:
         held: Sequence[str],
         *,
         floating: bool = False,
+        free: bool = True,
         prefix: str,
         options: Options = None,
     ) -> None:
         self.problem, self.solves = problem, 0
         changed = replace(problem, stiffness=matrix)
-        self._held = HeldStiffness(changed, tuple(interfaces), prefix, options)
+        self._held = HeldStiffness(changed, tuple(interfaces), prefix, options, free=free)
         self.constraint, _ = self._held.constraint_modes()
         names = np.repeat([i.name for i in interfaces], problem.num_rigid)
-        free = np.flatnonzero([name not in held for name in names])
-        self._modes = np.asfortranarray(self.constraint[:, free])
+        moving = np.flatnonzero([name not in held for name in names])
+        self._modes = np.asfortranarray(self.constraint[:, moving])
         small = gram(problem.comm, self._modes, multiply(matrix, self._modes))
         self._inverse = _pseudo_inverse(small, problem.num_rigid if floating else 0)
 

@@ -40,6 +40,7 @@ class BorderedSolver:
         K: Stiffness, unit rows where it is held; taken over.
         held: Owned degrees of freedom that rigid interfaces hold.
         border: Cᵀ, owned rows.
+        free: Whether K leaves rigid motions free; it does not with mass in it.
         prefix: PETSc options prefix.
         options: PETSc options without the prefix.
 
@@ -57,6 +58,7 @@ class BorderedSolver:
         held: NDArray[np.int32],
         border: scipy.sparse.csr_matrix,
         *,
+        free: bool = True,
         prefix: str,
         options: Options,
     ) -> None:
@@ -66,7 +68,7 @@ class BorderedSolver:
         self._balancing = np.zeros((count, 0))  # λ₀ = this times the resultants Rᵀf
         self._R: Array = np.zeros((problem.num_owned, 0))
         own, self._held = np.eye(count), held
-        if not self.comm.allreduce(len(held)):
+        if free and not self.comm.allreduce(len(held)):
             x = problem.positions
             total, number = self.comm.allreduce(x.sum(axis=0)), self.comm.allreduce(len(x))
             self._R = problem.rigid_motions(total / number)

@@ -35,6 +35,7 @@ class HeldStiffness:
         prefix: PETSc options prefix.
         options: PETSc options without the prefix.
         solver: ``direct``, ``iterative`` or ``auto``.
+        free: Whether the stiffness leaves rigid motions free; it does not with mass in it.
 
     Attributes:
         dofs: Owned degrees of freedom that rigid interfaces hold.
@@ -53,6 +54,8 @@ class HeldStiffness:
         prefix: str,
         options: Options,
         solver: Solver = "direct",
+        *,
+        free: bool = True,
     ) -> None:
         self.problem, self.interfaces = problem, interfaces
         rigid = [i.dofs for i in interfaces if i.kind == "rigid"]
@@ -73,7 +76,7 @@ class HeldStiffness:
         if border is None:
             self._solver = DirectSolver(problem, K, self.dofs, **settings)
         else:
-            self._solver = BorderedSolver(problem, K, self.dofs, border, **settings)
+            self._solver = BorderedSolver(problem, K, self.dofs, border, free=free, **settings)
 
     def destroy(self) -> None:
         """Free what the solver holds."""
