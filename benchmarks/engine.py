@@ -4,9 +4,10 @@
 
 dt = 1e-5 s, 6000 rpm, three flexible rods with 30 mean-axis modes each, the same modes for all,
 without stiffening. No gas force, so that Exudyn's loop calls no Python function; its drive is a
-constraint on the crank's velocity. Exudyn runs its fast module, with its dense and its sparse
-linear solver, joints as here, and markers on 4 nodes of each bore (with `--all-nodes` on all of
-them too).
+constraint on the crank's velocity. *With a Python load*: a function of a user's for a force on a
+piston, which returns zero, so that what it costs is seen and nothing else changes. Exudyn runs its
+fast module, with its dense and its sparse linear solver, joints as here, and markers on 4 nodes of
+each bore (with `--all-nodes` on all of them too).
 
 Each measurement is a process of its own on one thread, all take turns in each round; the table
 shows medians of the whole run over its steps, on the clock and of the processor, which other work
@@ -21,39 +22,61 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 
+if TYPE_CHECKING:
+    from dolfinx_mbd.multibody import State, System
+
 DT, SPEED, RADIUS, SPACING, PISTON, CRANK = 1e-5, 628.318, 0.040, 0.080, 0.214, 0.952
 THROWS = (0.0, 4 * np.pi / 3, 2 * np.pi / 3)
 DAMPING = 1e-6
-STEPS = {"package": 2000, "package, no numba": 300, "Exudyn": 2000, "Exudyn, all nodes": 60}
+STEPS = {
+    "package": 2000,
+    "package, with a Python load": 2000,
+    "package, no reuse": 500,
+    "package, no numba": 300,
+    "Exudyn": 2000,
+    "Exudyn, all nodes": 60,
+}
 ENDS = ("big_end", "small_end")
 
 
-def package(directory: Path, steps: int) -> dict[str, Any]:
-    """`simulate` on the engine; compiled kernels are loaded before the clock starts."""
+def inline_three(path: Path) -> System:
+    """The engine with the reduced rod of a file."""
     from dolfinx_mbd.body import ReducedBody
-    from dolfinx_mbd.multibody import consistent_state, simulate
     from dolfinx_mbd.multibody.mechanisms import inline_engine
 
-    rod = ReducedBody.load(directory / "rod.npz")
+    rod = ReducedBody.load(path)
     rod = rod.replace(damping=DAMPING * rod.stiffness, stiffening=None)
-    engine = inline_engine(
+    return inline_engine(
         rod, crank_radius=RADIUS, spacing=SPACING, piston_mass=PISTON, crank_mass=CRANK,
         throw_angles=THROWS, speed=SPEED, gas=False,
     )  # fmt: skip
-    # undeformed and moving as a rigid engine, as Exudyn starts
+
+
+def undeformed(engine: System) -> State:
+    """Undeformed and moving as a rigid engine, as Exudyn starts."""
+    from dolfinx_mbd.multibody import consistent_state
+
     v = consistent_state(engine).v
     v[engine.elastic] = 0.0
-    settings: dict[str, Any] = {
-        "dt": DT,
-        "start": consistent_state(engine, elastic="undeformed", v=v),
-    }
+    return consistent_state(engine, elastic="undeformed", v=v)
+
+
+def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -> dict[str, Any]:
+    """`simulate` on the engine; compiled kernels are loaded before the clock starts."""
+    from dolfinx_mbd.multibody import System, force, simulate
+
+    engine = inline_three(path)
+    if load:
+        wind = force("wind", ("piston 1", "pin"), lambda t, motion: (0.0, 0.0, 0.0))
+        engine = System(engine.bodies, engine.joints, drivers=engine.drivers, loads=[wind])
+    settings: dict[str, Any] = {"dt": DT, "start": undeformed(engine), "reuse": reuse}
     simulate(engine, t_end=5 * DT, **settings)
     start = time.perf_counter(), time.process_time()
     run = simulate(engine, t_end=steps * DT, **settings)
@@ -226,7 +249,8 @@ def measure(program: str, directory: Path) -> dict[str, Any]:
     """One run, in this process."""
     steps = STEPS[program.removesuffix(" sparse")]
     if program.startswith("package"):
-        return package(directory, steps)
+        load, reuse = "load" in program, "no reuse" not in program
+        return package(directory / "rod.npz", steps, load=load, reuse=reuse)
     sparse = program.endswith("sparse")
     return exudyn(directory, steps, all_nodes="all nodes" in program, sparse=sparse)
 
@@ -243,7 +267,7 @@ def main() -> None:
         program, directory = arguments.child
         report(measure(program, Path(directory)))
         return
-    programs = ["package", "package, no numba", "Exudyn", "Exudyn sparse"]
+    programs = [*(name for name in STEPS if name.startswith("package")), "Exudyn", "Exudyn sparse"]
     if arguments.all_nodes:
         programs.append("Exudyn, all nodes")
     runs: dict[str, list[dict[str, Any]]] = {program: [] for program in programs}

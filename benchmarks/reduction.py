@@ -39,7 +39,7 @@ from children import child, median, report
 
 MODES = 24
 ENDS = ("big_end", "small_end")
-SIZES = {"33k": 0.0043, "105k": 0.0025, "281k": 0.00172}
+SIZES = {"12k": 0.012, "33k": 0.0043, "105k": 0.0025, "281k": 0.00172}
 """Largest element of the rod's mesh by the number of displacements, roughly."""
 PROGRAMS = ("package", "stiffening", "averaged", "raw", "raw, block", "Exudyn")
 

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from children import one_thread, report
 from reduction import ENDS, MODES, SIZES
 
-HALF = {"33k": 0.0056, "105k": 0.00325, "281k": 0.00223}
+HALF = {"12k": 0.016, "33k": 0.0056, "105k": 0.00325, "281k": 0.00223}
 """Element size of about half as many displacements."""
 LATENCY, BANDWIDTH = 3e-6, 5e9
 """Of a message between ranks, s, and of a rank's share of the network, bytes/s: assumed."""

@@ -66,27 +66,41 @@ class Assembler(LoadAssembler):
         self._turns = np.zeros(self._entries)
         self._offsets = system.lengths[system.row_entry]
         self._detours: dict[int, Array] = {}
+        self._driven: tuple[float, list[float]] = (np.nan, [])
         whole = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
         driven = [
             len(system.joints) + k
             for k, driver in enumerate(system.drivers)
             if driver.along == "rotation"
         ]
+        self._pairs = system.frame_body[np.column_stack([system.first, system.second])]
+        self._held = [system.row_motion[rows] for rows in system.entry_slices]
         self._turned = np.array(whole + driven, dtype=np.int64)
         sliding = any(driver.along == "displacement" for driver in system.drivers)
         self._shifted = bool(sliding or (system.form == kernels.DISTANCE).any())
 
     # ---- poses and constraints ------------------------------------------------------------------
+    def move(self, q: Array, delta: Array) -> None:
+        """Set the coordinates to others moved by an increment (nv,)."""
+        self._floating.increment(q, delta, self.q)
+        s = self.system
+        for k in self._others:
+            part = s.q_slices[k]
+            s.bodies[k].increment(q[part], delta[s.v_slices[k]], self.q[part])
+
     def update_poses(self, t: float) -> None:
         """Poses of all frames, and the drivers' turns, at q and t."""
-        for k in self._moving:
+        self._floating.poses(self.q, self.position, self.rotation)
+        for k in self._others:
             body, view, _, _, position, rotation = self._views[k]
             body.poses(view[0], position, rotation)
         s = self.system
         if self._detours:
             self._detours = {}
-        for k, driver in enumerate(s.drivers):
-            value, entry = driver.at(t)[0], len(s.joints) + k
+        if self._driven[0] != t:
+            self._driven = t, [driver.at(t)[0] for driver in s.drivers]
+        for k, (driver, value) in enumerate(zip(s.drivers, self._driven[1], strict=True)):
+            entry = len(s.joints) + k
             if driver.along == "rotation":
                 self._turns[entry] = self.angles[s.driven_joints[k]] = value
             else:
@@ -136,16 +150,13 @@ class Assembler(LoadAssembler):
     def constraint_matrix(self, jacobians: list[Array]) -> Array:
         """B, shape (nc, nv), at the current poses."""
         B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
-        self._add_constraints(B, jacobians)
-        return B.array
-
-    def _add_constraints(self, B: Blocks, jacobians: list[Array]) -> None:
         s = self.system
         G = kernels.joint_gradients(*self._joint_frames())[s.row_entry, s.row_motion]
         for entry, rows in enumerate(s.entry_slices):
             for frames, part in ((s.first, slice(0, 6)), (s.second, slice(6, 12))):
                 k, J = self._frame_jacobian(int(frames[entry]), jacobians)
                 B.add(entry, k, G[rows, part] @ J)
+        return B.array
 
     def constraint_rates(self, t: float) -> tuple[Array, Array]:
         """∂Φ/∂t, and Φ̈ at zero accelerations (Ḃv and the drivers' terms), shape (nc,) each."""
@@ -180,21 +191,25 @@ class Assembler(LoadAssembler):
         self.wrenches[:] = 0.0
         if s.loads:
             self._apply_loads(t)
-        self._lam[s.row_entry, s.row_motion] = self.lam
-        values = kernels.joint_wrenches(
+        kernels.constraint_rows(
             self.position,
             self.rotation,
             s.first,
             s.second,
             self._turns,
             s.form,
+            s.row_entry,
+            s.row_motion,
+            self._offsets,
+            self.lam,
             self._lam,
             self.wrenches,
+            self.values,
         )
-        self.values[:] = values[s.row_entry, s.row_motion]
-        if self._shifted:
-            self.values -= self._offsets
-        for k in self._moving:
+        self._floating.residual(
+            self.q, self.v, self.a, s.gravity, self.wrenches, self.rows, self.scale
+        )
+        for k in self._others:
             body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
             body.residual(t, q, v, a, s.gravity, wrenches, rows, scale)
         if self._pattern_loads:
@@ -204,31 +219,44 @@ class Assembler(LoadAssembler):
         """Derivatives at (t, q, v, a, λ); call after :meth:`residual` at the same point."""
         vs = self.system.v_slices
         K, C, M = (DenseBlocks(vs, vs) for _ in range(3))
-        jacobians = self._add_tangent(t, K, C, M)
-        return Tangent(K.array, C.array, M.array, self.constraint_matrix(jacobians))
+        B = DenseBlocks(self.system.entry_slices, vs)
+        self._add_tangent(t, K, C, M, B)
+        return Tangent(K.array, C.array, M.array, B.array)
 
     def tangent_blocks(self, t: float) -> TangentBlocks:
         """The same by blocks, without those that are zero: for long chains."""
-        K, C, M, B = (SparseBlocks() for _ in range(4))
-        jacobians = self._add_tangent(t, K, C, M)
-        self._add_constraints(B, jacobians)
+        K, C, M, B = (SparseBlocks(self.system.v_slices) for _ in range(4))
+        self._add_tangent(t, K, C, M, B)
         return TangentBlocks(K, C, M, B)
 
-    def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks) -> list[Array]:
+    def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
         s = self.system
-        for k in self._moving:
+        members = self._floating.members
+        point = self.q, self.v, self.a, s.gravity, self.wrenches
+        for k, parts in zip(members, self._floating.tangents(*point), strict=True):
+            for target, block in zip((K, C, M), parts, strict=True):
+                target.add(k, k, block)
+        for k in self._others:
             body, (q, v, a, wrenches), *_ = self._views[k]
             parts = body.tangent(t, q, v, a, s.gravity, wrenches)
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
         jacobians = self.jacobians()
         if self._entries:
-            p1, Q1, p2, Q2 = self._joint_frames()
-            D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
-            if self._shifted:
-                kernels.distance_second(p1, Q1, p2, self._lam, s.form, D)
-            for entry in range(self._entries):
-                self._add(K, jacobians, (int(s.first[entry]), int(s.second[entry])), D[entry])
+            self._add_joints(K, B)
         if s.loads:
             self._add_loads(t, jacobians, K, C)
-        return jacobians
+
+    def _add_joints(self, K: Blocks, B: Blocks) -> None:
+        """Derivatives of the joints' wrenches and of the constraints, with the last jacobians."""
+        s = self.system
+        p1, Q1, p2, Q2 = self._joint_frames()
+        D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
+        if self._shifted:
+            kernels.distance_second(p1, Q1, p2, self._lam, s.form, D)
+        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        second, gradient = kernels.joint_products(
+            D, G, s.first, s.second, self._jacobians, self._widths
+        )
+        K.add_pairs(self._pairs, second)
+        B.add_rows(self._pairs, gradient, self._held)

@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.jit import kernel
+
 __all__ = ["Blocks", "DenseBlocks", "SparseBlocks", "Stacked"]
 
 Array = NDArray[np.float64]
@@ -23,6 +25,16 @@ class Blocks(Protocol):
 
     def add(self, row: int, column: int, block: NDArray) -> None:
         """Add to the block of the given numbers."""
+
+    def add_pairs(self, pairs: NDArray[np.int64], blocks: Array) -> None:
+        """Add the four blocks (2, 2, w, w) between the two of each pair (J, 2), of which the first
+        rows and columns count."""
+
+    def add_rows(
+        self, pairs: NDArray[np.int64], blocks: Array, rows: Sequence[NDArray[np.int64]]
+    ) -> None:
+        """Add to row j the blocks (2, 6, w) of the two of pair j, of which the given rows and the
+        first columns count."""
 
 
 class DenseBlocks:
@@ -40,14 +52,85 @@ class DenseBlocks:
         """Add to the block of the given numbers."""
         self.array[self._rows[row], self._columns[column]] += block
 
+    def add_pairs(self, pairs: NDArray[np.int64], blocks: Array) -> None:
+        """See :meth:`Blocks.add_pairs`."""
+        _add_pairs(_limits(self._rows), _limits(self._columns), pairs, blocks, self.array)
+
+    def add_rows(
+        self, pairs: NDArray[np.int64], blocks: Array, rows: Sequence[NDArray[np.int64]]
+    ) -> None:
+        """See :meth:`Blocks.add_rows`."""
+        entry = np.repeat(np.arange(len(rows)), [len(held) for held in rows])
+        _add_rows(entry, np.concatenate(rows), _limits(self._columns), pairs, blocks, self.array)
+
+
+def _limits(slices: Sequence[slice]) -> NDArray[np.int64]:
+    return np.array([(s.start, s.stop) for s in slices], dtype=np.int64)
+
+
+@kernel
+def _add_pairs(
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    blocks: Array,
+    out: Array,
+) -> None:
+    for j in range(pairs.shape[0]):
+        for i in range(2):
+            low, high = rows[pairs[j, i]]
+            for k in range(2):
+                left, right = columns[pairs[j, k]]
+                out[low:high, left:right] += blocks[j, i, k, : high - low, : right - left]
+
+
+@kernel
+def _add_rows(
+    entry: NDArray[np.int64],
+    row: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    blocks: Array,
+    out: Array,
+) -> None:
+    for c in range(entry.shape[0]):
+        for k in range(2):
+            left, right = columns[pairs[entry[c], k]]
+            out[c, left:right] += blocks[entry[c], k, row[c], : right - left]
+
 
 class SparseBlocks(dict[tuple[int, int], NDArray]):
-    """Only the blocks that something was added to."""
+    """Only the blocks that something was added to.
+
+    Args:
+        columns: Where the columns of the blocks are in the matrix.
+    """
+
+    def __init__(self, columns: Sequence[slice]) -> None:
+        super().__init__()
+        self._sizes = [s.stop - s.start for s in columns]
 
     def add(self, row: int, column: int, block: NDArray) -> None:
         """Add to the block of the given numbers."""
         key = row, column
         self[key] = self[key] + block if key in self else block
+
+    def add_pairs(self, pairs: NDArray[np.int64], blocks: Array) -> None:
+        """See :meth:`Blocks.add_pairs`."""
+        for j, i, k in np.ndindex(len(pairs), 2, 2):
+            row, column = int(pairs[j, i]), int(pairs[j, k])
+            rows, columns = self._sizes[row], self._sizes[column]
+            if rows and columns:
+                self.add(row, column, blocks[j, i, k, :rows, :columns])
+
+    def add_rows(
+        self, pairs: NDArray[np.int64], blocks: Array, rows: Sequence[NDArray[np.int64]]
+    ) -> None:
+        """See :meth:`Blocks.add_rows`."""
+        for j, held in enumerate(rows):
+            for k, column in enumerate(pairs[j].tolist()):
+                if self._sizes[column]:
+                    self.add(j, column, blocks[j, k, held, : self._sizes[column]])
 
 
 class Stacked:

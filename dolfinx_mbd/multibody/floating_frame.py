@@ -26,20 +26,46 @@ matrices ``spin`` K_ij of the unit spins ω_iω_j (none: shape (0, n, n)) change
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.jit import kernel
 from dolfinx_mbd.body.rotations import (
     axial,
-    exp_quaternion,
-    multiply_quaternions,
+    axial3,
+    axial_product3,
     rotation_matrix,
+    rotation_rows,
     skew,
+    skew3,
     tangent,
     tangent_derivative,
+    tangent_times,
+    turned,
+    turning,
 )
-from dolfinx_mbd.body.small import dot, identity, mm, mv, outer
+from dolfinx_mbd.body.small import (
+    Matrix3,
+    Vector3,
+    add3,
+    cross3,
+    dot,
+    dot3,
+    identity,
+    mm,
+    mv,
+    mv3,
+    outer,
+    row3,
+    rows3,
+    scaled3,
+    tmv,
+    tmv3,
+    transposed3,
+    vector3,
+)
 from dolfinx_mbd.multibody.frames import frame_motion
 
 __all__ = [
@@ -56,8 +82,11 @@ Array = NDArray[np.float64]
 @kernel
 def increment(q: Array, delta: Array, out: Array) -> None:
     """q ∘ exp(δ): translations and η add, the rotation turns by δφ in body components."""
-    out[:3] = q[:3] + delta[:3]
-    out[3:7] = multiply_quaternions(q[3:7], exp_quaternion(delta[3:6]))
+    p = turned((q[3], q[4], q[5], q[6]), turning(vector3(delta, 3)))
+    for i in range(3):
+        out[i] = q[i] + delta[i]
+    for i in range(4):
+        out[3 + i] = p[i]
     out[7:] = q[7:] + delta[6:]
 
 
@@ -73,7 +102,7 @@ def _products(
     X[1:, 1] = v[6:]
     X[1:, 2] = a[6:]
     P = (H_rows @ X).reshape(n1, 27)  # the one product that is worth a call of BLAS
-    Q = mv(P.T, X[:, 0]).reshape(9, 3)
+    Q = tmv(P, X[:, 0]).reshape(9, 3)
     s = mm(X.T, S)
     return X, s, P, Q
 
@@ -95,21 +124,35 @@ def _inertia_tensor(Q: Array) -> Array:
 
 
 @kernel
-def _spin(omega: Array, alpha: Array) -> Array:
-    w = skew(omega)
-    return skew(alpha) + mm(w, w)
+def _spin_rows_of(omega: Vector3, alpha: Vector3) -> Matrix3:
+    """W = α̃ + ω̃ω̃ by rows; ω̃ω̃ = ω⊗ω − |ω|² I."""
+    x, y, z = omega
+    return (
+        (-(y * y + z * z), x * y - alpha[2], x * z + alpha[1]),
+        (x * y + alpha[2], -(x * x + z * z), y * z - alpha[0]),
+        (x * z - alpha[1], y * z + alpha[0], -(x * x + y * y)),
+    )
 
 
 @kernel
-def _weights(omega: Array, alpha: Array) -> Array:
+def _weights(W: Matrix3, w: Matrix3) -> Array:
     """Weights (9·3) that contract P and Ṗ to the elastic rows: W and 2ω̃ (Mη̈ stands for P̈)."""
     weights = np.zeros(27)
-    W, w = _spin(omega, alpha), skew(omega)
     for i in range(3):
         for j in range(3):
-            weights[9 * i + 3 * j] = W[i, j]
-            weights[9 * i + 3 * j + 1] = 2.0 * w[i, j]
+            weights[9 * i + 3 * j] = W[i][j]
+            weights[9 * i + 3 * j + 1] = 2.0 * w[i][j]
     return weights
+
+
+@kernel
+def _square3(Q: Array, j: int) -> Matrix3:
+    """Column j of a (9, 3) array as a 3×3 matrix by rows."""
+    return (
+        (Q[0, j], Q[1, j], Q[2, j]),
+        (Q[3, j], Q[4, j], Q[5, j]),
+        (Q[6, j], Q[7, j], Q[8, j]),
+    )
 
 
 @kernel
@@ -137,49 +180,54 @@ def body_residual(
     ``wrenches`` (F, 6) holds force and moment about each frame's point, in global components.
     ``scale`` (6+n,) receives the magnitude of the terms, for relative tolerances.
     """
-    A = rotation_matrix(q[3:7])
-    omega, alpha = v[3:6], a[3:6]
-    acceleration = mv(A.T, a[:3] - gravity)
+    A = rotation_rows(q[3], q[4], q[5], q[6])
+    omega, alpha = vector3(v, 3), vector3(a, 3)
+    pull = vector3(gravity, 0)
+    acceleration = tmv3(A, (a[0] - pull[0], a[1] - pull[1], a[2] - pull[2]))
     X, s, P, Q = _products(H_rows, S, q, v, a)
-    W, w = _spin(omega, alpha), skew(omega)
+    W, w = _spin_rows_of(omega, alpha), skew3(omega)
+    s0 = row3(s, 0)
 
-    force = m * acceleration + mv(W, s[0]) + 2.0 * mv(w, s[1]) + s[2]
-    turning = mm(_square(Q, 0), W.T) + 2.0 * mm(_square(Q, 1), w.T) + _square(Q, 2)
-    out[:3] = mv(A, force)
-    out[3:6] = mv(skew(s[0]), acceleration) + axial(turning)
+    force = add3(scaled3(m, acceleration), add3(mv3(W, s0), row3(s, 2)))
+    force = mv3(A, add3(force, scaled3(2.0, cross3(omega, row3(s, 1)))))
+    turn = add3(cross3(s0, acceleration), axial_product3(_square3(Q, 0), W))
+    turn = add3(turn, scaled3(2.0, axial_product3(_square3(Q, 1), w)))
+    turn = add3(turn, axial3(_square3(Q, 2)))
     # magnitude of the inertia forces of all material points, also where their sum vanishes
-    radius = np.sqrt((Q[0, 0] + Q[4, 0] + Q[8, 0]) / m)
-    spread = np.sqrt(dot(alpha, alpha)) + dot(omega, omega)
-    size = m * (np.sqrt(dot(a[:3], a[:3])) + np.sqrt(dot(gravity, gravity)) + radius * spread)
-    scale[:3] = size
-    scale[3:6] = radius * size
+    radius = math.sqrt((Q[0, 0] + Q[4, 0] + Q[8, 0]) / m)
+    spread = math.sqrt(dot3(alpha, alpha)) + dot3(omega, omega)
+    total = vector3(a, 0)
+    size = m * (math.sqrt(dot3(total, total)) + math.sqrt(dot3(pull, pull)) + radius * spread)
     n = S.shape[0] - 1
     if n > 0:
         own = mv(M, a[6:])
-        relative = np.sqrt(m * abs(dot(a[6:], own)))
-        scale[:3] += relative
-        scale[3:6] += radius * relative
-        inertia = (mv(P, _weights(omega, alpha)) + mv(S, acceleration))[1:] + own
+        size += math.sqrt(m * abs(dot(a[6:], own)))
+        inertia = (mv(P, _weights(W, w)) + mv(S, np.array(acceleration)))[1:] + own
         elastic = mv(K, q[7:])
         damping = mv(C, v[6:])
         out[6:] = inertia + elastic + damping
         scale[6:] = np.abs(inertia) + np.abs(elastic) + np.abs(damping)
     if spin.shape[0] > 0:
-        turn, push = _spin_rows(spin, q[7:], v[6:], omega, alpha)
-        out[3:6] += turn
+        more, push = _spin_rows(spin, q[7:], v[6:], np.array(omega), np.array(alpha))
+        turn = add3(turn, vector3(more, 0))
         out[6:] += push
         scale[6:] += np.abs(push)
+    for i in range(3):
+        out[i], out[3 + i] = force[i], turn[i]
+        scale[i], scale[3 + i] = size, radius * size
     lever, theta, jacobian = frame_motion(points, motion, bend, q)
     for k in range(points.shape[0]):
-        f = mv(A.T, wrenches[k, :3])
-        moment = mv(A.T, wrenches[k, 3:])
-        turn = mv(skew(lever[k]), f) + moment
-        out[:3] -= wrenches[k, :3]
-        out[3:6] -= turn
-        scale[:3] += np.abs(wrenches[k, :3])
-        scale[3:6] += np.abs(turn)
+        f, moment = tmv3(A, row3(wrenches, k)), tmv3(A, vector3(wrenches[k], 3))
+        turn = add3(cross3(row3(lever, k), f), moment)
+        for i in range(3):
+            out[i] -= wrenches[k, i]
+            out[3 + i] -= turn[i]
+            scale[i] += abs(wrenches[k, i])
+            scale[3 + i] += abs(turn[i])
         if n > 0:
-            push = mv(jacobian[k, :3].T, f) + mv(jacobian[k, 3:].T, mv(tangent(theta[k]), moment))
+            twist = tangent_times(row3(theta, k), moment)
+            load = np.array((f[0], f[1], f[2], twist[0], twist[1], twist[2]))
+            push = tmv(jacobian[k], load)
             out[6:] -= push
             scale[6:] += np.abs(push)
 
@@ -254,7 +302,8 @@ def body_tangent(
     omega, alpha = v[3:6], a[3:6]
     acceleration = mv(A.T, a[:3] - gravity)
     X, s, P, Q = _products(H_rows, S, q, v, a)
-    W, w = _spin(omega, alpha), skew(omega)
+    W = np.array(_spin_rows_of(vector3(v, 3), vector3(a, 3)))
+    w = skew(omega)
     s0, s1 = skew(s[0]), skew(s[1])
     turn_a = skew(acceleration)
     Q0, Q1 = _square(Q, 0), _square(Q, 1)
@@ -358,17 +407,27 @@ def _elastic_tangent(
     Kt[:3, 6:] = mm(A, mm(W, force))
     Mt[6:, :3] = mm(S[1:], A.T)
     Kt[6:, 3:6] = mm(S[1:], skew(acceleration))
-    lever = skew(acceleration)
+    spin, skewed = rows3(W), rows3(w)
+    turn, lever = vector3(omega, 0), vector3(acceleration, 0)
     for k in range(n):
         column = P[k + 1].reshape(9, 3)
-        P0, P1, P2 = _square(column, 0), _square(column, 1), _square(column, 2)
-        both = P0 + P0.T
-        Kt[3:6, 6 + k] = axial(mm(both, W.T) + 2.0 * mm(P1, w.T) + P2) - mv(lever, S[k + 1])
-        Ct[3:6, 6 + k] = 2.0 * axial(mm(P0.T, w.T))
-        Mt[3:6, 6 + k] = axial(P0.T)
-        Mt[6 + k, 3:6] = axial(P0.T)
-        trace = P0[0, 0] + P0[1, 1] + P0[2, 2]
-        Ct[6 + k, 3:6] = mv(both, omega) - 2.0 * trace * omega + 2.0 * axial(P1.T)
+        P0, P1 = _square3(column, 0), _square3(column, 1)
+        other = transposed3(P0)
+        both = add3(P0[0], other[0]), add3(P0[1], other[1]), add3(P0[2], other[2])
+        by_q = add3(axial_product3(both, spin), scaled3(2.0, axial_product3(P1, skewed)))
+        by_q = add3(by_q, axial3(_square3(column, 2)))
+        by_q = add3(by_q, cross3(row3(S, k + 1), lever))
+        by_v = scaled3(2.0, axial_product3(other, skewed))
+        by_a = axial3(other)
+        trace = P0[0][0] + P0[1][1] + P0[2][2]
+        push = add3(mv3(both, turn), scaled3(-2.0 * trace, turn))
+        push = add3(push, scaled3(2.0, axial3(transposed3(P1))))
+        for i in range(3):
+            Kt[3 + i, 6 + k] = by_q[i]
+            Ct[3 + i, 6 + k] = by_v[i]
+            Mt[3 + i, 6 + k] = by_a[i]
+            Mt[6 + k, 3 + i] = by_a[i]
+            Ct[6 + k, 3 + i] = push[i]
 
 
 @kernel

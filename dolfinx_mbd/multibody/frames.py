@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.jit import kernel
 from dolfinx_mbd.body.rotations import (
-    exp_rotation,
     rotation_matrix,
+    rotation_rows,
     skew,
     tangent,
     tangent_derivative,
+    turning,
 )
-from dolfinx_mbd.body.small import dot, identity, mm, mv
+from dolfinx_mbd.body.small import dot, identity, mm, mm3, mv, mv3, row3
 
 __all__ = [
     "frame_bias",
@@ -38,7 +39,7 @@ Array = NDArray[np.float64]
 def frame_motion(points: Array, motion: Array, bend: Array, q: Array) -> tuple[Array, Array, Array]:
     """x_k + d (F, 3) and θ (F, 3), body components, and their derivatives to η, (F, 6, n)."""
     eta = q[7:]
-    jacobian = motion.copy()
+    jacobian = motion.copy() if bend.shape[0] > 0 else motion
     lever, theta = points.copy(), np.zeros_like(points)
     for k in range(points.shape[0]):
         half = mv(motion[k], eta)
@@ -73,11 +74,17 @@ def frame_poses(
     rotation: Array,
 ) -> None:
     """Positions (F, 3) and orientations (F, 3, 3) of the frames."""
-    A = rotation_matrix(q[3:7])
+    A = rotation_rows(q[3], q[4], q[5], q[6])
     lever, theta, _ = frame_motion(points, motion, bend, q)
     for k in range(points.shape[0]):
-        position[k] = q[:3] + mv(A, lever[k])
-        rotation[k] = mm(mm(A, exp_rotation(theta[k])), axes[k])
+        arm = mv3(A, row3(lever, k))
+        w, x, y, z = turning(row3(theta, k))
+        own = row3(axes[k], 0), row3(axes[k], 1), row3(axes[k], 2)
+        Q = mm3(mm3(A, rotation_rows(w, x, y, z)), own)
+        for i in range(3):
+            position[k, i] = q[i] + arm[i]
+            for j in range(3):
+                rotation[k, i, j] = Q[i][j]
 
 
 @kernel

@@ -19,9 +19,8 @@ from bisect import bisect
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
-from scipy.optimize import brentq
 
 from dolfinx_mbd.multibody.kinematics import SliderCrank
 
@@ -66,7 +65,7 @@ class FourStrokePressure:
     exhaust_opens: float = 130.0
     wiebe_efficiency: float = 5.0
     wiebe_form: float = 2.0
-    _curve: CubicSpline = field(init=False, repr=False, compare=False)
+    _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False, compare=False)
     _pieces: tuple[list[float], list[list[float]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +91,9 @@ class FourStrokePressure:
                 f"no heat release gives a peak of {self.peak_pressure / 1e5:.4g} bar; compression "
                 f"alone reaches {(excess(0.0) + self.peak_pressure) / 1e5:.4g} bar"
             )
-        pressure = self._closed_cycle(closed, brentq(excess, 0.0, largest, xtol=1e-9 * largest))
+        pressure = self._closed_cycle(
+            closed, scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-9 * largest)
+        )
         curve = self._whole_cycle(closed, pressure)
         object.__setattr__(self, "_curve", curve)
         object.__setattr__(self, "_pieces", (curve.x[:-1].tolist(), curve.c.T.tolist()))
@@ -142,7 +143,7 @@ class FourStrokePressure:
             pressure[k + 1] = (pressure[k] + 0.5 * gain[k]) * ratio[k] + 0.5 * gain[k]
         return pressure
 
-    def _whole_cycle(self, closed: Array, pressure: Array) -> CubicSpline:
+    def _whole_cycle(self, closed: Array, pressure: Array) -> scipy.interpolate.CubicSpline:
         """Periodic spline from −180 to 540 degrees."""
 
         def blend(degrees: Array, start: float, length: float, a: float, b: float):  # type: ignore[no-untyped-def]
@@ -159,4 +160,4 @@ class FourStrokePressure:
             [np.full(len(before), self.intake_pressure), pressure, opening, intake]
         )
         values[-1] = values[0]
-        return CubicSpline(degrees, values, bc_type="periodic")
+        return scipy.interpolate.CubicSpline(degrees, values, bc_type="periodic")

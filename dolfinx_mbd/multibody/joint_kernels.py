@@ -19,18 +19,31 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.jit import kernel
 from dolfinx_mbd.body.rotations import skew
-from dolfinx_mbd.body.small import dot, identity, mm, mv, outer
+from dolfinx_mbd.body.small import (
+    Vector3,
+    add3,
+    cross3,
+    dot3,
+    identity,
+    mm,
+    mv,
+    outer,
+    scaled3,
+    vector3,
+)
 
 __all__ = [
     "DISTANCE",
     "OPPOSITE",
     "axis_coordinates",
+    "constraint_rows",
     "distance_bias",
     "distance_second",
     "joint_angles",
     "joint_bias",
     "joint_frames",
     "joint_gradients",
+    "joint_products",
     "joint_second",
     "joint_values",
     "joint_wrenches",
@@ -39,6 +52,9 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+
+#: The rotation rows: number, sign, and the columns of the first and the second frame.
+_ROTATIONS = ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0))
 
 #: Forms of joints beside the ordinary one, 0.
 DISTANCE, OPPOSITE = 1, 2
@@ -50,27 +66,22 @@ def joint_values(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
     J = p1.shape[0]
     g = np.zeros((J, 6))
     for j in range(J):
-        d = p2[j] - p1[j]
+        d = _between(p1[j], p2[j])
         for i in range(3):
-            for k in range(3):
-                g[j, i] += Q1[j, k, i] * d[k]
-        for k in range(3):
-            g[j, 3] -= Q1[j, k, 1] * Q2[j, k, 2]
-            g[j, 4] += Q1[j, k, 0] * Q2[j, k, 2]
-            g[j, 5] += Q1[j, k, 1] * Q2[j, k, 0]
+            g[j, i] = dot3(_column(Q1[j], i), d)
+        for row, sign, a, b in _ROTATIONS:
+            g[j, row] = sign * dot3(_column(Q1[j], a), _column(Q2[j], b))
     return g
 
 
 @kernel
-def _column(Q: Array, i: int) -> Array:
-    return np.array([Q[0, i], Q[1, i], Q[2, i]])
+def _column(Q: Array, i: int) -> Vector3:
+    return Q[0, i], Q[1, i], Q[2, i]
 
 
 @kernel
-def _cross(a: Array, b: Array) -> Array:
-    return np.array(
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    )
+def _between(p: Array, q: Array) -> Vector3:
+    return q[0] - p[0], q[1] - p[1], q[2] - p[2]
 
 
 @kernel
@@ -82,18 +93,19 @@ def joint_gradients(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
     J = p1.shape[0]
     G = np.zeros((J, 6, 12))
     for j in range(J):
-        d = p2[j] - p1[j]
+        d = _between(p1[j], p2[j])
         for i in range(3):
             e = _column(Q1[j], i)
-            G[j, i, :3] = -e
-            G[j, i, 3:6] = _cross(e, d)
-            G[j, i, 6:9] = e
-        ex, ey = _column(Q1[j], 0), _column(Q1[j], 1)
-        fx, fz = _column(Q2[j], 0), _column(Q2[j], 2)
-        G[j, 3, 3:6] = -_cross(ey, fz)
-        G[j, 4, 3:6] = _cross(ex, fz)
-        G[j, 5, 3:6] = _cross(ey, fx)
-        G[j, 3:, 9:] = -G[j, 3:, 3:6]
+            arm = cross3(e, d)
+            for k in range(3):
+                G[j, i, k] = -e[k]
+                G[j, i, 3 + k] = arm[k]
+                G[j, i, 6 + k] = e[k]
+        for row, sign, a, b in _ROTATIONS:
+            turn = cross3(_column(Q1[j], a), _column(Q2[j], b))
+            for k in range(3):
+                G[j, row, 3 + k] = sign * turn[k]
+                G[j, row, 9 + k] = -sign * turn[k]
     return G
 
 
@@ -110,13 +122,46 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
         D[j, 3:6, 3:6] = mm(d, L)
         D[j, 3:6, :3] = -L
         D[j, 3:6, 6:9] = L
-        for row, sign, a, b in ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0)):
-            e, f = skew(_column(Q1[j], a)), skew(_column(Q2[j], b))
+        for row, sign, a, b in _ROTATIONS:
+            if lam[j, row] == 0.0:
+                continue
+            e, f = skew(Q1[j, :, a].copy()), skew(Q2[j, :, b].copy())
             D[j, 3:6, 3:6] += sign * lam[j, row] * mm(f, e)
             D[j, 3:6, 9:] -= sign * lam[j, row] * mm(e, f)
             D[j, 9:, 3:6] -= sign * lam[j, row] * mm(f, e)
             D[j, 9:, 9:] += sign * lam[j, row] * mm(e, f)
     return D
+
+
+@kernel
+def joint_products(
+    D: Array,
+    G: Array,
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    jacobians: Array,
+    widths: NDArray[np.int64],
+) -> tuple[Array, Array]:
+    """D and G of every joint over the velocities of its bodies: JᵀDJ (J, 2, 2, w, w) between the
+    first and the second, and GJ (J, 2, 6, w).
+
+    ``jacobians`` (NF, 6, w) are those of all frames, of which the first ``widths`` (NF,) columns
+    count.
+    """
+    J, w = first.shape[0], jacobians.shape[2]
+    second_order, gradients = np.zeros((J, 2, 2, w, w)), np.zeros((J, 2, 6, w))
+    for j in range(J):
+        frames = first[j], second[j]
+        for k in range(2):
+            own = widths[frames[k]]
+            right = jacobians[frames[k], :, :own].copy()
+            gradients[j, k, :, :own] = mm(G[j, :, 6 * k : 6 * k + 6], right)
+            for i in range(2):
+                other = widths[frames[i]]
+                half = mm(D[j, 6 * i : 6 * i + 6, 6 * k : 6 * k + 6], right)
+                left = jacobians[frames[i], :, :other].T
+                second_order[j, i, k, :other, :own] = mm(left, half)
+    return second_order, gradients
 
 
 @kernel
@@ -128,17 +173,16 @@ def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array)
     J = p1.shape[0]
     bias = np.zeros((J, 6))
     for j in range(J):
-        d, rate = p2[j] - p1[j], u2[j, :3] - u1[j, :3]
-        w1, w2 = u1[j, 3:], u2[j, 3:]
+        d, rate = _between(p1[j], p2[j]), _between(u1[j], u2[j])
+        w1, w2 = vector3(u1[j], 3), vector3(u2[j], 3)
         for i in range(3):
-            e = _column(Q1[j], i)
-            de = _cross(w1, e)
-            bias[j, i] = dot(_cross(w1, de), d) + 2.0 * dot(de, rate)
-        for row, sign, a, b in ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0)):
+            de = cross3(w1, _column(Q1[j], i))
+            bias[j, i] = dot3(cross3(w1, de), d) + 2.0 * dot3(de, rate)
+        for row, sign, a, b in _ROTATIONS:
             e, f = _column(Q1[j], a), _column(Q2[j], b)
-            de, df = _cross(w1, e), _cross(w2, f)
+            de, df = cross3(w1, e), cross3(w2, f)
             bias[j, row] = sign * (
-                dot(_cross(w1, de), f) + dot(_cross(w2, df), e) + 2.0 * dot(de, df)
+                dot3(cross3(w1, de), f) + dot3(cross3(w2, df), e) + 2.0 * dot3(de, df)
             )
     return bias
 
@@ -147,8 +191,8 @@ def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array)
 def _angle_terms(Q1: Array, Q2: Array):  # type: ignore[no-untyped-def]
     """x, y of the angle atan2(y, x) = atan2(e_y·f_x, e_x·f_x), and w = x e_y − y e_x."""
     ex, ey, fx = _column(Q1, 0), _column(Q1, 1), _column(Q2, 0)
-    x, y = dot(ex, fx), dot(ey, fx)
-    return x, y, x * ey - y * ex
+    x, y = dot3(ex, fx), dot3(ey, fx)
+    return x, y, add3(scaled3(x, ey), scaled3(-y, ex))
 
 
 @kernel
@@ -159,8 +203,9 @@ def rotation_gradient(Q1: Array, Q2: Array) -> Array:
     """
     x, y, w = _angle_terms(Q1, Q2)
     h = np.zeros(12)
-    h[3:6] = _cross(w, _column(Q2, 0)) / (x * x + y * y)
-    h[9:] = -h[3:6]
+    turn = scaled3(1.0 / (x * x + y * y), cross3(w, _column(Q2, 0)))
+    for k in range(3):
+        h[3 + k], h[9 + k] = turn[k], -turn[k]
     return h
 
 
@@ -169,10 +214,11 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
     """Derivative of :func:`rotation_gradient` to the same increments, shape (12, 12)."""
     x, y, w = _angle_terms(Q1, Q2)
     ex, ey, fx = _column(Q1, 0), _column(Q1, 1), _column(Q2, 0)
-    gx, gy, square = _cross(ex, fx), _cross(ey, fx), x * x + y * y
-    F, W = skew(fx), skew(w)
-    common = -mm(F, outer(ey, gx) - outer(ex, gy)) / square
-    common -= outer(_cross(w, fx), 2.0 * (x * gx + y * gy)) / (square * square)
+    gx, gy, square = np.array(cross3(ex, fx)), np.array(cross3(ey, fx)), x * x + y * y
+    F, W = skew(np.array(fx)), skew(np.array(w))
+    common = -mm(F, outer(np.array(ey), gx) - outer(np.array(ex), gy)) / square
+    turn = np.array(cross3(w, fx))
+    common -= outer(turn, 2.0 * (x * gx + y * gy)) / (square * square)
     D = np.zeros((12, 12))
     D[3:6, 3:6] = common + mm(F, W) / square
     D[3:6, 9:] = -common - mm(W, F) / square
@@ -209,15 +255,18 @@ def axis_coordinates(
     values[:, 0] = joint_angles(rotation, first, second, before)
     for j in range(J):
         one, two = first[j], second[j]
-        e, d = _column(rotation[one], 2), position[two] - position[one]
-        values[j, 1] = dot(e, d)
+        e, d = _column(rotation[one], 2), _between(position[one], position[two])
+        arm = cross3(e, d)
+        values[j, 1] = dot3(e, d)
         gradients[j, 0] = rotation_gradient(rotation[one], rotation[two])
-        gradients[j, 1, :3] = -e
-        gradients[j, 1, 3:6] = _cross(e, d)
-        gradients[j, 1, 6:9] = e
+        for k in range(3):
+            gradients[j, 1, k] = -e[k]
+            gradients[j, 1, 3 + k] = arm[k]
+            gradients[j, 1, 6 + k] = e[k]
         for i in range(2):
-            rates[j, i] = dot(gradients[j, i, :6], velocities[one])
-            rates[j, i] += dot(gradients[j, i, 6:], velocities[two])
+            for k in range(6):
+                rates[j, i] += gradients[j, i, k] * velocities[one, k]
+                rates[j, i] += gradients[j, i, 6 + k] * velocities[two, k]
     return values, rates, gradients
 
 
@@ -250,6 +299,33 @@ def joint_wrenches(
 
 
 @kernel
+def constraint_rows(
+    position: Array,
+    rotation: Array,
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    turns: Array,
+    form: NDArray[np.int64],
+    row_entry: NDArray[np.int64],
+    row_motion: NDArray[np.int64],
+    offsets: Array,
+    lam: Array,
+    spread: Array,
+    wrenches: Array,
+    values: Array,
+) -> None:
+    """Values of the constraints less their offsets (nc,); takes Gᵀλ off the wrenches.
+
+    λ (nc,) is spread over all motions of the joints, into ``spread`` (J, 6).
+    """
+    for c in range(lam.shape[0]):
+        spread[row_entry[c], row_motion[c]] = lam[c]
+    g = joint_wrenches(position, rotation, first, second, turns, form, spread, wrenches)
+    for c in range(lam.shape[0]):
+        values[c] = g[row_entry[c], row_motion[c]] - offsets[c]
+
+
+@kernel
 def joint_frames(
     position: Array,
     rotation: Array,
@@ -276,7 +352,7 @@ def joint_frames(
                 Q1[j, k, 0] = c * x + s * y
                 Q1[j, k, 1] = c * y - s * x
         if form[j] == DISTANCE:
-            _align(Q1[j], p2[j] - p1[j])
+            _align(Q1[j], _between(p1[j], p2[j]))
         elif form[j] == OPPOSITE:
             for k in range(3):
                 Q2[j, k, 1], Q2[j, k, 2] = -Q2[j, k, 1], -Q2[j, k, 2]
@@ -284,17 +360,23 @@ def joint_frames(
 
 
 @kernel
-def _align(Q: Array, d: Array) -> None:
+def _align(Q: Array, d: Vector3) -> None:
     """Axes with x along d, into Q; it stays as it is where d is zero."""
-    length = np.sqrt(dot(d, d))
+    length = np.sqrt(dot3(d, d))
     if length == 0.0:
         return
-    x = d / length
-    a = np.zeros(3)
-    a[np.argmin(np.abs(x))] = 1.0
-    y = _cross(x, a)
-    y /= np.sqrt(dot(y, y))
-    Q[:, 0], Q[:, 1], Q[:, 2] = x, y, _cross(x, y)
+    x = scaled3(1.0 / length, d)
+    least = min(abs(x[0]), abs(x[1]), abs(x[2]))
+    if abs(x[0]) == least:
+        y = cross3(x, (1.0, 0.0, 0.0))
+    elif abs(x[1]) == least:
+        y = cross3(x, (0.0, 1.0, 0.0))
+    else:
+        y = cross3(x, (0.0, 0.0, 1.0))
+    y = scaled3(1.0 / np.sqrt(dot3(y, y)), y)
+    z = cross3(x, y)
+    for k in range(3):
+        Q[k, 0], Q[k, 1], Q[k, 2] = x[k], y[k], z[k]
 
 
 @kernel
@@ -304,9 +386,9 @@ def distance_second(
     """Derivative of Gᵀλ of the distances, λ/|d| (I − nnᵀ) on the points, into D (J, 12, 12)."""
     for j in range(form.shape[0]):
         if form[j] == DISTANCE:
-            d = p2[j] - p1[j]
-            n = _column(Q1[j], 0)
-            P = (identity(1.0) - outer(n, n)) * (lam[j, 0] / max(np.sqrt(dot(d, d)), 1e-300))
+            d = _between(p1[j], p2[j])
+            n = Q1[j, :, 0].copy()
+            P = (identity(1.0) - outer(n, n)) * (lam[j, 0] / max(np.sqrt(dot3(d, d)), 1e-300))
             D[j] = 0.0
             D[j, :3, :3] = P
             D[j, 6:9, 6:9] = P
@@ -327,7 +409,7 @@ def distance_bias(
     """Second time derivative of the distances at zero accelerations, into bias (J, 6)."""
     for j in range(form.shape[0]):
         if form[j] == DISTANCE:
-            d, u = p2[j] - p1[j], u2[j, :3] - u1[j, :3]
-            along = dot(_column(Q1[j], 0), u)
+            d, u = _between(p1[j], p2[j]), _between(u1[j], u2[j])
+            along = dot3(_column(Q1[j], 0), u)
             bias[j] = 0.0
-            bias[j, 0] = (dot(u, u) - along * along) / max(np.sqrt(dot(d, d)), 1e-300)
+            bias[j, 0] = (dot3(u, u) - along * along) / max(np.sqrt(dot3(d, d)), 1e-300)

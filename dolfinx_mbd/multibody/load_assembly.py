@@ -15,6 +15,7 @@ from dolfinx_mbd.multibody.elements.force_elements import (
     JointSpring,
     PairElement,
 )
+from dolfinx_mbd.multibody.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
 from dolfinx_mbd.multibody.system import System
@@ -43,7 +44,12 @@ class LoadAssembler:
         self.rows, self.scale = np.zeros(nv), np.zeros(nv)
         self.position, self.rotation = np.zeros((nf, 3)), np.zeros((nf, 3, 3))
         self.velocities, self.wrenches = np.zeros((nf, 6)), np.zeros((nf, 6))
+        sizes = np.array([body.num_velocities for body in system.bodies])
+        self._widths = sizes[system.frame_body]
+        self._jacobians = np.zeros((nf, 6, int(sizes.max())))
         self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        self._floating = FloatingBodies(system)
+        self._others = [k for k in self._moving if k not in self._floating.members]
         self._views = []
         for body, qs, vs, fs in zip(
             system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
@@ -97,17 +103,31 @@ class LoadAssembler:
             if isinstance(load, PatternLoad)
         ]
 
+    @property
+    def has_others(self) -> bool:
+        """Whether there are moving bodies that are not in a floating frame."""
+        return bool(self._others)
+
     # ---- frames ---------------------------------------------------------------------------------
     def update_velocities(self) -> Array:
         """Velocities and angular velocities of all frames, global, shape (nf, 6)."""
-        for k in self._moving:
+        self._floating.velocities(self.q, self.v, self.velocities)
+        for k in self._others:
             body, (q, v, *_), *_ = self._views[k]
             body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
         return self.velocities
 
     def jacobians(self) -> list[Array]:
         """Jacobians (F, 6, nv) of the frames of every body, at the current poses."""
-        return [body.frame_jacobians(view[0]) for body, view, *_ in self._views]
+        self._floating.jacobians(self.q, self._jacobians)
+        for k in self._others:
+            body, (q, *_), *_ = self._views[k]
+            frames, width = self.system.frame_slices[k], body.num_velocities
+            self._jacobians[frames, :, :width] = body.frame_jacobians(q)
+        return [
+            self._jacobians[frames, :, : body.num_velocities].copy()
+            for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
+        ]
 
     def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
         """Body of a frame and its Jacobian (6, nv of the body)."""

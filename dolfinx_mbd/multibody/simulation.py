@@ -33,6 +33,7 @@ def simulate(
     start: State | None = None,
     rates: Mapping[str, float] | None = None,
     redundant: Literal["stop", "drop", "keep"] = "stop",
+    reuse: bool = True,
     save_every: int = 1,
     progress: bool = False,
     checkpoint: str | Path | None = None,
@@ -57,6 +58,8 @@ def simulate(
         redundant: What to do with constraints that repeat others: ``stop`` with their names;
             ``drop`` them (their joints then carry no such force); ``keep`` them: the same motion,
             and joint forces with the least norm over all constraints.
+        reuse: Whether the factorized iteration matrix is kept while it converges fast
+            (:class:`Stepper`); results agree to the tolerance, steps take longer without.
         save_every: Keep every so manieth step; the first and the last are always kept.
         progress: Show a progress bar (with tqdm, where it is installed).
         checkpoint: A file to which the run is written now and then, from which :func:`resume` goes
@@ -91,7 +94,7 @@ def simulate(
             "the state of another system"
         )
     system = _resolved(system, t_start, redundant, start)
-    stepper = Stepper(system, method, tolerance=tolerance)
+    stepper = Stepper(system, method, tolerance=tolerance, reuse=reuse)
     writer = None if checkpoint is None else Checkpoint(checkpoint, every, system)
     state = (
         start

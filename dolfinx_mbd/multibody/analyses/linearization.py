@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
 
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
@@ -293,7 +293,7 @@ def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
     scale = max(np.sqrt(size), float(np.abs(rate).max()), 1e-300)
     symmetric = np.abs(K - K.T).max() <= 1e-9 * size
     if symmetric and np.abs(rate).max() <= 1e-13 * scale:
-        squares, real = eigh(0.5 * (K + K.T), M)
+        squares, real = scipy.linalg.eigh(0.5 * (K + K.T), M)
         squares[np.abs(squares) <= _ZERO**2 * max(np.abs(squares).max(), 1e-300)] = 0.0
         roots = np.sqrt((-squares).astype(complex))  # i ω, or the growth of an instability
         twice = np.flatnonzero(squares < 0)  # real poles come as ± pairs

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.fft import rfft, rfftfreq
 
 __all__ = ["Spectrum", "spectrum"]
 
@@ -65,28 +65,26 @@ def spectrum(
         Heinzel, Rüdiger, Schilling (2002), Spectrum and spectral density estimation by the discrete
         Fourier transform, section 9 (amplitude spectrum) and appendix (windows).
     """
-    from scipy.signal import detrend, get_window  # half a second to import
-
     t, x = _checked(time, signal)
     t, x = _equally_spaced(t, x, resample)
     if trend not in ("keep", "mean", "line"):
         raise ValueError(f"trend must be 'keep', 'mean' or 'line', got {trend!r}")
     if trend != "keep":
-        x = detrend(x, axis=0, type="constant" if trend == "mean" else "linear")
+        x = scipy.signal.detrend(x, axis=0, type="constant" if trend == "mean" else "linear")
     count = len(t)
     try:
-        weights = get_window(window, count)
+        weights = scipy.signal.get_window(window, count)
     except ValueError as error:
         raise ValueError(
             f"unknown window {window!r}: {error}; use 'hann', 'flattop', 'boxcar' or another of "
             "scipy.signal.get_window"
         ) from error
-    lines = rfft(x * weights.reshape(-1, *(1,) * (x.ndim - 1)), axis=0)
+    lines = scipy.fft.rfft(x * weights.reshape(-1, *(1,) * (x.ndim - 1)), axis=0)
     amplitudes = 2 * np.abs(lines) / weights.sum()
     amplitudes[0] /= 2  # the mean, and at half the sampling rate, have no partner at −f
     if count % 2 == 0:
         amplitudes[-1] /= 2
-    return Spectrum(rfftfreq(count, (t[-1] - t[0]) / (count - 1)), amplitudes)
+    return Spectrum(scipy.fft.rfftfreq(count, (t[-1] - t[0]) / (count - 1)), amplitudes)
 
 
 def _checked(time: ArrayLike, signal: ArrayLike) -> tuple[Array, Array]:
@@ -118,7 +116,5 @@ def _equally_spaced(t: Array, x: Array, resample: bool) -> tuple[Array, Array]:
             + ("the last is another: leave it out, or " if last else "")
             + "give resample=True to interpolate"
         )
-    from scipy.interpolate import CubicSpline
-
     even = np.linspace(t[0], t[-1], len(t))
-    return even, CubicSpline(t, x, axis=0)(even)
+    return even, scipy.interpolate.CubicSpline(t, x, axis=0)(even)

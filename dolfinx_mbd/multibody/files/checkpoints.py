@@ -119,6 +119,7 @@ class Checkpoint:
             "every": self.every,
             "method": asdict(run.stepper.method),
             "tolerance": run.stepper.tolerance,
+            "reuse": run.stepper.reuse,
             "steps": steps,
             "save_every": run.save_every,
         }
@@ -144,7 +145,8 @@ def read_checkpoint(path: str | Path, system: System) -> tuple[Run, Checkpoint]:
     try:
         system = check_system(path, header, system, functions=True)
         method = GeneralizedAlpha(**header["method"])
-        stepper = Stepper(system, method, tolerance=header["tolerance"])
+        reuse = bool(header.get("reuse", True))
+        stepper = Stepper(system, method, tolerance=header["tolerance"], reuse=reuse)
         prefix = "stepper_"
         memory = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
         stepper.restore(memory)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.stepping.convergence import Monitor
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["ImplicitEuler"]
 
 _MAX_ITERATIONS = 15
-_SLOW = 0.1
 
 
 class ImplicitEuler(Stepper):
@@ -47,28 +47,27 @@ class ImplicitEuler(Stepper):
         by_rate, by_speed = 1 / (dt * dt), 1 / dt
         at.a[:], at.lam[:] = state.a, state.lam
         at.v[:] = state.v + dt * at.a
-        move = dt * at.v
+        move, unused = dt * at.v, np.zeros(len(at.v))  # there are no algorithmic accelerations
         at.angles[:] = state.angles
         if self._factor is not None and self._factor.dt != dt:
             self._factor = None
-        previous = np.inf
+        monitor = Monitor(smooth=False)
         for iteration in range(_MAX_ITERATIONS + 1):
-            self._place(state, move)
+            at.move(state.q, move)
             at.residual(t)
             error = self._error(by_rate)
+            monitor.see(error)
             if error <= 1.0:
+                if monitor.slow:
+                    self._factor = None
                 return _accepted(t, at)
             if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
-            if self._factor is None or error > _SLOW * previous:
+            left = _MAX_ITERATIONS - iteration - 1
+            if self._factor is None or monitor.too_slow(left):
                 self._refactor(t, dt, move, by_rate, by_speed)
-            previous = error
-            delta, change = self._solve(by_rate)
-            move += delta
-            at.v += by_speed * delta
-            at.a += by_rate * delta
-            at.lam += change
-            self.iterations += 1
+                monitor.renewed()
+            self._correct(move, unused, by_rate, by_speed, 0.0)
         self._factor = None
         raise self._failure(t, dt)
 

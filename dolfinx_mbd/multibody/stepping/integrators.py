@@ -20,8 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.blocks import SparseBlocks, Stacked
 from dolfinx_mbd.multibody.start import jerk_at, restart
+from dolfinx_mbd.multibody.stepping.convergence import (
+    Monitor,
+    correct,
+    predict,
+    relative_residual,
+    right_side,
+)
 from dolfinx_mbd.multibody.stepping.factors import (
     DenseFactor,
     Factor,
@@ -29,6 +35,7 @@ from dolfinx_mbd.multibody.stepping.factors import (
     SparseFactor,
     restored,
 )
+from dolfinx_mbd.multibody.stepping.iteration_matrix import IterationMatrix
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
@@ -38,7 +45,6 @@ Array = NDArray[np.float64]
 _MAX_ITERATIONS = 15
 _ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
 _LARGE = 400  # rows from which the iteration matrix of many bodies is sparse
-_SLOW = 0.1  # contraction of the residual per iteration above which the tangent is made anew
 
 
 class StepError(RuntimeError):
@@ -110,6 +116,8 @@ class Stepper:
         tolerance: Greatest residual of a converged step, relative to the greatest force, moment and
             elastic force that act; constraints are held to what that means for their accelerations.
         sparse: Whether the iteration matrix is sparse; None: if it is large and has many bodies.
+        reuse: Whether the factorized iteration matrix is kept, from iteration to iteration and step
+            to step, as long as corrections with it converge fast.  Results agree to the tolerance.
     """
 
     def __init__(
@@ -119,41 +127,36 @@ class Stepper:
         *,
         tolerance: float = 1e-8,
         sparse: bool | None = None,
+        reuse: bool = True,
     ) -> None:
         if not 0 < tolerance < 1:
             raise ValueError(f"tolerance must be between 0 and 1, got {tolerance}")
         self.system = system
         self.method = method if method is not None else GeneralizedAlpha.from_spectral_radius()
         self.tolerance = tolerance
+        self.reuse = reuse
         self.iterations = 0
         self.factorizations = 0
+        m = self.method
+        self._numbers = np.array([m.alpha_m, m.alpha_f, m.beta, m.gamma])
+        self._right = np.zeros(system.num_velocities + system.num_constraints)
         self._at = Assembler(system)
         self._factor: Factor | None = None
         size = system.num_velocities + system.num_constraints
         many = len(system.bodies) > 20
         self.sparse = (size > _LARGE and many) if sparse is None else sparse
-        unknowns = [*system.v_slices, *_moved(system.entry_slices, system.num_velocities)]
-        self._stacked, self._stacked_mass = (
-            Stacked(unknowns, unknowns),
-            Stacked(system.v_slices, system.v_slices),
-        )
         self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
-        self._turning = [
-            (k, slice(s.start + 3, s.start + 6))
-            for k, s in enumerate(system.v_slices)
-            if system.bodies[k].num_velocities
-        ]
+        self._matrix = IterationMatrix(system, self._mass, self.sparse)
         elastic = np.zeros(system.num_velocities, dtype=bool)
         elastic[system.elastic] = True
         moments = np.zeros(system.num_velocities, dtype=bool)
-        for _, part in self._turning:
-            moments[part] = True
-        self._classes = [
-            rows
-            for rows in map(np.flatnonzero, (~elastic & ~moments, moments, elastic))
-            if len(rows)
-        ]
+        for body, part in zip(system.bodies, system.v_slices, strict=True):
+            if body.num_velocities:
+                moments[part.start + 3 : part.start + 6] = True
+        _, self._kinds = np.unique(np.where(elastic, 2, moments), return_inverse=True)
         self._rotation_rows = np.isin(system.row_motion, (3, 4, 5))
+        # what users give may jump; bodies in floating frames, joints and drivers do not
+        self._smooth = not (system.loads or self._at.has_others)
 
     def begin(self, state: State, dt: float) -> State:
         """A consistent state made ready for the first step.
@@ -188,37 +191,33 @@ class Stepper:
         ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
         by_rate, by_speed = 1 / (dt * dt * m.beta * ratio), m.gamma / (dt * m.beta)
 
-        guess, at.lam[:] = _extrapolated(state)
-        new = ratio * guess + (m.alpha_f * state.a - m.alpha_m * old) / (1 - m.alpha_m)
+        at.a[:], at.lam[:] = _extrapolated(state)
         velocity = state.memory.get("velocity", state.v)
-        move = dt * velocity + dt * dt * ((0.5 - m.beta) * old + m.beta * new)
-        at.v[:] = velocity + dt * ((1 - m.gamma) * old + m.gamma * new)
-        at.a[:] = guess
+        new, move = np.empty(len(old)), np.empty(len(old))
+        predict(at.a, state.a, old, velocity, self._numbers, dt, new, move, at.v)
         at.angles[:] = state.angles
         if self._factor is not None and self._factor.dt != dt:
             self._factor = None
 
-        previous = np.inf
+        monitor = Monitor(self._smooth)
         for iteration in range(_MAX_ITERATIONS + 1):
-            self._place(state, move)
+            at.move(state.q, move)
             at.residual(t)
             error = self._error(by_rate)
-            if not np.isfinite(error):
-                break
+            monitor.see(error)
             if error <= 1.0:
-                return self._accept(state, t, new, at)
-            if iteration == _MAX_ITERATIONS:
+                return self._accept(state, t, new, monitor)
+            if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
-            if self._factor is None or error > _SLOW * previous:
+            left = _MAX_ITERATIONS - iteration - 1
+            if self._factor is None or not self.reuse or monitor.too_slow(left):
                 self._refactor(t, dt, move, by_rate, by_speed)
-            previous = error
-            delta, change = self._solve(by_rate)
-            move += delta
-            at.v += by_speed * delta
-            at.a += by_rate * delta
-            new = new + by_rate * ratio * delta
-            at.lam += change
-            self.iterations += 1
+                monitor.renewed()
+            self._correct(move, new, by_rate, by_speed, ratio)
+            if monitor.last:
+                at.move(state.q, move)
+                at.update_poses(t)
+                return self._accept(state, t, new, monitor)
         self._factor = None
         raise self._failure(t, dt)
 
@@ -277,32 +276,23 @@ class Stepper:
         return self._factor.solve(right)[:n], self._factor.mass
 
     # ---- parts of a step ------------------------------------------------------------------------
-    def _place(self, state: State, move: Array) -> None:
-        s, at = self.system, self._at
-        for k, _ in self._turning:
-            s.bodies[k].increment(state.q[s.q_slices[k]], move[s.v_slices[k]], at.q[s.q_slices[k]])
-
     def _error(self, by_rate: float) -> float:
         """Greatest residual over its tolerance."""
         at = self._at
-        error, force, length = 0.0, 0.0, 1.0
-        for number, rows in enumerate(self._classes):
-            scale = float(at.scale[rows].max())
-            error = max(
-                error, float(np.abs(at.rows[rows]).max()) / max(self.tolerance * scale, 1e-300)
-            )
-            if number == 0:
-                force = scale
-        if len(at.values):
-            length = max(1e-3, float(np.abs(at.position).max()))
-            allowed = self.tolerance * force / (by_rate * self._mass) + _ROUND_OFF * length
-            values = np.where(self._rotation_rows, length * at.values, at.values)
-            error = max(error, float(np.abs(values).max()) / allowed)
-        return error
+        return relative_residual(
+            at.rows,
+            at.scale,
+            self._kinds,
+            at.values,
+            self._rotation_rows,
+            at.position,
+            self.tolerance,
+            by_rate * self._mass,
+            _ROUND_OFF,
+        )
 
     def _refactor(self, t: float, dt: float, move: Array, by_rate: float, by_speed: float) -> None:
-        make = self._sparse_matrix if self.sparse else self._dense_matrix
-        matrix, mass = make(t, move, by_rate, by_speed)
+        matrix, mass = self._matrix.at(self._at, t, move, by_rate, by_speed)
         try:
             self._factor = (
                 SparseFactor(matrix, dt, mass) if self.sparse else DenseFactor(matrix, dt, mass)
@@ -316,54 +306,21 @@ class Stepper:
             ) from None
         self.factorizations += 1
 
-    def _dense_matrix(
-        self, t: float, move: Array, by_rate: float, by_speed: float
-    ) -> tuple[Array, Array]:
-        """Iteration matrix and mass matrix."""
-        s, tangent = self.system, self._at.tangent(t)
-        n, m = s.num_velocities, s.num_constraints
-        K, B = tangent.K, tangent.B.copy()
-        for k, part in self._turning:
-            T = s.bodies[k].increment_tangent(move[s.v_slices[k]])
-            if len(T):
-                K[:, part] = K[:, part] @ T
-                B[:, part] = B[:, part] @ T
-        S = np.zeros((n + m, n + m), order="F")
-        S[:n, :n] = tangent.M + (by_speed / by_rate) * tangent.C + K / by_rate
-        S[:n, n:] = self._mass * tangent.B.T
-        S[n:, :n] = self._mass * B
-        return S, tangent.M
-
-    def _sparse_matrix(self, t: float, move: Array, by_rate: float, by_speed: float) -> Any:
-        """The same without the blocks that are zero."""
-        s, tangent = self.system, self._at.tangent_blocks(t)
-        bodies, S = len(s.bodies), SparseBlocks()
-        turns = {}
-        for k, _ in self._turning:
-            T = s.bodies[k].increment_tangent(move[s.v_slices[k]])
-            if len(T):
-                turns[k] = np.eye(len(move[s.v_slices[k]]))
-                turns[k][3:6, 3:6] = T
-        for (i, j), block in tangent.K.items():
-            S.add(i, j, (block @ turns[j] if j in turns else block) / by_rate)
-        for (i, j), block in tangent.C.items():
-            S.add(i, j, (by_speed / by_rate) * block)
-        for (i, j), block in tangent.M.items():
-            S.add(i, j, block)
-        for (entry, j), block in tangent.B.items():
-            S.add(j, bodies + entry, self._mass * block.T)
-            S.add(bodies + entry, j, self._mass * (block @ turns[j] if j in turns else block))
-        return self._stacked.matrix(S), self._stacked_mass.matrix(tangent.M)
-
-    def _solve(self, by_rate: float) -> tuple[Array, Array]:
-        """Corrections of the increments and of the multipliers."""
+    def _correct(
+        self, move: Array, new: Array, by_rate: float, by_speed: float, ratio: float
+    ) -> None:
+        """Solve for a correction and add it to increments, v, a, algorithmic a and λ."""
         assert self._factor is not None
-        at, n = self._at, self.system.num_velocities
-        right = np.concatenate([at.rows / -by_rate, -self._mass * at.values])
-        solution = self._factor.solve(right)
-        return solution[:n], by_rate * self._mass * solution[n:]
+        at = self._at
+        right_side(at.rows, at.values, by_rate, self._mass, self._right)
+        solution = self._factor.solve(self._right)
+        correct(solution, by_speed, by_rate, ratio, self._mass, move, at.v, at.a, new, at.lam)
+        self.iterations += 1
 
-    def _accept(self, state: State, t: float, new: Array, at: Assembler) -> State:
+    def _accept(self, state: State, t: float, new: Array, monitor: Monitor) -> State:
+        at = self._at
+        if monitor.slow:
+            self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
         memory = {"algorithmic": new, "earlier": earlier}
         return State(
@@ -387,10 +344,6 @@ class Stepper:
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
-
-
-def _moved(slices: list[slice], by: int) -> list[slice]:
-    return [slice(s.start + by, s.stop + by) for s in slices]
 
 
 def _extrapolated(state: State) -> tuple[Array, Array]:

@@ -88,8 +88,7 @@ def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None
         at = stepper._at
         at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, 0.3, 0.1, 5.0
         at.residual(0.2)
-        make = stepper._sparse_matrix if stepper.sparse else stepper._dense_matrix
-        matrices.append(make(0.2, move, 4e6, 2e3))
+        matrices.append(stepper._matrix.at(at, 0.2, move, 4e6, 2e3))
     for one, other in zip(*matrices, strict=True):
         assert scipy.sparse.issparse(other)
         np.testing.assert_allclose(other.toarray(), one, rtol=0, atol=1e-13 * np.abs(one).max())

@@ -1,0 +1,284 @@
+"""The time loop: the same motion however it is computed, and no step that is not converged."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from dolfinx_mbd.body.jit import COMPILED
+from dolfinx_mbd.multibody import (
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    State,
+    Stepper,
+    System,
+    consistent_state,
+    distance,
+    force,
+    simulate,
+)
+from dolfinx_mbd.multibody.floating_bodies import FloatingBodies
+from dolfinx_mbd.multibody.mechanisms import inline_engine
+from dolfinx_mbd.multibody.stepping.convergence import Monitor
+from tests.multibody.beams import slender_rod
+from tests.multibody.particles import Particles
+
+DT, SPEED = 1e-5, 300.0
+
+
+def engine(**settings: object) -> System:
+    rod = slender_rod(length=0.14, bending=4, axial=1)
+    return inline_engine(rod, cylinders=2, speed=SPEED, gas=False, **settings)  # type: ignore[arg-type]
+
+
+def motion(**settings: object) -> np.ndarray:
+    """Coordinates of an engine's first steps, (steps, nq)."""
+    return simulate(engine(), t_end=60 * DT, dt=DT, **settings).q  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tolerance", [1e-8, 1e-11])
+def test_with_and_without_reuse(tolerance: float) -> None:
+    """A matrix for each iteration or one for many: what differs is below the tolerance."""
+    system = engine()
+    start = consistent_state(system)
+    runs = [
+        simulate(system, t_end=60 * DT, dt=DT, start=start, tolerance=tolerance, reuse=reuse)
+        for reuse in (True, False)
+    ]
+    with_reuse, without = runs
+    assert without.factorizations == without.iterations > 3 * with_reuse.factorizations
+    # accelerations and multipliers feel all that the tolerance leaves, times the modes' stiffness
+    rest = 1e4 * tolerance
+    for key, allowed in (("q", 1e-9), ("v", 1e-9), ("a", rest), ("lam", rest)):
+        one, other = getattr(with_reuse, key), getattr(without, key)
+        assert np.abs(one - other).max() < allowed * np.abs(one).max(), key
+
+
+@pytest.mark.skipif(not COMPILED, reason="compares compiled kernels with NumPy")
+@pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts another Python")
+@pytest.mark.slow
+def test_with_and_without_numba() -> None:
+    code = (
+        "import json; from tests.multibody.stepping.test_time_loop import COMPILED, motion;"
+        "assert not COMPILED; print(json.dumps(motion().tolist()))"
+    )
+    environment = os.environ | {"DOLFINX_MBD_NUMBA": "0"}
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    without, compiled = np.array(json.loads(run.stdout)), motion()
+    assert np.abs(compiled - without).max() < 1e-9 * np.abs(compiled).max()
+
+
+def errors(system: System, state: State, steps: int, dt: float = DT) -> tuple[list[float], int]:
+    """Residual of every accepted state over its tolerance, and how often it was not evaluated."""
+    stepper, other = Stepper(system), Stepper(system)
+    method = stepper.method
+    ratio = (1 - method.alpha_f) / (1 - method.alpha_m)
+    by_rate = 1 / (dt * dt * method.beta * ratio)
+    evaluated: list[float] = []
+    measure = stepper._error
+    stepper._error = lambda by: evaluated.append(measure(by)) or evaluated[-1]  # type: ignore
+    found, not_evaluated = [], 0
+    state = stepper.begin(state, dt)
+    for _ in range(steps):
+        state = stepper.step(state, dt)
+        not_evaluated += evaluated[-1] > 1.0
+        at = other._at
+        at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, state.v, state.a, state.lam
+        at.angles[:] = state.angles
+        at.residual(state.time)
+        found.append(other._error(by_rate))
+    return found, not_evaluated
+
+
+@pytest.mark.parametrize("start", ["quasi-static", "undeformed"])
+def test_every_accepted_step_has_converged(start: str) -> None:
+    """Also where the last correction is not evaluated."""
+    system = engine()
+    found, not_evaluated = errors(system, consistent_state(system, elastic=start), 150)  # type: ignore[arg-type]
+    assert not_evaluated > 10
+    assert max(found) <= 1.0
+
+
+def test_a_matrix_that_ages_is_not_trusted() -> None:
+    """A pendulum whose first corrections take so much away that few steps are evaluated twice."""
+    length, tilt = 0.8, 0.5
+    place = (length * np.sin(tilt), 0.0, -length * np.cos(tilt))
+    bob = RigidBody("bob", 1.5, [1e-3] * 3, frames={"c": Frame()}, position=place)
+    ground = Ground({"o": Frame()})
+    rod = distance("rod", ground.frame("o"), bob.frame("c"))
+    system = System([ground, bob], [rod], gravity=(0, 0, -9.81))
+    turn = np.sqrt(9.81 / (length * np.cos(tilt)))
+    start = consistent_state(system, v=np.array([0, turn * place[0], 0, 0, 0, 0]))
+    found, _ = errors(system, start, 2000, dt=np.pi / turn / 1000)
+    assert max(found) <= 1.0
+
+
+def test_what_users_give_is_always_evaluated() -> None:
+    """A force that may jump: no state is accepted on what the errors before foretell."""
+    system = engine()
+    frame = next(b for b in system.bodies if b.name == "piston 1").frame("pin")  # type: ignore[attr-defined]
+    loaded = System(
+        system.bodies,
+        system.joints,
+        drivers=system.drivers,
+        loads=[force("stop", frame, lambda t, m: (-1e3 if m.position[0] > 0.17 else 0.0, 0, 0))],
+    )
+    found, not_evaluated = errors(loaded, consistent_state(loaded), 20)
+    assert not_evaluated == 0
+    assert max(found) <= 1.0
+
+
+def test_a_monitor_foretells_only_from_one_matrix() -> None:
+    monitor = Monitor(smooth=True)
+    monitor.see(1e5)
+    assert not (monitor.last or monitor.slow or monitor.too_slow(10))  # one error says nothing
+    monitor.see(5.0)
+    assert not monitor.last  # nor do two: the first correction takes more away than others
+    monitor.see(2e-3 * 5.0 + 1.0)
+    assert monitor.slow  # 0.2 of the one before
+    monitor = Monitor(smooth=True)
+    for error in (1e5, 1e3, 5.0):
+        monitor.see(error)
+    assert monitor.last  # falls to 0.05 at the slower factor
+    monitor.renewed()
+    assert not monitor.last
+    jumping = Monitor(smooth=False)
+    for error in (1e5, 1e2, 1e-1):
+        jumping.see(error)
+    assert not jumping.last
+    stalled = Monitor(smooth=True)
+    for error in (1e5, 9e4):
+        stalled.see(error)
+    assert stalled.slow and stalled.too_slow(10)
+    falling = Monitor(smooth=True)
+    for error in (1e10, 1e9, 1e8):
+        falling.see(error)
+    assert falling.slow and falling.too_slow(10)  # 0.1 an iteration is too slow for so much
+    near = Monitor(smooth=True)
+    for error in (1e4, 1e3, 1e2):
+        near.see(error)
+    assert not near.too_slow(10)
+    assert near.too_slow(1)  # two iterations would do
+
+
+def test_drivers_are_asked_once_a_step() -> None:
+    """Their functions depend on time alone."""
+    asked: list[float] = []
+
+    def speed(t: float) -> tuple[float, float, float]:
+        asked.append(t)
+        return SPEED * t, SPEED, 0.0
+
+    system = engine()
+    driver = system.drivers[0].__class__("drive", system.drivers[0].joint, speed)
+    driven = System(system.bodies, system.joints, drivers=[driver])
+    stepper = Stepper(driven)
+    state = stepper.begin(consistent_state(driven), DT)
+    asked.clear()
+    state = stepper.step(state, DT)
+    assert len(asked) == 3  # the check of the step asks at both ends
+    assert asked.count(state.time) == 2
+
+
+# ---- all bodies at once -------------------------------------------------------------------------
+
+
+def bodies() -> System:
+    """Rigid ones, one with geometric stiffening, two that share a reduced body."""
+    rod = slender_rod(bending=3, axial=1)
+    frames = {"a": Frame((0.1, 0.2, 0.3)), "b": Frame((0.0, -0.1, 0.0))}
+    return System(
+        [
+            RigidBody("block", 2.0, (1.0, 1.2, 1.3), (0.01, 0.0, 0.02), frames),
+            FlexibleBody("lump", Particles(4).body(stiffening=True)),
+            FlexibleBody("rod", rod),
+            RigidBody("free", 1.0, (1.0, 1.0, 1.0)),
+            FlexibleBody("twin", rod),
+        ],
+        gravity=(0.0, -9.81, 1.0),
+    )
+
+
+@dataclass
+class Point:
+    """A random state of a system, and wrenches on its frames."""
+
+    system: System
+
+    def __post_init__(self) -> None:
+        s, rng = self.system, np.random.default_rng(3)
+        self.q, self.v, self.a = (
+            rng.normal(size=k) for k in (s.num_coordinates, s.num_velocities, s.num_velocities)
+        )
+        for part in s.q_slices:
+            turn = self.q[part.start + 3 : part.start + 7]
+            turn /= np.linalg.norm(turn)
+        self.q[7:] *= 0.1
+        self.wrenches = rng.normal(size=(s.num_frames, 6))
+
+
+def test_all_bodies_at_once_are_each_body() -> None:
+    system = bodies()
+    p, floating = Point(system), FloatingBodies(system)
+    nf, nv = system.num_frames, system.num_velocities
+    position, rotation, velocities = np.zeros((nf, 3)), np.zeros((nf, 3, 3)), np.zeros((nf, 6))
+    rows, scale, moved = np.zeros(nv), np.zeros(nv), np.zeros_like(p.q)
+    jacobians = np.zeros((nf, 6, max(b.num_velocities for b in system.bodies)))
+    point = p.q, p.v, p.a, system.gravity, p.wrenches
+    floating.poses(p.q, position, rotation)
+    floating.velocities(p.q, p.v, velocities)
+    floating.residual(*point, rows, scale)
+    floating.increment(p.q, p.v, moved)
+    floating.jacobians(p.q, jacobians)
+    tangents = list(floating.tangents(*point))
+    for k, body in enumerate(system.bodies):
+        q, v, f = system.q_slices[k], system.v_slices[k], system.frame_slices[k]
+        F, n = len(body.frame_names), body.num_velocities
+        own = [np.zeros((F, 3)), np.zeros((F, 3, 3)), np.zeros((F, 6))]
+        body.poses(p.q[q], *own[:2])
+        body.frame_velocities(p.q[q], p.v[v], own[2])
+        for one, all_of in zip(own, (position, rotation, velocities), strict=True):
+            np.testing.assert_array_equal(all_of[f], one)
+        out = np.zeros(n), np.zeros(n), np.zeros_like(p.q[q])
+        place = p.q[q], p.v[v], p.a[v], system.gravity, p.wrenches[f]
+        body.residual(0.0, *place, *out[:2])
+        body.increment(p.q[q], p.v[v], out[2])
+        for one, all_of in zip(out, (rows[v], scale[v], moved[q]), strict=True):
+            np.testing.assert_array_equal(all_of, one)
+        np.testing.assert_array_equal(jacobians[f, :, :n], body.frame_jacobians(p.q[q]))
+        for one, other in zip(tangents[k], body.tangent(0.0, *place), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_bodies_of_one_reduced_body_share_its_numbers() -> None:
+    rod = slender_rod(bending=3, axial=1)
+    sizes = [
+        FloatingBodies(System([FlexibleBody(f"rod {k}", rod) for k in range(count)])).data.size
+        for count in (1, 3)
+    ]
+    assert sizes[0] == sizes[1]
+
+
+def test_a_body_with_equations_of_its_own_keeps_them() -> None:
+    """A subclass that adds a force is asked, and not passed over."""
+
+    class Pushed(RigidBody):
+        def residual(self, t, q, v, a, gravity, wrenches, out, scale):  # type: ignore[no-untyped-def]
+            super().residual(t, q, v, a, gravity, wrenches, out, scale)
+            out[0] -= 6.0
+
+    system = System([Pushed("block", 2.0, (1.0, 1.0, 1.0))])
+    run = simulate(system, t_end=0.01, dt=1e-3)
+    np.testing.assert_allclose(run.body("block").velocity[-1], (0.03, 0.0, 0.0), atol=1e-9)

@@ -1,0 +1,54 @@
+"""Every benchmark runs, on its smallest size; what it measures there means nothing.
+
+Most also compare results between programs and stop where they differ.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mpi4py import MPI
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = {
+    "chain.py": "--links 4 --rounds 1",
+    "engine.py": "--size 0.012 --rounds 1",
+    "imports.py": "--rounds 1",
+    "iterative.py": "--sizes 12k",
+    "lanczos.py": "--sizes 12k --rounds 1",
+    "large.py": "--size 0.012",
+    "mesh_independence.py": "--sizes 0.014 0.012 --rounds 1",
+    "operators.py": "--sizes 12k --rounds 1",
+    "profiles.py": "reduction",
+    "reduction.py": "--sizes 12k --rounds 1",
+    "scaling.py": "--size 12k --skip-runs",
+    "sweep.py": "--cases 2 --steps 20 --rounds 1 --size 0.012",
+    "transient.py": "--sizes 12k --rounds 1 --steps 4",
+}
+HELPERS = {"children.py", "raw_reduction.py"}
+MPI_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
+
+
+def test_all_are_here() -> None:
+    assert {path.name for path in (ROOT / "benchmarks").glob("*.py")} == set(SCRIPTS) | HELPERS
+    readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert not [name for name in SCRIPTS if f"`{name}`" not in readme]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_benchmark_runs(name: str, comm: MPI.Intracomm, tmp_path: Path) -> None:
+    """And prints a table."""
+    if comm.size > 1:
+        return
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(MPI_VARIABLES)}
+    command = [sys.executable, str(ROOT / "benchmarks" / name), *SCRIPTS[name].split()]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-4000:]
+    assert "|" in run.stdout or " s" in run.stdout
