@@ -16,16 +16,32 @@ __all__ = ["child", "median", "one_thread", "report"]
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
+ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+"""For Open MPI, in containers and beside other work."""
+
+
 def one_thread() -> dict[str, str]:
     """The environment with one thread everywhere."""
     return os.environ | dict.fromkeys(THREADS, "1")
 
 
-def child(script: str, arguments: Sequence[str], **environment: str) -> dict[str, Any]:
-    """Run ``script --child arguments`` and return the JSON object of its last line."""
+def child(
+    script: str, arguments: Sequence[str], ranks: int = 1, **environment: str
+) -> dict[str, Any]:
+    """Run ``script --child arguments`` and return the JSON object of its last line.
+
+    On several ranks that of the first, the others are silent; ranks that wait leave the processor.
+    """
+    command = [sys.executable, script, "--child", *arguments]
+    if ranks > 1:
+        command = ["mpirun", "-n", str(ranks), *command]
     run = subprocess.run(
-        [sys.executable, script, "--child", *arguments],
-        env=one_thread() | environment,
+        command,
+        env=one_thread() | ROOT | environment,
         capture_output=True,
         text=True,
         check=False,

@@ -11,10 +11,8 @@ are measured on one rank, and the memory bus by two ranks at once; from these an
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import math
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +23,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from children import one_thread, report
+from children import child, report
 from reduction import ENDS, MODES, SIZES
 
 HALF = {"12k": 0.016, "33k": 0.0056, "105k": 0.00325, "281k": 0.00223}
@@ -217,19 +215,7 @@ def iterative_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, 
 
 def run(arguments: list[str], ranks: int) -> dict[str, Any]:
     """A child on some ranks; the last line of the first."""
-    command = [sys.executable, __file__, "--child", *arguments]
-    if ranks > 1:
-        command = ["mpirun", "-n", str(ranks), *command]
-    environment = one_thread() | {
-        "OMPI_MCA_mpi_yield_when_idle": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr[-4000:]}")
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    return dict(json.loads(lines[-1]))
+    return child(__file__, arguments, ranks)
 
 
 def measure_phases(path: Path, half: Path) -> None:

@@ -46,9 +46,9 @@ def estimate(dofs: int, num_modes: int, *, stiffening: bool) -> Estimate:
         num_modes: Fixed-interface modes.
         stiffening: Whether it includes the geometric stiffening.
     """
-    seconds = 2.6 * (dofs / 33e3) ** 1.35 * (0.5 + 0.5 * num_modes / 24)
+    seconds = 1.8 * (dofs / 33e3) ** 1.3 * (0.5 + 0.5 * num_modes / 24)
     if stiffening:
-        seconds *= 1.37
+        seconds *= 1.45
     try:
         available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     except (AttributeError, OSError, ValueError):

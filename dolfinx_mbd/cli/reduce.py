@@ -96,6 +96,12 @@ def add_to(commands: Any) -> None:
     add("--stress", action="store_true", help="keep the stress of the modes at the surface")
     add("--name", help="the body's name (default: the file's)")
     add(
+        "--solver",
+        choices=("auto", "direct", "iterative"),
+        default="auto",
+        help="a factor, or iteration in half the memory; auto (default): a factor while it fits",
+    )
+    add(
         "--petsc",
         action="append",
         default=[],
@@ -154,6 +160,7 @@ def _reduce(options: argparse.Namespace) -> int:
         points=points,
         name=options.name or Path(options.file).stem,
         skin=not options.no_skin,
+        solver=options.solver,
         petsc_options={k: setting(v) for k, v in assignments(options.petsc, "--petsc").items()},
         **degree,
     )
