@@ -17,10 +17,12 @@ from dolfinx_mbd.multibody.start import consistent_state, redundancies
 from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.multibody.system import State, System
+from dolfinx_mbd.multibody.threads import one_thread
 
 __all__ = ["resume", "simulate"]
 
 
+@one_thread()  # the sums of several have other bits, and what is solved is small
 def simulate(
     system: System,
     *,
@@ -41,7 +43,8 @@ def simulate(
 ) -> Solution:
     """Simulate a system from ``t_start`` to ``t_end`` with fixed or adaptive steps.
 
-    The run is the same, bitwise, on every MPI rank that does it and every time it is done.
+    The run is the same, bitwise, on every MPI rank that does it and every time it is done; BLAS has
+    one thread meanwhile.
 
     Args:
         system: The mechanism; it is not changed.
@@ -115,6 +118,7 @@ def simulate(
     return _finished(run, writer, progress)
 
 
+@one_thread()
 def resume(path: str | Path, system: System, *, progress: bool = False) -> Solution:
     """Go on with a simulation from its checkpoint, to the same bits as if it had not stopped.
 

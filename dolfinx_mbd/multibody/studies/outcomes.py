@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.multibody.solution import Solution
 from dolfinx_mbd.multibody.studies.plan import Plan
-from dolfinx_mbd.multibody.studies.threads import one_thread
+from dolfinx_mbd.multibody.threads import one_thread
 
 __all__ = ["Call", "Outcome", "WorkerError", "died"]
 

@@ -25,7 +25,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from dolfinx_mbd.multibody.studies.outcomes import Call, Outcome, WorkerError, died
-from dolfinx_mbd.multibody.studies.threads import THREADS
+from dolfinx_mbd.multibody.threads import THREADS
 
 __all__ = ["in_workers", "packed"]
 

@@ -23,7 +23,7 @@ from dolfinx_mbd.multibody.studies.outcomes import Call, Outcome
 from dolfinx_mbd.multibody.studies.plan import Combine, Parameters, Plan
 from dolfinx_mbd.multibody.studies.study import Case, Study
 from dolfinx_mbd.multibody.studies.study_files import StudyFolder, assembled
-from dolfinx_mbd.multibody.studies.threads import available_cores
+from dolfinx_mbd.multibody.threads import available_cores
 
 __all__ = ["CaseError", "dealt", "sweep"]
 

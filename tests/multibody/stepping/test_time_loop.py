@@ -29,6 +29,7 @@ from dolfinx_mbd.multibody import (
 from dolfinx_mbd.multibody.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.mechanisms import inline_engine
 from dolfinx_mbd.multibody.stepping.convergence import Monitor
+from dolfinx_mbd.multibody.threads import controls, one_thread
 from tests.multibody.beams import slender_rod
 from tests.multibody.particles import Particles
 
@@ -282,3 +283,18 @@ def test_a_body_with_equations_of_its_own_keeps_them() -> None:
     system = System([Pushed("block", 2.0, (1.0, 1.0, 1.0))])
     run = simulate(system, t_end=0.01, dt=1e-3)
     np.testing.assert_allclose(run.body("block").velocity[-1], (0.03, 0.0, 0.0), atol=1e-9)
+
+
+def test_bits_do_not_depend_on_the_threads_of_blas() -> None:
+    """`simulate` has one meanwhile, and leaves as many as there were."""
+    system = engine()
+    runs, counts = [], []
+    for count in (1, 2):
+        with one_thread():  # which puts back what was before
+            for _, put in controls(len(sys.modules)):
+                put(count)
+            runs.append(simulate(system, t_end=20 * DT, dt=DT))
+            counts.append([get() for get, _ in controls(len(sys.modules))])
+    assert np.array_equal(runs[0].q, runs[1].q)
+    assert counts[0] == [1] * len(counts[0])
+    assert counts[1] == [2] * len(counts[1])

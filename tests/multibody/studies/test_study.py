@@ -153,7 +153,7 @@ def test_a_table_for_other_programs(study: Study, tmp_path: Path) -> None:
 
 def test_one_blas_thread_wherever_it_is_done() -> None:
     """A case has the bits of one thread also where this process has several."""
-    from dolfinx_mbd.multibody.studies.threads import controls, one_thread
+    from dolfinx_mbd.multibody.threads import controls, one_thread
 
     with one_thread():
         alone = product(3)

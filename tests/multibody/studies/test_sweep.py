@@ -48,7 +48,7 @@ def test_ranks_share_the_cases_and_have_the_same_study(comm: MPI.Intracomm, shar
 
 def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
     """Against plain calls on one thread, of a mechanism and of large matrices."""
-    from dolfinx_mbd.multibody.studies.threads import one_thread
+    from dolfinx_mbd.multibody.threads import one_thread
 
     speeds, rod = [20.0, 30.0, 40.0], slender_rod(bending=2, axial=0)
     study = sweep(

@@ -1,7 +1,8 @@
-"""One BLAS thread for each case, and how many cases this machine may do at once.
+"""One BLAS thread for each run, and how many runs this machine may do at once.
 
 The sums of a product of matrices are formed in another order on more threads; their last bits
-differ.  And cases that run side by side would be in each other's way.
+differ.  The matrices of a mechanism are too small to gain from them, and runs that go on side by
+side would be in each other's way.
 """
 
 from __future__ import annotations
