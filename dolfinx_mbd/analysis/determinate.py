@@ -7,9 +7,21 @@ import scipy
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-__all__ = ["determinate_dofs"]
+from dolfinx_mbd.analysis.assembly import ElasticProblem
+
+__all__ = ["centred_motions", "determinate_dofs"]
 
 Array = NDArray[np.float64]
+
+
+def centred_motions(problem: ElasticProblem) -> Array:
+    """Rigid motions about the mean of all nodes, shape (owned dofs, 6), in the plane 3.
+
+    Note: Collective.
+    """
+    comm, x = problem.comm, problem.positions
+    total, count = comm.allreduce(x.sum(axis=0)), comm.allreduce(len(x))
+    return problem.rigid_motions(total / count)
 
 
 def determinate_dofs(comm: MPI.Intracomm, R: Array) -> NDArray[np.int32]:

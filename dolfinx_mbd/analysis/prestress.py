@@ -32,7 +32,7 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, check_rigid_motions
 from dolfinx_mbd.analysis.compat import geometry_degree
-from dolfinx_mbd.analysis.determinate import determinate_dofs
+from dolfinx_mbd.analysis.determinate import centred_motions, determinate_dofs
 from dolfinx_mbd.analysis.la import Options, cholesky, constrain, gram, solve
 from dolfinx_mbd.analysis.operators import inertia_matrix
 from dolfinx_mbd.forms import Temperature, geometric_stiffness, strain
@@ -147,9 +147,7 @@ class _Static:
     ) -> None:
         self.comm, self.R = problem.comm, None
         if not problem.comm.allreduce(len(held)):
-            x = problem.positions
-            total, count = problem.comm.allreduce(x.sum(axis=0)), problem.comm.allreduce(len(x))
-            self.R = problem.rigid_motions(total / count)
+            self.R = centred_motions(problem)
             self.momenta = problem.apply_mass(self.R)
             held = determinate_dofs(problem.comm, self.R)
         self.held = held

@@ -67,8 +67,7 @@ class Projection:
 
     def constraints(self, X: Array) -> Array:
         """C X."""
-        result: Array = self.comm.allreduce(self.border.T @ X)
-        return self.comm.bcast(result, root=0)
+        return gram(self.comm, self.border, X)  # type: ignore[arg-type]
 
 
 class IterativeSolver:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem
-from dolfinx_mbd.analysis.determinate import determinate_dofs
+from dolfinx_mbd.analysis.determinate import centred_motions, determinate_dofs
 from dolfinx_mbd.analysis.eigen import block_modes, by_blocks, lowest_modes
 from dolfinx_mbd.analysis.la import FactorizationError, Options, cholesky, constrain, gram, solve
 from dolfinx_mbd.analysis.lanczos import Breakdown
@@ -69,9 +69,7 @@ class BorderedSolver:
         self._R: Array = np.zeros((problem.num_owned, 0))
         own, self._held = np.eye(count), held
         if free and not self.comm.allreduce(len(held)):
-            x = problem.positions
-            total, number = self.comm.allreduce(x.sum(axis=0)), self.comm.allreduce(len(x))
-            self._R = problem.rigid_motions(total / number)
+            self._R = centred_motions(problem)
             CR = self._motions(self._R)
             size = np.linalg.norm(CR, axis=0)
             left, values, right = np.linalg.svd(CR / size)

@@ -24,6 +24,7 @@ def identity(call: Call) -> dict[str, str]:
 
 
 def function_name(function: Callable[..., Any]) -> str:
+    """The name of a function, or of that which a partial one calls."""
     while isinstance(function, functools.partial):
         function = function.func
     return getattr(function, "__name__", type(function).__name__)
