@@ -218,9 +218,9 @@ def main() -> None:
     sizes = {size: SIZES[size] for size in arguments.sizes} | (LARGE if arguments.large else {})
     print(f"DOLFINx {dolfinx.__version__}, PETSc {PETSc.Sys.getVersion()}, 1 rank, 1 thread")
     with tempfile.TemporaryDirectory() as directory:
-        write_mesh(ConnectingRod(size=0.012), Path(directory) / "warm_up.msh")
+        write_mesh(ConnectingRod(size=0.012), Path(directory) / "warm_up.msh", overwrite=True)
         for name, size in sizes.items():
-            write_mesh(ConnectingRod(size=size), Path(directory) / f"{name}.msh")
+            write_mesh(ConnectingRod(size=size), Path(directory) / f"{name}.msh", overwrite=True)
         paths = [str(Path(directory) / f"{name}.msh") for name in sizes]
         if arguments.solvers:
             compare_solvers(paths)

@@ -78,8 +78,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "rod.msh"
         start = time.perf_counter()
-        write_mesh(ConnectingRod(size=0.012), path.with_name("warm_up.msh"))
-        write_mesh(ConnectingRod(size=arguments.size), path)
+        write_mesh(ConnectingRod(size=0.012), path.with_name("warm_up.msh"), overwrite=True)
+        write_mesh(ConnectingRod(size=arguments.size), path, overwrite=True)
         print(f"mesh: {time.perf_counter() - start:.0f} s", flush=True)
         solvers = [arguments.solver]
         if arguments.check:

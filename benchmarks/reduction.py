@@ -63,7 +63,8 @@ def raw(path: Path, block: bool = False) -> dict[str, Any]:
     """Without the package: what a script does that knows what it wants."""
     from raw_reduction import assemble, craig_bampton
 
-    craig_bampton(*assemble(warm_up_mesh(path), ENDS), 2, block=block)
+    small = warm_up_mesh(path)  # (DOLFINx 0.9 may crash if a matrix outlives its mesh)
+    craig_bampton(*assemble(small, ENDS), 2, block=block)
     mesh = read(path)
     start = now()
     matrices = assemble(mesh, ENDS)
@@ -82,7 +83,8 @@ def exudyn(path: Path) -> dict[str, Any]:
     from raw_reduction import assemble, scipy_matrices
 
     fem = FEMinterface()
-    matrices = assemble(read(path), ENDS)
+    mesh = read(path)  # (see `raw`)
+    matrices = assemble(mesh, ENDS)
     fem.stiffnessMatrix, fem.massMatrix = scipy_matrices(*matrices[:2])
     positions, nodes = matrices[2], matrices[3]
     fem.nodes = {"Position": positions}
@@ -139,9 +141,9 @@ def prepare(directory: Path, sizes: list[str]) -> None:
     from dolfinx_mbd.analysis import write_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
-    write_mesh(ConnectingRod(size=0.012), directory / "warm_up.msh")
+    write_mesh(ConnectingRod(size=0.012), directory / "warm_up.msh", overwrite=True)
     for size in sizes:
-        write_mesh(ConnectingRod(size=SIZES[size]), directory / f"{size}.msh")
+        write_mesh(ConnectingRod(size=SIZES[size]), directory / f"{size}.msh", overwrite=True)
 
 
 def main() -> None:

@@ -281,9 +281,9 @@ def main() -> None:
     print(f"DOLFINx {dolfinx.__version__}, PETSc {PETSc.Sys.getVersion()}, 1 thread a rank")
     with tempfile.TemporaryDirectory() as directory:
         path, half = Path(directory) / "rod.msh", Path(directory) / "half.msh"
-        write_mesh(ConnectingRod(size=0.012), Path(directory) / "warm_up.msh")
-        write_mesh(ConnectingRod(size=SIZES[arguments.size]), path)
-        write_mesh(ConnectingRod(size=HALF[arguments.size]), half)
+        write_mesh(ConnectingRod(size=0.012), Path(directory) / "warm_up.msh", overwrite=True)
+        write_mesh(ConnectingRod(size=SIZES[arguments.size]), path, overwrite=True)
+        write_mesh(ConnectingRod(size=HALF[arguments.size]), half, overwrite=True)
         if not arguments.skip_runs:
             measure_phases(path, half)
         m, less = (run(["parts", str(mesh)], 1) for mesh in (path, half))

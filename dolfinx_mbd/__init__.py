@@ -89,6 +89,7 @@ _PLACES = {
 _MODULES = {
     "analysis": "dolfinx_mbd.analysis",
     "body": "dolfinx_mbd.body",
+    "errors": "dolfinx_mbd.errors",
     "export": "dolfinx_mbd.export",
     "forms": "dolfinx_mbd.forms",
     "geometry": "dolfinx_mbd.geometry",
@@ -104,6 +105,7 @@ __all__ = ["__version__", *sorted((*_HOME, *_MODULES))]
 if TYPE_CHECKING:
     from dolfinx_mbd import analysis as analysis
     from dolfinx_mbd import body as body
+    from dolfinx_mbd import errors as errors
     from dolfinx_mbd import export as export
     from dolfinx_mbd import forms as forms
     from dolfinx_mbd import geometry as geometry

@@ -27,12 +27,22 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import STEEL, ConnectingRod, Frame, InterfaceSpec, Material, RigidBody, System
+from dolfinx_mbd import (
+    STEEL,
+    ConnectingRod,
+    Frame,
+    InterfaceSpec,
+    Material,
+    RigidBody,
+    System,
+    errors,
+)
 from dolfinx_mbd.analysis import TaggedMesh, build_mesh, modal_analysis, read_mesh, reduce
 from dolfinx_mbd.analysis.la import FactorizationError
 from dolfinx_mbd.analysis.requirements import check_requirements
 from dolfinx_mbd.body import Interface, ReducedBody, Skin
-from dolfinx_mbd.body.files import BodyFileError
+from dolfinx_mbd.body.files import BodyFileError, part_of
+from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.multibody import (
     AssemblyError,
     Driver,
@@ -223,8 +233,16 @@ def off_centre_link(b: Bench) -> Solution:
 
 
 def wild(t: float, motion: Any) -> tuple[float, float, float]:
-    """A force without a limit: no step converges."""
-    return 0.0, 1e9 * float(np.sign(np.cos(1e9 * motion.position[1]))), 0.0
+    """A force that always pushes to the other side: no step of 0.01 s has a solution.
+
+    The tip stands near y = 0 and one step with this force moves it further than it is off.
+    """
+    return 0.0, -1e3 if motion.position[1] >= 0 else 1e3, 0.0
+
+
+def from_the_middle_of_a_step(t: float, motion: Any) -> tuple[float, float, float]:
+    """`wild` from 0.005 s on, so that the start is at rest."""
+    return wild(t, motion) if t > 0.005 else (0.0, 0.0, 0.0)
 
 
 def twice_held(b: Bench) -> Solution:
@@ -252,12 +270,12 @@ MESHES = [
          on_mesh(lambda comm: box(comm, gap=True), interfaces=["left", "right"])),
     case("volumes side by side", "2 unconnected parts.*occ.fragment",
          on_mesh(lambda comm: build_mesh(two_boxes, comm))),
-    case("hinged, one half loose", "not held|not connected|singular",
-         on_mesh(lambda comm: box(comm, hinge=True), interfaces=["left"]), FactorizationError),
-    case("hinged, both held", "parts are hinged",
-         on_mesh(lambda comm: box(comm, hinge=True), interfaces=["left", "right"])),
-    case("hinged, free", "7 motions without stiffness instead of 6.*hinged",
-         on_mesh(lambda comm: box(comm, hinge=True))),
+    case("hinged, one half loose", "hinged",
+         on_mesh(lambda comm: box(comm, hinge=True), interfaces=["left"]), MeshError),
+    case("hinged, both held", "hinged",
+         on_mesh(lambda comm: box(comm, hinge=True), interfaces=["left", "right"]), MeshError),
+    case("hinged, free", "7 motions without stiffness instead of 6",
+         on_mesh(lambda comm: box(comm, hinge=True)), MeshError),
     case("volume without a name", "no physical volume; add one to name the body",
          lambda b: build_mesh(no_group, b.comm)),
     case("nothing meshed", "no elements; a builder must also call model.mesh.generate",
@@ -284,9 +302,9 @@ INTERFACES = [
     case("misspelt in modal_analysis", "unknown interface 'lift'; this mesh has",
          lambda b: modal_analysis(box(b.comm), STEEL, held=["lift"])),
     case("a volume", "unknown interface 'all'; this mesh has 'left'", reduced(interfaces=["all"])),
-    case("given twice", "'left' is given twice", reduced(interfaces=["left", "left"])),
-    case("None", r"names of groups of facets; \(\) for none", reduced(interfaces=None)),
-    case("a number as name", "needs a name", reduced(interfaces=[1])),
+    case("given twice", "^interfaces must be .*different", reduced(interfaces=["left", "left"])),
+    case("None", "^interfaces must be", reduced(interfaces=None)),
+    case("a number as name", "^every entry of interfaces must be", reduced(interfaces=[1])),
     case("no facets", "'pin' .*has no facets", reduced(interfaces={"pin": 77})),
     case("facets out of range", "'pin': some of its facets are not on this mesh",
          reduced(interfaces={"pin": np.array([10**6])})),
@@ -306,7 +324,7 @@ INTERFACES = [
          on_mesh(lambda comm: box(comm, (1, 0.1, 5e-5)), interfaces=["right"], kind="averaged")),
     case("averaged, tiny", "'right' is tiny.*tag the whole surface",
          on_mesh(lambda comm: box(comm, (1e3, 5e-3, 5e-3)), interfaces=["right"], kind="averaged")),
-    case("unknown kind", "'rigid' or 'averaged'; got 'soft'", reduced(kind="soft")),
+    case("unknown kind", "^kind must be", reduced(kind="soft")),
     case("axes that are left-handed", "right-handed orthonormal triad",
          lambda b: InterfaceSpec(axes=np.diag([1.0, 1, -1]))),
     case("point of two numbers", "the point needs three coordinates",
@@ -316,25 +334,25 @@ INTERFACES = [
 ]  # fmt: skip
 
 REDUCTION = [
-    case("negative number of modes", "num_modes must be 0, 1, 2", reduced(num_modes=-1)),
-    case("half a mode", "num_modes must be 0, 1, 2", reduced(num_modes=2.5)),
+    case("negative number of modes", "num_modes must be", reduced(num_modes=-1)),
+    case("half a mode", "num_modes must be", reduced(num_modes=2.5)),
     case("more modes than the mesh has", r"num_modes=5000, but the mesh has only \d+ dofs",
          reduced(num_modes=5000)),
     case("more free modes than the mesh has", "num_modes=5000, but the mesh has",
          reduced(num_modes=5000, interfaces=())),
     case("modes of modal_analysis", "num_modes must be",
          lambda b: modal_analysis(box(b.comm), STEEL, num_modes=-2)),
-    case("degree 0", "degree of the space must be 1, 2, ...; got 0", reduced(degree=0)),
-    case("degree in words", "degree of the space must be 1, 2, ...; got 'two'",
+    case("degree 0", "degree must be .*; got 0", reduced(degree=0)),
+    case("degree in words", "degree must be .*; got 'two'",
          reduced(degree="two")),
-    case("negative cut-off", "a positive number of Hz; got -1.0", reduced(up_to=-1.0)),
+    case("negative cut-off", "up_to must be .*; got -1.0", reduced(up_to=-1.0)),
     case("cut-off below all modes", "no mode is below up_to=1 Hz; the first is at",
          reduced(up_to=1.0, interfaces=["left", "right"])),
     case("raw modes of a free body", "orthonormalize=False needs attached_to",
          reduced(orthonormalize=False)),
     case("point outside", "'far' at .* is not in the mesh; the nearest node",
          reduced(points={"far": (1, 0, 0)}, interfaces=["left", "right"])),
-    case("point of two numbers", "'flat': expected three finite numbers",
+    case("point of two numbers", "point 'flat' must be",
          reduced(points={"flat": (1, 0)}, interfaces=["left", "right"])),
     case("unknown solver", "PETSc refuses petsc_options=.*'choleski'",
          reduced(petsc_options={"pc_type": "choleski"})),
@@ -348,8 +366,8 @@ MATERIALS = [
          reduced(material=None, density=1.0)),
     case("a name for a material", "expected a material, got 'steel'; give STEEL",
          reduced(material="steel"), TypeError),
-    case("negative density", "density must be positive", reduced(density=-1.0)),
-    case("density in words", "density must be a number, kg/m.3, or a UFL expression; got '7850'",
+    case("negative density", "density must be", reduced(density=-1.0)),
+    case("density in words", "density must be .*; got '7850'",
          reduced(density="7850")),
     case("density negative somewhere", "density is not positive everywhere",
          reduced(density=ufl.as_ufl(-1.0))),
@@ -359,10 +377,10 @@ MATERIALS = [
             ({"young": 0.0}, "Young's modulus must be positive.*young=0"),
             ({"young": -210e9}, "Young's modulus must be positive.*-2.1e"),
             ({"young": math.inf}, "young must be a finite number"),
-            ({"young": "steel"}, "young must be a number; got 'steel'"),
+            ({"young": "steel"}, "young must be a finite number; got 'steel'"),
             ({"poisson": 0.5}, "between -1 and 0.5.*poisson=0.5"),
             ({"poisson": -1.0}, "between -1 and 0.5.*poisson=-1"),
-            ({"poisson": None}, "poisson must be a number; got None"),
+            ({"poisson": None}, "poisson must be a finite number; got None"),
             ({"density": 0.0}, "density must be positive.*density=0"),
             ({"density": math.nan}, "density must be a finite number"),
         )
@@ -370,7 +388,7 @@ MATERIALS = [
 ]  # fmt: skip
 
 FILES = [
-    case("newer", "format 99, this program reads up to 1; update dolfinx_mbd",
+    case("newer", "format 99, this program reads up to 2; update dolfinx_mbd",
          loaded("rod.npz", newer), BodyFileError),
     case("truncated", "truncated or damaged", loaded("rod.npz", truncated), BodyFileError),
     case("text", "not a reduced body",
@@ -383,7 +401,7 @@ FILES = [
          loaded("rod.npz", lambda p: np.savez(p, a=np.zeros(3))), BodyFileError),
     case("another format", "another format",
          loaded("rod.npz", saved_header(np.array('{"format": "x"}'))), BodyFileError),
-    case("missing", r"no body file.*rod\.npz",
+    case("missing", r"no reduced body.*rod\.npz",
          lambda b: ReducedBody.load(b.folder / "rod.npz"), FileNotFoundError),
     case("saved to a missing directory", "No such file or directory.*; nothing was written",
          lambda b: slender_rod().save(b.folder / "results" / "rod.npz"), OSError),
@@ -398,14 +416,14 @@ BODIES = [
         case(f"reduced body, {' '.join(changes)} {k}", text, rod(**changes))
         for k, (changes, text) in enumerate(
             (
-                ({"total_mass": -1.0}, "total mass: expected a positive number"),
-                ({"total_mass": math.nan}, "total mass: expected a positive number"),
-                ({"stiffness": np.ones((2, 3))}, r"stiffness: expected an array of shape \(3, 3\)"),
+                ({"total_mass": -1.0}, "total_mass must be a positive"),
+                ({"total_mass": math.nan}, "total_mass must be a positive"),
+                ({"stiffness": np.ones((2, 3))}, r"stiffness must be .* of shape \(3, 3\)"),
                 ({"stiffness": np.triu(np.ones((3, 3)))}, "symmetric"),
-                ({"stiffness": -np.eye(3)}, "stiffness: expected a positive definite matrix"),
-                ({"mass": np.full((3, 3), np.nan)}, "not finite"),
-                ({"mass": np.zeros((3, 3))}, "mass: expected a positive definite matrix"),
-                ({"damping": -np.eye(3)}, "damping: expected a positive definite matrix"),
+                ({"stiffness": -np.eye(3)}, "stiffness must be a positive definite matrix"),
+                ({"mass": np.full((3, 3), np.nan)}, "mass must be an array of finite numbers"),
+                ({"mass": np.zeros((3, 3))}, "mass must be a positive definite matrix"),
+                ({"damping": -np.eye(3)}, "damping must be a positive definite matrix"),
                 ({"second_moments": np.arange(144.0).reshape(4, 4, 3, 3)}, "H_kl"),
                 ({"modes": (mbd.body.Mode("one", 1.0),)}, "expected 3 rows, got 1"),
                 ({"first_moments": "words"}, "first_moments"),
@@ -419,44 +437,44 @@ BODIES = [
          lambda b: slender_rod().interface("bigend")),
     case("unknown point", "unknown point 'x'; body 'rod' has 'middle'",
          lambda b: slender_rod().point("x")),
-    case("unknown kind of interface", "unknown kind 'glued'",
+    case("unknown kind of interface", "kind must be one of 'rigid', 'averaged'; got 'glued'",
          lambda b: Interface("a", "glued", np.zeros(3), np.eye(3), np.zeros((6, 1)))),
     case("axes of an interface", "orthonormal",
          lambda b: Interface("a", "rigid", np.zeros(3), 2 * np.eye(3), np.zeros((6, 1)))),
     case("skin", "outside 0", lambda b: Skin(np.eye(3), [[0, 1, 7]], np.zeros((1, 3, 3)))),
-    case("truncated to more modes", "expected 0 to 3 modes, got 9",
+    case("truncated to more modes", "num_modes must be a whole number from 0 to 3; got 9",
          lambda b: slender_rod().truncated(9)),
-    case("zero mass", "'b': mass must be a positive number",
+    case("zero mass", "^body 'b': mass must be .*; got 0.0",
          lambda b: RigidBody("b", 0.0, [1] * 3)),
-    case("mass in words", "mass must be a positive number .kg., got '1 kg'",
+    case("mass in words", "^body 'b': mass must be .* in kg; got '1 kg'",
          lambda b: RigidBody("b", "1 kg", [1] * 3)),
     case("no inertia about an axis", "zero moment.*Give a thin rod its true small moment",
          lambda b: RigidBody("b", 1.0, [0, 1, 1])),
     case("impossible inertia", "at most the sum of the other two",
          lambda b: RigidBody("b", 1.0, [1, 1, 3])),
     case("shape of the inertia", "symmetric 3×3", lambda b: RigidBody("b", 1.0, [1, 2])),
-    case("centre of two numbers", "centre must be three",
+    case("centre of two numbers", "^body 'b': centre must be 3",
          lambda b: RigidBody("b", 1.0, [1] * 3, (0, 0))),
-    case("rotation of two numbers", "rotation must be a quaternion",
+    case("rotation of two numbers", "^body 'b': rotation must be a quaternion",
          lambda b: RigidBody("b", 1.0, [1] * 3, rotation=(1, 0))),
     case("zero rotation", "quaternion .*, not zero",
          lambda b: RigidBody("b", 1.0, [1] * 3, rotation=(0, 0, 0, 0))),
-    case("frame with scaled axes", "'b', frame 'a': its axes are not",
+    case("frame with scaled axes", "^axes of a frame must be .*orthonormal",
          lambda b: RigidBody("b", 1.0, [1] * 3, frames={"a": Frame((0, 0, 0), 2 * np.eye(3))})),
-    case("a point for a frame", r"'ground', frame 'a': expected Frame\(point, axes\)",
+    case("a point for a frame", r"^body 'ground': frame 'a' must be Frame\(point, axes\)",
          lambda b: Ground({"a": (0, 0, 0)})),
-    case("unknown frame", "unknown frame 'end'; body 'bob' has 'o', 'tip'",
+    case("unknown frame", "^frame of body 'bob' must be one of 'o', 'tip'; got 'end'",
          lambda b: BOB.frame("end")),
     case("neither density nor mass", "either density", lambda b: RigidBody.box("b", (1, 1, 1))),
-    case("negative size", "size must be positive",
+    case("negative size", "^size must be three positive",
          lambda b: RigidBody.box("b", (1, -1, 1), mass=1.0)),
-    case("axis of a cylinder", "axis must be 0, 1 or 2",
+    case("axis of a cylinder", "^axis must be .* from 0 to 2; got 4",
          lambda b: RigidBody.cylinder("b", 1.0, 1.0, axis=4, mass=1.0)),
-    case("negative damping", "damping ratio must be at least 0",
+    case("negative damping", "^body 'b': damping_ratio must be .* at least 0",
          lambda b: FlexibleBody("b", slender_rod(), damping_ratio=-0.1)),
     case("stiffening without it", "holds no stiffening; reduce it with",
          lambda b: FlexibleBody("b", slender_rod(), stiffening=True)),
-    case("a path for a body", "expected a reduced body.*ReducedBody.load.*got str",
+    case("a path for a body", "^body 'b': reduced must be ReducedBody .*load.*got 'rod",
          lambda b: FlexibleBody("b", "rod.npz"), TypeError),
 ]  # fmt: skip
 
@@ -466,67 +484,67 @@ SYSTEMS = [
     case("duplicate bodies", r"duplicate names \['bob'\]", system([GROUND, BOB, BOB])),
     case("a joint called as a body", r"names \['bob'\]: bodies, joints, .* share one list",
          system(joints=[revolute("bob", PIVOT.first, PIVOT.second)])),
-    case("a reduced body", "is no body of a mechanism.*FlexibleBody",
+    case("a reduced body", "^every entry of bodies must be .*FlexibleBody",
          system([slender_rod()], []), TypeError),
     case("joint of a body with itself", "'j' connects body 'bob' with itself",
          lambda b: Joint("j", "fixed", BOB.frame("o"), BOB.frame("tip"))),
-    case("unknown kind of joint", "unknown kind 'hinge'; use one of",
+    case("unknown kind of joint", "^joint 'j': kind must be one of .*; got 'hinge'",
          lambda b: Joint("j", "hinge", PIVOT.first, PIVOT.second)),
     case("joint without a frame", "'j': first must be a frame of a body",
          lambda b: revolute("j", "ground", BOB.frame("o")), TypeError),
-    case("body left out", "unknown body 'ground'; the system has 'bob'", system([BOB])),
-    case("gravity as a number", r"gravity must be three finite numbers .*\(0, 0, -9.81\); got 9.81",
+    case("body left out", "^name of a body must be one of 'bob'; got 'ground'", system([BOB])),
+    case("gravity as a number", "^gravity must be 3 finite numbers in m/s²",
          system(gravity=9.81)),
     case("driver of a ball joint", "turns joint 'ball', which is spherical",
          system(joints=[BALL], drivers=[Driver("d", "ball", SPIN)])),
-    case("driver of no joint", "unknown joint 'axle'; the system has 'pivot'",
+    case("driver of no joint", "^name of a joint must be one of 'pivot'; got 'axle'",
          system(drivers=[Driver("d", "axle", SPIN)])),
     case("contradictory drivers", "'d' and 'e' both turn 'pivot'",
          system(drivers=[Driver("d", "pivot", SPIN), Driver("e", "pivot", SPIN)])),
-    case("driver without a function", "'d': motion must be a function of time, for instance",
+    case("driver without a function", "^driver 'd': motion must be a function .*constant_speed",
          lambda b: Driver("d", "pivot", 10.0), TypeError),
     case("load along a hinge", "has no displacement along one axis",
          system(loads=[JointLoad("m", "pivot", "displacement", 1.0)])),
-    case("load at no frame", "unknown frame 'end'; body 'bob' has",
+    case("load at no frame", "^frame of body 'bob' must be .*; got 'end'",
          system(loads=[force("f", ("bob", "end"), (0, 0, 1))])),
     case("load at a body", "'f': frame must be a frame of a body",
          lambda b: force("f", "bob", (0, 0, 1)), TypeError),
-    case("load in words", "'f': expected three finite numbers, got '10 N'",
+    case("load in words", "^load 'f': value must be 3 finite numbers; got '10 N'",
          lambda b: force("f", BOB.frame("tip"), "10 N")),
 ]  # fmt: skip
 
 MECHANISMS = [
-    case("crank longer than the rod", "crank radius must be positive and less than the rod length",
+    case("crank longer than the rod", "^crank_radius must be less than the rod length",
          slider(crank_radius=0.4)),
-    case("massless piston", "'piston': mass must be a positive", slider(piston_mass=0.0)),
-    case("crank without inertia", "'crank': inertia has a zero moment", slider(crank_inertia=0.0)),
+    case("massless piston", "^body 'piston': mass must be a positive", slider(piston_mass=0.0)),
+    case("crank without inertia", "^crank_inertia must be a positive", slider(crank_inertia=0.0)),
     case("speed and torque", "either the crank's speed", slider(torque=1.0)),
     case("unknown end", "unknown interface 'bigend'; body 'rod' has 'big_end', 'small_end'",
          slider(ends=("bigend", "small_end"))),
-    case("one end twice", "a rod needs two ends; got 'big_end' twice",
+    case("one end twice", "^ends must be a list of different names",
          slider(ends=("big_end", "big_end"))),
     case("bores that are not parallel", "the bores must be parallel .*Give the interfaces' axes",
          slider(tilted())),
-    case("a path for a rod", "the rod must be a reduced body", slider("rod.npz"), TypeError),
-    case("rod without length", "length must be positive", lambda b: mechanisms.rigid_rod(0.0, 1.0)),
-    case("rod without mass", "total mass: expected a positive",
+    case("a path for a rod", "^rod must be ReducedBody", slider("rod.npz"), TypeError),
+    case("rod without length", "^length must be", lambda b: mechanisms.rigid_rod(0.0, 1.0)),
+    case("rod without mass", "^mass must be a positive",
          lambda b: mechanisms.rigid_rod(0.3, 0.0)),
-    case("firing order", "must name cylinders 1 ... 3 once each", engine(firing_order=(1, 2, 2))),
+    case("firing order", "^firing_order must be", engine(firing_order=(1, 2, 2))),
     case("throws against the firing order", "is not at top dead centre; it needs a throw of",
          engine(throw_angles=(0, 0, 0))),
-    case("number of throws", "expected 3 angles", engine(throw_angles=(0,))),
-    case("half a cylinder", "at least one cylinder, got 2.5", engine(cylinders=2.5)),
-    case("pressure as a number", "pressure must be a function of the crank angle",
+    case("number of throws", "^throw_angles must be", engine(throw_angles=(0,))),
+    case("half a cylinder", "cylinders must be .*; got 2.5", engine(cylinders=2.5)),
+    case("pressure as a number", "^pressure must be a function",
          engine(pressure=91e5), TypeError),
     case("peak below compression", "no heat release gives .* 1 bar; compression alone reaches 17.8",
          lambda b: FourStrokePressure(0.07, 0.04, 0.137, peak_pressure=1e5)),
     case("valves in the wrong order", "intake_closes < ignition < exhaust_opens",
          lambda b: FourStrokePressure(0.07, 0.04, 0.137, exhaust_opens=-130)),
-    case("negative bore", "bore must be positive",
+    case("negative bore", "^bore must be a positive",
          lambda b: FourStrokePressure(-0.07, 0.04, 0.137)),
-    case("compression ratio", "compression ratio must be above 1",
+    case("compression ratio", "^compression_ratio must be",
          lambda b: FourStrokePressure(0.07, 0.04, 0.137, compression_ratio=1)),
-    case("no-load speed", "no-load speed must not be zero",
+    case("no-load speed", "^no_load_speed must be",
          lambda b: mechanisms.linear_torque(10.0, 0.0)),
     case("cannot be assembled", r"cannot be assembled.*'(left|right)'.*is off by",
          off_centre_link, AssemblyError),
@@ -534,52 +552,53 @@ MECHANISMS = [
 ]  # fmt: skip
 
 RUNS = [
-    case("dt = 0", "dt must be a positive number of seconds, got 0", run(dt=0.0)),
+    case("dt = 0", "^dt must be a positive.*got 0", run(dt=0.0)),
     case("dt = nan", "dt must be a positive", run(dt=math.nan)),
     case("end before start", "t_end must be after the start", run(t_end=-1.0)),
-    case("time in words", "t_end must be a number of seconds, got '1 s'",
+    case("time in words", "^t_end must be a.*got '1 s'",
          run(t_end="1 s"), TypeError),
-    case("save_every", "save_every must be at least 1", run(save_every=0)),
-    case("tolerance", "tolerance must be between 0 and 1", run(tolerance=0.0)),
-    case("unknown start", "'quasi-static' or 'undeformed', got 'warm'", run(elastic_start="warm")),
-    case("start of another system", "the start has 24 coordinates, the system 7",
+    case("save_every", "^save_every must be a whole number", run(save_every=0)),
+    case("tolerance", "^tolerance must be a positive", run(tolerance=0.0)),
+    case("unknown start", "^elastic_start must be .* got 'warm'", run(elastic_start="warm")),
+    case("start of another system", "start has 24 coordinates, the system 7",
          lambda b: run(start=b.run.final_state)(b)),
-    case("redundant", "'stop', 'drop' or 'keep', got 'ignore'", run(redundant="ignore")),
-    case("method in words", "method must be a GeneralizedAlpha", run(method="bdf"), TypeError),
-    case("spectral radius", r"in \[0, 1\], got 1.5",
+    case("redundant", "^redundant must be .* got 'ignore'", run(redundant="ignore")),
+    case("method in words", "^method must be GeneralizedAlpha", run(method="bdf"), TypeError),
+    case("spectral radius", "^rho must be .* from 0 to 1; got 1.5",
          lambda b: GeneralizedAlpha.from_spectral_radius(1.5)),
     case("unknown keyword", "unexpected keyword argument 'stepsize'", run(stepsize=3), TypeError),
     case("rate of a driven joint", "the rates of 'pivot' contradict the constraints",
          run(drivers=[Driver("d", "pivot", SPIN)], rates={"pivot": 3.0}), AssemblyError),
-    case("rate of no joint", "unknown joint 'axle'", run(rates={"axle": 1.0})),
+    case("rate of no joint", "^name of a joint must be .*; got 'axle'", run(rates={"axle": 1.0})),
     case("driver of one number", r"'d': motion\(0\) must give angle",
          run(drivers=[Driver("d", "pivot", lambda t: t)])),
     case("driver that is not a number", r"'d': motion\(0\) must .* three finite numbers; got \(nan",
-         run(drivers=[Driver("d", "pivot", constant_speed(math.nan))])),
-    case("load that is not a number", "load 'push': expected three finite numbers",
+         run(drivers=[Driver("d", "pivot", lambda t: (math.nan, 0.0, 0.0))])),
+    case("load that is not a number", "^load 'push': value must be 3 finite numbers",
          run(loads=[force("push", BOB.frame("tip"), lambda t, m: (math.nan, 0, 0))])),
     case("step that does not converge", "t = .* does not converge.*'bob'.*Try a smaller dt",
-         run(loads=[force("push", BOB.frame("tip"), wild)], t_end=1.0), StepError),
+         run(loads=[force("push", BOB.frame("tip"), from_the_middle_of_a_step)], t_end=1.0),
+         StepError),
 ]  # fmt: skip
 
 RESULTS = [
     case("unknown history", "unknown name 'road'; the solution has 'crank', 'rod'",
          lambda b: b.run["road"], KeyError),
-    case("unknown joint", "unknown joint 'rod'; the system has 'main'",
+    case("unknown joint", "name of a joint or driver must be one of 'main'",
          lambda b: b.run.joint("rod")),
     case("sensor at no point", "unknown point 'mid'; body 'rod' has 'middle'",
          lambda b: b.run.sensor("rod", "mid")),
-    case("sensor at a point of two numbers", "three finite numbers",
+    case("sensor at a point of two numbers", "^point must be 3 finite numbers",
          lambda b: b.run.sensor("crank", (1, 2))),
     case("sensor without skin", "has no skin; measure at a named point or an interface",
          lambda b: b.run.sensor("rod", (0, 0, 0))),
-    case("sensor of what", "'velocity' or 'acceleration', got 'speed'",
+    case("sensor of what", "^quantity must be .* got 'speed'",
          lambda b: b.run.sensor("crank", quantity="speed")),
     case("picture without skin", r"body 'rod' has no skin.*reduce\(..., skin=True\)",
          lambda b: mbd.plotting.plot_modes(slender_rod())),
-    case("film without frames", "frames must be at least 1",
+    case("film without frames", "frames must be .*; got 0",
          lambda b: mbd.plotting.animate(b.run, b.folder / "run.gif", frames=0)),
-    case("film of an unknown kind", "unknown suffix '.avi'.*.gif, .mp4",
+    case("film of an unknown kind", "^path must be a path that ends with .gif or .mp4",
          lambda b: mbd.plotting.animate(b.run, b.folder / "run.avi")),
     case("connecting rod, bore", "big_bore must be less than",
          lambda b: ConnectingRod(big_bore=0.06)),
@@ -607,13 +626,15 @@ def test_refused(bench: Bench, call: Call, kind: type[Exception], text: str) -> 
 def test_mesh_in_millimetres(bench: Bench) -> None:
     """A warning, since a ship has such a mass; a body of usual size gets none."""
     ends = {"interfaces": ["left", "right"], "num_modes": 1, "degree": 1}
-    with pytest.warns(
-        UserWarning, match=r"implausible: .* weighs .* kg.*mesh.geometry.x\[:\]"
-    ) as seen:
+    with pytest.warns(errors.UnitsWarning, match="unit=1e-3.*--unit mm") as seen:
         reduce(box(bench.comm, size=(137.0, 20.0, 12.0)), STEEL, **ends)
     assert Path(seen[0].filename) == Path(__file__)
-    with pytest.warns(UserWarning, match=r"implausible: E = 210 Pa .* give E in Pa"):
+    assert (seen[0].message.quantity, seen[0].message.limit) == ("mass", 1e6)
+    assert seen[0].message.value == pytest.approx(137 * 20 * 12 * 7850)
+    with pytest.warns(errors.UnitsWarning) as seen:
         reduce(box(bench.comm), Material(210.0, 0.3, 7850.0), **ends)
+    assert seen[0].message.quantity == "speed of sound"
+    assert seen[0].message.value == pytest.approx(math.sqrt(210 / 7850))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         reduce(box(bench.comm), STEEL, **ends)
@@ -625,7 +646,7 @@ def test_full_disk(bench: Bench, tmp_path: Path) -> None:
         pytest.skip("no /dev/full here")
     path = slender_rod().save(tmp_path / "rod.npz")
     before = path.read_bytes()
-    path.with_name(f".{path.name}.{os.getpid()}.part").symlink_to("/dev/full")
+    part_of(path).symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device.*nothing was written"):
         slender_rod(bending=3).save(path)
     assert path.read_bytes() == before
@@ -641,7 +662,7 @@ def test_interrupted_run(bench: Bench, save_every: int) -> None:
             raise KeyboardInterrupt
         return 0.0, 1.0, 0.0
 
-    with pytest.warns(RuntimeWarning, match=r"interrupted at t = 0.05 s; what was computed is"):
+    with pytest.warns(errors.MbdWarning, match=r"interrupted at t = 0.05 s; what was computed is"):
         solution = run(loads=[force("push", BOB.frame("tip"), press)], save_every=save_every)(bench)
     assert isinstance(solution, Solution)
     assert not solution.complete

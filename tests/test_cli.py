@@ -71,6 +71,22 @@ def test_a_unit_is_the_meshes(folder: Path, comm: MPI.Intracomm) -> None:
     assert small.total_mass == pytest.approx(1e-9 * rod.total_mass, rel=1e-9)
 
 
+def test_help_of_a_rod_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mesh", "rod", "--help"]) == 0
+    if MPI.COMM_WORLD.rank == 0:
+        words = " ".join(capsys.readouterr().out.split())
+        assert "gives 390,000 (default 0.0045)" in words and ", (default" not in words
+
+
+def test_a_name_without_a_suffix(folder: Path, comm: MPI.Intracomm) -> None:
+    out = folder / "bare"
+    words = ["-q", "--material", "steel", "--interface", "big_end", "--modes", "1"]
+    assert main(["reduce", str(folder / "rod.msh"), *words, "-o", str(out)]) == 0
+    comm.Barrier()
+    assert ReducedBody.load(f"{out}.npz").num_modes == 1
+    assert not out.exists()
+
+
 def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "dry.npz"
     words = ["--material", "steel", "--interface", "big_end", "--interface", "small_end"]
@@ -195,7 +211,14 @@ BAD = {
     ),
     "no body": (["info", "{}/own.npz"], 1, "own.npz"),
     "not a body": (["export", "{}/own.toml", "--to", "sid"], 1, "not a reduced body"),
-    "no modes of that number": (["modes", "{}/rod.npz", "--modes", "99"], 1, "no mode 98"),
+    "no modes of that number": (
+        ["modes", "{}/rod.npz", "--modes", "99"],
+        1,
+        "from 1 to 11; got 99",
+    ),
+    "no modes": (["modes", "{}/rod.npz", "--modes", "5-1"], 2, "the least one first"),
+    "tolerance": (["compare", "{}/rod.npz", "{}/rod.npz", "--tolerance", "nan"], 1, "--tolerance"),
+    "empty name of a file": (["materials", "--materials", ""], 1, "no file of materials ''"),
     "rod that is not possible": (["mesh", "rod", "--big-bore", "1"], 1, "big"),
     "CAD that is not there": (["mesh", "step", "none.step"], 1, "no STEP file"),
     "no command": ([], 2, "COMMAND"),
@@ -211,6 +234,24 @@ def test_bad_input(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) 
         text = capsys.readouterr().err
         assert message in text and "Traceback" not in text
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [("young = 'x'", "'x'"), ("poisson = nan", "got nan"), ("colour = 'red'", "it has colour")],
+)
+def test_bad_materials(
+    line: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message is one line that says which entry is wrong."""
+    values = {"young": "11e9", "poisson": "0.3", "density": "450"}
+    values = {k: v for k, v in values.items() if not line.startswith(k)}
+    path = tmp_path / "own.toml"
+    path.write_text("\n".join(["[wood]", line, *(f"{k} = {v}" for k, v in values.items())]))
+    assert main(["materials", "--materials", str(path)]) == 1
+    if MPI.COMM_WORLD.rank == 0:
+        text = capsys.readouterr().err
+        assert text.count("\n") == 1 and "[wood]" in text and f" {reason}" in text
 
 
 @pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts another Python")

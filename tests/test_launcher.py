@@ -45,3 +45,29 @@ def test_inside_it_is_transparent() -> None:
     script = 'printf "%s|" "$@"; exit 7'
     answer = run(LAUNCHER, "bash", "-c", script, "sh", "a b", "", "$c", FENICSX_USE="inside")
     assert (answer.returncode, answer.stdout) == (7, "a b||$c|")
+
+
+def test_without_a_home(tmp_path: Path) -> None:
+    """A folder that others could have prepared is not used; a new one is private."""
+    private = tmp_path / f"dolfinx_mbd-{os.getuid()}"
+    script = LAUNCHER.read_text().replace("/var/tmp/dolfinx_mbd-", f"{tmp_path}/dolfinx_mbd-")
+    script = script.partition("# ---- A virtual environment")[0] + 'printf "%s" "$HOME"\n'
+    launcher = tmp_path / "launcher"
+    launcher.write_text(script)
+
+    def home() -> subprocess.CompletedProcess:
+        return run("env", "-u", "HOME", "-u", "FENICSX_USE", "bash", launcher, "true")
+
+    assert home().stdout == str(private)
+    assert private.stat().st_mode & 0o777 == 0o700
+    assert home().stdout == str(private)
+    private.chmod(0o755)
+    assert home().returncode == 69
+    private.rmdir()
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    private.symlink_to(tmp_path / "elsewhere")
+    answer = home()
+    assert (answer.returncode, answer.stdout) == (69, "")
+    assert run("env", "-u", "FENICSX_USE", "HOME=/somewhere", "bash", launcher, "true").stdout == (
+        "/somewhere"
+    )

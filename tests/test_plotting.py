@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd import plotting
+from dolfinx_mbd import errors, plotting
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import Interface, Skin, Station
 from dolfinx_mbd.multibody import (
@@ -290,13 +290,14 @@ def test_energies_leave_matplotlib_alone(one_rank: None, run: Solution, tmp_path
         (lambda: plotting.plot_modes(bar(), [-1]), "there is no mode -1"),
         (lambda: plotting.plot_modes(bar(), []), "no modes"),
         (lambda: plotting.plot_modes(bar().rigid()), "is rigid"),
-        (lambda: plotting.plot_body(bar(), np.zeros(4)), "expected 3 elastic coordinates"),
         (
             lambda: plotting.plot_modes(bar(), path="modes.bmp"),
-            "unknown suffix '.bmp'.*.jpg, .pdf, .png",
+            "^path must be a path that ends with .jpg or .pdf or .png",
         ),
-        (lambda: plotting.plot_body(bar(), np.zeros(3), "body"), "unknown suffix ''"),
-        (lambda: camera_of(np.eye(3), "north"), "unknown view 'north'; use one of xy, xz, yz, iso"),
+        (
+            lambda: plotting.plot_body(bar(), np.zeros(3), "body"),
+            "^path must be a path that ends with .jpg",
+        ),
         (lambda: camera_of(np.eye(3), (0.0, 0.0, 0.0)), "three numbers"),
     ],
 )
@@ -308,12 +309,9 @@ def test_errors_of_bodies(call: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "run.avi"}, "unknown suffix '.avi'.*.gif, .mp4"),
-        ({"fps": 0}, "fps must be a positive number"),
-        ({"frames": 0}, "frames must be at least 1"),
-        ({"every": 0}, "every must be at least 1"),
+        ({"path": "run.avi"}, "^path must be a path that ends with .gif or .mp4"),
         ({"times": [0.0, 1.0]}, "within the solution, 0 to 0.03 s"),
-        ({"times": [0.0], "every": 2}, "not both"),
+        ({"times": [0.0], "every": 2}, "^every must be absent"),
     ],
 )
 def test_errors_of_animations(
@@ -326,7 +324,7 @@ def test_errors_of_animations(
 
 
 def test_time_must_be_in_the_solution(run: Solution) -> None:
-    with pytest.raises(ValueError, match=r"t = 0.5 s is not in the solution, 0 to 0.03 s"):
+    with pytest.raises(ValueError, match=r"^time must be in the solution, 0 to 0.03 s"):
         plotting.plot_system(run, 0.5)
 
 
@@ -383,3 +381,39 @@ def test_joints_are_marked(pv: Any) -> None:
         np.linalg.norm(mesh.center - np.array((0.3, 0.1, 0.2))) < 1e-6 for mesh in plotter.meshes
     )
     plotter.close()
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: plotting.plot_body(bar(), np.zeros(4)), "eta"),
+        (lambda: plotting.plot_body(bar(), "bent"), "eta"),
+        (lambda: plotting.plot_body("bar", np.zeros(3)), "body"),
+        (lambda: plotting.plot_body(bar(), np.zeros(3), scale=np.nan), "scale"),
+        (lambda: plotting.plot_body(bar(), np.zeros(3), window=(10**9, 10)), "window"),
+        (lambda: plotting.plot_modes(bar(), 3), "modes"),
+        (lambda: plotting.plot_modes(bar(), columns=0), "columns"),
+        (lambda: plotting.plot_modes(bar(), panel=(0.5, 10)), "panel"),
+        (lambda: plotting.plot_system(bar()), "source"),
+        (lambda: plotting.plot_energies(None), "solution"),
+        (lambda: plotting.campbell_diagram("fast", [[1.0]]), "speeds"),
+        (lambda: camera_of(np.eye(3), "north"), "view"),
+        (lambda: camera_of(np.eye(3), (0.0, 0.0, 0.0)), "view"),
+        (lambda: camera_of(np.eye(3), (0.0, np.nan, 0.0)), "view"),
+    ],
+)
+def test_arguments_are_checked(call: Any, argument: str) -> None:
+    with pytest.raises(errors.InputError) as error:
+        call()
+    assert error.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"fps": 0}, {"fps": np.inf}, {"frames": 0}, {"every": 0.5}, {"opacity": 2}, {"times": ["a"]}],
+)
+def test_arguments_of_animations(run: Solution, tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(errors.InputError) as error:
+        plotting.animate(run, tmp_path / "run.gif", **options)
+    assert error.value.argument == next(iter(options))
+    assert not list(tmp_path.iterdir())

@@ -6,6 +6,8 @@ from dolfinx_mbd.analysis.requirements import check_requirements
 
 check_requirements()
 
+from mpi4py import MPI  # noqa: E402
+
 from dolfinx_mbd.analysis.absolute.cables import CableBody, CableMotion  # noqa: E402
 from dolfinx_mbd.analysis.beams.reduce import (  # noqa: E402
     BeamModel,
@@ -34,6 +36,7 @@ from dolfinx_mbd.analysis.prescribed_motion.observation import Transient  # noqa
 from dolfinx_mbd.analysis.prescribed_motion.solve import transient  # noqa: E402
 from dolfinx_mbd.analysis.recovery.most_stressed import most_stressed  # noqa: E402
 from dolfinx_mbd.analysis.recovery.section_forces import section_forces  # noqa: E402
+from dolfinx_mbd.analysis.recovery.skin_stress import skin_values  # noqa: E402
 from dolfinx_mbd.analysis.recovery.static_correction import StaticCorrection  # noqa: E402
 from dolfinx_mbd.analysis.recovery.stress import Recovery  # noqa: E402
 from dolfinx_mbd.analysis.reduction.damping import Viscous, with_damping  # noqa: E402
@@ -57,6 +60,9 @@ from dolfinx_mbd.analysis.rotating.structure import (  # noqa: E402
     RotatingStructure,
     rotating_structure,
 )
+from dolfinx_mbd.parallel import end_job_on_errors  # noqa: E402
+
+end_job_on_errors(MPI.COMM_WORLD)
 
 __all__ = [
     "BeamModel",
@@ -102,6 +108,7 @@ __all__ = [
     "rotating_modes",
     "rotating_structure",
     "section_forces",
+    "skin_values",
     "spinning_equilibrium",
     "traction",
     "transient",

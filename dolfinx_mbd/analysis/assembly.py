@@ -28,10 +28,12 @@ from dolfinx_mbd.analysis.given import (
 )
 from dolfinx_mbd.analysis.la import agreed, gram, multiply, raise_together, require_real
 from dolfinx_mbd.analysis.material_fields import BodyMaterials, Materials, body_materials
-from dolfinx_mbd.analysis.mesh_checks import check_cells
+from dolfinx_mbd.analysis.mesh_checks import check_cells, warn_of_elements
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.operators import inertia_matrix
 from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.checks import instance
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.forms import Plane, strain
 
 __all__ = [
@@ -67,6 +69,7 @@ class ElasticProblem:
         plane: "strain" or "stress"; None in space, or with the user's own stiffness.
         materials: What the body is made of, and its stress; None with the user's own stiffness.
         prestress: Whose stiffness is a part of K; None if there is none.
+        supported: Whether K resists rigid motions: the user's own stiffness has supports.
     """
 
     space: fem.FunctionSpace
@@ -77,6 +80,7 @@ class ElasticProblem:
     plane: Plane | None = None
     materials: BodyMaterials | None = None
     prestress: Any = None
+    supported: bool = False
 
     @property
     def dim(self) -> int:
@@ -267,11 +271,14 @@ def elastic_problem(
     require_real()
     plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
     check_types(plain, material)
+    instance("cell_tags", cell_tags, (MeshTags, type(None)))
     V = checked_space(plain, space, degree)
     check_cells(plain)
     check_plane(V, plane, thickness, stiffness)
     t = None if thickness is None else float(thickness)
     made_of = None if material is None else body_materials(mesh, material, cell_tags, plane)
+    own = () if made_of is None or stiffness is not None else made_of.by_group.values()
+    warn_of_elements(V, own, plane)
     rho = checked_density(plain, None if made_of is None else made_of.density, density)
     if t is not None:
         rho = fem.Constant(plain, default_scalar_type(t)) * rho
@@ -281,7 +288,7 @@ def elastic_problem(
         K.assemble()
         made_of = None
     elif made_of is None:
-        raise ValueError("give a material, or a stiffness form and a density")
+        raise InputError("give a material, or a stiffness form and a density")
     else:
         K = _stiffness(V, made_of, t)
     Ms = _scalar_mass(V, rho)
@@ -289,9 +296,7 @@ def elastic_problem(
     dim = V.dofmap.bs
     x.interpolate(lambda points: points[:dim])
     positions = x.x.array[: dim * V.dofmap.index_map.size_local].reshape(-1, dim).copy()
-    problem = ElasticProblem(V, K, Ms, positions, t, plane, made_of)
-    check_rigid_motions(problem)
-    return problem
+    return ElasticProblem(V, K, Ms, positions, t, plane, made_of)
 
 
 def _stiffness(V: fem.FunctionSpace, materials: BodyMaterials, thickness: float | None) -> Any:
@@ -306,7 +311,7 @@ def _stiffness(V: fem.FunctionSpace, materials: BodyMaterials, thickness: float 
     smallest = np.min(V.mesh.comm.allgather(diagonal.array.min(initial=np.inf)))
     diagonal.destroy()
     if not smallest > 0:  # (nor is NaN)
-        raise ValueError(
+        raise InputError(
             "the stiffness is not positive everywhere: the matrix has an entry <= 0 on its "
             "diagonal; a constant of the material is out of its range somewhere"
         )
@@ -320,7 +325,7 @@ def _scalar_mass(V: fem.FunctionSpace, density: Any) -> PETSc.Mat:
     raise_together(
         V.mesh.comm,
         None if same else "the scalar space is not numbered as the blocks of the space",
-        RuntimeError,
+        SolverError,
     )
     p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
     Ms = fem_petsc.assemble_matrix(fem.form(density * p * q * ufl.dx))
@@ -329,14 +334,17 @@ def _scalar_mass(V: fem.FunctionSpace, density: Any) -> PETSc.Mat:
     _, smallest = diagonal.min()
     diagonal.destroy()
     if not smallest > 0:
-        raise ValueError(
+        raise InputError(
             "the density is not positive everywhere: the mass matrix has an entry <= 0"
         )
     return Ms
 
 
 def check_rigid_motions(problem: ElasticProblem) -> None:
-    """A body that floats has K R = 0 for its rigid motions R, exactly."""
+    """Raise an error if a prestressed stiffness resists rigid motions R: K R is not zero.
+
+    Note: Collective.
+    """
     with agreed(problem.comm):
         centre = np.zeros(problem.dim)
         if len(problem.positions):
@@ -350,7 +358,9 @@ def check_rigid_motions(problem: ElasticProblem) -> None:
     scale = problem.stiffness.norm(PETSc.NormType.NORM_INFINITY)
     ratio = size[problem.num_rigid :] / (scale * size[: problem.num_rigid])
     if not np.isfinite(ratio).all() or ratio.max() > RIGID_TOLERANCE:
-        raise ValueError(
-            "the stiffness resists rigid motion (K R is not zero, relative size "
-            f"{ratio.max():.1e}); give the elastic stiffness of the free body, without supports"
+        raise InputError(
+            "the stiffness with prestress resists rigid motion (K R is not zero, relative size "
+            f"{ratio.max():.1e}): the prestress of the free body is not in equilibrium",
+            argument="prestress",
+            value=float(ratio.max()),
         )

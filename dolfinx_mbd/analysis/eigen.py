@@ -28,13 +28,26 @@ from dolfinx_mbd.analysis.la import (
     solve,
 )
 from dolfinx_mbd.analysis.lanczos import BLOCK, Breakdown, block_lanczos, largest_space
+from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError, warn
 
-__all__ = ["EigenError", "block_modes", "by_blocks", "eigensolver", "lowest_modes"]
+__all__ = [
+    "EigenError",
+    "block_modes",
+    "by_blocks",
+    "eigensolver",
+    "log_completed_group",
+    "lowest_modes",
+    "round_off",
+    "warn_of_round_off",
+]
 
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """Residual tolerance of the iterations, relative to the eigenvalue."""
+
+ROUND_OFF = 0.02
+"""Relative error of the first frequency by round-off above which a warning is given."""
 
 DENSE_ALWAYS, DENSE_MOST = 150, 3000
 """Free dofs up to which modes come from LAPACK: always; where at least half of all are wanted."""
@@ -43,8 +56,67 @@ DENSE_ALWAYS, DENSE_MOST = 150, 3000
 _log = logging.getLogger("dolfinx_mbd")
 
 
-class EigenError(RuntimeError):
+class EigenError(SolverError):
     """An eigenvalue solver did not converge."""
+
+
+def log_completed_group(requested: int, count: int, values: Array) -> None:
+    """Log that more modes are taken than were requested, if that is so.
+
+    Args:
+        requested: Number of modes.
+        count: Number with the group of the last one (`body.multiple.end_of_group`).
+        values: ω².
+    """
+    if count > requested:
+        frequency = float(np.sqrt(max(values[count - 1], 0.0)) / (2 * np.pi))
+        _log.info(
+            "%d modes instead of %d: the last ones share the frequency %.6g Hz",
+            count,
+            requested,
+            frequency,
+        )
+
+
+def round_off(problem: Any, vectors: Array) -> Array:
+    """Return the errors of eigenvalues ω² that the round-off in K makes, shape (k,).
+
+    Four times the unit round-off times ψᵀ diag(K) ψ, which cancels nearly completely in ψᵀKψ for
+    a slow mode ψ of a slender body. In strips 1000 to 3300 times as long as thick, with one layer
+    of cells, the greatest error was 1.1 times this.
+
+    Args:
+        problem: Matrices of a body.
+        vectors: M-normalized modes, shape (owned dofs, k).
+
+    Note: Collective.
+    """
+    diagonal = problem.stiffness.getDiagonal()
+    local = np.einsum("i,ik,ik->k", diagonal.array_r, vectors, vectors)
+    diagonal.destroy()
+    total = problem.comm.bcast(problem.comm.reduce(local, root=0), root=0)
+    return np.asarray(4 * np.finfo(float).eps * total)
+
+
+def warn_of_round_off(squares: Array, errors: Array) -> None:
+    """Warn if round-off changes the first frequency by more than `ROUND_OFF` of it.
+
+    Args:
+        squares: ω², ascending.
+        errors: From `round_off`, for each of them.
+    """
+    if not len(squares):
+        return
+    relative = errors[0] / max(2 * squares[0], errors[0])
+    if relative > ROUND_OFF:
+        frequency = np.sqrt(max(squares[0], 0.0)) / (2 * np.pi)
+        text = (
+            f"round-off may change the first frequency, {frequency:.4g} Hz, by "
+            f"{100 * relative:.2g} %: the body is very thin for its length. Use larger cells, or "
+            "a beam model"
+        )
+        quantity, value = "round-off of the first frequency", float(relative)
+        warn(AccuracyWarning(text, quantity=quantity, value=value, limit=ROUND_OFF))
 
 
 def eigensolver(
@@ -145,7 +217,7 @@ def lowest_modes(
         return np.zeros(0), np.zeros((owned, 0), order="F")
     free = K.getSize()[0] - 2 * num_border - comm.allreduce(len(held))
     if num_modes > free:
-        raise ValueError(
+        raise InputError(
             f"{num_modes} modes were asked for, and the mesh has {free} free dofs only"
         )
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
@@ -228,6 +300,11 @@ def _dense_modes(
                 Z = q[:, num_border:]
                 k_free, m_free = Z.T @ k_free @ Z, Z.T @ m_free @ Z
             values, v = scipy.linalg.eigh(k_free, m_free, subset_by_index=(0, num_modes - 1))
+            if len(values) < num_modes or not np.isfinite(values).all():
+                raise EigenError(
+                    f"LAPACK found {len(values)} of {num_modes} modes: stiffness over mass is "
+                    "beyond the range of floating-point numbers"
+                )
             full = np.zeros((size, num_modes))
             full[free] = Z @ v
             pieces = np.split(full, np.cumsum([part[3] for part in parts])[:-1])

@@ -6,7 +6,9 @@ without a copy; small matrices are NumPy arrays that are bitwise equal on every 
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +19,9 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.checks import instance, name
+from dolfinx_mbd.errors import InputError, SolverError
+
 __all__ = [
     "FactorizationError",
     "agreed",
@@ -24,13 +29,16 @@ __all__ = [
     "configure",
     "constrain",
     "count_below",
+    "discard",
     "forget",
     "given",
     "gram",
     "multiply",
     "raise_together",
+    "released",
     "require_real",
     "solve",
+    "solver_options",
 ]
 
 Array = NDArray[np.float64]
@@ -56,11 +64,11 @@ _MUMPS_REASONS = {
 }
 
 
-class FactorizationError(RuntimeError):
+class FactorizationError(SolverError):
     """A matrix could not be factorized; the message is PETSc's reason in words."""
 
 
-def raise_together(comm: MPI.Comm, message: str | None, kind: type[Exception] = ValueError) -> None:
+def raise_together(comm: MPI.Comm, message: str | None, kind: type[Exception] = InputError) -> None:
     """Raise `kind` on every rank if any rank has a message (the lowest such rank's message).
 
     Note: Collective over `comm`.
@@ -81,9 +89,67 @@ def agreed(comm: MPI.Comm) -> Iterator[None]:
         yield
     except Exception as error:  # whatever it is, the other ranks must hear of it
         own = error
-    for other in comm.allgather(own):
+    for other in comm.allgather(_sendable(own)):
         if other is not None:
             raise own or other
+
+
+def _sendable(error: Exception | None) -> Exception | None:
+    """Return an error, or a substitute if it cannot be sent to other ranks.
+
+    The value in an `InputError` may be anything, for example a function; it is left out then.
+    """
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        if isinstance(error, InputError) and error.value is not None:
+            substitute = copy.copy(error)
+            substitute.value = None
+            return _sendable(substitute)
+        return SolverError(str(error))
+    return error
+
+
+@contextmanager
+def released(comm: MPI.Comm, *objects: Any) -> Iterator[None]:
+    """Destroy PETSc objects at the end of a block; see `discard` for what an error changes.
+
+    Note: Collective over `comm`.
+    """
+    try:
+        yield
+    except BaseException:
+        discard(comm, *objects)
+        raise
+    for item in objects:
+        item.destroy()
+
+
+def discard(comm: MPI.Comm, *objects: Any) -> None:
+    """Destroy PETSc objects while an exception propagates, if there is only one rank.
+
+    Destroying is collective, and the other ranks may wait elsewhere because the error is this
+    rank's alone; on several ranks the objects are left to PETSc's garbage collection.
+    """
+    if comm.size == 1:
+        for item in objects:
+            item.destroy()
+
+
+def solver_options(prefix: Any, options: Any) -> dict[str, Any]:
+    """Return the arguments `petsc_options_prefix` and `petsc_options` under their short names.
+
+    Raises:
+        InputTypeError: The prefix is not a text, or the options are not a mapping from texts to
+            texts, numbers or None.
+    """
+    name("petsc_options_prefix", prefix)
+    instance("petsc_options", options, (Mapping, type(None)))
+    kinds = (str, int, float, np.integer, np.floating, np.bool_, list, tuple, type(None))
+    for key, value in (options or {}).items():
+        name("every name in petsc_options", key)
+        instance(f"petsc_options[{key!r}]", value, kinds)
+    return {"prefix": prefix, "options": options}
 
 
 def require_real() -> None:
@@ -93,7 +159,7 @@ def require_real() -> None:
         RuntimeError: PETSc has complex scalars.
     """
     if np.issubdtype(PETSc.ScalarType, np.complexfloating):
-        raise RuntimeError(
+        raise SolverError(
             "this PETSc is built with complex numbers; the reduction of a body needs real ones "
             "(conda: petsc=*=real*; Debian: python3-dolfinx-real)"
         )
@@ -113,7 +179,7 @@ def configure(solver: Any, prefix: str, options: Options) -> list[str]:
         solver.setFromOptions()
     except PETSc.Error as error:
         forget(prefix, list(options or {}))
-        raise ValueError(
+        raise InputError(
             f"PETSc refuses petsc_options={dict(options or {})}: {_last_line(error)}"
         ) from error
     return list(options or {})
@@ -189,7 +255,7 @@ def _factorized(A: PETSc.Mat, package: str, prefix: str, options: Options) -> PE
     try:
         ksp.setUp()
     except PETSc.Error:
-        ksp.destroy()
+        discard(A.comm, ksp)
         raise
     finally:
         forget(prefix, keys)
@@ -262,6 +328,15 @@ def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
     A.setOption(PETSc.Mat.Option.SPD, False)
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     pc = PETSc.PC().create(A.comm)
+    with released(A.comm, pc, A):
+        negative, zero = _inertia_below(pc, A)
+    if zero:
+        raise FactorizationError(f"{value:g} is an eigenvalue ({zero} zero pivots)")
+    return negative
+
+
+def _inertia_below(pc: PETSc.PC, A: PETSc.Mat) -> tuple[int, int]:
+    """Factorize a matrix; return the numbers of its negative and zero eigenvalues."""
     try:
         pc.setOperators(A)
         pc.setType("cholesky")
@@ -271,20 +346,15 @@ def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
         for control, setting in ((14, WORKSPACE), (24, 1), (13, 1)):
             F.setMumpsIcntl(control, setting)
         pc.setUp()
-        if F.getMumpsInfog(1) < 0:
-            code = F.getMumpsInfog(1)
+        code = F.getMumpsInfog(1)
+        if code < 0:
             raise FactorizationError(
                 f"the factorization failed: {_MUMPS_REASONS.get(code, '')} (MUMPS INFOG(1)={code})"
             )
         negative, zero, _ = F.getInertia()
     except PETSc.Error as error:
         raise FactorizationError(_reason(error)) from error
-    finally:
-        pc.destroy()
-        A.destroy()
-    if zero:
-        raise FactorizationError(f"{value:g} is an eigenvalue ({zero} zero pivots)")
-    return int(negative)
+    return int(negative), int(zero)
 
 
 def constrain(A: PETSc.Mat, rows: NDArray[np.int32], diagonal: float) -> None:

@@ -21,6 +21,7 @@ from ufl.core.expr import Expr
 from ufl.domain import extract_domains
 
 from dolfinx_mbd.analysis.meshing import TaggedMesh
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic, Plane, strain
 from dolfinx_mbd.forms.elasticity import (
     plane_lame,
@@ -232,12 +233,12 @@ def material_cells(
     plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
     comm, dim = plain.comm, plain.topology.dim
     if not materials:
-        raise ValueError("a mapping from groups of cells to materials must not be empty")
+        raise InputError("a mapping from groups of cells to materials must not be empty")
     tags = cell_tags
     if tags is None and isinstance(mesh, TaggedMesh):
         tags = mesh.cell_tags
     if tags is not None and tags.dim != dim:
-        raise ValueError(f"cell_tags must tag cells (dimension {dim}), these have {tags.dim}")
+        raise InputError(f"cell_tags must tag cells (dimension {dim}), these have {tags.dim}")
     owned = plain.topology.index_map(dim).size_local
     owner = np.full(owned, -1)
     found: dict[Any, Cells] = {}
@@ -245,12 +246,12 @@ def material_cells(
         cells = _tagged_cells(mesh, key, tags)
         cells = cells[cells < owned]
         if comm.allreduce(len(cells)) == 0:
-            raise ValueError(f"the group of cells {key!r}, which has a material, has no cells")
+            raise InputError(f"the group of cells {key!r}, which has a material, has no cells")
         before = owner[cells]
         twice = comm.allreduce(int(np.sum(before >= 0)))
         if twice:
             first = comm.allreduce(int(before.max(initial=-1)), op=MPI.MAX)
-            raise ValueError(
+            raise InputError(
                 f"{twice} cells have two materials, those of the groups "
                 f"{list(materials)[first]!r} and {key!r}; a cell has exactly one"
             )
@@ -259,7 +260,7 @@ def material_cells(
     missing = np.flatnonzero(owner < 0).astype(np.int32)
     count = comm.allreduce(len(missing))
     if count:
-        raise ValueError(
+        raise InputError(
             f"{count} of the {plain.topology.index_map(dim).size_global} cells have no material: "
             f"{_left_over(mesh, tags, missing)}; give each group of cells its material"
         )
@@ -269,15 +270,15 @@ def material_cells(
 def _tagged_cells(mesh: TaggedMesh | Mesh, key: Any, tags: MeshTags | None) -> Cells:
     if isinstance(key, str):
         if not isinstance(mesh, TaggedMesh):
-            raise ValueError(
+            raise InputError(
                 f"material of {key!r}: a plain mesh has no group names; give a mapping from tags "
                 "to materials and cell_tags, or a TaggedMesh"
             )
         return mesh.cells(key)
     if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
-        raise ValueError(f"materials go by the name or the tag of a group of cells; got {key!r}")
+        raise InputError(f"materials go by the name or the tag of a group of cells; got {key!r}")
     if tags is None:
-        raise ValueError(f"there is a material for the tag {key}, but no cell_tags were given")
+        raise InputError(f"there is a material for the tag {key}, but no cell_tags were given")
     return tags.find(int(key))
 
 
@@ -302,7 +303,7 @@ def _left_over(mesh: TaggedMesh | Mesh, tags: MeshTags | None, missing: Cells) -
 
 def _check_domain(expression: Expr, mesh: Mesh) -> None:
     if any(domain != mesh.ufl_domain() for domain in extract_domains(expression)):
-        raise ValueError(f"a constant of the material is given on another mesh: {expression}")
+        raise InputError(f"a constant of the material is given on another mesh: {expression}")
 
 
 def _check_rotation(mesh: Mesh, axes: Any, where: Any) -> None:
@@ -314,7 +315,7 @@ def _check_rotation(mesh: Mesh, axes: Any, where: Any) -> None:
     forms = [fem.form(where * f * dx) for f in (one * ufl.inner(excess, excess), one)]
     square, size = mesh.comm.allreduce(np.array([fem.assemble_scalar(form) for form in forms]))
     if not np.sqrt(square / size) < AXES_TOLERANCE:
-        raise ValueError(
+        raise InputError(
             "the axes of an orthotropic material are no rotation everywhere (QᵀQ − I has the mean "
             f"{np.sqrt(square / size):.1e}); their columns must be unit vectors at right angles"
         )

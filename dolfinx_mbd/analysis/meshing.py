@@ -6,13 +6,12 @@ gmsh runs on one rank; whatever goes wrong there is raised on all.
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +19,26 @@ from dolfinx.mesh import Mesh, MeshTags, meshtags
 from mpi4py import MPI
 
 from dolfinx_mbd.analysis import compat
+from dolfinx_mbd.body.files import write_aside
+from dolfinx_mbd.checks import (
+    file_path,
+    flag,
+    function,
+    instance,
+    integer,
+    name,
+    number,
+    refuse,
+)
+from dolfinx_mbd.errors import InputError, MeshError, MissingFileError
+from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
+from dolfinx_mbd.geometry.mesh_files import read_msh
+from dolfinx_mbd.parallel import on_rank_zero
 
-__all__ = ["TaggedMesh", "build_mesh", "on_rank_zero", "read_mesh", "write_mesh"]
-
-T = TypeVar("T")
+__all__ = ["TaggedMesh", "build_mesh", "read_mesh", "write_mesh"]
 
 Builder = Callable[[Any], object]
 """A function of `gmsh.model` that adds a geometry, meshes it and names its physical groups."""
-
-# gmsh's element types that DOLFINx reads: Lagrange of order 1 to 3, by dimension.
-_CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 12, 29, 92}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,50 +58,63 @@ class TaggedMesh:
     groups: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
     def __post_init__(self) -> None:
+        instance("mesh", self.mesh, Mesh)
         tdim = self.mesh.topology.dim
         nothing = np.empty(0, dtype=np.int32)
         for attribute, dim in (("cell_tags", tdim), ("facet_tags", tdim - 1)):
-            tags = getattr(self, attribute)
+            tags = instance(attribute, getattr(self, attribute), (MeshTags, type(None)))
             if tags is None:
                 self.mesh.topology.create_entities(dim)
                 tags = meshtags(self.mesh, dim, nothing, nothing)
                 object.__setattr__(self, attribute, tags)
             elif tags.dim != dim:
-                raise ValueError(f"{attribute} must tag dimension {dim}; it tags {tags.dim}")
+                raise InputError(
+                    f"{attribute} must tag dimension {dim}; it tags {tags.dim}",
+                    argument=attribute,
+                    value=tags,
+                )
             tags.name = attribute
-        groups = {name: (int(dim), int(tag)) for name, (dim, tag) in dict(self.groups).items()}
+        groups = {}
+        for key, group in instance("groups", self.groups, Mapping).items():
+            if not isinstance(group, (tuple, list)) or len(group) != 2:
+                refuse(f"group {key!r}", group, "(dimension, tag)")
+            dim, tag = (integer(f"group {key!r}", entry, low=0) for entry in group)
+            groups[name("the name of a group", key)] = dim, tag
         object.__setattr__(self, "groups", MappingProxyType(groups))
 
     def facets(self, name: str) -> npt.NDArray[np.int32]:
-        """Local indices of the facets of a named group, owned and ghosts; may be empty.
+        """Return local indices of the facets of a named group, owned and ghosts; may be empty.
 
         Raises:
-            ValueError: The mesh has no facets of that name (on every rank).
+            InputError: The mesh has no facets of that name (on every rank).
         """
         tag = self._tag(name, self.mesh.topology.dim - 1, "interface")
         return self.facet_tags.find(tag)  # type: ignore[union-attr]
 
     def cells(self, name: str) -> npt.NDArray[np.int32]:
-        """Local indices of the cells of a named group, owned and ghosts; may be empty.
+        """Return local indices of the cells of a named group, owned and ghosts; may be empty.
 
         Raises:
-            ValueError: The mesh has no cells of that name (on every rank).
+            InputError: The mesh has no cells of that name (on every rank).
         """
         tag = self._tag(name, self.mesh.topology.dim, "region")
         return self.cell_tags.find(tag)  # type: ignore[union-attr]
 
-    def _tag(self, name: str, dim: int, kind: str) -> int:
+    def _tag(self, group: str, dim: int, kind: str) -> int:
+        name("name", group)
         valid = {key: tag for key, (group_dim, tag) in self.groups.items() if group_dim == dim}
-        if name not in valid:
+        if group not in valid:
             names = ", ".join(f"'{key}'" for key in sorted(valid))
-            raise ValueError(
-                f"unknown {kind} '{name}'; this mesh has {names or f'no named {kind}'}"
+            raise InputError(
+                f"unknown {kind} '{group}'; this mesh has {names or f'no named {kind}'}",
+                argument="name",
+                value=group,
             )
-        return valid[name]
+        return valid[group]
 
 
 def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> TaggedMesh:
-    """Mesh made by a gmsh builder, distributed over `comm`.
+    """Make a mesh with a gmsh builder and distribute it over `comm`.
 
     Args:
         builder: Called as `builder(gmsh.model)` on rank 0 only; adds a geometry to the current
@@ -101,26 +123,22 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
         gdim: Number of coordinates; from the mesh by default (2 if it lies in the plane z = 0).
 
     Raises:
-        ValueError: There is no mesh, no physical group of cells, or one that DOLFINx cannot hold.
+        MeshError: There is no mesh, no physical group of cells, or one that DOLFINx cannot hold.
         Exception: What the builder raised on rank 0 is raised on every rank.
 
     Note:
         Collective over `comm`.
     """
-    with ExitStack() as stack:
 
-        def work() -> tuple[int, dict[str, tuple[int, int]]]:
-            gmsh = stack.enter_context(_gmsh_session())
+    gdim = _checked(comm, gdim)
+    function("builder", builder, "builder(gmsh.model)")
+
+    def work() -> MeshArrays:
+        with gmsh_session() as gmsh:
             builder(gmsh.model)
-            return _prepare(gmsh.model, gdim)
+            return mesh_arrays(gmsh.model, gdim)
 
-        gdim, groups = on_rank_zero(comm, work)
-        model = None
-        if comm.rank == 0:
-            import gmsh
-
-            model = gmsh.model
-        return TaggedMesh(*compat.model_to_mesh(model, comm, gdim), groups=groups)
+    return _distribute(comm, work)
 
 
 def read_mesh(
@@ -130,9 +148,10 @@ def read_mesh(
     gdim: int | None = None,
     unit: float = 1.0,
 ) -> TaggedMesh:
-    """Mesh from a file that gmsh reads, usually `.msh`, distributed over `comm`.
+    """Read a mesh from a Gmsh file (`.msh`, format 2 or 4) and distribute it over `comm`.
 
-    The cells need a physical group; names are optional, and `groups` holds those that have one.
+    The file is read by gmsh in a process of its own, and checked before it is distributed. The
+    cells need a physical group; names are optional, and `groups` holds those that have one.
 
     Args:
         path: The file; read on rank 0 only.
@@ -141,215 +160,105 @@ def read_mesh(
         unit: Length of the file's unit, m: 0.001 for a mesh in millimetres.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is not a mesh, or not one that can be used; the message says why.
+        MissingFileError: There is no such file.
+        FileError: It is not a `.msh` file; the message says how to convert other formats.
+        MeshError: Its mesh cannot be used; the message says why.
 
     Note:
         Collective over `comm`. Every error is raised on all ranks.
     """
+    gdim = _checked(comm, gdim)
+    unit = number("unit", unit, positive=True, unit="m (0.001 for a mesh in millimetres)")
+    file = file_path("path", path)
 
-    def merge(model: Any) -> None:
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"no mesh file '{os.fspath(path)}'")
-        try:
-            _merge(os.fspath(path))
-            _check(model, gdim)
-        except Exception as error:
-            raise ValueError(f"cannot use '{os.fspath(path)}' as a mesh: {error}") from error
+    def work() -> MeshArrays:
+        if not file.is_file():
+            raise MissingFileError(f"no mesh file '{file}'")
+        return read_msh(file, gdim)
 
-    if not (isinstance(unit, (int, float, np.number)) and 0 < unit < np.inf):
-        raise ValueError(f"unit is the length of the file's unit, m (0.001 for mm); got {unit!r}")
-    tagged = build_mesh(merge, comm, gdim=gdim)
+    tagged = _distribute(comm, work, f"cannot use '{file}' as a mesh: ")
     if unit != 1:
         tagged.mesh.geometry.x[:] *= unit
     return tagged
 
 
-def write_mesh(builder: Builder, path: str | os.PathLike[str]) -> None:
-    """Write what a gmsh builder makes as a `.msh` file (format 4.1) with its physical groups.
+def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write the mesh of a gmsh builder to a `.msh` file (format 4.1) with its physical groups.
 
     Args:
         builder: See `build_mesh`.
         path: The file to write; its name ends with `.msh`.
+        overwrite: Replace a file that is there already and has another content.
 
     Raises:
-        ValueError: The name does not end with `.msh`, or the builder made no usable mesh.
-        FileNotFoundError: The directory does not exist.
+        InputError: The name does not end with `.msh`.
+        MeshError: The builder made no usable mesh.
+        OverwriteError: The file is there already, with another content.
+        MissingFileError: The directory does not exist.
 
     Note:
         Not collective: under MPI, call it on one rank.
     """
-    path = Path(path)
-    if path.suffix != ".msh":
-        raise ValueError(f"a mesh file's name ends with '.msh'; got '{path}'")
+    function("builder", builder, "builder(gmsh.model)")
+    flag("overwrite", overwrite)
+    path = file_path("path", path, (".msh",))
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"no directory '{path.parent}' to write '{path.name}' to")
-    with _gmsh_session() as gmsh:
+        raise MissingFileError(f"no directory '{path.parent}' to write '{path.name}' to")
+    with gmsh_session() as gmsh:
         builder(gmsh.model)
-        _check(gmsh.model, None)
-        gmsh.write(str(path))
+        mesh_arrays(gmsh.model)  # (raises an error if `read_mesh` would)
+        with TemporaryDirectory() as folder:
+            whole = Path(folder) / "mesh.msh"
+            gmsh.write(str(whole))
+            data = whole.read_bytes()
+
+    def write(file: BinaryIO) -> None:
+        file.write(data)
+
+    write_aside(path, write, "mesh", replaces=lambda _: overwrite)
 
 
-@contextmanager
-def _gmsh_session() -> Iterator[Any]:
-    """gmsh, silent and with a fresh current model; afterwards everything is as it was before."""
-    try:
-        import gmsh
-    except ImportError as error:
-        raise ImportError(
-            "meshes are made and read with gmsh's Python module, which is not installed: "
-            "apt install python3-gmsh, conda install python-gmsh or pip install gmsh"
-        ) from error
-
-    mine = not gmsh.isInitialized()
-    if mine:
-        gmsh.initialize(readConfigFiles=False, interruptible=False)
-        gmsh.option.setNumber("General.Terminal", 0)
-    terminal = gmsh.option.getNumber("General.Terminal")
-    known, current = set(gmsh.model.list()), gmsh.model.getCurrent()
-    try:
-        gmsh.option.setNumber("General.Terminal", 0)
-        gmsh.model.add(f"dolfinx_mbd {len(known)}")
-        yield gmsh
-    finally:
-        if mine and gmsh.isInitialized():
-            gmsh.finalize()
-        elif gmsh.isInitialized():
-            for name in set(gmsh.model.list()) - known:
-                gmsh.model.setCurrent(name)
-                gmsh.model.remove()
-            gmsh.model.setCurrent(current)
-            gmsh.option.setNumber("General.Terminal", terminal)
+def _checked(comm: Any, gdim: Any) -> int | None:
+    """Check a communicator, and return the number of coordinates."""
+    instance("comm", comm, MPI.Comm, "mpi4py.MPI.COMM_WORLD")
+    return None if gdim is None else integer("gdim", gdim, low=1, high=3)
 
 
-def _merge(path: str) -> None:
-    import gmsh
+def _distribute(comm: MPI.Comm, work: Callable[[], MeshArrays], prefix: str = "") -> TaggedMesh:
+    """Distribute the mesh that `work()` returns on rank 0, and check that nothing was lost."""
+    whole: list[MeshArrays] = []
 
-    gmsh.merge(path)
+    def describe() -> tuple[MeshArrays, int, int, dict[int, int]]:
+        mesh = work()
+        whole.append(mesh)
+        tags, counts = np.unique(mesh.facet_tags, return_counts=True)
+        facets = {int(tag): int(count) for tag, count in zip(tags, counts, strict=True)}
+        return mesh.without_rows(), len(mesh.points), len(mesh.cells), facets
 
-
-def _check(model: Any, gdim: int | None) -> tuple[int, int]:
-    """Dimensions `(topological, geometric)` of the mesh of a model, or an error if unusable."""
-    tdim = max((d for d in (1, 2, 3) if len(model.mesh.getElementTypes(d))), default=0)
-    if tdim == 0:
-        raise ValueError("it has no elements; a builder must also call model.mesh.generate")
-    kind = {1: "curve", 2: "surface", 3: "volume"}[tdim]
-    if not model.getPhysicalGroups(tdim):
-        raise ValueError(
-            f"it has elements of dimension {tdim} but no physical {kind}; "
-            f"add one to name the body, e.g. model.addPhysicalGroup({tdim}, tags, name='body')"
-        )
-
-    for dim in (tdim, tdim - 1):
-        owners: dict[int, str] = {}
-        types: set[int] = set()
-        for _, tag in model.getPhysicalGroups(dim):
-            label = f"'{model.getPhysicalName(dim, tag)}' ({dim}, {tag})"
-            for entity in map(int, model.getEntitiesForPhysicalGroup(dim, tag)):
-                types.update(map(int, model.mesh.getElementTypes(dim, entity)))
-                if entity in owners:
-                    raise ValueError(
-                        f"physical groups {owners[entity]} and {label} share entity {entity}; an "
-                        "element can have one tag only, so groups of one dimension must not overlap"
-                    )
-                owners[entity] = label
-        if dim == tdim:
-            _check_all_owned(model, dim, kind, set(owners))
-        names = sorted(str(model.mesh.getElementProperties(t)[0]) for t in types)
-        if len(types) > 1 or not types <= _CELL_TYPES[dim]:
-            raise ValueError(
-                f"elements of dimension {dim} are {', '.join(names)}; they must be all of one "
-                "type, with Lagrange nodes of order 1 to 3: tetrahedra, hexahedra, triangles, "
-                "quadrilaterals or lines"
-            )
-
-    names = [
-        model.getPhysicalName(d, t) for d in (tdim, tdim - 1) for _, t in model.getPhysicalGroups(d)
-    ]
-    repeated = sorted({name for name in names if name and names.count(name) > 1})
-    if repeated:
-        raise ValueError(
-            f"two physical groups are called '{repeated[0]}'; give them different names"
-        )
-    return tdim, _geometric_dimension(model, tdim, gdim)
+    arrays, nodes, cells, facets = on_rank_zero(comm, describe)
+    tags = compat.distribute(comm, whole[0] if whole else arrays)
+    tagged = TaggedMesh(*tags, groups=arrays.groups)
+    message = _losses(tagged, nodes, cells, facets)
+    if message:
+        raise MeshError(prefix + message)
+    return tagged
 
 
-def _check_all_owned(model: Any, dim: int, kind: str, owned: set[int]) -> None:
-    """Every element of the highest dimension has a physical group (DOLFINx 0.9 would drop it)."""
-    filled = {e for _, e in model.getEntities(dim) if len(model.mesh.getElementTypes(dim, e))}
-    if stray := sorted(filled - owned):
-        raise ValueError(
-            f"{kind} {stray[0]} has elements and no physical group; every {kind} needs one"
-        )
+def _losses(tagged: TaggedMesh, nodes: int, cells: int, facets: dict[int, int]) -> str:
+    """Describe the nodes, cells and tagged facets that a distributed mesh lacks, or return "".
 
-
-def _geometric_dimension(model: Any, tdim: int, gdim: int | None) -> int:
-    """Number of coordinates that the nodes need, or an error if `gdim` is fewer."""
-    if tdim == 3:
-        needed = 3
-    else:
-        x = model.mesh.getNodes()[1].reshape(-1, 3)
-        used = np.abs(x).max(axis=0) > 1e-10 * np.ptp(x, axis=0).max()
-        needed = max(tdim, 1 + int(np.flatnonzero(used).max(initial=0)))
-    if gdim is None and (tdim, needed) == (2, 3):
-        raise ValueError(
-            "it has surface elements in space but no volume elements; a solid needs a physical "
-            "volume (gmsh saves only what is in a physical group); for a surface, say gdim=3"
-        )
-    if gdim is not None and not needed <= gdim <= 3:
-        raise ValueError(f"its nodes need {needed} coordinates; got gdim={gdim}")
-    return needed if gdim is None else gdim
-
-
-def _prepare(model: Any, gdim: int | None) -> tuple[int, dict[str, tuple[int, int]]]:
-    """Bring a model into the form that DOLFINx reads; its geometric dimension and its named groups.
-
-    DOLFINx wants nodes numbered without gaps, and elements in every entity of every group.
+    Note:
+        Collective; the same text on every rank.
     """
-    tdim, gdim = _check(model, gdim)
-    groups: dict[str, tuple[int, int]] = {}
-    for dim, tag in model.getPhysicalGroups():
-        name = model.getPhysicalName(dim, tag)
-        entities = [int(e) for e in model.getEntitiesForPhysicalGroup(dim, tag)]
-        filled = [e for e in entities if len(model.mesh.getElementTypes(dim, e))]
-        if dim in (tdim, tdim - 1):
-            if name:
-                groups[name] = (dim, tag)
-            if filled == entities:
-                continue
-        else:
-            filled = []
-        model.removePhysicalGroups([(dim, tag)])
-        if filled:
-            model.addPhysicalGroup(dim, filled, tag)
-            model.setPhysicalName(dim, tag, name)
-    model.mesh.renumberNodes()
-    return gdim, groups
-
-
-def on_rank_zero(comm: MPI.Comm, work: Callable[[], T]) -> T:
-    """Result of `work()`, run on rank 0 only; what it raises there is raised on every rank.
-
-    Note: Collective over `comm`.
-    """
-    result: T | None = None
-    error: Exception | None = None
-    if comm.rank == 0:
-        try:
-            result = work()
-        except Exception as caught:
-            error = caught
-    shared = comm.bcast((result, None if error is None else _picklable(error)), root=0)
-    if error is not None:
-        raise error
-    if shared[1] is not None:
-        raise shared[1]
-    return shared[0]
-
-
-def _picklable(error: Exception) -> Exception:
-    """`error`, or one with the same message if it does not survive being sent to another rank."""
-    try:
-        return pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+    mesh, comm = tagged.mesh, tagged.mesh.comm
+    tdim = mesh.topology.dim
+    read = mesh.topology.index_map(tdim).size_global, mesh.geometry.index_map().size_global
+    if read != (cells, nodes):
+        return f"it has {cells} cells and {nodes} nodes, and DOLFINx has {read[0]} and {read[1]}"
+    tags = tagged.facet_tags
+    assert tags is not None
+    values = tags.values[tags.indices < mesh.topology.index_map(tdim - 1).size_local]
+    for tag, expected in facets.items():
+        if (count := comm.allreduce(int(np.count_nonzero(values == tag)))) != expected:
+            return f"{expected - count} of {expected} facets with tag {tag} belong to no cell"
+    return ""

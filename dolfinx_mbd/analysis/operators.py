@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.la import multiply
+from dolfinx_mbd.checks import array, having, instance, refuse, vector
 
 if TYPE_CHECKING:
     from dolfinx_mbd.analysis.assembly import ElasticProblem
@@ -49,10 +50,7 @@ def spin_matrix(omega: ArrayLike) -> Array:
         return np.array([[0.0, -w], [w, 0.0]])
     if w.shape == (3,):
         return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-    raise ValueError(
-        "an angular velocity or acceleration has shape (3,), or is a scalar in the plane; got "
-        f"shape {w.shape}"
-    )
+    refuse("omega", omega, "of shape (3,), or a scalar in the plane")
 
 
 def coriolis(omega: ArrayLike) -> Array:
@@ -86,8 +84,8 @@ def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
 
     Note: Collective.
     """
-    dim = problem.dim
-    weights = _checked(W, dim)
+    dim = _checked_problem(problem).dim
+    weights = _weights(W, dim)
     indptr, columns, values = problem.scalar_mass.getValuesCSR()
     num_blocks, blocks = len(indptr) - 1, dim * columns
     kept = [np.flatnonzero(row) for row in weights]
@@ -124,8 +122,9 @@ def apply_inertia(problem: ElasticProblem, W: ArrayLike, X: Array) -> Array:
 
     Note: Collective.
     """
-    dim = problem.dim
-    weights = _checked(W, dim)
+    dim = _checked_problem(problem).dim
+    weights = _weights(W, dim)
+    _check_rows("X", X, problem.num_owned, (1, 2))
     rows, columns = len(X) // dim, 1 if X.ndim == 1 else X.shape[1]
     vectors = X.reshape(rows, dim, columns).transpose(0, 2, 1).reshape(-1, dim)
     fields = (vectors @ weights.T).reshape(rows, columns * dim)
@@ -173,34 +172,40 @@ def frame_load(
 
     Note: Collective without `fields`.
     """
-    dim = problem.dim
+    dim = _checked_problem(problem).dim
+    turning = (3,) if dim == 3 else ()
     shift, spin = np.zeros(dim), np.zeros((dim, dim))
     if acceleration is not None:
-        shift += _vector("acceleration", acceleration, dim)
+        shift += vector("acceleration", acceleration, dim, unit="m/s²")
     if gravity is not None:
-        shift -= _vector("gravity", gravity, dim)
+        shift -= vector("gravity", gravity, dim, unit="m/s²")
     if omega is not None:
-        spin += _checked(centrifugal(omega), dim)
+        spin += centrifugal(array("omega", omega, turning))
     if alpha is not None:
-        spin += _checked(euler(alpha), dim)
+        spin += euler(array("alpha", alpha, turning))
     if fields is None:
         fields = load_fields(problem)
+    _check_rows("fields", fields, problem.num_owned // dim, (2,))
+    if not np.isfinite(spin).all():
+        refuse("omega", omega, "a vector whose square is finite")
     return -(fields @ np.vstack([shift, spin.T])).ravel()
 
 
-def _checked(W: ArrayLike, dim: int) -> Array:
-    weights = np.asarray(W, dtype=float)
-    if weights.shape != (dim, dim):
-        raise ValueError(
-            f"a body of dimension {dim} takes matrices of shape ({dim}, {dim}) and angular "
-            f"velocities {'of shape (3,)' if dim == 3 else 'as scalars'}; got a matrix of shape "
-            f"{weights.shape}"
-        )
-    return weights
+def _weights(W: ArrayLike, dim: int) -> Array:
+    """Return a matrix between displacements."""
+    of = "of shape (3,)" if dim == 3 else "as scalars"
+    expected = f"numbers of shape ({dim}, {dim}), as made of angular velocities {of}"
+    return np.asarray(array("W", W, (dim, dim), expected=expected))
 
 
-def _vector(name: str, value: ArrayLike, dim: int) -> Array:
-    vector = np.asarray(value, dtype=float)
-    if vector.shape != (dim,):
-        raise ValueError(f"{name} must have shape ({dim},), got {vector.shape}")
-    return vector
+def _checked_problem(problem: ElasticProblem) -> ElasticProblem:
+    """Return a problem with its scalar mass matrix (a beam has none)."""
+    having("problem", problem, "scalar_mass", "positions", "num_owned", "dim")
+    return problem
+
+
+def _check_rows(argument: str, vectors: Array, rows: int, ndim: tuple[int, ...]) -> None:
+    """Raise an error unless these are real vectors of the owned rows; their values are not read."""
+    instance(argument, vectors, np.ndarray)
+    if vectors.dtype.kind != "f" or vectors.ndim not in ndim or len(vectors) != rows:
+        refuse(argument, vectors, f"an array of floats with {rows} rows")

@@ -33,8 +33,9 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.analysis.assembly import ElasticProblem, check_rigid_motions
 from dolfinx_mbd.analysis.compat import geometry_degree
 from dolfinx_mbd.analysis.determinate import centred_motions, determinate_dofs
-from dolfinx_mbd.analysis.la import Options, cholesky, constrain, gram, solve
+from dolfinx_mbd.analysis.la import Options, cholesky, constrain, gram, released, solve
 from dolfinx_mbd.analysis.operators import inertia_matrix
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import Temperature, geometric_stiffness, strain
 
 __all__ = ["BUCKLED", "Prestress", "prestressed"]
@@ -106,7 +107,7 @@ def prestressed(
 
 def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
     if problem.materials is None:
-        raise ValueError("prestress needs a material, whose stress is known (no stiffness form)")
+        raise InputError("prestress needs a material, whose stress is known (no stiffness form)")
     if isinstance(initial, Temperature):
         rise = initial.rise
         if not isinstance(rise, Expr):  # (a number would be compiled into the forms)
@@ -115,7 +116,7 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
     dim = problem.dim
     if not isinstance(initial, Expr) or initial.ufl_shape != (dim, dim):
         shown = f"shape {initial.ufl_shape}" if isinstance(initial, Expr) else repr(initial)
-        raise ValueError(
+        raise InputError(
             f"prestress is Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa; "
             f"got {shown}"
         )
@@ -125,7 +126,7 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
     pair = [fem.form(one * ufl.inner(f, f) * dx) for f in (skew, initial)]
     square, size = problem.comm.allreduce(np.array([fem.assemble_scalar(f) for f in pair]))
     if not square <= 1e-20 * size:
-        raise ValueError("the initial stress is not symmetric, or not a number everywhere")
+        raise InputError("the initial stress is not symmetric, or not a number everywhere")
     return initial
 
 
@@ -197,10 +198,10 @@ def _relaxed(
 
     forces, first = residual()
     if not np.isfinite(first):
-        raise ValueError("the initial stress is not a number everywhere")
+        raise InputError("the initial stress is not a number everywhere")
     left = first
     static = _Static(problem, held, prefix, options)
-    try:
+    with released(comm, static):
         for _ in range(REPEATS):
             before = left, u.x.array.copy()
             u.x.array[: problem.num_owned] -= static.solve(forces)
@@ -210,8 +211,6 @@ def _relaxed(
                 if left > before[0]:
                     left, u.x.array[:] = before
                 break
-    finally:
-        static.destroy()
     return Prestress(u, sigma, measure, left / first if first else 0.0)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 
+from dolfinx_mbd.errors import restore_warnings
+
 __all__ = ["check_requirements"]
 
 _CURE = (
@@ -28,6 +30,7 @@ def check_requirements() -> None:
                 f"dolfinx_mbd.analysis needs {name}, which this Python cannot import ({error}). "
                 + _CURE
             ) from error
+    restore_warnings()
     from petsc4py import PETSc
 
     if PETSc.ScalarType().dtype.kind == "c":

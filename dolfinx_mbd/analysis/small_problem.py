@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-__all__ = ["check_elastic", "independent_columns", "solve_small_problem"]
+__all__ = ["independent_columns", "solve_small_problem"]
 
 Array = NDArray[np.float64]
 
@@ -58,20 +58,3 @@ def independent_columns(M: Array, tolerance: float) -> list[int]:
         kept.append(k)
         rest -= np.outer(rest[:, k], rest[k]) / rest[k, k]
     return sorted(kept)
-
-
-def check_elastic(squares: Array) -> None:
-    """Refuse a body of which parts move without stiffness.
-
-    Args:
-        squares: ω² of the modes that remain after the rigid motions are removed.
-
-    Raises:
-        ValueError: Some are zero.
-    """
-    loose = int(np.sum(squares < 1e-12 * squares.max(initial=0.0)))
-    if loose:
-        raise ValueError(
-            f"{loose} modes without stiffness remain after the rigid motions are removed: "
-            "the mesh is in parts that are not connected, or parts are hinged"
-        )

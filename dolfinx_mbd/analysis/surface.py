@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import ufl
@@ -10,7 +11,7 @@ from dolfinx import fem
 from dolfinx.mesh import Mesh, meshtags
 from numpy.typing import NDArray
 
-__all__ = ["Surface", "body_size", "surface"]
+__all__ = ["Surface", "body_size", "surface", "volume_integral"]
 
 Array = NDArray[np.float64]
 
@@ -88,3 +89,12 @@ def body_size(mesh: Mesh) -> float:
     boxes = mesh.comm.allgather(local)
     low, high = np.min([low for low, _ in boxes], 0), np.max([high for _, high in boxes], 0)
     return float(np.linalg.norm(high - low))
+
+
+def volume_integral(mesh: Mesh, integrand: Any) -> float:
+    """Return the integral of a UFL expression over all cells.
+
+    Note: Collective.
+    """
+    form = fem.form(integrand * ufl.dx(domain=mesh))
+    return float(mesh.comm.allreduce(fem.assemble_scalar(form)))

@@ -15,6 +15,7 @@ from dolfinx_mbd.body.participation import Participation, participation
 from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.resonance import HalfPower, half_power
+from dolfinx_mbd.body.static_errors import static_errors
 from dolfinx_mbd.body.stress_modes import StressModes
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "load_body",
     "participation",
     "save_body",
+    "static_errors",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.checks import instance
 
 __all__ = ["Comparison", "Row", "compare"]
 
@@ -69,7 +70,7 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
     wrenches at them, Θ K⁻¹ Θᵀ; it does not depend on the choice of the elastic coordinates, but on
     the reference condition.
     """
-    a, b = first, second
+    a, b = instance("first", first, ReducedBody), instance("second", second, ReducedBody)
     gyration = np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
     rows = [
         _number("mass (kg)", a.total_mass, b.total_mass),

@@ -21,7 +21,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import assign, frozen
+from dolfinx_mbd.body.parts import assign
+from dolfinx_mbd.checks import array, number, refuse, vector
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["Damping", "ModalDamping", "Rayleigh", "damping_matrix"]
 
@@ -56,8 +58,8 @@ class Rayleigh:
 
     def __post_init__(self) -> None:
         for name, unit in (("mass", "1/s"), ("stiffness", "s")):
-            value = _number(f"Rayleigh damping: the coefficient of the {name} ({unit})", self, name)
-            assign(self, **{name: value})
+            label = f"Rayleigh damping: {name}"
+            assign(self, **{name: number(label, getattr(self, name), low=0.0, unit=unit)})
 
     @classmethod
     def from_ratios(cls, frequencies: ArrayLike, ratios: ArrayLike) -> Rayleigh:
@@ -70,13 +72,9 @@ class Rayleigh:
         Raises:
             ValueError: If there are not two of each, or the ratios need a negative coefficient.
         """
-        f, z = (np.array(values, dtype=float) for values in (frequencies, ratios))
-        if f.shape != (2,) or z.shape != (2,) or not np.isfinite([f, z]).all():
-            raise ValueError(
-                f"expected two frequencies and two ratios, got {frequencies!r} and {ratios!r}"
-            )
+        f, z = vector("frequencies", frequencies, 2, unit="Hz"), vector("ratios", ratios, 2)
         if not (f > 0).all() or f[0] == f[1] or (z < 0).any():
-            raise ValueError(
+            raise InputError(
                 "expected two different positive frequencies (Hz) and ratios that are not "
                 f"negative, got {frequencies!r} and {ratios!r}"
             )
@@ -85,7 +83,7 @@ class Rayleigh:
         size = np.abs(z).max() * w.max(), np.abs(z).max() / w.min()
         if mass < -1e-12 * size[0] or stiffness < -1e-12 * size[1]:
             low, high = sorted(z[0] * ratio for ratio in (f[0] / f[1], f[1] / f[0]))
-            raise ValueError(
+            raise InputError(
                 f"no Rayleigh damping has the ratio {z[0]:g} at {f[0]:g} Hz and {z[1]:g} at "
                 f"{f[1]:g} Hz: at {f[1]:g} Hz it can have {low:.4g} to {high:.4g}; ModalDamping "
                 "takes any ratios"
@@ -94,7 +92,10 @@ class Rayleigh:
 
     def ratio(self, frequency: ArrayLike) -> Array:
         """Damping ratio of modes of given frequencies (Hz), which are positive."""
-        w = 2 * np.pi * np.asarray(frequency, dtype=float)
+        f = array("frequency", frequency)
+        if not (f > 0).all():
+            refuse("frequency", frequency, "positive numbers in Hz")
+        w = 2 * np.pi * f
         return np.asarray(0.5 * self.mass / w + 0.5 * self.stiffness * w)
 
     def matrix(self, mass: ArrayLike, stiffness: ArrayLike) -> Array:
@@ -121,10 +122,11 @@ class ModalDamping:
     ratios: ArrayLike
 
     def __post_init__(self) -> None:
-        shape = (-1,) * min(1, np.ndim(self.ratios))
-        ratios = frozen("modal damping: ratios", self.ratios, shape)
+        ratios = array("modal damping: ratios", self.ratios)
+        if ratios.ndim > 1:
+            refuse("modal damping: ratios", self.ratios, "a number or a list of numbers")
         if (ratios < 0).any():
-            raise ValueError(f"modal damping: ratios must not be negative, got {ratios.min():g}")
+            refuse("modal damping: ratios", self.ratios, "numbers of at least 0")
         assign(self, ratios=ratios)
 
     def matrix(self, mass: ArrayLike, stiffness: ArrayLike) -> Array:
@@ -136,7 +138,7 @@ class ModalDamping:
         M, K = _pair(mass, stiffness)
         ratios, n = np.asarray(self.ratios), len(M)
         if ratios.ndim and len(ratios) != n:
-            raise ValueError(
+            raise InputError(
                 f"modal damping: {len(ratios)} ratios for {n} modes; give one for each, or one "
                 "number for all"
             )
@@ -168,30 +170,16 @@ def damping_matrix(mass: ArrayLike, stiffness: ArrayLike, *dampings: Damping | A
         if hasattr(damping, "matrix"):
             total += damping.matrix(M, K)
             continue
-        if isinstance(damping, str) or np.ndim(damping) != 2:
-            raise TypeError(
-                "damping is Rayleigh(mass, stiffness), ModalDamping(ratios) or a matrix of shape "
-                f"{M.shape}; got {damping!r}"
-            )
-        total += frozen("damping", damping, M.shape)
+        expected = f"Rayleigh(mass, stiffness), ModalDamping(ratios) or a matrix of shape {M.shape}"
+        total += array("damping", damping, M.shape, expected=expected)
     return total
 
 
-def _number(what: str, owner: object, name: str) -> float:
-    value = getattr(owner, name)
-    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not (real and 0 <= value < np.inf):
-        raise ValueError(f"{what} must be a finite number and not negative, got {value!r}")
-    return float(value)
-
-
 def _pair(mass: ArrayLike, stiffness: ArrayLike) -> tuple[Array, Array]:
-    M, K = np.asarray(mass, dtype=float), np.asarray(stiffness, dtype=float)
-    if M.ndim != 2 or M.shape[0] != M.shape[1] or K.shape != M.shape:
-        raise ValueError(
-            f"mass and stiffness must be square and of one shape, got {M.shape} and {K.shape}"
-        )
-    return M, K
+    M = array("mass", mass, (None, None))
+    if M.shape[0] != M.shape[1]:
+        refuse("mass", mass, "a square matrix")
+    return M, array("stiffness", stiffness, M.shape)
 
 
 def _symmetric(A: Array) -> Array:

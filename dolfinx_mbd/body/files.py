@@ -1,51 +1,67 @@
-"""The file of a reduced body: one ``.npz`` of plain arrays and a JSON header, never a pickle."""
+"""The file of a reduced body: an archive (:mod:`dolfinx_mbd.body.archive`), never a pickle."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import json
+import filecmp
+import glob
 import os
-import zipfile
+import socket
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
+from dolfinx_mbd.body.archive import Kind, archive_writer, damage_as, is_archive, read_archive
 from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.checks import file_path, instance
+from dolfinx_mbd.errors import FileError, InputError, OverwriteError
 
-__all__ = ["FORMAT_VERSION", "BodyFileError", "load_body", "save_body", "write_aside"]
+__all__ = [
+    "FORMAT_VERSION",
+    "BodyFileError",
+    "is_body_file",
+    "load_body",
+    "part_of",
+    "save_body",
+    "write_aside",
+]
 
 #: Version of the file format; a reader refuses a newer one.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
-_FORMAT = "dolfinx_mbd reduced body"
+_DAY = 86400.0  # s
 _LOAD_PARTS = ("force", "moment", "modes", "moments")
 _MATRICES = ("first_moments", "second_moments", "mass", "stiffness", "damping")
 
 
-class BodyFileError(ValueError):
+class BodyFileError(FileError):
     """A file is not a reduced body, is damaged, or is newer than this program."""
+
+
+_KIND = Kind("dolfinx_mbd reduced body", "reduced body", FORMAT_VERSION, BodyFileError)
 
 
 def save_body(body: ReducedBody, path: str | Path) -> Path:
     """Write a body to ``path`` (``.npz`` is added if it has no suffix) and return the path.
 
-    The file appears under its name only when it is complete; under MPI every rank may call this.
+    The file appears under its name only when it is complete.
+
+    A body file that is there already is replaced; any other file is not.
 
     Raises:
+        OverwriteError: If there is a file that is not a reduced body.
         OSError: If the file cannot be written; a file that was there before is left as it was.
     """
-    path = Path(path)
+    instance("body", body, ReducedBody)
+    path = file_path("path", path)
     if not path.suffix and not path.is_dir():
         path = path.with_suffix(".npz")
     header = {
-        "format": _FORMAT,
-        "version": FORMAT_VERSION,
         "units": "SI: m, kg, s, rad",
         "name": body.name,
         "total_mass": body.total_mass,
@@ -75,46 +91,65 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
     if body.stiffening is not None:
         arrays["stiffening_spin"] = body.stiffening.spin
         arrays["stiffening_interfaces"] = body.stiffening.interfaces
+        if body.stiffening.work is not None:
+            arrays["stiffening_work"] = body.stiffening.work
     if body.stress is not None:
         arrays["stress_points"] = body.stress.points
         arrays["stress_modes"] = body.stress.stress
-
-    def write(file: BinaryIO) -> None:
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)
-
-    return write_aside(path, write, "body file")
+    write = archive_writer(_KIND, header, arrays)
+    return write_aside(path, write, "body file", replaces=is_body_file)
 
 
-def write_aside(path: str | Path, write: Callable[[BinaryIO], None], what: str) -> Path:
+def write_aside(
+    path: str | Path,
+    write: Callable[[BinaryIO], None],
+    what: str,
+    *,
+    replaces: Callable[[Path], bool] = lambda path: True,
+) -> Path:
     """Write a file aside and give it its name when it is complete; return its path.
 
     Several processes may write the same file: each has its own beside it until the last step.
+    Those of processes that were killed are removed. A file that is there already and has the same
+    content is never in the way.
 
     Args:
         path: Where the file shall be.
         write: Writes all of it into an open binary file.
         what: What the file is, for an error.
+        replaces: Whether a file that is there already may be replaced; by default any may be.
 
     Raises:
+        InputError: If the path is that of a device or a pipe.
+        OverwriteError: If a file that is there already must not be replaced.
         OSError: If it cannot be written (no space left, no such folder, a directory); then nothing
             is left of it, and a file that was there before is as it was.
     """
-    path = Path(path)
+    path = file_path("path", path)
     if path.is_dir():
         raise IsADirectoryError(
             errno.EISDIR, f"cannot write {what} (a directory; add a file's name)", str(path)
         )
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    if path.exists() and not path.is_file():  # (the rename below would replace it, even /dev/null)
+        raise InputError(f"'{path}' is a device or a pipe; give the name of a file")
+    _remove_stale_parts(path)
+    part = part_of(path)
     try:
         with part.open("wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
+        if _has_content(path) and not filecmp.cmp(part, path, shallow=False) and not replaces(path):
+            raise OverwriteError(
+                f"'{path}' is there already and is not replaced by this {what}; choose another "
+                "name, delete it, or ask for it where there is such an option (overwrite=True, "
+                "--force)"
+            )
         os.replace(part, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink()
-        if not isinstance(error, OSError):
+        if isinstance(error, OverwriteError) or not isinstance(error, OSError):
             raise
         reason = error.strerror or error
         raise OSError(
@@ -123,36 +158,59 @@ def write_aside(path: str | Path, write: Callable[[BinaryIO], None], what: str) 
     return path
 
 
+def part_of(path: Path) -> Path:
+    """Return the name under which this process writes a file before it is complete."""
+    return path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.part")
+
+
+def _remove_stale_parts(path: Path) -> None:
+    """Remove incomplete files of processes of this computer that ended, or older than a day."""
+    start, end = f".{path.name}.", ".part"
+    for part in path.parent.glob(f"{glob.escape(start)}*{end}"):
+        host, _, process = part.name[len(start) : -len(end)].rpartition(".")
+        with contextlib.suppress(OSError):
+            old = time.time() - part.lstat().st_mtime > _DAY
+            if process.isdecimal() and (old or (_is_here(host) and not _is_running(int(process)))):
+                part.unlink()
+
+
+def _is_here(host: str) -> bool:
+    return host in ("", socket.gethostname())  # (the first edition wrote no name of a computer)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it belongs to another user
+        return True
+    return True
+
+
+def is_body_file(path: Path) -> bool:
+    """Return whether a file is a reduced body, as far as its header says, or empty."""
+    return not _has_content(path) or is_archive(path, _KIND)
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
+
 def load_body(path: str | Path) -> ReducedBody:
     """Read a body that :func:`save_body` wrote.
 
+    Warns:
+        FileWarning: The file was written by the first edition and has no checksum.
+
     Raises:
-        BodyFileError: If the file is not a body, is damaged, or is of a newer version.
-        OSError: If the file cannot be read.
+        BodyFileError: The file is not a body, is damaged, or is of a newer version.
+        MissingFileError: There is no such file.
+        OSError: The file cannot be opened.
     """
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"no body file {str(path)!r}")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile) or "header" not in file.files:
-                raise BodyFileError(f"{path}: not a reduced body (it has no header)")
-            header = json.loads(str(file["header"]))
-            if not isinstance(header, dict) or header.get("format") != _FORMAT:
-                raise BodyFileError(f"{path}: not a reduced body (its header is of another format)")
-            if int(header["version"]) > FORMAT_VERSION:
-                raise BodyFileError(
-                    f"{path}: written as format {header['version']}, this program reads up to "
-                    f"{FORMAT_VERSION}; update dolfinx_mbd or write the body again"
-                )
-            arrays = {name: file[name] for name in file.files if name != "header"}
+    header, arrays = read_archive(path, _KIND)
+    with damage_as(_KIND, path):
         return _body(header, arrays)
-    except BodyFileError:
-        raise
-    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
-        raise BodyFileError(
-            f"{path}: not a reduced body, or truncated or damaged ({error})"
-        ) from error
 
 
 def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
@@ -179,7 +237,11 @@ def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
         skin = Skin(arrays["skin_points"], arrays["skin_triangles"], arrays["skin_modes"])
     stiffening = None
     if "stiffening_spin" in arrays:
-        stiffening = Stiffening(arrays["stiffening_spin"], arrays["stiffening_interfaces"])
+        stiffening = Stiffening(
+            arrays["stiffening_spin"],
+            arrays["stiffening_interfaces"],
+            arrays.get("stiffening_work"),
+        )
     stress = None
     if "stress_modes" in arrays:
         stress = StressModes(arrays["stress_points"], arrays["stress_modes"])

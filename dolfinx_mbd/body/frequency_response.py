@@ -19,11 +19,15 @@ from dolfinx_mbd.body.linearized import (
     LinearizedBody,
     interface_map,
     linearize,
+    name_list,
     null_space,
     point_map,
 )
 from dolfinx_mbd.body.parts import assign, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, short
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["FrequencyResponse", "frequency_response"]
 
@@ -62,7 +66,8 @@ class FrequencyResponse:
 
     def __post_init__(self) -> None:
         assign(self, frequencies=frozen("frequencies", self.frequencies, (-1,)))
-        assign(self, outputs=tuple(self.outputs), inputs=tuple(self.inputs))
+        for key in ("outputs", "inputs"):
+            assign(self, **{key: names(key, getattr(self, key))})
         shape = (len(self.frequencies), len(self.outputs), len(self.inputs))
         assign(self, values=frozen("values", self.values, shape, complex))
 
@@ -79,8 +84,7 @@ class FrequencyResponse:
             ValueError: If there is no such output or input; the message lists those there are.
         """
         i, j = _index("output", output, self.outputs), _index("input", input, self.inputs)
-        if derivative not in (0, 1, 2):
-            raise ValueError(f"derivative must be 0, 1 or 2, got {derivative!r}")
+        derivative = integer("derivative", derivative, low=0, high=2)
         return self.values[:, i, j] * (2j * np.pi * self.frequencies) ** derivative
 
     def receptance(self, *names: str) -> ComplexArray:
@@ -92,6 +96,8 @@ class FrequencyResponse:
         Raises:
             ValueError: If one is not both an input by force and an output.
         """
+        for name in names:
+            checked_name("every name", name)
         chosen = names or tuple(dict.fromkeys(n.rpartition(" ")[0] for n in self.inputs))
         rows: list[int] = []
         columns: list[int] = []
@@ -116,7 +122,7 @@ class FrequencyResponse:
         size = np.where(size > 0, size, 1.0)
         scaled = H / (size[:, :, None] * size[:, None, :])
         if len(H) and np.linalg.cond(scaled).max() > 1e12:
-            raise ValueError(
+            raise InputError(
                 "the motions at these interfaces are not independent: the body has too few modes, "
                 "or is plane and several interfaces would move out of the plane"
             )
@@ -161,31 +167,29 @@ def frequency_response(
         ValueError: If something is unknown or does not fit, or a frequency is a resonance without
             any damping.
     """
+    instance("body", body, ReducedBody)
     f = _frequencies(frequencies)
-    if not (np.isfinite(loss_factor) and loss_factor >= 0):
-        raise ValueError(f"loss_factor must not be negative, got {loss_factor!r}")
-    base, fixed = _listed("driven", driven), _listed("held", held)
+    loss_factor = number("loss_factor", loss_factor, low=0.0)
+    base, fixed = name_list("driven", driven), name_list("held", held)
     if set(base) & set(fixed):
-        raise ValueError(f"held and driven at once: {sorted(set(base) & set(fixed))}")
+        raise InputError(f"held and driven at once: {sorted(set(base) & set(fixed))}")
     if base and spin is not None:
-        raise ValueError("driven interfaces are for bodies that do not rotate: leave out spin")
+        raise InputError("driven interfaces are for bodies that do not rotate: leave out spin")
     if not (base or fixed or spin is not None) and (f == 0).any():
-        raise ValueError(
+        raise InputError(
             "a free body has no response at 0 Hz, where it flies away; give positive frequencies "
             "or hold an interface"
         )
     system = linearize(body, held=fixed, spin=spin, about=about, stiffening=stiffening)
     places = [i.name for i in body.interfaces if i.name not in fixed]
     places += [p.name for p in body.points]
-    to = places if outputs is None else _listed("outputs", outputs)
-    by = _listed("inputs", inputs) if inputs is not None else [] if base else places
+    to = places if outputs is None else name_list("outputs", outputs)
+    by = name_list("inputs", inputs) if inputs is not None else [] if base else places
     rows, row_names = _maps(body, to, MOTIONS)
     columns, column_names = _maps(body, by, FORCES)
     moved = np.vstack([np.zeros((0, 6 + body.num_modes)), *(interface_map(body, b) for b in base)])
     column_names += tuple(f"{name} {motion}" for name in base for motion in MOTIONS)
-    H = _solve(
-        system, f, float(loss_factor), *(part @ system.basis for part in (rows, columns, moved))
-    )
+    H = _solve(system, f, loss_factor, *(part @ system.basis for part in (rows, columns, moved)))
     return FrequencyResponse(f, row_names, column_names, H, body.name)
 
 
@@ -205,7 +209,7 @@ def _solve(
     if len(moved):
         free, base = null_space(moved, np.eye(m)), np.linalg.pinv(moved, rcond=_CONSISTENT)
         if not np.allclose(moved @ base, np.eye(len(moved)), atol=_CONSISTENT):
-            raise ValueError(
+            raise InputError(
                 "the driven motions are not independent: the body has too few modes, or is plane "
                 "and several interfaces would move out of the plane"
             )
@@ -221,7 +225,7 @@ def _solve(
         try:
             y = np.linalg.solve(free.T @ Z @ free, right)
         except np.linalg.LinAlgError as error:
-            raise ValueError(
+            raise InputError(
                 f"a frequency between {f[start]:g} and {f[start:][:step][-1]:g} Hz is a resonance "
                 "without any damping: give the body damping (with_damping) or a loss factor"
             ) from error
@@ -231,17 +235,10 @@ def _solve(
 
 
 def _frequencies(values: ArrayLike) -> Array:
-    f = frozen("frequencies (Hz)", np.atleast_1d(values), (-1,))
-    if (f < 0).any():
-        raise ValueError(f"frequencies must not be negative, got {f.min():g} Hz")
+    f: Array = np.atleast_1d(array("frequencies", values))
+    if f.ndim != 1 or (f < 0).any():
+        refuse("frequencies", values, "a list of numbers of at least 0 in Hz")
     return f
-
-
-def _listed(what: str, names: Iterable[str]) -> list[str]:
-    listed = [names] if isinstance(names, str) else list(names)
-    if len(set(listed)) != len(listed):
-        raise ValueError(f"{what}: a name is given twice in {listed}")
-    return listed
 
 
 def _maps(
@@ -255,7 +252,7 @@ def _maps(
     for name in names:
         if name not in interfaces | points:
             known = ", ".join(map(repr, [*sorted(interfaces), *sorted(points)])) or "none"
-            raise ValueError(f"unknown interface or point {name!r}; body {body.name!r} has {known}")
+            raise InputError(f"unknown interface or point {name!r}; body {body.name!r} has {known}")
         block = interface_map(body, name) if name in interfaces else point_map(body, name)
         rows.append(block)
         labels += [f"{name} {c}" for c in components[: len(block)]]
@@ -263,7 +260,12 @@ def _maps(
 
 
 def _index(what: str, name: str, names: Sequence[str]) -> int:
-    if name in names:
+    if isinstance(name, str) and name in names:
         return names.index(name)
     known = ", ".join(map(repr, names)) or "none"
-    raise ValueError(f"unknown {what} {name!r}; this response has {known}")
+    raise InputError(
+        f"unknown {what} {short(name)}; this response has {known}",
+        argument=what,
+        value=name,
+        expected=known,
+    )

@@ -28,6 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.parts import SPINS, assign, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.checks import array, instance, names, vector
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["LinearizedBody", "interface_map", "linearize", "null_space", "point_map"]
 
@@ -60,7 +62,7 @@ class LinearizedBody:
     stiffened: bool = False
 
     def __post_init__(self) -> None:
-        m = np.shape(self.mass)[-1]
+        m = len(array("mass", self.mass, (None, None)))
         for name in ("mass", "damping", "gyroscopic", "stiffness", "elastic"):
             assign(self, **{name: frozen(name, getattr(self, name), (m, m))})
         assign(self, basis=frozen("basis", self.basis, (-1, m)))
@@ -107,10 +109,17 @@ def linearize(
         ValueError: If an interface is unknown, nothing can move, or stiffening is asked for and
             the body has none.
     """
-    names = _names(body, held)
-    omega = np.zeros(3) if spin is None else frozen("spin (rad/s)", spin, (3,))
+    instance("body", body, ReducedBody)
+    instance("stiffening", stiffening, (bool, type(None)))
+    names = name_list("held", held)
+    for name in names:
+        body.interface(name)
+    if about is not None and not isinstance(about, str):
+        expected = "the name of an interface or a point (3,) on the axis in m"
+        about = array("about", about, (3,), expected=expected)
+    omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
     if stiffening and body.stiffening is None:
-        raise ValueError(
+        raise InputError(
             f"body {body.name!r} holds no stiffening; reduce it with stiffening=True and the "
             "mean-axis reference"
         )
@@ -132,7 +141,7 @@ def linearize(
     else:
         basis = np.eye(6 + n)[:, 6 if spin is not None else 0 :]
     if not basis.shape[1]:
-        raise ValueError(
+        raise InputError(
             f"body {body.name!r}: nothing is left to move with "
             f"{', '.join(map(repr, names)) or 'its frame'} held and {n} modes"
         )
@@ -181,13 +190,9 @@ def null_space(rows: Array, mass: Array) -> Array:
     return scale[:, None] * vectors[rank:].T
 
 
-def _names(body: ReducedBody, held: Iterable[str]) -> list[str]:
-    names = [held] if isinstance(held, str) else list(held)
-    for name in names:
-        body.interface(name)
-    if len(set(names)) != len(names):
-        raise ValueError(f"held: an interface is named twice in {names}")
-    return names
+def name_list(argument: str, values: str | Iterable[str]) -> list[str]:
+    """Return different names as a list; one name alone is a list of one."""
+    return list(names(argument, [values] if isinstance(values, str) else values))
 
 
 def _skew(a: ArrayLike) -> Array:
@@ -230,7 +235,7 @@ def _centrifugal(
     elif isinstance(about, str):
         point = body.interface(about).point
     else:
-        point = frozen("about (a point on the axis, m)", about, (3,))
+        point = np.asarray(about)
     W = _skew(omega) @ _skew(omega)
     load = np.column_stack([W @ point, -W])
     return np.einsum("as,jcs->acj", load, weighted[:, :, :4])

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.checks import instance, number
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["Participation", "most_of", "participation"]
 
@@ -23,13 +26,18 @@ class Participation:
     Attributes:
         loads: Names of the loads: ``big_end Fx`` ..., and the body's distributed loads.
         shares: Part of the work fᵀK⁻¹f that is in each mode, shape (n, loads); columns sum to 1.
+        groups: Number of the multiple eigenvalue that each mode belongs to, shape (n,); None: all
+            eigenvalues differ.
     """
 
     loads: tuple[str, ...]
     shares: Array
+    groups: NDArray[np.int64] | None = None
 
     def most(self, share: float) -> list[int]:
         """Numbers of the fewest modes that have this share of the work of every load.
+
+        All modes of a multiple eigenvalue are taken, or none of them.
 
         Args:
             share: Between 0 and 1.
@@ -37,21 +45,25 @@ class Participation:
         Raises:
             ValueError: It is not.
         """
-        return most_of(self.shares, share)
+        return most_of(self.shares, share, self.groups)
 
 
-def most_of(weights: Array, share: float) -> list[int]:
+def most_of(weights: Array, share: float, groups: NDArray[np.int64] | None = None) -> list[int]:
     """Rows that in each column together have a share of its sum, the greatest first.
 
     Args:
         weights: Not negative, shape (n, columns).
         share: Between 0 and 1.
+        groups: Numbers of groups of rows that are taken together, shape (n,), 0, 1, ...
 
     Raises:
         ValueError: The share is not.
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"a share is between 0 and 1; got {share!r}")
+    if groups is not None:
+        sums = np.zeros((int(groups.max(initial=-1)) + 1, weights.shape[1]))
+        np.add.at(sums, groups, weights)
+        return [int(k) for k in np.flatnonzero(np.isin(groups, most_of(sums, share)))]
+    share = number("share", share, positive=True, high=1.0)
     kept: set[int] = set()
     for column in weights.T:
         order = np.argsort(-column, kind="stable")
@@ -71,9 +83,9 @@ def participation(body: ReducedBody) -> Participation:
         ValueError: The modes of the body are not orthogonal (`orthonormalize=False`): then the work
             of a load has no parts.
     """
-    K = body.stiffness
+    K = instance("body", body, ReducedBody).stiffness
     if np.abs(K - np.diag(np.diag(K))).max(initial=0.0) > 1e-9 * np.abs(K).max(initial=0.0):
-        raise ValueError(
+        raise InputError(
             f"body {body.name!r}: its elastic coordinates are coupled by the stiffness; reduce it "
             "with orthonormalize=True"
         )
@@ -85,5 +97,7 @@ def participation(body: ReducedBody) -> Participation:
     sums = work.sum(axis=0)
     acts = sums > 0
     return Participation(
-        tuple(name for name, a in zip(names, acts, strict=True) if a), work[:, acts] / sums[acts]
+        tuple(name for name, a in zip(names, acts, strict=True) if a),
+        work[:, acts] / sums[acts],
+        groups_of(np.diag(K) / np.diag(body.mass)),
     )

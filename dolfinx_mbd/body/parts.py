@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.checks import array, choice, instance, integer, number, refuse
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError, InputTypeError
 
 __all__ = [
     "SPINS",
@@ -18,6 +23,7 @@ __all__ = [
     "Stiffening",
     "assign",
     "frozen",
+    "mode_numbers",
 ]
 
 Array = NDArray[np.float64]
@@ -26,26 +32,42 @@ _KINDS = ("rigid", "averaged")
 
 
 def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
-    """A read-only copy of an array, after a check of its shape (−1: any) and of its values."""
-    try:
-        array: NDArray = np.array(value, dtype=dtype, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: expected numbers, got {value!r}") from error
-    if array.ndim != len(shape) or any(
-        w not in (-1, g) for w, g in zip(shape, array.shape, strict=True)
-    ):
-        expected = str(shape).replace("-1", "any")
-        raise ValueError(f"{name}: expected an array of shape {expected}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: holds {np.sum(~np.isfinite(array))} values that are not finite")
-    array.flags.writeable = False
-    return array
+    """Return a read-only copy of an array in C order, after a check.
+
+    Args:
+        name: Name of the argument, for messages.
+        value: Real numbers, or complex numbers if `dtype` is complex.
+        shape: Length of each axis, −1 for any length.
+        dtype: float; or complex, for which an array may be complex; or an integer type, for which
+            the numbers must be whole.
+    """
+    sizes = tuple(None if length == -1 else length for length in shape)
+    if isinstance(value, np.ndarray) and np.iscomplexobj(value) and dtype is complex:
+        numbers = array(name, value.real, sizes) + 1j * array(name, value.imag, sizes)
+    else:
+        numbers = array(name, value, sizes)
+    result: NDArray = np.array(numbers, dtype=dtype, order="C")
+    if np.issubdtype(dtype, np.integer) and not np.array_equal(result, numbers):
+        refuse(name, value, "whole numbers")
+    result.flags.writeable = False
+    return result
 
 
-def assign(instance: object, **values: Any) -> None:
+def assign(owner: object, **values: Any) -> None:
     """Set attributes of a frozen dataclass in its making."""
     for name, value in values.items():
-        object.__setattr__(instance, name, value)
+        object.__setattr__(owner, name, value)
+
+
+def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
+    """Return numbers of elastic coordinates from 0, each at most once."""
+    expected = f"numbers of elastic coordinates from 0 to {count - 1}, each at most once"
+    if isinstance(modes, (str, bytes)) or not isinstance(modes, Iterable):
+        refuse(argument, modes, expected, InputTypeError)
+    numbers = [integer(f"every entry of {argument}", k, low=0, high=count - 1) for k in modes]
+    if len(set(numbers)) < len(numbers):
+        refuse(argument, modes, expected)
+    return np.array(numbers, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +91,11 @@ class Interface:
     motion: Array
 
     def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise ValueError(f"interface {self.name!r}: unknown kind {self.kind!r}; use {_KINDS}")
-        label = f"interface {self.name!r}"
+        label = f"interface {checked_name('name', self.name)!r}"
+        choice(f"{label}: kind", self.kind, _KINDS)
         axes = frozen(f"{label}: axes", self.axes, (3, 3))
         if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
-            raise ValueError(f"{label}: its axes are not a right-handed orthonormal triad")
+            raise InputError(f"{label}: its axes are not a right-handed orthonormal triad")
         motion = frozen(f"{label}: motion", self.motion, (6, -1))
         assign(self, point=frozen(f"{label}: point", self.point, (3,)), axes=axes, motion=motion)
 
@@ -95,6 +116,12 @@ class Mode:
     character: str = ""
     reason: str = ""
 
+    def __post_init__(self) -> None:
+        label = f"mode {checked_name('label', self.label)!r}"
+        assign(self, frequency=number(f"{label}: frequency", self.frequency, unit="Hz"))
+        for key in ("character", "reason"):
+            instance(f"{label}: {key}", getattr(self, key), str)
+
 
 @dataclass(frozen=True, eq=False)
 class Station:
@@ -105,7 +132,7 @@ class Station:
     modes: Array
 
     def __post_init__(self) -> None:
-        label = f"point {self.name!r}"
+        label = f"point {checked_name('name', self.name)!r}"
         assign(
             self,
             position=frozen(f"{label}: position", self.position, (3,)),
@@ -135,7 +162,7 @@ class LoadPattern:
     moments: Array
 
     def __post_init__(self) -> None:
-        label = f"load {self.name!r}"
+        label = f"load {checked_name('name', self.name)!r}"
         modes = frozen(f"{label}: modes", self.modes, (-1,))
         assign(
             self,
@@ -164,7 +191,7 @@ class Skin:
         points = frozen("skin: points", self.points, (-1, 3))
         triangles = frozen("skin: triangles", self.triangles, (-1, 3), np.int64)
         if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(points):
-            raise ValueError(f"skin: triangles refer to nodes outside 0 ... {len(points) - 1}")
+            raise InputError(f"skin: triangles refer to nodes outside 0 ... {len(points) - 1}")
         modes = frozen("skin: modes", self.modes, (-1, len(points), 3))
         assign(self, points=points, triangles=triangles, modes=modes)
 
@@ -186,10 +213,14 @@ class Stiffening:
             (rad/s)², shape (6, n, n).
         interfaces: Of a unit force along and moment about x, y, z (body axes) at each interface,
             shape (interfaces, 6, n, n).
+        work: Work of each unit load on the static displacement of the full model that it causes,
+            shape (6 + 6 interfaces,), first the spins; None if it is unknown. See
+            `body.static_errors`.
     """
 
     spin: Array
     interfaces: Array
+    work: Array | None = None
 
     def __post_init__(self) -> None:
         spin = frozen("stiffening: spin", self.spin, (6, -1, -1))
@@ -198,10 +229,15 @@ class Stiffening:
         for name, matrices in (("spin", spin), ("interfaces", interfaces)):
             size = np.abs(matrices).max(initial=0.0)
             if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=0, atol=1e-9 * size):
-                raise ValueError(f"stiffening: {name}: expected symmetric matrices")
+                raise InputError(f"stiffening: {name}: expected symmetric matrices")
         assign(self, spin=spin, interfaces=interfaces)
+        if self.work is not None:
+            shape = (6 + 6 * len(interfaces),)
+            assign(self, work=frozen("stiffening: work", self.work, shape))
 
     def selected(self, modes: NDArray[np.int64]) -> Stiffening:
-        """The cases for some elastic coordinates only."""
+        """Return the cases for some elastic coordinates only."""
+        modes = mode_numbers("modes", modes, self.spin.shape[-1])
         rows = modes[:, None]
-        return Stiffening(self.spin[:, rows, modes], self.interfaces[:, :, rows, modes])
+        spin, interfaces = self.spin[:, rows, modes], self.interfaces[:, :, rows, modes]
+        return Stiffening(spin, interfaces, self.work)

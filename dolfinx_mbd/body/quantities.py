@@ -13,6 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import short
+from dolfinx_mbd.errors import InputError
+
 __all__ = ["COMPONENTS", "QUANTITIES", "Quantity", "principal_values", "quantity"]
 
 Array = NDArray[np.float64]
@@ -222,7 +225,12 @@ def quantity(name: str) -> Quantity:
     Raises:
         ValueError: There is none; the message lists those that are there.
     """
-    if name not in QUANTITIES:
+    if not isinstance(name, str) or name not in QUANTITIES:
         known = ", ".join(map(repr, QUANTITIES))
-        raise ValueError(f"unknown quantity {name!r}; use one of {known}, or a function of u")
+        raise InputError(
+            f"unknown quantity {short(name)}; use one of {known}, or a function of u",
+            argument="name",
+            value=name,
+            expected=known,
+        )
     return QUANTITIES[name]

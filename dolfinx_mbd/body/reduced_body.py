@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.damping import Damping, damping_matrix
+from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (
     Interface,
     LoadPattern,
@@ -29,8 +30,11 @@ from dolfinx_mbd.body.parts import (
     Stiffening,
     assign,
     frozen,
+    mode_numbers,
 )
 from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.checks import array, instance, integer, name, number, refuse, short
+from dolfinx_mbd.errors import InputError, InputTypeError
 
 __all__ = ["ReducedBody"]
 
@@ -40,7 +44,7 @@ Array = NDArray[np.float64]
 def _unique(what: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"duplicate {what} {', '.join(map(repr, twice))}: names must be unique")
+        raise InputError(f"duplicate {what} {', '.join(map(repr, twice))}: names must be unique")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +91,12 @@ class ReducedBody:
     loads: tuple[LoadPattern, ...] = ()
 
     def __post_init__(self) -> None:
-        if np.ndim(self.first_moments) != 2 or len(self.first_moments) == 0:
-            raise ValueError(
-                "first_moments: expected an array of shape (n+1, 3), with a row for ψ_0 = x"
-            )
-        n = len(self.first_moments) - 1
-        if not (np.isfinite(self.total_mass) and self.total_mass > 0):
-            raise ValueError(f"total mass: expected a positive number (kg), got {self.total_mass}")
+        rows = "an array of finite numbers of shape (n+1, 3), with a row for ψ_0 = x"
+        n = len(array("first_moments", self.first_moments, (None, 3), expected=rows)) - 1
+        if n < 0:
+            refuse("first_moments", self.first_moments, rows)
+        name("name", self.name)
+        instance("reference", self.reference, str)
         shapes = {
             "first_moments": (n + 1, 3),
             "second_moments": (n + 1, n + 1, 3, 3),
@@ -101,60 +104,54 @@ class ReducedBody:
             "stiffness": (n, n),
             "damping": (n, n),
         }
-        assign(self, total_mass=float(self.total_mass))
-        for name, shape in shapes.items():
-            assign(self, **{name: frozen(name, getattr(self, name), shape)})
-        for name in ("mass", "stiffness"):
-            matrix = getattr(self, name)
-            if not np.allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
-                raise ValueError(f"{name}: expected a symmetric matrix")
-        for name in ("mass", "stiffness", "damping"):
-            matrix = getattr(self, name)
-            least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min(initial=np.inf)
-            if least < -1e-9 * np.abs(matrix).max(initial=0.0) or (name == "mass" and least <= 0):
-                raise ValueError(
-                    f"{name}: expected a positive definite matrix (stiffness and damping may be "
-                    f"zero), got one with an eigenvalue of {least:.3g}"
-                )
+        assign(self, total_mass=number("total_mass", self.total_mass, positive=True, unit="kg"))
+        for key, shape in shapes.items():
+            assign(self, **{key: frozen(key, getattr(self, key), shape)})
+        for key in ("mass", "stiffness", "damping"):
+            _check_matrix(key, getattr(self, key))
         if not np.allclose(self.second_moments, self.second_moments.transpose(1, 0, 3, 2)):
-            raise ValueError("second_moments: expected H_kl^ab = H_lk^ba")
-        modes = tuple(self.modes) or tuple(
-            Mode(f"mode {k + 1}", f) for k, f in enumerate(self._hz())
-        )
-        assign(self, modes=modes, interfaces=tuple(self.interfaces), points=tuple(self.points))
+            refuse("second_moments", self.second_moments, "an array with H_kl^ab = H_lk^ba")
+        self._check_types()
+        assign(self, modes=self.modes or _default_modes(self.mass, self.stiffness))
+        instance("provenance", self.provenance, Mapping)
         assign(self, provenance=MappingProxyType(dict(self.provenance)))
-        assign(self, left_out=tuple(self.left_out), loads=tuple(self.loads))
         self._check_parts(n)
 
-    def _hz(self) -> Array:
-        squares = np.diag(self.stiffness) / np.maximum(np.diag(self.mass), np.finfo(float).tiny)
-        return np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
+    def _check_types(self) -> None:
+        for key, kind in _LISTS.items():
+            entries = getattr(self, key)
+            if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
+                refuse(key, entries, f"a list of {kind.__name__}s", InputTypeError)
+            entries = tuple(instance(f"every entry of {key}", entry, kind) for entry in entries)
+            assign(self, **{key: entries})
+        for key, kind in (("skin", Skin), ("stiffening", Stiffening), ("stress", StressModes)):
+            instance(key, getattr(self, key), (kind, type(None)))
 
     def _check_parts(self, n: int) -> None:
         if len(self.modes) != n:
-            raise ValueError(f"modes: expected {n} rows, got {len(self.modes)}")
+            raise InputError(f"modes: expected {n} rows, got {len(self.modes)}")
         _unique("interface", [i.name for i in self.interfaces])
         _unique("point", [p.name for p in self.points])
         _unique("load", [p.name for p in self.loads])
         for i in self.interfaces:
             if i.motion.shape != (6, n):
-                raise ValueError(
+                raise InputError(
                     f"interface {i.name!r}: motion has {i.motion.shape[1]} modes, not {n}"
                 )
         for p in self.points:
             if len(p.modes) != n:
-                raise ValueError(f"point {p.name!r}: has {len(p.modes)} modes, not {n}")
+                raise InputError(f"point {p.name!r}: has {len(p.modes)} modes, not {n}")
         for load in self.loads:
             if len(load.modes) != n:
-                raise ValueError(f"load {load.name!r}: has {len(load.modes)} modes, not {n}")
+                raise InputError(f"load {load.name!r}: has {len(load.modes)} modes, not {n}")
         if self.skin is not None and len(self.skin.modes) != n:
-            raise ValueError(f"skin: has {len(self.skin.modes)} modes, not {n}")
+            raise InputError(f"skin: has {len(self.skin.modes)} modes, not {n}")
         if self.stress is not None and self.stress.num_modes != n:
-            raise ValueError(f"stress: has {self.stress.num_modes} modes, not {n}")
+            raise InputError(f"stress: has {self.stress.num_modes} modes, not {n}")
         if self.stiffening is not None:
             expected = (len(self.interfaces), 6, n, n)
             if self.stiffening.interfaces.shape != expected:
-                raise ValueError(
+                raise InputError(
                     f"stiffening: expected interfaces of shape {expected}, got "
                     f"{self.stiffening.interfaces.shape}"
                 )
@@ -188,18 +185,19 @@ class ReducedBody:
             ValueError: If a shape does not fit or a matrix is not symmetric.
             TypeError: If a keyword is not a field.
         """
-        H = np.asarray(second_moments, dtype=float)
+        expected = "an array of finite numbers of shape (n+1, n+1, 3, 3)"
+        H = array("second_moments", second_moments, (None, None, 3, 3), expected=expected)
         n = len(H) - 1
-        if H.shape != (n + 1, n + 1, 3, 3):
-            raise ValueError(f"second_moments: expected shape (n+1, n+1, 3, 3), got {H.shape}")
+        if H.shape[1] != n + 1 or n < 0:
+            refuse("second_moments", second_moments, expected)
         return cls(
             name=name,
             total_mass=total_mass,
-            first_moments=np.asarray(first_moments),
+            first_moments=array("first_moments", first_moments),
             second_moments=H,
-            mass=np.einsum("klaa->kl", H[1:, 1:]) if mass is None else np.asarray(mass),
-            stiffness=np.asarray(stiffness),
-            damping=np.zeros((n, n)) if damping is None else np.asarray(damping),
+            mass=np.einsum("klaa->kl", H[1:, 1:]) if mass is None else array("mass", mass),
+            stiffness=array("stiffness", stiffness),
+            damping=np.zeros((n, n)) if damping is None else array("damping", damping),
             **parts,
         )
 
@@ -258,7 +256,7 @@ class ReducedBody:
         """A copy with some fields changed, checked as a new body is."""
         unknown = set(changes) - {f.name for f in fields(self)}
         if unknown:
-            raise TypeError(
+            raise InputTypeError(
                 f"unknown fields {sorted(unknown)}; a body has {[f.name for f in fields(self)]}"
             )
         return replace(self, **changes)
@@ -269,13 +267,13 @@ class ReducedBody:
         Raises:
             ValueError: If the body has fewer.
         """
-        n = num_modes
-        if not isinstance(n, (int, np.integer)) or not 0 <= n <= self.num_modes:
-            raise ValueError(f"expected 0 to {self.num_modes} modes, got {n!r}")
+        n = integer("num_modes", num_modes, low=0, high=self.num_modes)
         return self.selected(range(n), reason=f"truncated to {n} modes")
 
     def selected(self, modes: Iterable[int], reason: str = "not selected") -> ReducedBody:
         """The body with some of its elastic coordinates only, in the order of the body.
+
+        Take all modes of a multiple frequency or none: a warning is given otherwise.
 
         Args:
             modes: Numbers of the coordinates to keep, from 0.
@@ -284,13 +282,9 @@ class ReducedBody:
         Raises:
             ValueError: If the body has no such coordinate, or one is given twice.
         """
-        given = [int(k) for k in modes]
-        k = np.array(sorted(set(given)), dtype=int)
-        if len(k) < len(given) or not set(given) <= set(range(self.num_modes)):
-            raise ValueError(
-                f"expected numbers of modes from 0 to {self.num_modes - 1}, each once; got {given}"
-            )
-        lost = (mode for i, mode in enumerate(self.modes) if i not in set(given))
+        k = np.sort(mode_numbers("modes", modes, self.num_modes))
+        warn_of_cut_groups(self.name, self.stiffness, self.mass, k)
+        lost = (mode for i, mode in enumerate(self.modes) if i not in k)
         both, rows = np.ix_(k, k), np.concatenate([[0], k + 1])
         skin, cases, stress = self.skin, self.stiffening, self.stress
         return self.replace(
@@ -338,15 +332,26 @@ class ReducedBody:
 
         return summary(self)
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, comm: Any = None) -> Path:
         """Write the body to one ``.npz`` file; either all of it is written or nothing.
 
+        A body file of that name is replaced; any other file is not.
+
+        Args:
+            path: The file; ``.npz`` is added if it has no suffix.
+            comm: Under MPI, a communicator of all ranks that call this: rank 0 writes, and an error
+                is raised on all. None: the process that calls this writes.
+
         Raises:
-            OSError: If the file cannot be written.
+            OverwriteError: There is a file that is not a reduced body.
+            OSError: The file cannot be written.
+
+        Note: Collective over ``comm``.
         """
         from dolfinx_mbd.body.files import save_body
+        from dolfinx_mbd.parallel import on_rank_zero
 
-        return save_body(self, path)
+        return on_rank_zero(comm, lambda: save_body(self, path))
 
     @classmethod
     def load(cls, path: str | Path) -> ReducedBody:
@@ -371,13 +376,49 @@ class ReducedBody:
         return f"<ReducedBody {self.name!r}: {size}, {names}>"
 
 
+_LISTS: dict[str, type[Any]] = {
+    "interfaces": Interface,
+    "modes": Mode,
+    "points": Station,
+    "left_out": Mode,
+    "loads": LoadPattern,
+}
+"""Attributes that are lists, and the class of their entries."""
+
+
+def _check_matrix(argument: str, matrix: Array) -> None:
+    """Check that a matrix is positive definite; stiffness and damping may be zero."""
+    size = np.abs(matrix).max(initial=0.0)
+    if argument != "damping" and not np.allclose(matrix, matrix.T, atol=1e-9 * size):
+        refuse(argument, matrix, "a symmetric matrix")
+    least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min(initial=np.inf)
+    if least < -1e-9 * size or (argument == "mass" and least <= 0):
+        raise InputError(
+            f"{argument} must be a positive definite matrix (stiffness and damping may be zero); "
+            f"got one with an eigenvalue of {least:.3g}",
+            argument=argument,
+            value=matrix,
+        )
+
+
+def _default_modes(mass: Array, stiffness: Array) -> tuple[Mode, ...]:
+    squares = np.diag(stiffness) / np.maximum(np.diag(mass), np.finfo(float).tiny)
+    frequencies = np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
+    return tuple(Mode(f"mode {k + 1}", float(f)) for k, f in enumerate(frequencies))
+
+
 def _rebuilt(kind: type[ReducedBody], values: dict[str, Any]) -> ReducedBody:
     return kind(**values)
 
 
 def _find(what: str, name: str, items: Sequence[Any], owner: str) -> Any:
     for item in items:
-        if item.name == name:
+        if isinstance(name, str) and item.name == name:
             return item
     known = ", ".join(repr(item.name) for item in items) or "none"
-    raise ValueError(f"unknown {what} {name!r}; body {owner!r} has {known}")
+    raise InputError(
+        f"unknown {what} {short(name)}; body {owner!r} has {known}",
+        argument="name",
+        value=name,
+        expected=known,
+    )

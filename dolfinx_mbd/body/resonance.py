@@ -7,6 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dolfinx_mbd.body.parts import frozen
+from dolfinx_mbd.checks import array, refuse
+from dolfinx_mbd.errors import InputError
+
 __all__ = ["HalfPower", "half_power"]
 
 
@@ -36,22 +40,23 @@ def half_power(frequencies: ArrayLike, values: ArrayLike) -> HalfPower:
     References:
         Ewins, Modal Testing, section on the peak-amplitude method.
     """
-    f, power = np.asarray(frequencies, dtype=float), np.abs(np.asarray(values)) ** 2
-    if f.ndim != 1 or power.shape != f.shape or len(f) < 5 or (np.diff(f) <= 0).any():
-        raise ValueError("expected ascending frequencies and as many values, five or more")
+    f = array("frequencies", frequencies, (None,))
+    if len(f) < 5 or (np.diff(f) <= 0).any():
+        refuse("frequencies", frequencies, "five or more ascending numbers")
+    power = np.abs(frozen("values", values, f.shape, complex)) ** 2
     k = int(np.argmax(power))
     below, above = (
         np.flatnonzero(power[:k] < power[k] / 2),
         np.flatnonzero(power[k:] < power[k] / 2),
     )
     if not len(below) or not len(above):
-        raise ValueError(
+        raise InputError(
             f"the peak near {f[k]:g} Hz does not fall to half its power within {f[0]:g} ... "
             f"{f[-1]:g} Hz; widen the range"
         )
     low, high = int(below[-1]), k + int(above[0])
     if high - low < 4:
-        raise ValueError(
+        raise InputError(
             f"the peak near {f[k]:g} Hz has {high - low - 1} samples above half its power; give "
             "more frequencies there"
         )
@@ -59,7 +64,7 @@ def half_power(frequencies: ArrayLike, values: ArrayLike) -> HalfPower:
     local = slice(max(0, k - 2), k + 3)
     a, b, c = np.polyfit(f[local] - f[k], power[k] / power[local], 2)
     if not a > 0:
-        raise ValueError(f"the highest value, near {f[k]:g} Hz, is no smooth peak")
+        raise InputError(f"the highest value, near {f[k]:g} Hz, is no smooth peak")
     offset = -b / (2 * a)
     half = 2 * (c - b**2 / (4 * a))
     inverse = power[k] / power

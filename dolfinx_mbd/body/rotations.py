@@ -28,6 +28,8 @@ from dolfinx_mbd.body.small import (
     outer,
     scaled3,
 )
+from dolfinx_mbd.checks import array
+from dolfinx_mbd.errors import InputError
 
 __all__ = [
     "axial",
@@ -196,17 +198,19 @@ def quaternion_from_matrix(A: ArrayLike) -> Array:
     Raises:
         ValueError: If the matrix is not a rotation (orthogonal, determinant +1).
     """
-    A = np.asarray(A, dtype=float)
-    if A.shape != (3, 3) or not np.allclose(A.T @ A, np.eye(3), atol=1e-8):
-        raise ValueError("expected a 3×3 orthogonal matrix as rotation")
-    if np.linalg.det(A) < 0:
-        raise ValueError("expected a rotation, got a reflection (determinant −1)")
+    R: Array = array("rotation", A, (3, 3))
+    if not np.allclose(R.T @ R, np.eye(3), atol=1e-8):
+        raise InputError("expected a 3×3 orthogonal matrix as rotation", argument="rotation")
+    if np.linalg.det(R) < 0:
+        raise InputError(
+            "expected a rotation, got a reflection (determinant −1)", argument="rotation"
+        )
     K = np.array(  # largest eigenvector (Bar-Itzhack 2000): robust at every angle
         [
-            [A[0, 0] + A[1, 1] + A[2, 2], 0, 0, 0],
-            [A[2, 1] - A[1, 2], A[0, 0] - A[1, 1] - A[2, 2], 0, 0],
-            [A[0, 2] - A[2, 0], A[0, 1] + A[1, 0], A[1, 1] - A[0, 0] - A[2, 2], 0],
-            [A[1, 0] - A[0, 1], A[0, 2] + A[2, 0], A[1, 2] + A[2, 1], A[2, 2] - A[0, 0] - A[1, 1]],
+            [R[0, 0] + R[1, 1] + R[2, 2], 0, 0, 0],
+            [R[2, 1] - R[1, 2], R[0, 0] - R[1, 1] - R[2, 2], 0, 0],
+            [R[0, 2] - R[2, 0], R[0, 1] + R[1, 0], R[1, 1] - R[0, 0] - R[2, 2], 0],
+            [R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], R[2, 2] - R[0, 0] - R[1, 1]],
         ]
     )
     p = np.linalg.eigh(K)[1][:, -1]

@@ -15,8 +15,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import assign, frozen
+from dolfinx_mbd.body.parts import assign, frozen, mode_numbers
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
+from dolfinx_mbd.checks import array, choice, integer, refuse
+from dolfinx_mbd.errors import InputError
 
 __all__ = [
     "Extreme",
@@ -56,24 +58,21 @@ def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
     if hasattr(history, "eta") and hasattr(history, "time"):
         time, eta = np.asarray(history.time, float), np.asarray(history.eta, dtype=float)
     else:
-        try:
-            eta = np.asarray(history, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(
-                "a history has `time` (nt,) and `eta` (nt, n), or is an array of elastic "
-                f"coordinates; got {type(history).__name__}"
-            ) from None
+        expected = (
+            "a history with `time` (nt,) and `eta` (nt, n), or an array of elastic coordinates"
+        )
+        eta = array("history", history, expected=expected)
         eta = eta[None] if eta.ndim == 1 else eta
         time = np.arange(float(len(eta))) if eta.ndim else np.zeros(0)
     if time.ndim != 1 or eta.shape != (len(time), num_modes):
-        raise ValueError(
+        raise InputError(
             f"expected elastic coordinates of shape ({len(time)}, {num_modes}) for {len(time)} "
             f"times, got {eta.shape}"
         )
     if not len(time):
-        raise ValueError("the history has no instants")
+        raise InputError("the history has no instants")
     if not (np.isfinite(eta).all() and np.isfinite(time).all()):
-        raise ValueError("the history has numbers that are not finite: the run failed")
+        raise InputError("the history has numbers that are not finite: the run failed")
     return time, eta
 
 
@@ -84,17 +83,15 @@ def rows_at(time: Array, times: ArrayLike | None, every: int = 1) -> NDArray[np.
         ValueError: A time lies outside the history, by more than half a step, or there is none.
     """
     if times is None:
-        if isinstance(every, bool) or int(every) != every or every < 1:
-            raise ValueError(f"every must be 1, 2, ...; got {every!r}")
-        return np.arange(0, len(time), int(every))
-    wanted = np.atleast_1d(np.asarray(times, dtype=float)).ravel()
+        return np.arange(0, len(time), min(integer("every", every, low=1), len(time)))
+    wanted = np.atleast_1d(array("times", times)).ravel()
     if not len(wanted):
-        raise ValueError("no times were given; None takes all of them")
+        refuse("times", times, "a list that is not empty, or None for all times")
     steps = np.abs(np.diff(time))
     margin = 0.5 * steps.max() if len(steps) else np.inf
     for t in wanted:
         if not time.min() - margin <= t <= time.max() + margin:
-            raise ValueError(
+            raise InputError(
                 f"time {t:g} s is outside the history, which goes from {time.min():g} to "
                 f"{time.max():g} s"
             )
@@ -131,12 +128,11 @@ def envelope_over_time(
         ValueError: The quantity is no scalar, or `extreme` is unknown.
     """
     if what.shape:
-        raise ValueError(
+        raise InputError(
             f"an envelope is that of a scalar; {what.name!r} has shape {what.shape}. Scalars are "
             + ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
         )
-    if extreme not in ("greatest", "least"):
-        raise ValueError(f"extreme is 'greatest' or 'least'; got {extreme!r}")
+    choice("extreme", extreme, ("greatest", "least"))
     sign = 1.0 if extreme == "greatest" else -1.0
     count = modes[0].shape[1]
     best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
@@ -197,7 +193,8 @@ class StressModes:
         return int(self.stress.shape[2])
 
     def selected(self, modes: NDArray[np.int64]) -> StressModes:
-        """Those of some elastic coordinates only."""
+        """Return those of some elastic coordinates only."""
+        modes = mode_numbers("modes", modes, self.num_modes)
         return StressModes(self.points, self.stress[:, :, modes])
 
     def values(
@@ -241,7 +238,7 @@ class StressModes:
     def _quantity(name: str) -> Quantity:
         what = quantity(name)
         if what.needs != ("stress",):
-            raise ValueError(
+            raise InputError(
                 f"{name!r} needs {' and '.join(what.needs)}, and stress modes hold stress only; "
                 "recover it on the mesh"
             )

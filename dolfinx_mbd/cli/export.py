@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.cli.values import assignments, output_path, setting
+from dolfinx_mbd.cli.values import add_force, assignments, output_path, setting
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import FORMATS, UNITS
 from dolfinx_mbd.export import export as export_body
 
@@ -20,26 +21,33 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "export",
         help="write a body for another program",
-        description="Write a reduced body for another program, and say what its format loses.",
+        description="Write a reduced body for another program, and list what its format loses.",
         epilog=f"formats:\n{formats}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", help="a reduced body (.npz)")
-    parser.add_argument("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT")
+    parser.add_argument(
+        "--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help="see below"
+    )
     parser.add_argument(
         "--units",
         default="m-kg-s",
         choices=tuple(UNITS),
-        help="of the numbers in the file (default m-kg-s)",
+        help="units of the numbers in the file (default m-kg-s)",
     )
     parser.add_argument(
         "--option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="of the format, for instance dialect=fembeam of sid",
+        help="option of the format, for example dialect=fembeam for sid",
     )
-    parser.add_argument("-o", "--output", help="file to write (default: the body's, its suffix)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        help="file to write (default: name of the body's file with the suffix of the format)",
+    )
+    add_force(parser)
     parser.set_defaults(run=_export)
 
 
@@ -49,12 +57,11 @@ def _export(options: argparse.Namespace) -> int:
     if suffix == Path(options.file).suffix:
         suffix = f"-{options.to}{suffix}"
     path = output_path(options.output, options.file, suffix)
-    if path.exists() and path.samefile(options.file):
-        raise ValueError(f"-o: '{path}' is the body itself; choose another name")
     settings = {k: setting(v) for k, v in assignments(options.option, "--option").items()}
+    common = {"units": options.units, "overwrite": options.force}
     try:
-        report = export_body(body, path, options.to, units=options.units, **settings)
+        report = export_body(body, path, options.to, **common, **settings)
     except TypeError as error:
-        raise ValueError(f"--option: {error}") from error
+        raise InputError(f"--option: {error}") from error
     print(report)
     return 0

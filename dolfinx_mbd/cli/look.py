@@ -6,48 +6,69 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dolfinx_mbd.body import ReducedBody, compare
+from dolfinx_mbd.body.summary import warn_of_units
+from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.cli.values import length_unit, numbers, output_path
+from dolfinx_mbd.forms import STEEL
 
 __all__ = ["add_to"]
 
 
 def add_to(commands: Any) -> None:
     """Add `info`, `compare` and `modes` to the commands."""
-    info = commands.add_parser("info", help="say what a body, or a mesh, is")
-    info.add_argument("file", help="a reduced body (.npz), or a mesh")
-    info.add_argument("--unit", type=length_unit, default=1.0, metavar="U", help="of a mesh")
+    info = commands.add_parser("info", help="describe a reduced body or a mesh")
+    info.add_argument("file", help="a reduced body (.npz) or a mesh")
+    info.add_argument(
+        "--unit",
+        type=length_unit,
+        default=1.0,
+        metavar="U",
+        help="unit of length of a mesh (default m)",
+    )
     info.set_defaults(run=_info)
 
     parser = commands.add_parser(
         "compare",
         help="compare two reduced bodies",
-        description="Compare mass, centre, inertia, interfaces and frequencies.",
+        description="Compare mass, centre, inertia, interfaces and frequencies of two bodies.",
     )
     parser.add_argument("first", help="a reduced body (.npz)")
-    parser.add_argument("second", help="another")
+    parser.add_argument("second", help="another reduced body")
     parser.add_argument(
         "--tolerance",
         type=float,
         metavar="T",
-        help="exit with 1 if a relative difference is greater",
+        help="greatest relative difference for which the exit code is 0",
     )
     parser.set_defaults(run=_compare)
 
     modes = commands.add_parser("modes", help="draw the modes of a body")
-    modes.add_argument("file", help="a reduced body (.npz) with its skin")
-    modes.add_argument("--modes", type=numbers, metavar="LIST", help="1,2,5-8 (default: first six)")
+    modes.add_argument("file", help="a reduced body (.npz) with a skin")
+    modes.add_argument(
+        "--modes",
+        type=numbers,
+        metavar="LIST",
+        help="numbers of the modes, for example 1,2,5-8 (default: the first six)",
+    )
     modes.add_argument("-o", "--output", help="picture to write (default: FILE-modes.png)")
     modes.set_defaults(run=_modes)
 
 
 def _info(options: argparse.Namespace) -> int:
     if Path(options.file).suffix == ".npz":
-        print(ReducedBody.load(options.file).summary())
+        body = ReducedBody.load(options.file)
+        print(body.summary())
+        points = [i.point for i in body.interfaces] if body.skin is None else body.skin.points
+        warn_of_units(body.total_mass, float(np.linalg.norm(np.ptp(points, axis=0))))
         return 0
+    from dolfinx import fem
     from mpi4py import MPI
 
     from dolfinx_mbd.analysis import read_mesh
+    from dolfinx_mbd.analysis.surface import body_size, volume_integral
 
     tagged = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
     mesh = tagged.mesh
@@ -64,10 +85,15 @@ def _info(options: argparse.Namespace) -> int:
         assert tags is not None
         owned = int((tags.find(tag) < topology.index_map(dim).size_local).sum())
         print(f"{name:<18} {'cells' if cells else 'facets':<6} {tag:4d}  {comm.allreduce(owned)}")
+    if topology.dim == 3:  # (the mass of a plane mesh depends on its thickness)
+        mass = volume_integral(mesh, fem.Constant(mesh, np.float64(STEEL.density)))
+        warn_of_units(mass, body_size(mesh), "would, in steel, weigh")
     return 0
 
 
 def _compare(options: argparse.Namespace) -> int:
+    if options.tolerance is not None:
+        number("--tolerance", options.tolerance, low=0.0)
     comparison = compare(ReducedBody.load(options.first), ReducedBody.load(options.second))
     print(comparison)
     if options.tolerance is not None and not comparison.greatest <= options.tolerance:
@@ -81,6 +107,8 @@ def _modes(options: argparse.Namespace) -> int:
 
     path = output_path(options.output, options.file, "-modes.png")
     body = ReducedBody.load(options.file)
+    for k in options.modes or ():
+        integer("--modes", k, low=1, high=body.num_modes)
     chosen = None if options.modes is None else [k - 1 for k in options.modes]
     plot_modes(body, chosen, path)
     print(f"wrote {path}")

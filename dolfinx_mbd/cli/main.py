@@ -1,39 +1,45 @@
-"""The command itself: its parser, which rank speaks, and what becomes of an error."""
+"""The command line program: its parser, its output under MPI, and its errors."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import logging
 import os
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import dolfinx_mbd
 from dolfinx_mbd.cli import export, look, mesh, reduce
+from dolfinx_mbd.cli.output import PipeOutput
 
 __all__ = ["main", "parser"]
 
 _EXIT_CODES = """\
 exit codes:
-  0  all went well
-  1  it did not; the message says why, and no file was left half-written
-  2  the command was not understood
+  0  success
+  1  an error; the message gives the reason, and no incomplete file is left
+  2  a wrong command or option
 """
 
 #: What a launcher of MPI processes tells them; without any of these there is one process.
 _LAUNCHED = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
+
+#: Seconds in which an error that all ranks raise together reaches all of them.
+GRACE = 3.0
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     result = argparse.ArgumentParser(
         prog="dolfinx-mbd",
-        description="Reduced flexible bodies: mesh a part, reduce it, look at it, export it.",
-        epilog=_EXIT_CODES + "\nlengths are in metres, all units are SI where nothing else is said",
+        description="Reduced flexible bodies: mesh a part, reduce it, inspect it and export it.",
+        epilog=_EXIT_CODES + "\nAll units are SI, with lengths in metres, unless stated otherwise.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("--version", action="version", version=dolfinx_mbd.__version__)
@@ -52,62 +58,83 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
 
-    Note: Collective under `mpirun`; rank 0 speaks.
+    Note: Collective under `mpirun`; rank 0 speaks. If an error is not raised on all ranks, the
+        ranks that raised it report it and end all others.
     """
-    rank, abort = _rank()
+    comm = _communicator()
+    speaks = comm is None or comm.rank == 0
     with contextlib.ExitStack() as stack:
-        if rank:
-            silence = stack.enter_context(open(os.devnull, "w"))
-            stack.enter_context(contextlib.redirect_stdout(silence))
+        stdout: Any = PipeOutput(sys.stdout)
+        stderr: Any = PipeOutput(sys.stderr)
+        if not speaks:
+            stdout = stack.enter_context(open(os.devnull, "w"))
+        stack.enter_context(contextlib.redirect_stdout(stdout))
+        stack.enter_context(contextlib.redirect_stderr(stderr))
+        stack.callback(stdout.flush)
         try:
-            with contextlib.redirect_stderr(silence) if rank else contextlib.nullcontext():
-                options = parser().parse_args(arguments)
-                stack.enter_context(_spoken(not rank and not getattr(options, "quiet", False)))
-                code: int = options.run(options)
-                return code
-        except SystemExit as done:  # of argparse, the same on every rank
-            return int(done.code or 0)
-        except KeyboardInterrupt:
-            return _fail(abort, "interrupted", 130)
-        except BrokenPipeError:  # what reads the output has gone: | head
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
-        except (ImportError, OSError, RuntimeError, ValueError) as error:
-            if not rank:
-                print(f"dolfinx-mbd: error: {_message(error)}", file=sys.stderr)
-            return 1
-        except Exception:
-            traceback.print_exc()
-            return _fail(abort, "this is a fault of dolfinx_mbd; please report it", 1)
+            with contextlib.nullcontext() if speaks else contextlib.redirect_stderr(stdout):
+                try:
+                    options = parser().parse_args(arguments)
+                except SystemExit as done:  # (the same on every rank)
+                    return int(done.code or 0)
+            stack.enter_context(_spoken(speaks and not getattr(options, "quiet", False)))
+            code: int = options.run(options)
+            return code
+        except BaseException as error:
+            return _report(error, comm)
 
 
-def _rank() -> tuple[int, Any]:
-    """This process's rank, and how to end the others if it fails alone."""
+@functools.cache
+def _communicator() -> Any:
+    """Return a communicator of all ranks for this program alone, or None if there is one rank."""
     if not any(name in os.environ for name in _LAUNCHED):
-        return 0, None
+        return None
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD
-    return comm.rank, comm.Abort if comm.size > 1 else None
+    return MPI.COMM_WORLD.Dup() if MPI.COMM_WORLD.size > 1 else None
 
 
-def _fail(abort: Any, why: str, code: int) -> int:
-    print(f"dolfinx-mbd: {why}", file=sys.stderr, flush=True)
-    if abort is not None:
-        _abort(abort, code)
+def _report(error: BaseException, comm: Any) -> int:
+    """Print an error once; end the other ranks if they do not have one too."""
+    everywhere = comm is None or _raised_everywhere(comm)
+    code = 130 if isinstance(error, KeyboardInterrupt) else 1
+    if comm is None or comm.rank == 0 or not everywhere:
+        where = "" if everywhere else f" on rank {comm.rank}"
+        if isinstance(error, KeyboardInterrupt):
+            print("dolfinx-mbd: interrupted", file=sys.stderr)
+        elif isinstance(error, (ImportError, MemoryError, OSError, RuntimeError, ValueError)):
+            print(f"dolfinx-mbd: error{where}: {_message(error)}", file=sys.stderr)
+        else:
+            traceback.print_exception(error)
+            print("dolfinx-mbd: this is a fault of dolfinx_mbd; please report it", file=sys.stderr)
+    if not everywhere:
+        sys.stderr.flush()
+        comm.Abort(code)
     return code
 
 
-def _abort(abort: Any, code: int) -> NoReturn:
-    abort(code)
-    raise SystemExit(code)
+def _raised_everywhere(comm: Any) -> bool:
+    """Return whether all ranks come here too, each with its error, within some seconds.
+
+    The others cannot be asked: they may be waiting for this one in the middle of a computation.
+    """
+    request = comm.Ibarrier()
+    end = time.monotonic() + GRACE + 0.5 * comm.rank  # (one after the other, so that one reports)
+    while not request.Test():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def _message(error: BaseException) -> str:
-    """The error as a sentence; of a file's error also the file."""
+    """Return the error on one line; for an error of a file with the file."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, MemoryError):
+        text = f"not enough memory ({text})"
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return str(error) or type(error).__name__
+        text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return " ".join(text.split())
 
 
 @contextlib.contextmanager

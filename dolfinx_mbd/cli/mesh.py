@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from dolfinx_mbd.cli.values import assignments, numbers, output_path
+from dolfinx_mbd.cli.values import add_force, assignments, numbers, output_path
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.geometry import ConnectingRod, StepPart, step_surfaces
 
 __all__ = ["add_to"]
@@ -39,46 +41,58 @@ def add_to(commands: Any) -> None:
             help=f"{told} (default {field.default:g})",
         )
     rod.add_argument("-o", "--output", default="rod.msh", help="file to write (default rod.msh)")
+    add_force(rod)
     rod.set_defaults(run=_rod)
 
     step = parts.add_parser(
         "step",
         help="a part from a STEP file",
-        description="Mesh the solids of a STEP file. Its surfaces go by number: --list shows them.",
+        description="Mesh the solids of a STEP file. Surfaces and solids have numbers; --list "
+        "prints those of the surfaces.",
     )
     step.add_argument("file", help="the STEP file")
-    step.add_argument("--list", action="store_true", help="list the surfaces and stop")
+    step.add_argument("--list", action="store_true", help="list the surfaces, and write nothing")
     step.add_argument(
         "--interface",
         action="append",
         default=[],
         metavar="NAME=NUMBERS",
-        help="name surfaces, for instance pin=3,7-9; once for each interface",
+        help="name of some surfaces, for example pin=3,7-9; repeat it for each interface",
     )
     step.add_argument(
         "--volume",
         action="append",
         default=[],
         metavar="NAME=NUMBERS",
-        help="name solids, for several materials (default: all are 'part')",
+        help="name of some solids, for several materials (default: 'part' for all)",
     )
     step.add_argument("--size", type=float, metavar="M", help="largest size of an element, m")
-    step.add_argument("--order", type=int, default=2, choices=(1, 2), help="default 2 (curved)")
-    step.add_argument("-o", "--output", help="file to write (default: the part's name, .msh)")
+    step.add_argument(
+        "--order",
+        type=int,
+        default=2,
+        choices=(1, 2),
+        help="order of the elements, 1 (straight) or 2 (curved, default)",
+    )
+    step.add_argument(
+        "-o", "--output", help="file to write (default: name of the STEP file with .msh)"
+    )
+    add_force(step)
     step.set_defaults(run=_step)
 
 
 def _rod(options: argparse.Namespace) -> int:
     rod = ConnectingRod(**{f.name: getattr(options, f.name) for f in fields(ConnectingRod)})
-    return _write(rod, options.output, "rod.msh")
+    return _write(rod, options.output, None, options.force)
 
 
 def _step(options: argparse.Namespace) -> int:
     if options.list:
         from mpi4py import MPI
 
-        if MPI.COMM_WORLD.rank == 0:
-            print(_table(options.file))
+        from dolfinx_mbd.parallel import on_rank_zero
+
+        print(on_rank_zero(MPI.COMM_WORLD, lambda: _table(options.file)))
         return 0
     part = StepPart(
         path=options.file,
@@ -87,16 +101,17 @@ def _step(options: argparse.Namespace) -> int:
         size=options.size,
         order=options.order,
     )
-    return _write(part, options.output, options.file)
+    return _write(part, options.output, options.file, options.force)
 
 
-def _write(builder: Any, output: str | None, source: str) -> int:
+def _write(builder: Any, output: str | None, source: str | None, force: bool) -> int:
     from mpi4py import MPI
 
-    from dolfinx_mbd.analysis.meshing import on_rank_zero, write_mesh
+    from dolfinx_mbd.analysis.meshing import write_mesh
+    from dolfinx_mbd.parallel import on_rank_zero
 
     path = output_path(output, source, ".msh")
-    on_rank_zero(MPI.COMM_WORLD, lambda: write_mesh(builder, path))
+    on_rank_zero(MPI.COMM_WORLD, lambda: write_mesh(builder, path, overwrite=force))
     print(f"wrote {path}")
     return 0
 
@@ -105,7 +120,7 @@ def _numbered(words: list[str], option: str) -> dict[str, list[int]]:
     try:
         return {name: numbers(text) for name, text in assignments(words, option).items()}
     except argparse.ArgumentTypeError as error:
-        raise ValueError(f"{option}: {error}") from None
+        raise InputError(f"{option}: {error}") from None
 
 
 def _table(file: str) -> str:
@@ -118,7 +133,10 @@ def _table(file: str) -> str:
 
 
 def _described(dataclass: Any) -> Mapping[str, str]:
-    """What the docstring of a dataclass says of its attributes, by name."""
-    text = (dataclass.__doc__ or "").partition("Attributes:")[2].partition("Raises:")[0]
-    found = re.findall(r"^ +(\w+): (.*(?:\n {9,}.*)*)", text, re.MULTILINE)
-    return {name: " ".join(words.split()).rstrip(".").replace("%", "%%") for name, words in found}
+    """Return the descriptions of the attributes in the docstring of a dataclass, by name."""
+    text = (inspect.getdoc(dataclass) or "").partition("Attributes:")[2].partition("Raises:")[0]
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
+    texts = {
+        name: " ".join(words.split()).rstrip(".").replace("%", "%%") for name, words in entries
+    }
+    return {name: text[0].lower() + text[1:] for name, text in texts.items()}

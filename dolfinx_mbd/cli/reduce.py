@@ -6,6 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dolfinx_mbd.body.files import is_body_file
+from dolfinx_mbd.body.summary import warn_of_units
+from dolfinx_mbd.checks import array, integer
 from dolfinx_mbd.cli.estimate import estimate
 from dolfinx_mbd.cli.materials import chosen_materials, known_materials
 from dolfinx_mbd.cli.values import (
@@ -15,6 +18,7 @@ from dolfinx_mbd.cli.values import (
     output_path,
     setting,
 )
+from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
     from dolfinx_mbd.analysis import TaggedMesh
@@ -23,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["add_to"]
 
 _DESCRIPTION = """\
-Reduce the body of a mesh with named groups to few modes (Craig-Bampton), with all that a multibody
-program needs, in one file. Run it under mpirun for large meshes.
+Reduce the body of a mesh with named groups to a few modes (Craig-Bampton), and write everything
+that a multibody program needs to one file. Run it under mpirun for large meshes.
 
   dolfinx-mbd reduce rod.msh --material steel --interface big_end --interface small_end:averaged
   mpirun -n 4 dolfinx-mbd reduce rod.msh ...
@@ -40,13 +44,13 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("file", help="the mesh: what gmsh reads, with named physical groups")
+    add("file", help="a mesh of gmsh (.msh) with named physical groups")
     add(
         "--material",
         action="append",
         required=True,
         metavar="[GROUP=]NAME",
-        help="a material by name; of several volumes once for each group, for instance "
+        help="name of the material; for several volumes repeat it for each group, for example "
         "--material shank=steel --material bush=bronze",
     )
     add("--materials", metavar="FILE", help="TOML file with materials of your own")
@@ -62,58 +66,76 @@ def add_to(commands: Any) -> None:
         "--effective-mass",
         type=float,
         metavar="SHARE",
-        help="of these keep the fewest with this share of the effective mass of all: 0.95",
+        help="keep only as many of these modes as have this share of their effective mass, for "
+        "example 0.95",
     )
     add(
         "--pressure",
         action="append",
         default=[],
         metavar="NAME[=GROUP]",
-        help="a group of facets on which a pressure will act: the body knows its work",
+        help="a group of facets on which a pressure can act later",
     )
-    add("--load-modes", action="store_true", help="a static mode for each pressure: exact statics")
-    add("--up-to", type=frequency, metavar="F", help="leave modes above out: 20kHz, 20000 ...")
+    add(
+        "--load-modes",
+        action="store_true",
+        help="add a static mode for each pressure, for exact statics",
+    )
+    add(
+        "--up-to",
+        type=frequency,
+        metavar="F",
+        help="leave out modes above a frequency, for example 20kHz or 20000",
+    )
     add(
         "--reference",
         default="mean-axis",
         metavar="R",
-        help="mean-axis (default), or attached:INTERFACE",
+        help="frame of the body: mean-axis (default) or attached:INTERFACE",
     )
-    add("--no-stiffening", action="store_true", help="leave the geometric stiffening out")
+    add("--no-stiffening", action="store_true", help="leave out the geometric stiffening")
     add("--damping", type=float, metavar="ZETA", help="damping ratio of all modes, 0.01 for 1 %%")
     add("--unit", type=length_unit, default=1.0, metavar="U", help="unit of the mesh (default m)")
-    add("--degree", type=int, metavar="P", help="of the elements (default 2)")
-    add("--plane", choices=("stress", "strain"), help="of a plane mesh")
-    add("--thickness", type=float, metavar="M", help="of a plane mesh, m")
+    add("--degree", type=int, metavar="P", help="degree of the elements (default 2)")
+    add("--plane", choices=("stress", "strain"), help="state of a plane mesh")
+    add("--thickness", type=float, metavar="M", help="thickness of a plane mesh, m")
     add(
         "--point",
         action="append",
         default=[],
         metavar="NAME=X,Y,Z",
-        help="a point whose displacement will be wanted, m",
+        help="a point whose displacement can be recovered later, m",
     )
-    add("--no-skin", action="store_true", help="leave the surface out: a smaller file, no pictures")
+    add(
+        "--no-skin",
+        action="store_true",
+        help="leave out the surface: a smaller file, but no pictures",
+    )
     add("--stress", action="store_true", help="keep the stress of the modes at the surface")
-    add("--name", help="the body's name (default: the file's)")
+    add("--name", help="name of the body (default: name of the file)")
     add(
         "--solver",
         choices=("auto", "direct", "iterative"),
         default="auto",
-        help="a factor, or iteration in half the memory; auto (default): a factor while it fits",
+        help="direct, or iterative in half the memory; auto (default): direct while it fits",
     )
     add(
         "--petsc",
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="an option of the solvers, for instance pc_factor_mat_solver_type=mumps",
+        help="option of the solvers, for example pc_factor_mat_solver_type=mumps",
     )
-    add("--dry-run", action="store_true", help="check everything, say size, memory and time")
-    add("-q", "--quiet", action="store_true", help="no progress")
-    add("-o", "--output", help="file to write (default: the mesh's name, .npz)")
+    add(
+        "--dry-run",
+        action="store_true",
+        help="only check the input, and print the size, memory and time",
+    )
+    add("-q", "--quiet", action="store_true", help="print no progress")
+    add("-o", "--output", help="file to write (default: name of the mesh with .npz)")
     parser.set_defaults(run=_reduce)
 
-    table = commands.add_parser("materials", help="list the materials that have a name")
+    table = commands.add_parser("materials", help="list the known materials")
     table.add_argument("--materials", metavar="FILE", help="TOML file with materials of your own")
     table.set_defaults(run=_materials)
 
@@ -125,13 +147,19 @@ def _reduce(options: argparse.Namespace) -> int:
     from dolfinx_mbd.analysis.facets import facet_groups
     from dolfinx_mbd.body import ModalDamping
 
+    integer("--modes", options.modes, low=0)
+    if options.degree is not None:
+        integer("--degree", options.degree, low=1, high=9)
     materials = chosen_materials(options.material, options.materials)
     interfaces = _interfaces(options.interface)
     attached_to = _attached(options.reference)
     points = {
         name: _point(name, text) for name, text in assignments(options.point, "--point").items()
     }
-    path = output_path(options.output, options.file, ".npz")
+    output = options.output
+    if output and not Path(output).suffix and not Path(output).is_dir():
+        output += ".npz"
+    path = output_path(output, options.file, ".npz", is_body_file)
     mesh = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
     degree = {} if options.degree is None else {"degree": options.degree}
     groups = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
@@ -142,6 +170,7 @@ def _reduce(options: argparse.Namespace) -> int:
     damping = None if options.damping is None else ModalDamping(options.damping)
     if options.dry_run:
         print(_dry_run(mesh, groups, options))
+        _warn_of_units(mesh, materials, options)
         return 0
     reduction = reduce(
         mesh,
@@ -158,14 +187,14 @@ def _reduce(options: argparse.Namespace) -> int:
         plane=options.plane,
         thickness=options.thickness,
         points=points,
-        name=options.name or Path(options.file).stem,
+        name=Path(options.file).stem if options.name is None else options.name,
         skin=not options.no_skin,
         solver=options.solver,
         petsc_options={k: setting(v) for k, v in assignments(options.petsc, "--petsc").items()},
         **degree,
     )
     body = reduction.with_stress() if options.stress else reduction.body
-    body.save(path)
+    body.save(path, comm=MPI.COMM_WORLD)
     print(body.summary())
     print(f"\nwrote {path} ({path.stat().st_size / 1e6:.2f} MB)")
     return 0
@@ -189,11 +218,11 @@ def _interfaces(words: list[str]) -> dict[str, Any]:
             rest, kind = word, "rigid"
         name, _, group = rest.partition("=")
         if not name or kind not in ("rigid", "averaged"):
-            raise ValueError(
+            raise InputError(
                 f"--interface: expected NAME, NAME:averaged or NAME=GROUP:rigid; got {word!r}"
             )
         if name in result:
-            raise ValueError(f"--interface: {name!r} is given twice")
+            raise InputError(f"--interface: {name!r} is given twice")
         facets: Any = setting(group) if group.isdigit() else group or name
         result[name] = InterfaceSpec(facets, kind=kind)  # type: ignore[arg-type]
     return result
@@ -204,19 +233,35 @@ def _attached(text: str) -> str | None:
         return None
     word, colon, name = text.partition(":")
     if word != "attached" or not name:
-        raise ValueError(f"--reference: expected mean-axis or attached:INTERFACE; got {text!r}")
+        raise InputError(f"--reference: expected mean-axis or attached:INTERFACE; got {text!r}")
     return name
 
 
 def _point(name: str, text: str) -> list[float]:
     try:
-        return [float(part) for part in text.split(",")]
+        return list(array(f"--point {name}", [float(part) for part in text.split(",")], (None,)))
     except ValueError:
-        raise ValueError(f"--point: expected {name}=X,Y,Z; got {name}={text}") from None
+        raise InputError(
+            f"--point: expected {name}=X,Y,Z with finite numbers; got {name}={text}",
+            argument="--point",
+            value=text,
+        ) from None
+
+
+def _warn_of_units(mesh: TaggedMesh, materials: Any, options: argparse.Namespace) -> None:
+    """Give the warnings that the reduction would give."""
+    from dolfinx_mbd.analysis.material_fields import body_materials
+    from dolfinx_mbd.analysis.mesh_checks import warn_of_materials
+    from dolfinx_mbd.analysis.surface import body_size, volume_integral
+
+    made_of = body_materials(mesh, materials, plane=options.plane)
+    warn_of_materials(made_of.by_group.values())
+    mass = (options.thickness or 1.0) * volume_integral(mesh.mesh, made_of.density)
+    warn_of_units(mass, body_size(mesh.mesh))
 
 
 def _dry_run(mesh: TaggedMesh, groups: FacetGroups, options: argparse.Namespace) -> str:
-    """What the reduction would be; nothing is assembled."""
+    """Return what the reduction would be, without doing it."""
     from dolfinx import fem
 
     from dolfinx_mbd.analysis.compat import geometry_degree

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_text, prepare, write_text
 from dolfinx_mbd.export.superelement import Superelement, superelement
 
@@ -32,6 +33,7 @@ def write(
     units: Units | str = SI,
     interfaces: Sequence[str] | None = None,
     first_node: int = 1,
+    overwrite: bool = False,
 ) -> ExportReport:
     """Write stiffness and mass of a superelement.
 
@@ -41,19 +43,21 @@ def write(
         units: Of the numbers in the file.
         interfaces: Those to keep, in order; None: all.
         first_node: Number of the first interface's node; the others follow, then the modes.
+        overwrite: Replace a file that is there already and has another content.
 
     Raises:
         ValueError: If there are no interfaces, or their motions are dependent, or the number of a
             node is not positive.
+        OverwriteError: If the file is there already, with another content.
         OSError: If the file cannot be written.
     """
     scaled, path, report = prepare(body, path, "abaqus", units)
     element = superelement(scaled, interfaces)
     if not (isinstance(first_node, (int, np.integer)) and first_node >= 1):
-        raise ValueError(f"first_node must be a positive number, got {first_node!r}")
+        raise InputError(f"first_node must be a positive number, got {first_node!r}")
     text = _lines(body, element, report.units, int(first_node))
     return report.with_files(
-        write_text(path, text, "Abaqus file"),
+        write_text(path, text, "Abaqus file", overwrite=overwrite),
         notes=["to use it in an input file add TYPE=U1 to the keyword line *USER ELEMENT"],
     )
 

@@ -2,7 +2,7 @@
 
 Each format has a module of its name with one public function
 
-    write(body, path, *, units="m-kg-s", <options of the format>) -> ExportReport
+    write(body, path, *, units="m-kg-s", overwrite=False, <options of the format>) -> ExportReport
 
 that a caller reaches through :func:`export` or directly.  It
 
@@ -29,6 +29,8 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import choice, file_path, flag, instance
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.text import (
     ascii_labels,
     ascii_text,
@@ -147,6 +149,7 @@ class Format:
 
     def losses(self, body: ReducedBody) -> tuple[str, ...]:
         """What this format loses of this body, in sentences."""
+        instance("body", body, ReducedBody)
         return tuple(
             self._lost(name)
             for name, (has, _) in _FEATURES.items()
@@ -162,6 +165,7 @@ class Format:
         Raises:
             ValueError: Naming what is missing and what to do.
         """
+        instance("body", body, ReducedBody)
         missing = {
             "interfaces": (not body.interfaces, "interfaces; reduce it with interfaces=[...]"),
             "modes": (body.num_modes == 0, "elastic coordinates; reduce it with num_modes > 0"),
@@ -170,7 +174,7 @@ class Format:
         for name in sorted(self.needs):
             lacks, what = missing[name]
             if lacks:
-                raise ValueError(
+                raise InputError(
                     f"{self.title} needs what body {body.name!r} does not have: {what}"
                 )
 
@@ -225,9 +229,7 @@ def format_named(name: str) -> Format:
     Raises:
         ValueError: If there is none of this name; the message lists those known.
     """
-    if name not in FORMATS:
-        raise ValueError(f"unknown format {name!r}; known are {', '.join(FORMATS)}")
-    return FORMATS[name]
+    return FORMATS[choice("format", name, FORMATS)]
 
 
 @dataclass(frozen=True)
@@ -280,7 +282,7 @@ def prepare(
     """
     target, units = format_named(name), as_units(units)
     target.check(body)
-    path = Path(path)
+    path = file_path("path", path)
     if not path.suffix and not path.is_dir():
         path = path.with_name(path.name + target.extension)
     notes = () if body.damping.any() or not body.num_modes else (_UNDAMPED,)
@@ -294,6 +296,7 @@ def export(
     format: str,
     *,
     units: Units | str = SI,
+    overwrite: bool = False,
     **options: Any,
 ) -> ExportReport:
     """Write a reduced body for another program.
@@ -303,6 +306,8 @@ def export(
         path: The file; the format's extension is added if it has none.
         format: One of ``FORMATS``.
         units: The units of the numbers in the file, a name of ``UNITS`` or one's own.
+        overwrite: Replace a file that is there already; without it only a file that has the same
+            content, as when a script is run again, is accepted.
         **options: Of the format's own; see ``write`` in its module.
 
     Returns:
@@ -311,6 +316,9 @@ def export(
     Raises:
         ValueError: If the format or the units are unknown, or the body lacks what the format needs.
         TypeError: If the format has no such option.
+        OverwriteError: If the file is there already, with another content.
         OSError: If the file cannot be written; then nothing is left of it.
     """
-    return format_named(format).writer(body, path, units=units, **options)
+    flag("overwrite", overwrite)
+    writer = format_named(format).writer
+    return writer(body, path, units=units, overwrite=overwrite, **options)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_text, prepare, write_text
 from dolfinx_mbd.export.superelement import Superelement, superelement
 
@@ -37,6 +38,7 @@ def write(
     units: Units | str = SI,
     interfaces: Sequence[str] | None = None,
     first_point: int = 1,
+    overwrite: bool = False,
 ) -> ExportReport:
     """Write a bulk data file with the matrices of a superelement.
 
@@ -46,23 +48,25 @@ def write(
         units: Of the numbers in the file.
         interfaces: Those to keep, in order; None: all.
         first_point: Number of the first interface's grid; the others follow, then the modes.
+        overwrite: Replace a file that is there already and has another content.
 
     Raises:
         ValueError: If there are no interfaces, or their motions are dependent, or the numbers of
             the points do not fit.
+        OverwriteError: If the file is there already, with another content.
         OSError: If the file cannot be written.
     """
     scaled, path, report = prepare(body, path, "dmig", units)
     element = superelement(scaled, interfaces)
     last = first_point + len(element.names) + element.num_modes - 1
     if not (isinstance(first_point, (int, np.integer)) and 1 <= first_point and last <= LARGEST):
-        raise ValueError(
+        raise InputError(
             f"first_point={first_point!r}: numbers of points must be in 1 ... {LARGEST}, and this "
             f"body needs {len(element.names) + element.num_modes}"
         )
     text = _lines(body, element, report.units, int(first_point))
     return report.with_files(
-        write_text(path, text, "DMIG file"),
+        write_text(path, text, "DMIG file", overwrite=overwrite),
         notes=[
             "include it in the bulk data; case control: K2GG = KAAX, M2GG = MAAX, B2GG = BAAX",
             "a field holds 10 digits of a number; OP4 holds them all",

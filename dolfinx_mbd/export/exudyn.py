@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.rotations import axial, skew
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_text, prepare, write_binary
 
 __all__ = ["marker_nodes", "to_exudyn", "write"]
@@ -52,7 +53,9 @@ NODES = 6
 """Nodes of an interface."""
 
 
-def write(body: ReducedBody, path: str | Path, *, units: Units | str = SI) -> ExportReport:
+def write(
+    body: ReducedBody, path: str | Path, *, units: Units | str = SI, overwrite: bool = False
+) -> ExportReport:
     """Write an ``.npz`` for `ObjectFFRFreducedOrderInterface().LoadFromFile(path)`.
 
     As all of Exudyn's files of this kind it holds a pickled dictionary (empty here): a reader
@@ -62,9 +65,11 @@ def write(body: ReducedBody, path: str | Path, *, units: Units | str = SI) -> Ex
         body: In SI, with elastic coordinates.
         path: The file; ``.npz`` is added if it has no suffix.
         units: Of the numbers in the file.
+        overwrite: Replace a file that is there already and has another content.
 
     Raises:
         ValueError: If the body has no elastic coordinates.
+        OverwriteError: If the file is there already, with another content.
         OSError: If the file cannot be written.
     """
     scaled, path, report = prepare(body, path, "exudyn", units)
@@ -90,7 +95,9 @@ def write(body: ReducedBody, path: str | Path, *, units: Units | str = SI) -> Ex
             "the body's damping matrix is not in the file; Exudyn takes proportional damping when "
             "the object is added"
         )
-    return report.with_files(write_binary(path, dump, "Exudyn file"), notes=notes)
+    return report.with_files(
+        write_binary(path, dump, "Exudyn file", overwrite=overwrite), notes=notes
+    )
 
 
 def to_exudyn(body: ReducedBody) -> Any:
@@ -105,7 +112,7 @@ def to_exudyn(body: ReducedBody) -> Any:
     from exudyn.FEM import ObjectFFRFreducedOrderInterface
 
     if body.num_modes == 0:
-        raise ValueError(
+        raise InputError(
             f"body {body.name!r} has no elastic coordinates; use exudyn's rigid bodies for it"
         )
     result = ObjectFFRFreducedOrderInterface()
@@ -124,7 +131,7 @@ def marker_nodes(body: ReducedBody) -> dict[str, list[int]]:
     """
     names = [i.name for i in body.interfaces] + [p.name for p in body.points]
     if len(set(names)) < len(names):
-        raise ValueError(f"interfaces and points must have names of their own, got {names}")
+        raise InputError(f"interfaces and points must have names of their own, got {names}")
     first = NODES * len(body.interfaces)
     numbers = {
         i.name: list(range(NODES * k, NODES * (k + 1))) for k, i in enumerate(body.interfaces)

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.common import (
     SI,
     ExportReport,
@@ -50,7 +51,12 @@ _MODAL_ROWS = (
 
 
 def write(
-    body: ReducedBody, path: str | Path, *, units: Units | str = SI, skin: bool = False
+    body: ReducedBody,
+    path: str | Path,
+    *,
+    units: Units | str = SI,
+    skin: bool = False,
+    overwrite: bool = False,
 ) -> ExportReport:
     """Write the ``.fem`` file of a body.
 
@@ -62,19 +68,21 @@ def write(
         path: The file; ``.fem`` is added if it has no extension.
         units: Units of the numbers.
         skin: Whether to write the nodes of the surface too, for pictures.
+        overwrite: Replace a file that is there already and has another content.
 
     Returns:
         What was written and what MBDyn loses of it.
 
     Raises:
         ValueError: If the body has no interfaces, no elastic coordinates, or no skin to be written.
+        OverwriteError: If the file is there already, with another content.
         OSError: If the file cannot be written; then nothing is left of it.
     """
     if skin and body.skin is None:
-        raise ValueError(f"body {body.name!r} has no skin to be written; reduce it with skin=True")
+        raise InputError(f"body {body.name!r} has no skin to be written; reduce it with skin=True")
     scaled, path, report = prepare(body, path, "mbdyn", units)
     nodes = _Nodes(scaled, skin)
-    write_text(path, _lines(scaled, nodes, report.units), "MBDyn file")
+    write_text(path, _lines(scaled, nodes, report.units), "MBDyn file", overwrite=overwrite)
     stiff = body.stiffening is not None
     notes = [
         "MBDyn: the modal node is the origin of the body frame (give no 'origin node'); node "

@@ -32,6 +32,7 @@ def write(
     *,
     units: Units | str = SI,
     interfaces: Sequence[str] | None = None,
+    overwrite: bool = False,
 ) -> ExportReport:
     """Write the matrices of a superelement as text OP4.
 
@@ -42,9 +43,11 @@ def write(
         path: The file; ``.op4`` is added if it has no suffix.
         units: Of the numbers in the file.
         interfaces: Those to keep, in order; None: all.
+        overwrite: Replace a file that is there already and has another content.
 
     Raises:
         ValueError: If there are no interfaces, or their motions are dependent.
+        OverwriteError: If the file is there already, with another content.
         OSError: If the file cannot be written.
     """
     scaled, path, report = prepare(body, path, "op4", units)
@@ -57,7 +60,7 @@ def write(
         matrices["BAAX"] = (SYMMETRIC, element.damping)
     matrices["XYZ"] = (RECTANGULAR, element.points.T)
     return report.with_files(
-        write_text(path, matrix_lines(matrices), "OP4 file"),
+        write_text(path, matrix_lines(matrices), "OP4 file", overwrite=overwrite),
         notes=["OP4 has no room for a comment: the file does not state its units"],
     )
 

@@ -13,19 +13,30 @@ in the equations of motion
     mdCM×a + Jα + Crᵀq̈ + Σ Gr_l q̇_l ω + ω×Jω = moment
     Ct a + Cr α + Me q̈ + Σ Ge_l q̇_l ω + Oe (ω_xω_x, ...) + Ke q + De q̇ = Σ phiᵀ force + psiᵀ moment
 
-Geometric stiffness is in the terms of first order: Oe.M1 has that of the unit spins added, phi.M1
-and psi.M1 of a node have that of a unit force or moment there, with the other sign as they stand on
-the other side.  As our cases are self-equilibrated (inertia relief), Ct and Cr have none.
+Geometric stiffness is in the terms of first order. Let σ_s be the stress that a unit load s (the
+product of two spins, or a force or moment at an interface) causes together with the inertia forces
+of the rigid acceleration it gives to the free body, and K_s,kl = ∫ σ_s : (∇φ_k ∇φ_lᵀ). A body with
+the stress Σ s σ_s stores ½ qᵀ(Ke + Σ s K_s)q, with the sign that tension (σ > 0) stiffens. So the
+left side of the equations has + Σ s K_s q:
+
+- the spins stand on the left: Oe.M1 has + K_s of the six products;
+- the forces stand on the right: phi.M1 and psi.M1 of an interface have − K_s;
+- a and α cause no stress of their own. Σ s σ_s is in equilibrium with the sum of the accelerations
+  that the loads give to the body, and by Newton's law that sum is a − g and α. Terms in Ct.M1 or
+  Cr.M1 would count that stress twice: Ct.M1 is zero, and Cr.M1 is inertia alone.
+
 Nodes have the axes of the body frame (AP.M0 = I), since programs differ in which way AP turns.
 
-Dialects differ in the order of the indices of M1 and in the shape of J:
+Dialects differ in the order of the indices of M1, in the shape of J, and in the columns of Gr and
+Ge that belong to mode l and axis a of ω:
 
-    simpack     m1(row, q, column), J is 6×1 (xx, yy, zz, xy, xz, yz); also read by EMBSlib, which
-                takes Me for the unit matrix (so in SI and of orthonormal modes)
-    fembeam     m1(row, column, q), J is 3×3; FEMBeam and welib
+    simpack     m1(row, q, column), J is 6×1 (xx, yy, zz, xy, xz, yz), columns (a−1)nq+l: as FEMBS
+                writes the files that Simpack reads
+    embslib     as simpack, but columns 3(l−1)+a; for EMBSlib, which takes Me for the unit matrix
+                (so in SI and of orthonormal modes), and for PyMbs
+    fembeam     m1(row, column, q), J is 3×3, columns 3(l−1)+a; for FEMBeam and welib
 
-Both have Gr and Ge in columns 3(l−1)+a; some writers have Ge in columns (a−1)nq+l.  Line 1 of the
-file states all this.
+With the wrong columns a reader computes wrong Coriolis forces. Line 1 of the file states all this.
 
 References:
     Wallrapp, Standardization of flexible body modeling in multibody system codes, Mechanics of
@@ -45,6 +56,8 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.body.rotations import skew
+from dolfinx_mbd.checks import choice, instance
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.common import (
     SI,
     ExportReport,
@@ -58,7 +71,7 @@ from dolfinx_mbd.export.invariants import cross_moments, skew_moments
 __all__ = ["Dialect", "write"]
 
 Array = NDArray[np.float64]
-Dialect = Literal["simpack", "fembeam"]
+Dialect = Literal["simpack", "embslib", "fembeam"]
 
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 """Axes of the columns of Oe."""
@@ -67,8 +80,9 @@ _TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """Axes of the rows of J as a column."""
 
 _RULES = {
-    "simpack": "m1(row,q,col), J(6)=xx yy zz xy xz yz",
-    "fembeam": "m1(row,col,q), J(3,3)",
+    "simpack": "m1(row,q,col), J(6)=xx yy zz xy xz yz, Gr Ge column (a-1)*nq+l",
+    "embslib": "m1(row,q,col), J(6)=xx yy zz xy xz yz, Gr Ge column 3*(l-1)+a",
+    "fembeam": "m1(row,col,q), J(3,3), Gr Ge column 3*(l-1)+a",
 }
 _ZERO, _DIAGONAL, _FULL = 0, 1, 3
 _ENTRIES_ONLY = (
@@ -84,6 +98,7 @@ def write(
     units: Units | str = SI,
     dialect: Dialect = "simpack",
     skin: bool = False,
+    overwrite: bool = False,
 ) -> ExportReport:
     """Write the SID_FEM file of a body.
 
@@ -94,8 +109,10 @@ def write(
         body: A body with interfaces and elastic coordinates.
         path: The file; ``.SID_FEM`` is added if it has no extension.
         units: Units of the numbers.
-        dialect: Order of the indices and shape of J, see above.
+        dialect: ``"simpack"`` (default), ``"embslib"`` or ``"fembeam"``: order of indices and
+            columns, and the shape of J, see the module.
         skin: Whether to write the nodes of the surface too, for pictures.
+        overwrite: Replace a file that is there already and has another content.
 
     Returns:
         What was written and what the format loses of it.
@@ -103,15 +120,18 @@ def write(
     Raises:
         ValueError: If the dialect is unknown, or the body has no interfaces, no elastic
             coordinates, or no skin to be written.
+        OverwriteError: If the file is there already, with another content.
         OSError: If the file cannot be written; then nothing is left of it.
     """
-    if dialect not in get_args(Dialect):
-        raise ValueError(f"unknown dialect {dialect!r}; known are {', '.join(get_args(Dialect))}")
+    choice("dialect", dialect, get_args(Dialect))
+    instance("body", body, ReducedBody, "see dolfinx_mbd.reduce")
     if skin and body.skin is None:
-        raise ValueError(f"body {body.name!r} has no skin to be written; reduce it with skin=True")
+        raise InputError(f"body {body.name!r} has no skin to be written; reduce it with skin=True")
     scaled, path, report = prepare(body, path, "sid", units)
     hz = [mode.frequency for mode in body.modes]
-    write_text(path, _lines(scaled, hz, report.units, dialect, skin), "SID_FEM file")
+    write_text(
+        path, _lines(scaled, hz, report.units, dialect, skin), "SID_FEM file", overwrite=overwrite
+    )
     names = [f"{k} {i.name!r}" for k, i in enumerate(body.interfaces, 1)]
     names += [f"{k} {p.name!r}" for k, p in enumerate(body.points, len(names) + 1)]
     losses = [_ENTRIES_ONLY] if body.stiffening is not None else []
@@ -153,7 +173,7 @@ class _Taylor:
         for i, j in np.argwhere(self.m0):
             yield f"{inner}m0({i + 1:3d},{j + 1:3d})           = {_number(self.m0[i, j])}"
         if self.m1 is not None:
-            order = (0, 1, 2) if dialect == "simpack" else (0, 2, 1)
+            order = (0, 2, 1) if dialect == "fembeam" else (0, 1, 2)
             m1 = self.m1.transpose(order)
             for i, j, k in np.argwhere(m1):
                 at = f"m1({i + 1:3d},{j + 1:3d},{k + 1:3d})"
@@ -175,17 +195,21 @@ def _lines(
     stiff = "no geometric stiffness" if body.stiffening is None else "geometric stiffness included"
     yield (
         f"{count} {n} : No. nodes, No. modes; dialect {dialect}: {_RULES[dialect]}, "
-        "Oe(6)=xx yy zz xy yz xz, Gr Ge column 3*(l-1)+a; "
+        "Oe(6)=xx yy zz xy yz xz; "
         f"{stiff} (inertia relief); units {units.statement}"
     )
     yield "part"
-    yield "    new modal"
+    fembs = dialect != "fembeam"
+    name = f"                 = {ascii_labels([body.name])[0]}" if fembs else ""
+    yield f"    new modal{name}"
     yield "        refmod"
     yield f"            mass                  = {_number(body.total_mass)}"
     yield f"            nelastq               = {n:4d}"
-    labels = ascii_labels(mode.label for mode in body.modes)
+    labels = [f"Eigen Mode {k:4d}" for k in range(1, n + 1)]
+    if not fembs:
+        labels = list(ascii_labels(mode.label for mode in body.modes))
     for k, (label, frequency) in enumerate(zip(labels, hz, strict=True), 1):
-        yield f"            ielastq ({k:4d})        = {label} : {frequency:.6f} Hz"
+        yield f"            ielastq ({k:4d})        = {label} : {frequency:14.6f} Hz"
     yield "        end refmod"
     yield "        frame"
     for number, parts in enumerate(_nodes(body, skin), 1):
@@ -241,7 +265,7 @@ def _integrals(body: ReducedBody, dialect: Dialect) -> Iterator[_Taylor]:
     S = body.first_moments
     yield _Taylor("mdCM", S[0][:, None], S[1:].T[:, :, None])
     J, J1 = -skews[0, 0], -(skews[0, 1:] + skews[1:, 0])
-    if dialect == "simpack":
+    if dialect != "fembeam":
         rows, columns = np.transpose(_TENSOR)
         yield _Taylor("J", J[rows, columns][:, None], J1[:, rows, columns].T[:, :, None])
     else:
@@ -249,8 +273,8 @@ def _integrals(body: ReducedBody, dialect: Dialect) -> Iterator[_Taylor]:
     yield _Taylor("Ct", S[1:])
     yield _Taylor("Cr", cross[0, 1:], cross[1:, 1:].transpose(1, 0, 2))
     yield _Taylor("Me", body.mass)
-    yield _Taylor("Gr", -2.0 * skews[0, 1:].transpose(1, 0, 2).reshape(3, 3 * n))
-    yield _Taylor("Ge", 2.0 * cross[1:, 1:].transpose(1, 0, 2).reshape(n, 3 * n))
+    yield _Taylor("Gr", _columns(-2.0 * skews[0, 1:], dialect))
+    yield _Taylor("Ge", _columns(2.0 * cross[1:, 1:], dialect))
     Oe = _spin_terms(skews[1:])
     change = Oe[:, 1:].copy()
     if body.stiffening is not None:
@@ -259,6 +283,12 @@ def _integrals(body: ReducedBody, dialect: Dialect) -> Iterator[_Taylor]:
     yield _Taylor("ksigma", np.zeros((n, 1)))
     yield _Taylor("Ke", body.stiffness)
     yield _Taylor("De", body.damping)
+
+
+def _columns(matrices: Array, dialect: Dialect) -> Array:
+    """The matrices (nq, rows, 3) of all modes side by side, shape (rows, 3 nq)."""
+    order = (1, 2, 0) if dialect == "simpack" else (1, 0, 2)
+    return matrices.transpose(order).reshape(matrices.shape[1], -1)
 
 
 def _spin_terms(skews: Array) -> Array:

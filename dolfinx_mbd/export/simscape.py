@@ -43,6 +43,7 @@ def write(
     *,
     units: Units | str = SI,
     interfaces: Sequence[str] | None = None,
+    overwrite: bool = False,
 ) -> ExportReport:
     """Write a MATLAB v5 file with K and M in coordinates of interfaces and modes.
 
@@ -51,9 +52,11 @@ def write(
         path: The file; ``.mat`` is added if it has no suffix.
         units: Of the numbers in the file.
         interfaces: Those to keep as boundary nodes, in order; None: all.
+        overwrite: Replace a file that is there already and has another content.
 
     Raises:
         ValueError: If there are no interfaces, or their motions are dependent.
+        OverwriteError: If the file is there already, with another content.
         OSError: If the file cannot be written.
     """
     scaled, path, report = prepare(body, path, "simscape", units)
@@ -74,8 +77,10 @@ def write(
 
     def dump(file: BinaryIO) -> None:
         scipy.io.savemat(file, data, format="5", do_compression=False, oned_as="column")
+        file.seek(0)  # (SciPy writes the date here; without it the same body is the same file)
+        file.write(b"MATLAB 5.0 MAT-file, written by dolfinx_mbd".ljust(116))
 
     return report.with_files(
-        write_binary(path, dump, "MATLAB file"),
+        write_binary(path, dump, "MATLAB file", overwrite=overwrite),
         notes=["origins, quaternions, K and M are parameters of Reduced Order Flexible Solid"],
     )

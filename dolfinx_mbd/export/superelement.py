@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.body.rotations import axial, skew
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["COMPONENTS", "Superelement", "superelement"]
 
@@ -99,7 +100,7 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     n = body.num_modes
     stiff = np.linalg.eigvalsh(K)
     if n and not stiff[0] > 1e-14 * stiff[-1]:
-        raise ValueError(
+        raise InputError(
             f"body {body.name!r} has elastic coordinates without stiffness, in which it is a "
             "mechanism; a superelement has six zero modes only"
         )
@@ -133,10 +134,10 @@ def _kept(body: ReducedBody, names: Sequence[str] | None) -> tuple[Interface, ..
         names = [names]
     kept = body.interfaces if names is None else tuple(body.interface(name) for name in names)
     if not kept:
-        raise ValueError(f"body {body.name!r} needs at least one interface to be a superelement")
+        raise InputError(f"body {body.name!r} needs at least one interface to be a superelement")
     twice = sorted({i.name for i in kept if sum(j.name == i.name for j in kept) > 1})
     if twice:
-        raise ValueError(f"interface {twice[0]!r} is given twice")
+        raise InputError(f"interface {twice[0]!r} is given twice")
     return kept
 
 
@@ -183,7 +184,7 @@ def _check_independent(
     dependent = ", ".join(
         f"{COMPONENTS[k % 6]} of {interfaces[k // 6].name!r}" for k in sorted(order[rank:])
     )
-    raise ValueError(
+    raise InputError(
         f"body {body.name!r}: the motions of its interfaces are not independent ({dependent} "
         f"follow from the others; {body.num_modes} elastic and 6 rigid coordinates, {len(rows)} of "
         "interfaces). Reduce it with more modes (a plane body has none out of its plane), or keep "

@@ -47,16 +47,18 @@ def number_lines(values: ArrayLike, per_line: int = 5, template: str = "%24.16E"
     ]
 
 
-def write_text(path: Path, lines: Iterable[str], what: str) -> Path:
-    """Write lines of ASCII text; the whole file or, with an ``OSError``, nothing."""
+def write_text(path: Path, lines: Iterable[str], what: str, *, overwrite: bool = False) -> Path:
+    """Write lines of ASCII text as a whole or not at all; see `write_aside`."""
 
     def write(file: BinaryIO) -> None:
         for line in lines:
             file.write(line.encode("ascii") + b"\n")
 
-    return write_aside(path, write, what)
+    return write_aside(path, write, what, replaces=lambda _: overwrite)
 
 
-def write_binary(path: Path, write: Callable[[BinaryIO], None], what: str) -> Path:
-    """Write by ``write(file)``; the whole file or, with an ``OSError``, nothing."""
-    return write_aside(path, write, what)
+def write_binary(
+    path: Path, write: Callable[[BinaryIO], None], what: str, *, overwrite: bool = False
+) -> Path:
+    """Write by `write(file)` as a whole or not at all; see `write_aside`."""
+    return write_aside(path, write, what, replaces=lambda _: overwrite)

@@ -20,6 +20,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dolfinx_mbd.body import ReducedBody, Stiffening
+from dolfinx_mbd.checks import choice, name, number
 
 __all__ = ["SI", "UNITS", "Units", "as_units", "scaled"]
 
@@ -43,13 +44,11 @@ class Units:
     force_name: str = "N"
 
     def __post_init__(self) -> None:
+        name("name", self.name)
+        name("force_name", self.force_name)
         for what in ("length", "mass", "time"):
-            value = getattr(self, what)
-            if not 1e-15 <= value <= 1e15:
-                raise ValueError(
-                    f"units {self.name!r}: {what}: expected a factor from 1e-15 to 1e15, "
-                    f"got {value}"
-                )
+            label = f"units {self.name!r}: {what}"
+            number(label, getattr(self, what), low=1e-15, high=1e15)
 
     @property
     def force(self) -> float:
@@ -98,9 +97,7 @@ def as_units(units: Units | str) -> Units:
     """
     if isinstance(units, Units):
         return units
-    if units not in UNITS:
-        raise ValueError(f"unknown units {units!r}; known are {', '.join(UNITS)}")
-    return UNITS[units]
+    return UNITS[choice("units", units, UNITS)]
 
 
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:

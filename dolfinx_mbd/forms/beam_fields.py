@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import ufl
 from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 from ufl.geometry import CellVertices
+
+from dolfinx_mbd.forms.arguments import expression, scalar, triad
 
 __all__ = ["BeamField", "arm"]
 
@@ -27,19 +28,19 @@ class BeamField:
     """
 
     def __init__(self, q: Expr, axes: Any = None) -> None:
-        domain = extract_unique_domain(q)
-        triad = np.eye(3) if axes is None else np.asarray(axes)
-        self.axes = ufl.as_matrix(triad.tolist())
+        domain = extract_unique_domain(expression("q", q, ((6,),)))
+        own = triad("axes", axes)
+        self.axes = ufl.as_matrix(own.tolist())
         J, x, ends = ufl.Jacobian(domain), ufl.SpatialCoordinate(domain), CellVertices(domain)
         gdim = J.ufl_shape[0]
-        self._direction = [1.0] if gdim == 1 else [float(e) for e in triad[:gdim, 0]]
+        self._direction = [1.0] if gdim == 1 else [float(e) for e in own[:gdim, 0]]
         middle = [(ends[0, i] + ends[1, i]) / 2 for i in range(gdim)]
         self._h = ufl.sqrt(sum(J[i, 0] ** 2 for i in range(gdim)))
         offset = sum((x[i] - middle[i]) * e for i, e in enumerate(self._direction))
         self._xi = offset / self._h + 0.5  # from the cell's end at the smaller x
         pad = [0.0] * (3 - gdim)
         self._position = x[0] * self.axes[:, 0] if gdim == 1 else ufl.as_vector([*x, *pad])
-        d, theta = (_turned([q[i] for i in parts], triad.T) for parts in ((0, 1, 2), (3, 4, 5)))
+        d, theta = (_turned([q[i] for i in parts], own.T) for parts in ((0, 1, 2), (3, 4, 5)))
         self._u, self._phi = d[0], theta[0]
         self._bending = tuple(
             self._hermite(*pair) for pair in ((d[1], theta[2]), (d[2], -theta[1]))
@@ -47,7 +48,7 @@ class BeamField:
 
     def along(self, f: Expr) -> Expr:
         """Derivative of a scalar or a vector along the beam."""
-        if f.ufl_shape:
+        if expression("f", f).ufl_shape:
             return ufl.as_vector([self.along(f[i]) for i in range(f.ufl_shape[0])])
         gradient = ufl.grad(f)
         return sum(gradient[i] * e for i, e in enumerate(self._direction) if e)
@@ -106,7 +107,7 @@ class BeamField:
     def strain_at(self, y: Expr, z: Expr) -> Expr:
         """Axial strain ε_xx = u′ − y v″ − z w″."""
         (_, _, v_second), (_, _, w_second) = self._bending
-        return self.stretch - y * v_second - z * w_second
+        return self.stretch - scalar("y", y) * v_second - scalar("z", z) * w_second
 
     def position_at(self, y: Expr, z: Expr) -> Expr:
         """Reference position of the point (y, z) of the section, **body components**, m."""
@@ -114,7 +115,7 @@ class BeamField:
 
     def in_body(self, vector: Expr) -> Expr:
         """A vector in the beam's axes as one in body components."""
-        return ufl.dot(self.axes, vector)
+        return ufl.dot(self.axes, expression("vector", vector, ((3,),)))
 
 
 def _turned(vector: Sequence[Expr], rotation: Any) -> list[Expr]:
@@ -127,4 +128,4 @@ def _turned(vector: Sequence[Expr], rotation: Any) -> list[Expr]:
 
 def arm(y: Expr, z: Expr) -> Expr:
     """From the axis to the point (y, z) of the section."""
-    return ufl.as_vector([0.0, y, z])
+    return ufl.as_vector([0.0, scalar("y", y), scalar("z", z)])

@@ -9,7 +9,9 @@ from typing import Any, Literal
 import ufl
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.forms.materials import checked_scalar
+from dolfinx_mbd.checks import choice, refuse
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.arguments import scalar
 
 __all__ = ["Section"]
 
@@ -46,18 +48,19 @@ class Section:
 
     def __post_init__(self) -> None:
         for name in ("area", "Iyy", "Izz", "torsion", "Iyz"):
-            value = checked_scalar(name, getattr(self, name))
+            value = scalar(name, getattr(self, name))
             if name != "Iyz":
                 _check_positive(name, value)
             object.__setattr__(self, name, value)
         numbers = (self.Iyy, self.Izz, self.Iyz)
-        if not any(isinstance(v, Expr) for v in numbers) and not self.Iyz**2 < self.Iyy * self.Izz:
-            raise ValueError(
+        if not any(isinstance(v, Expr) for v in numbers) and not (
+            abs(self.Iyz) < math.sqrt(self.Iyy) * math.sqrt(self.Izz)
+        ):
+            raise InputError(
                 f"the second moments of a section need Iyz² < Iyy Izz; got {self.Iyz:g}, "
                 f"{self.Iyy:g} and {self.Izz:g} m⁴"
             )
-        if self.shape not in ("rectangle", "ellipse"):
-            raise ValueError(f"the shape is 'rectangle' or 'ellipse'; got {self.shape!r}")
+        choice("shape", self.shape, ("rectangle", "ellipse"))
 
     @property
     def polar(self) -> Any:
@@ -92,18 +95,20 @@ class Section:
         """A circular tube, outer radius and wall thickness in m."""
         r, t = _length("radius", radius), _length("thickness", thickness)
         if not isinstance(r, Expr) and not isinstance(t, Expr) and t >= r:
-            raise ValueError(f"the wall of a tube, {t:g} m, is not below its radius, {r:g} m")
+            raise InputError(f"the wall of a tube, {t:g} m, is not below its radius, {r:g} m")
         inner = r - t
         second = math.pi / 4 * (r**4 - inner**4)
         return cls(math.pi * (r**2 - inner**2), second, second, 2 * second)
 
 
 def _length(name: str, value: Any) -> Any:
-    length = checked_scalar(name, value)
+    length = scalar(name, value)
     _check_positive(name, length)
+    if not isinstance(length, Expr) and not 1e-30 < length < 1e30:
+        refuse(name, value, "a length in m")
     return length
 
 
 def _check_positive(name: str, value: Any) -> None:
     if not isinstance(value, Expr) and not value > 0:
-        raise ValueError(f"{name} of a section must be positive; got {value!r}")
+        refuse(name, value, "positive")

@@ -45,7 +45,15 @@ from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
 from ufl.algorithms.apply_derivatives import apply_derivatives
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.checks import array, function, having, instance, number, refuse
 from dolfinx_mbd.forms import floating_frame as inertial
+from dolfinx_mbd.forms.arguments import (
+    as_ufl_value,
+    integration,
+    nonzero,
+    scalar,
+    triad,
+)
 from dolfinx_mbd.forms.beam_fields import BeamField
 from dolfinx_mbd.forms.beam_fields import arm as section_arm
 from dolfinx_mbd.forms.beam_sections import Section
@@ -80,16 +88,10 @@ class Beam:
     measure: ufl.Measure = field(default_factory=lambda: ufl.dx)
 
     def __post_init__(self) -> None:
-        axes = np.eye(3) if self.axes is None else np.array(self.axes, dtype=float)
-        if axes.shape != (3, 3) or not np.allclose(axes.T @ axes, np.eye(3), atol=1e-8):
-            raise ValueError(
-                "a beam's axes are an orthonormal triad (columns): its direction, then y and z of "
-                f"the section; got {self.axes!r}"
-            )
-        if np.linalg.det(axes) < 0:
-            raise ValueError("a beam's axes must be right-handed; turn z round")
-        axes.flags.writeable = False
-        object.__setattr__(self, "axes", axes)
+        instance("section", self.section, Section)
+        having("material", self.material, "young", "shear", "density")
+        integration(self.measure)
+        object.__setattr__(self, "axes", triad("axes", self.axes))
 
     # ---- the section
 
@@ -107,10 +109,12 @@ class Beam:
         Args:
             fibre: Takes y and z, returns a scalar expression or a form.
         """
+        function("fibre", fibre, "fibre(y, z)")
         zero = ufl.as_ufl(0.0)
         y, z = ufl.variable(zero), ufl.variable(zero)
         value, f = fibre(zero, zero), fibre(y, z)
         if not isinstance(f, ufl.Form):
+            value, f = (as_ufl_value(each, "fibre(y, z)", ((),)) for each in (value, f))
             return self._moments(value, f, y, z)
         pairs = zip(value.integrals(), f.integrals(), strict=True)
         return ufl.Form(
@@ -166,13 +170,13 @@ class Beam:
 
     def euler_load(self, v: Expr, alpha: Value, *, origin: Sequence[float] = (0, 0, 0)) -> ufl.Form:
         """Load −∫ ρ (α×(x − origin))·v, on axis and sections."""
-        return self._load(inertial.euler_load, v, alpha, origin=ufl.as_vector(list(origin)))
+        return self._load(inertial.euler_load, v, alpha, origin=_origin(origin))
 
     def centrifugal_load(
         self, v: Expr, omega: Value, *, origin: Sequence[float] = (0, 0, 0)
     ) -> ufl.Form:
         """Load −∫ ρ (ω×(ω×(x − origin)))·v, on axis and sections."""
-        return self._load(inertial.centrifugal_load, v, omega, origin=ufl.as_vector(list(origin)))
+        return self._load(inertial.centrifugal_load, v, omega, origin=_origin(origin))
 
     def gravity_load(self, v: Expr, gravity: Value) -> ufl.Form:
         """Load ∫ ρ g·v, g in body components, m/s²."""
@@ -183,7 +187,8 @@ class Beam:
     ) -> ufl.Form:
         """Load ∫ (p·d + m·θ) of a force p, N/m, and a moment m, N m/m, body components."""
         b = self.field(v)
-        p, m = (f if isinstance(f, Expr) else ufl.as_vector(list(f)) for f in (force, moment))
+        p = as_ufl_value(force, "force", ((3,),))
+        m = as_ufl_value(moment, "moment", ((3,),))
         work = ufl.dot(p, b.in_body(b.axis)) + ufl.dot(m, b.in_body(b.rotation))
         return work * self.measure
 
@@ -231,6 +236,7 @@ class Beam:
             axial_force: N, N, tension positive: a number, a function of space, `axial_force(q₀)`.
         """
         a, b, A = self.field(u), self.field(v), self.section.area
+        axial_force = ufl.as_ufl(nonzero("axial_force", axial_force))
         return self.over_section(
             lambda y, z: axial_force / A * ufl.dot(a.rate_at(y, z), b.rate_at(y, z)) * self.measure
         )
@@ -255,6 +261,12 @@ class Beam:
             body_force: Force per volume at (y, z) that acts with it, N/m³, shape (3,), the beam's
                 axes; what does not vary over the section may be left out.
         """
+        if body_force is not None:
+            function("body_force", body_force, "body_force(y, z)")
+
+        def force_at(y: Expr, z: Expr) -> Expr:
+            return as_ufl_value(body_force(y, z), "body_force(y, z)", ((3,),))  # type: ignore[misc]
+
         a, b = self.field(u), self.field(v)
         stressed, E = self.field(q0), self.material.young
 
@@ -264,7 +276,7 @@ class Beam:
             second += _second_rotation_rate(a, b, arm)[0]
             work = E * stressed.strain_at(y, z) * second
             if body_force is not None:
-                work -= ufl.dot(body_force(y, z), _second_rotation(a.rotation, b.rotation, arm))
+                work -= ufl.dot(force_at(y, z), _second_rotation(a.rotation, b.rotation, arm))
             return work
 
         y_axis, z_axis = ufl.as_vector([0.0, 1.0, 0.0]), ufl.as_vector([0.0, 0.0, 1.0])
@@ -287,6 +299,10 @@ class Beam:
                 + ufl.dot(n, _second_rotation_rate(a, b, other))
             )
         return work * self.measure
+
+
+def _origin(origin: Value) -> Expr:
+    return as_ufl_value(origin, "origin", ((3,),))
 
 
 def _second_rotation(a: Expr, b: Expr, arm: Expr) -> Expr:
@@ -318,13 +334,24 @@ def axial_force_of_motion(
     the beam.)
 
     Args:
-        x: Distance from the frame's origin along the beam, m: a number or UFL.
+        x: Distance from the frame's origin along the beam, m: a number, an array or UFL.
         length: L, m.
         mass_per_length: ρA, kg/m.
         omega: ω, body components, rad/s.
         acceleration: a₀ₓ, the component of the origin's acceleration along the beam, m/s².
         end_force: P at x = L, N.
     """
+    if not isinstance(omega, Expr):
+        if not isinstance(omega, (list, tuple, np.ndarray)) or len(omega) != 3:
+            refuse("omega", omega, "three numbers or UFL scalars")
+        omega = [scalar("omega", component) for component in omega]
+    x = array("x", x) if isinstance(x, np.ndarray) else scalar("x", x)
+    length = number("length", length, positive=True, high=1e9)
+    if not isinstance(x, Expr) and not np.all(np.abs(x) <= length):
+        refuse("x", x, "a distance up to the length")
+    mass_per_length = scalar("mass_per_length", mass_per_length)
+    acceleration = scalar("acceleration", acceleration)
+    end_force = scalar("end_force", end_force)
     spin = omega[1] ** 2 + omega[2] ** 2
     inertia = acceleration * (length - x) - spin * (length**2 - x**2) / 2
     return end_force - mass_per_length * inertia

@@ -50,8 +50,10 @@ from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 from ufl.geometry import CellVertices
 
+from dolfinx_mbd.checks import having, instance, refuse
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.arguments import as_ufl_value, expression, scalar
 from dolfinx_mbd.forms.beam_sections import Section
-from dolfinx_mbd.forms.materials import checked_scalar
 
 __all__ = ["Cable", "CableField"]
 
@@ -74,7 +76,7 @@ class CableField:
     """
 
     def __init__(self, q: Expr) -> None:
-        domain = extract_unique_domain(q)
+        domain = extract_unique_domain(expression("q", q, ((6,),)))
         ends = CellVertices(domain)
         h = abs(ufl.Jacobian(domain)[0, 0])
         xi = (ufl.SpatialCoordinate(domain)[0] - (ends[0, 0] + ends[1, 0]) / 2) / h + 0.5
@@ -131,12 +133,12 @@ class Cable:
 
     def __post_init__(self) -> None:
         for name in ("axial_stiffness", "bending_stiffness", "linear_density", "damping"):
-            value = checked_scalar(name, getattr(self, name))
+            value = scalar(name, getattr(self, name))
             least = "positive" if name != "damping" else "at least 0"
             if not isinstance(value, Expr) and not (
                 value > 0 or (name == "damping" and value == 0)
             ):
-                raise ValueError(f"{name} of a cable must be {least}; got {value!r}")
+                refuse(name, value, least)
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -146,11 +148,13 @@ class Cable:
         Raises:
             ValueError: If the section does not bend alike in all directions.
         """
+        instance("section", section, Section)
+        having("material", material, "young", "density")
         numbers = (section.Iyy, section.Izz, section.Iyz)
         if not any(isinstance(v, Expr) for v in numbers) and (
             abs(section.Iyy - section.Izz) > 1e-9 * section.Iyy or abs(section.Iyz) > 0
         ):
-            raise ValueError(
+            raise InputError(
                 "a cable does not know how its section is turned: it needs Iyy = Izz and Iyz = 0, "
                 f"got {section.Iyy:g}, {section.Izz:g} and {section.Iyz:g} m⁴. Use a beam"
             )
@@ -182,7 +186,7 @@ class Cable:
         κ̊ is the rate of the vector of curvature less what turns it with the tangent, its part
         normal to the tangent: the rate at which fibres stretch that do not spin.
         """
-        line, rate = CableField(q), CableField(v)
+        line, rate = CableField(_variable("q", q)), CableField(v)
         bend = ufl.derivative(line.curvature, q, v)
         square = ufl.dot(line.first, line.first)
         along = ufl.dot(line.first, bend)
@@ -205,18 +209,25 @@ class Cable:
 
     def elastic_forces(self, q: Expr, w: Expr) -> ufl.Form:
         """Derivative of the elastic energy at q by w."""
-        return ufl.derivative(self.elastic_energy(q), q, w)
+        expression("w", w, ((6,),))
+        return ufl.derivative(self.elastic_energy(_variable("q", q)), q, w)
 
     def damping_forces(self, q: Expr, v: Expr, w: Expr) -> ufl.Form:
         """Derivative of the dissipation by the velocities v."""
-        return ufl.derivative(self.dissipation(q, v), v, w)
+        expression("w", w, ((6,),))
+        return ufl.derivative(self.dissipation(q, _variable("v", v)), v, w)
 
     def gravity_load(self, w: Expr, gravity: Any) -> ufl.Form:
         """∫ ρA g·w ds, g in global components, m/s²."""
-        g = gravity if isinstance(gravity, Expr) else ufl.as_vector(list(gravity))
+        g = as_ufl_value(gravity, "gravity", ((3,),))
         return self.linear_density * ufl.dot(g, CableField(w).value) * ufl.dx(degree=3)
 
     def axial_force(self, q: Expr) -> Expr:
         """N = EA ε |r′|, N: the force along the tangent; tension is positive."""
         line = CableField(q)
         return self.axial_stiffness * line.strain * ufl.sqrt(ufl.dot(line.first, line.first))
+
+
+def _variable(argument: str, value: Any) -> Any:
+    """Return a function, by which a form can be differentiated."""
+    return instance(argument, value, ufl.Coefficient, "a function on the mesh")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ufl
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.forms.arguments import expression, integral
+
 __all__ = ["viscous_damping"]
 
 
@@ -29,4 +31,4 @@ def viscous_damping(
             function of space, nowhere negative.
         measure: Where to integrate.
     """
-    return ufl.as_ufl(viscosity) * ufl.inner(u, v) * measure
+    return integral(("viscosity", viscosity), ("u", expression("u", u)), v, measure)

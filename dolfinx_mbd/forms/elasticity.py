@@ -13,6 +13,9 @@ from typing import Any, Literal, TypeAlias
 import ufl
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.checks import choice, having, instance
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.arguments import expression, integration, nonzero, scalar
 from dolfinx_mbd.forms.materials import GradedMaterial, Material, expansion
 from dolfinx_mbd.forms.orthotropic import VOIGT, Orthotropic
 
@@ -34,6 +37,9 @@ __all__ = [
     "voigt_stress",
 ]
 
+VECTORS = ((2,), (3,))
+"""Shapes of a displacement."""
+
 AnyMaterial: TypeAlias = Material | GradedMaterial | Orthotropic
 """What a body may be made of."""
 
@@ -48,7 +54,7 @@ PLANE_VOIGT = ((0, 0), (1, 1), (0, 1))
 
 def strain(u: Expr) -> Expr:
     """Linear strain ε(u) = (∇u + ∇uᵀ)/2 of a displacement `u`."""
-    return ufl.sym(ufl.grad(u))
+    return ufl.sym(ufl.grad(expression("u", u, VECTORS)))
 
 
 def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
@@ -66,10 +72,11 @@ def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
     """
     eps = strain(u)
     dim = eps.ufl_shape[0]
+    check_plane(plane)
     if isinstance(material, Orthotropic):
-        check_plane(plane)
         C = ufl.as_matrix(material.matrix(dim, plane).tolist())
         return voigt_stress(eps, C, turning_axes(material, dim))
+    having("material", material, "shear", "lame")
     lame = material.lame if dim == 3 else plane_lame(material, plane)
     return 2 * material.shear * eps + lame * ufl.tr(eps) * ufl.Identity(dim)
 
@@ -95,9 +102,12 @@ def thermal_stress(
     Raises:
         ValueError: The material has no `thermal_expansion`, or does not fit the plane.
     """
+    rise = scalar("rise", rise)
+    instance("material", material, (Material, GradedMaterial, Orthotropic))
+    choice("dim", dim, (2, 3))
+    check_plane(plane)
     if not isinstance(material, Orthotropic):
         return -rise * thermal_modulus(material, dim, plane) * ufl.Identity(dim)
-    check_plane(plane)
     beta = ufl.as_vector(material.thermal_matrix(dim, plane).tolist())
     return -rise * turned(tensor(beta), turning_axes(material, dim))
 
@@ -146,7 +156,7 @@ def turning_axes(material: Orthotropic, dim: int) -> Expr | None:
     if not isinstance(material.axes, Expr):
         return None
     if material.axes.ufl_shape != (dim, dim):
-        raise ValueError(
+        raise InputError(
             f"the axes of an orthotropic material have shape {(dim, dim)} where displacements have "
             f"{dim} components; got {material.axes.ufl_shape}"
         )
@@ -154,10 +164,8 @@ def turning_axes(material: Orthotropic, dim: int) -> Expr | None:
 
 
 def check_plane(plane: str) -> str:
-    """Refuse what is neither plane strain nor plane stress."""
-    if plane not in PLANES:
-        raise ValueError(f"plane is 'strain' or 'stress'; got {plane!r}")
-    return plane
+    """Return the assumption, which is plane strain or plane stress."""
+    return str(choice("plane", plane, PLANES))
 
 
 def plane_lame(material: Any, plane: str) -> Any:
@@ -186,10 +194,12 @@ def elastic_stiffness(
         plane: See `stress`; for displacements of two components.
         thickness: Of a plane body, m: a number, a `Constant` or a function of space.
     """
+    expression("v", v, VECTORS)
     stiffness = ufl.inner(stress(u, material, plane=plane), strain(v))
+    thickness = nonzero("thickness", thickness)
     if isinstance(thickness, Expr) or thickness != 1:
         stiffness = thickness * stiffness
-    return stiffness * measure
+    return stiffness * integration(measure)
 
 
 def geometric_stiffness(
@@ -207,4 +217,7 @@ def geometric_stiffness(
         reference_stress: σ₀, symmetric, Pa; shape (dim, dim).
         measure: Where to integrate.
     """
-    return ufl.inner(ufl.dot(ufl.grad(u), reference_stress), ufl.grad(v)) * measure
+    expression("reference_stress", reference_stress, ((2, 2), (3, 3)))
+    shape = expression("u", u).ufl_shape
+    gradients = ufl.grad(u), ufl.grad(expression("v", v, (shape,)))
+    return ufl.inner(ufl.dot(gradients[0], reference_stress), gradients[1]) * integration(measure)

@@ -22,17 +22,14 @@ tractions likewise are forces per length.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 import ufl
 from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.arguments import Value, as_ufl_value, expression, integral
+
 __all__ = [
-    "as_ufl_value",
     "centrifugal_load",
     "centrifugal_stiffness",
     "coriolis",
@@ -45,22 +42,12 @@ __all__ = [
     "translational_load",
 ]
 
-Value: TypeAlias = "Expr | float | Sequence[Any] | npt.NDArray[np.floating[Any]]"
-"""A UFL expression, or numbers that become one."""
 
-
-def as_ufl_value(value: Value) -> Expr:
-    """A UFL scalar or vector from an expression, a number or a sequence of them."""
-    if isinstance(value, Expr):
-        return value
-    if np.ndim(value) == 1:  # type: ignore[arg-type]
-        return ufl.as_vector(list(value))  # type: ignore[arg-type]
-    return ufl.as_ufl(value)
-
-
-def _position(v: Expr) -> Expr:
-    """The reference position x on the mesh of the test function."""
-    return ufl.SpatialCoordinate(extract_unique_domain(v))
+def _position(v: Expr, x: Expr | None) -> Expr:
+    """Return the reference position x, by default that on the mesh of the test function."""
+    if x is not None:
+        return expression("x", x)
+    return ufl.SpatialCoordinate(extract_unique_domain(expression("v", v)))
 
 
 def cross(omega: Value, u: Value) -> Expr:
@@ -73,13 +60,13 @@ def cross(omega: Value, u: Value) -> Expr:
     Raises:
         ValueError: The shapes do not go together.
     """
-    w, a = as_ufl_value(omega), as_ufl_value(u)
+    w, a = as_ufl_value(omega, "omega"), as_ufl_value(u, "u")
     match w.ufl_shape, a.ufl_shape:
         case (3,), (3,):
             return ufl.cross(w, a)
         case (), (2,):
             return ufl.as_vector((-w * a[1], w * a[0]))
-    raise ValueError(
+    raise InputError(
         "an angular velocity or acceleration has shape (3,) with vectors of shape (3,), or is a "
         f"scalar with vectors of shape (2,); got shapes {w.ufl_shape} and {a.ufl_shape}"
     )
@@ -87,35 +74,35 @@ def cross(omega: Value, u: Value) -> Expr:
 
 def mass(u: Expr, v: Expr, density: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
     """Mass ∫ ρ u·v, to act on ü: symmetric, positive definite."""
-    return as_ufl_value(density) * ufl.inner(u, v) * measure
+    return integral(("density", density), ("u", expression("u", u)), v, measure)
 
 
 def coriolis(
     u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Coriolis (gyroscopic) operator 2 ∫ ρ (ω×u)·v, to act on u̇: skew, does no work."""
-    return 2 * as_ufl_value(density) * ufl.inner(cross(omega, u), v) * measure
+    return integral(("density", density), ("u", 2 * cross(omega, u)), v, measure)
 
 
 def centrifugal_stiffness(
     u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Spin softening ∫ ρ (ω×(ω×u))·v: symmetric, negative semi-definite."""
-    return as_ufl_value(density) * ufl.inner(cross(omega, cross(omega, u)), v) * measure
+    return integral(("density", density), ("u", cross(omega, cross(omega, u))), v, measure)
 
 
 def euler_stiffness(
     u: Expr, v: Expr, density: Value, alpha: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Euler operator ∫ ρ (α×u)·v: skew."""
-    return as_ufl_value(density) * ufl.inner(cross(alpha, u), v) * measure
+    return integral(("density", density), ("u", cross(alpha, u)), v, measure)
 
 
 def translational_load(
     v: Expr, density: Value, acceleration: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Load -∫ ρ a₀·v of the acceleration of the frame's origin, m/s², body components."""
-    return -as_ufl_value(density) * ufl.inner(as_ufl_value(acceleration), v) * measure
+    return -integral(("density", density), ("acceleration", acceleration), v, measure)
 
 
 def euler_load(
@@ -132,8 +119,7 @@ def euler_load(
         measure: Where to integrate.
         x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
     """
-    position = _position(v) if x is None else x
-    return -as_ufl_value(density) * ufl.inner(cross(alpha, position), v) * measure
+    return -integral(("density", density), ("x", cross(alpha, _position(v, x))), v, measure)
 
 
 def centrifugal_load(
@@ -150,15 +136,15 @@ def centrifugal_load(
         measure: Where to integrate.
         x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
     """
-    position = _position(v) if x is None else x
-    return -as_ufl_value(density) * ufl.inner(cross(omega, cross(omega, position)), v) * measure
+    acceleration = cross(omega, cross(omega, _position(v, x)))
+    return -integral(("density", density), ("x", acceleration), v, measure)
 
 
 def gravity_load(
     v: Expr, density: Value, gravity: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
     """Load ∫ ρ g·v of gravity, whose **body components** Aᵀg turn with the frame, m/s²."""
-    return as_ufl_value(density) * ufl.inner(as_ufl_value(gravity), v) * measure
+    return integral(("density", density), ("gravity", gravity), v, measure)
 
 
 def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> ufl.Form:
@@ -166,4 +152,4 @@ def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> uf
 
     A pressure p is the traction `-p * ufl.FacetNormal(mesh)`.
     """
-    return ufl.inner(as_ufl_value(traction), v) * measure
+    return integral(("factor", 1.0), ("traction", traction), v, measure)

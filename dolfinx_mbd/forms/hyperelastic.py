@@ -19,7 +19,10 @@ from __future__ import annotations
 import ufl
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.forms.elasticity import Plane, plane_lame, strain, stress
+from dolfinx_mbd.checks import having
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.arguments import expression
+from dolfinx_mbd.forms.elasticity import VECTORS, Plane, check_plane, plane_lame, strain, stress
 from dolfinx_mbd.forms.materials import Material
 
 __all__ = ["linear_elastic", "neo_hookean", "saint_venant_kirchhoff"]
@@ -44,7 +47,7 @@ def saint_venant_kirchhoff(u: Expr, material: Material, *, plane: Plane = "strai
     Raises:
         ValueError: `plane` is neither.
     """
-    grad = ufl.grad(u)
+    grad = _gradient(u, material, plane)
     E = (grad + grad.T + grad.T * grad) / 2
     lame = material.lame if u.ufl_shape == (3,) else plane_lame(material, plane)
     return material.shear * ufl.inner(E, E) + lame / 2 * ufl.tr(E) ** 2
@@ -66,13 +69,21 @@ def neo_hookean(u: Expr, material: Material, *, plane: Plane = "strain") -> Expr
         J. Bonet, R. D. Wood: Nonlinear Continuum Mechanics for Finite Element Analysis, Cambridge
         2008, eq. 6.27.
     """
+    grad = _gradient(u, material, plane)
     dim = u.ufl_shape[0]
     if dim == 2 and plane != "strain":
-        raise ValueError(
+        raise InputError(
             f"plane={plane!r}: a neo-Hookean plane body is one of plane strain; take "
             "saint_venant_kirchhoff for plane stress, or a mesh in space"
         )
-    F = ufl.Identity(dim) + ufl.grad(u)
+    F = ufl.Identity(dim) + grad
     log_volume = ufl.ln(ufl.det(F))
     distortion = ufl.inner(F, F) - dim - 2 * log_volume
     return material.shear / 2 * distortion + material.lame / 2 * log_volume**2
+
+
+def _gradient(u: Expr, material: Material, plane: Plane) -> Expr:
+    """Return the gradient of a displacement after checks of all arguments of an energy."""
+    having("material", material, "shear", "lame")
+    check_plane(plane)
+    return ufl.grad(expression("u", u, VECTORS))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from ufl.core.expr import Expr
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.checks import instance, number
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.arguments import scalar
 
 __all__ = [
     "ALUMINIUM",
@@ -17,9 +21,7 @@ __all__ = [
     "Material",
     "Temperature",
     "checked_range",
-    "checked_scalar",
     "expansion",
-    "finite_number",
     "material",
 ]
 
@@ -46,12 +48,13 @@ class Material:
     thermal_expansion: float | None = None
 
     def __post_init__(self) -> None:
+        instance("name", self.name, str)
         for attribute in ("young", "poisson", "density"):
-            value = finite_number(attribute, getattr(self, attribute))
+            value = number(attribute, getattr(self, attribute))
             checked_range(attribute, value)
             object.__setattr__(self, attribute, value)
         if self.thermal_expansion is not None:
-            value = finite_number("thermal_expansion", self.thermal_expansion)
+            value = number("thermal_expansion", self.thermal_expansion)
             object.__setattr__(self, "thermal_expansion", value)
 
     @property
@@ -91,11 +94,12 @@ class GradedMaterial:
     thermal_expansion: float | Expr | None = None
 
     def __post_init__(self) -> None:
+        instance("name", self.name, str)
         for attribute in ("young", "poisson", "density", "thermal_expansion"):
-            given = getattr(self, attribute)
-            if given is None and attribute == "thermal_expansion":
+            value = getattr(self, attribute)
+            if value is None and attribute == "thermal_expansion":
                 continue
-            value = checked_scalar(attribute, given)
+            value = scalar(attribute, value)
             if attribute != "thermal_expansion":
                 checked_range(attribute, value)
             object.__setattr__(self, attribute, value)
@@ -125,7 +129,7 @@ class Temperature:
     rise: float | Expr
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rise", checked_scalar("the rise of temperature", self.rise))
+        object.__setattr__(self, "rise", scalar("rise", self.rise))
 
 
 def material(name: str) -> Material:
@@ -151,30 +155,10 @@ def material(name: str) -> Material:
     Raises:
         ValueError: There is none of that name; the message lists them.
     """
-    key = " ".join(str(name).lower().replace("-", " ").replace("_", " ").split())
+    key = " ".join(checks.name("name", name).lower().replace("-", " ").replace("_", " ").split())
     if key not in MATERIALS:
-        raise ValueError(f"unknown material {name!r}; known are {', '.join(map(repr, MATERIALS))}")
+        raise InputError(f"unknown material {name!r}; known are {', '.join(map(repr, MATERIALS))}")
     return MATERIALS[key]
-
-
-def finite_number(attribute: str, value: Any) -> float:
-    """`value` as a finite float, or an error that names the attribute."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{attribute} must be a number; got {value!r}") from None
-    if not math.isfinite(number):
-        raise ValueError(f"{attribute} must be a finite number; got {value!r}")
-    return number
-
-
-def checked_scalar(attribute: str, value: Any) -> float | Expr:
-    """A scalar UFL expression as it is, anything else as a number."""
-    if not isinstance(value, Expr):
-        return finite_number(attribute, value)
-    if value.ufl_shape or value.ufl_free_indices:
-        raise ValueError(f"{attribute} must be a scalar; got shape {value.ufl_shape}")
-    return value
 
 
 def checked_range(attribute: str, value: float | Expr) -> None:
@@ -182,16 +166,16 @@ def checked_range(attribute: str, value: float | Expr) -> None:
     if isinstance(value, Expr):
         return
     if attribute == "young" and not value > 0:
-        raise ValueError(
+        raise InputError(
             f"Young's modulus must be positive, in Pa (steel: 210e9); got young={value:g}"
         )
     if attribute == "poisson" and not -1 < value < 0.5:
-        raise ValueError(
+        raise InputError(
             "Poisson's ratio must lie between -1 and 0.5, both excluded (steel: 0.3); "
             f"got poisson={value:g}"
         )
     if attribute == "density" and not value > 0:
-        raise ValueError(
+        raise InputError(
             f"density must be positive, in kg/m^3 (steel: 7850); got density={value:g}"
         )
 
@@ -199,7 +183,7 @@ def checked_range(attribute: str, value: float | Expr) -> None:
 def expansion(material: Any) -> Any:
     """The coefficients of thermal expansion, or an error that says that there are none."""
     if material.thermal_expansion is None:
-        raise ValueError(
+        raise InputError(
             f"the material {material.name!r} has no thermal_expansion, 1/K (steel: 12e-6), which a "
             "temperature needs"
         )

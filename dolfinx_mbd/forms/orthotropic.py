@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.forms.materials import checked_range, checked_scalar, expansion, finite_number
+from dolfinx_mbd.checks import array as checked_array
+from dolfinx_mbd.checks import choice, instance, refuse
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.arguments import scalar
+from dolfinx_mbd.forms.materials import checked_range, expansion
 
 __all__ = ["Orthotropic"]
 
@@ -55,24 +59,28 @@ class Orthotropic:
     thermal_expansion: float | tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
+        instance("name", self.name, str)
         for attribute in ("young", "poisson", "shear"):
             object.__setattr__(self, attribute, _three(attribute, getattr(self, attribute)))
-        density = checked_scalar("density", self.density)
+        density = scalar("density", self.density)
         checked_range("density", density)
         object.__setattr__(self, "density", density)
         if self.thermal_expansion is not None:
-            given: Any = self.thermal_expansion
-            given = (given,) * 3 if np.ndim(given) == 0 else given
-            object.__setattr__(self, "thermal_expansion", _three("thermal_expansion", given))
+            alpha: Any = self.thermal_expansion
+            if not isinstance(alpha, (list, tuple, np.ndarray)):
+                alpha = (alpha,) * 3
+            object.__setattr__(self, "thermal_expansion", _three("thermal_expansion", alpha))
         if min(self.young + self.shear) <= 0:
-            raise ValueError(
+            raise InputError(
                 "Young's moduli and shear moduli must be positive, in Pa; "
                 f"got young={self.young}, shear={self.shear}"
             )
+        if max(self.young + self.shear) > 1e30 or min(self.young + self.shear) < 1e-30:
+            refuse("young", self.young, "in Pa, and shear likewise")
         scale = np.sqrt(np.outer(self.young, self.young))
         least = float(np.linalg.eigvalsh(self._compliance() * scale)[0])
         if not least > 0:
-            raise ValueError(
+            raise InputError(
                 "these constants are not those of a stable material: some strain stores no or "
                 f"negative energy (least eigenvalue of the scaled compliance {least:.2g}); |ν_ij| "
                 f"must be less than √(E_i/E_j). Got young={self.young}, poisson={self.poisson} "
@@ -103,6 +111,8 @@ class Orthotropic:
         Raises:
             ValueError: z is not one of the axes of the material of a plane body.
         """
+        choice("dim", dim, (2, 3))
+        choice("plane", plane, ("strain", "stress"))
         C: Array = np.zeros((6, 6))
         C[:3, :3] = np.linalg.inv(self._compliance())
         C[range(3, 6), range(3, 6)] = self.shear[::-1]
@@ -133,6 +143,8 @@ class Orthotropic:
         Raises:
             ValueError: The material has no `thermal_expansion`.
         """
+        choice("dim", dim, (2, 3))
+        choice("plane", plane, ("strain", "stress"))
         alpha: Array = np.diag(expansion(self))
         if not isinstance(self.axes, Expr):
             Q: Array = np.asarray(self.axes)
@@ -146,7 +158,7 @@ class Orthotropic:
     def _check_plane(self, C: Array) -> None:
         coupling = np.abs(C[np.ix_((0, 1, 2, 5), (3, 4))]).max()
         if coupling > 1e-9 * np.abs(C).max():
-            raise ValueError(
+            raise InputError(
                 "the plane of a plane body must be a plane of symmetry of its material: z is one "
                 "of the material's axes"
             )
@@ -154,11 +166,8 @@ class Orthotropic:
 
 def _three(attribute: str, values: Any) -> tuple[float, float, float]:
     """Three finite numbers, or an error that names the attribute."""
-    array = np.asarray(values, dtype=object)
-    if array.shape != (3,):
-        raise ValueError(f"{attribute} of an orthotropic material are three numbers; got {values}")
-    one, two, three = (finite_number(attribute, value) for value in array)
-    return one, two, three
+    one, two, three = checked_array(attribute, values, (3,), expected="three finite numbers")
+    return float(one), float(two), float(three)
 
 
 def _checked_axes(axes: Any) -> Array | Expr:
@@ -166,16 +175,16 @@ def _checked_axes(axes: Any) -> Array | Expr:
     shapes = ((3, 3), (2, 2))
     if isinstance(axes, Expr):
         if axes.ufl_shape not in shapes:
-            raise ValueError(f"axes have shape (3, 3), in the plane (2, 2); got {axes.ufl_shape}")
+            raise InputError(f"axes have shape (3, 3), in the plane (2, 2); got {axes.ufl_shape}")
         return axes
     Q = np.eye(3)
     if axes is not None:
-        array = np.array(axes, dtype=float)
+        array = checked_array("axes", axes)
         if array.shape not in shapes:
-            raise ValueError(f"axes have shape (3, 3), in the plane (2, 2); got {array.shape}")
+            raise InputError(f"axes have shape (3, 3), in the plane (2, 2); got {array.shape}")
         Q[: len(array), : len(array)] = array
     if not np.allclose(Q.T @ Q, np.eye(3), atol=1e-8) or np.linalg.det(Q) < 0:
-        raise ValueError(
+        raise InputError(
             "the axes of an orthotropic material must be a rotation matrix, whose columns are unit "
             f"vectors at right angles, right-handed; got {np.asarray(axes).tolist()}"
         )

@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dolfinx_mbd.checks import flag, integer, number
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.geometry.tools import extrude, is_bore, mesh_volumes
 
 __all__ = ["ConnectingRod"]
@@ -108,26 +110,15 @@ class ConnectingRod:
     split_big_end: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.split_big_end, bool):
-            raise ValueError(f"split_big_end must be True or False; got {self.split_big_end!r}")
+        flag("split_big_end", self.split_big_end)
+        integer("order", self.order, low=1, high=2)
         for field in fields(self):
-            if field.name == "split_big_end":
-                continue
-            value = getattr(self, field.name)
-            try:
-                number = float(value)
-            except (TypeError, ValueError):
-                raise ValueError(f"{field.name} must be a number; got {value!r}") from None
-            if not 0 < number < math.inf:
-                raise ValueError(f"{field.name} must be positive and finite; got {value!r}")
-            if field.name != "order":
-                object.__setattr__(self, field.name, number)
-        if self.order not in (1, 2):
-            raise ValueError(f"order must be 1 or 2; got {self.order!r}")
-        object.__setattr__(self, "order", int(self.order))
+            if field.name not in ("order", "split_big_end"):
+                length = number(field.name, getattr(self, field.name), low=1e-6, high=1e6, unit="m")
+                object.__setattr__(self, field.name, length)
         for holds, why in self._conditions():
             if not holds:
-                raise ValueError(why)
+                raise InputError(why)
 
     def _conditions(self) -> Iterator[tuple[bool, str]]:
         """What must hold between the parameters, and what to say if it does not."""
@@ -262,7 +253,7 @@ class ConnectingRod:
         ]
         result, _ = occ.cut(body, bores)
         if len(result) != 1:
-            raise RuntimeError(f"the rod came out in {len(result)} pieces")
+            raise SolverError(f"the rod came out in {len(result)} pieces")
         return self._split(occ, result) if self.split_big_end else {"rod": int(result[0][1])}
 
     def _split(self, occ: Any, body: list[tuple[int, int]]) -> dict[str, int]:
@@ -276,7 +267,7 @@ class ConnectingRod:
         rod, _ = occ.cut(body, [half])
         parts, _ = occ.fragment(rod, cap)
         if len(parts) != 2:
-            raise RuntimeError(f"rod and cap came out in {len(parts)} pieces")
+            raise SolverError(f"rod and cap came out in {len(parts)} pieces")
         cap_tag, rod_tag = sorted(
             (int(t) for _, t in parts), key=lambda t: occ.getCenterOfMass(3, t)
         )

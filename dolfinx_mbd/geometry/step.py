@@ -7,12 +7,14 @@ table that `step_surfaces` prints, and give the numbers a name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dolfinx_mbd.checks import file_path, instance, integer, name, number, refuse
+from dolfinx_mbd.errors import FileError, InputError, InputTypeError, MissingFileError
 from dolfinx_mbd.geometry.tools import mesh_volumes
 
 __all__ = ["StepPart", "Surface", "step_surfaces"]
@@ -32,8 +34,9 @@ class StepPart:
         volumes: Name to numbers of solids; None: all of them are "part".
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: A number or a name is not possible; when called, also for surfaces that are not
+        MissingFileError: There is no such file.
+        FileError: It is not a STEP file.
+        InputError: A number or a name is not possible; when called, also for surfaces that are not
             in the file.
     """
 
@@ -45,10 +48,12 @@ class StepPart:
 
     def __post_init__(self) -> None:
         _checked_path(self.path)
-        if self.size is not None and not 0 < self.size < float("inf"):
-            raise ValueError(f"size must be a positive number, m; got {self.size!r}")
-        if self.order not in (1, 2):
-            raise ValueError(f"order must be 1 or 2; got {self.order!r}")
+        if self.size is not None:
+            number("size", self.size, low=1e-9, high=1e9, unit="m")
+        integer("order", self.order, low=1, high=2)
+        object.__setattr__(self, "interfaces", _tags("interfaces", self.interfaces))
+        if self.volumes is not None:
+            object.__setattr__(self, "volumes", _tags("volumes", self.volumes))
 
     def __call__(self, model: Any) -> None:
         """Add the part to a gmsh model, name its groups and mesh it."""
@@ -65,19 +70,31 @@ class StepPart:
     def _name(self, model: Any, dim: int, what: str, names: Mapping[str, Sequence[int]]) -> None:
         known = sorted(int(tag) for _, tag in model.getEntities(dim))
         used: dict[int, str] = {}
-        for name, tags in names.items():
+        for label, tags in names.items():
             for tag in tags:
                 if tag not in known:
-                    raise ValueError(
-                        f"{name!r}: there is no {what} {tag} in '{os.fspath(self.path)}'; it has "
+                    raise InputError(
+                        f"{label!r}: there is no {what} {tag} in '{os.fspath(self.path)}'; it has "
                         f"{known[0]} to {known[-1]}"
                     )
                 if tag in used:
-                    raise ValueError(f"{what} {tag} is in {used[tag]!r} and in {name!r}")
-                used[tag] = name
-            if not tags:
-                raise ValueError(f"{name!r} has no {what}")
-            model.addPhysicalGroup(dim, list(tags), name=name)
+                    raise InputError(f"{what} {tag} is in {used[tag]!r} and in {label!r}")
+                used[tag] = label
+            model.addPhysicalGroup(dim, list(tags), name=label)
+
+
+def _tags(argument: str, groups: Any) -> dict[str, list[int]]:
+    """Return the numbers of the surfaces or solids of each group."""
+    result = {}
+    for label, tags in instance(argument, groups, Mapping).items():
+        what = f"{argument}[{name(f'every name in {argument}', label)!r}]"
+        expected = "a list of numbers, not empty"
+        if isinstance(tags, str) or not isinstance(tags, Iterable):
+            refuse(what, tags, expected, InputTypeError)
+        result[label] = [integer(what, tag, low=1) for tag in tags]
+        if not result[label]:
+            refuse(what, tags, expected)
+    return result
 
 
 @dataclass(frozen=True)
@@ -103,8 +120,9 @@ def step_surfaces(path: str | os.PathLike[str]) -> list[Surface]:
     """The surfaces of a STEP file, to choose interfaces from.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It holds no solids.
+        MissingFileError: There is no such file.
+        FileError: It is not a STEP file.
+        InputError: It holds no solids.
 
     Note: Not collective: under MPI, call it on one rank.
     """
@@ -130,10 +148,17 @@ def step_surfaces(path: str | os.PathLike[str]) -> list[Surface]:
 
 
 def _checked_path(path: str | os.PathLike[str]) -> None:
-    if Path(path).suffix.lower() not in (".step", ".stp"):
-        raise ValueError(f"a STEP file's name ends with '.step' or '.stp'; got '{path}'")
+    file_path("path", path, (".step", ".stp"))
     if not Path(path).is_file():
-        raise FileNotFoundError(f"no STEP file '{os.fspath(path)}'")
+        raise MissingFileError(f"no STEP file '{os.fspath(path)}'")
+    with open(path, "rb") as file:
+        start = file.read(200).lstrip()
+    if not start.startswith(b"ISO-10303-21"):
+        raise FileError(
+            f"'{os.fspath(path)}' is not a STEP file: it starts with {start[:20]!r} instead of "
+            "'ISO-10303-21'",
+            path=path,
+        )
 
 
 @contextmanager
@@ -153,10 +178,10 @@ def _load(model: Any, path: str | os.PathLike[str]) -> list[int]:
     try:
         parts = model.occ.importShapes(os.fspath(path), highestDimOnly=True)
     except Exception as error:
-        raise ValueError(f"cannot read '{os.fspath(path)}' as STEP: {error}") from error
+        raise InputError(f"cannot read '{os.fspath(path)}' as STEP: {error}") from error
     solids = [part for part in parts if part[0] == 3]
     if not solids:
-        raise ValueError(f"'{os.fspath(path)}' holds no solids")
+        raise InputError(f"'{os.fspath(path)}' holds no solids")
     if len(solids) > 1:
         model.occ.fragment(solids[:1], solids[1:])
     model.occ.synchronize()

@@ -7,10 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from dolfinx_mbd.checks import memory
+from dolfinx_mbd.errors import SolverError
+
 __all__ = ["extrude", "is_bore", "mesh_volumes", "options", "worst_jacobian"]
 
 WORST = 0.1
 """Least scaled Jacobian of a mesh that is accepted."""
+
+ELEMENT = 300
+"""Memory of gmsh for each tetrahedron, at least, bytes."""
 
 _REPEATABLE = {
     "General.NumThreads": 1,
@@ -45,9 +51,12 @@ def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) ->
         order: 1 or 2.
 
     Raises:
+        InputError: So many elements do not fit into memory.
         RuntimeError: Elements are too distorted even with the last of `_ATTEMPTS`.
     """
     tags = list(volumes)
+    volume = sum(model.occ.getMass(3, tag) for tag in tags)
+    memory("size", size, ELEMENT * 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf)
     # (gmsh's own optimization of distorted elements of second order can abort the process.)
     for share, around in _ATTEMPTS:
         own = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
@@ -57,7 +66,7 @@ def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) ->
             model.mesh.setOrder(order)
         if min(worst_jacobian(model, tag) for tag in tags) > WORST:
             return
-    raise RuntimeError(
+    raise SolverError(
         f"the mesh of size {size:g} m has nearly inverted elements; choose a smaller size"
     )
 

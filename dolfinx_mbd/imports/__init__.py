@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dolfinx_mbd.imports.craig_bampton import NodeInterface, reduce_matrices
 from dolfinx_mbd.imports.files import read_matrices
-from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError
+from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError
 from dolfinx_mbd.imports.nastran import read_dmig, read_op4
 from dolfinx_mbd.imports.reduced import (
     FirstOrderInertiaWarning,
@@ -26,6 +26,7 @@ __all__ = [
     "FirstOrderInertiaWarning",
     "FullMatrices",
     "MatrixError",
+    "MatrixFileError",
     "NodeInterface",
     "ReducedMatrices",
     "body_from_reduced",

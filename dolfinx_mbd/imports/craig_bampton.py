@@ -2,9 +2,10 @@
 
 The same body as `dolfinx_mbd.reduce` makes from a mesh, for matrices that fit one process; without
 geometric stiffening, for which the stress would be needed.  A rigid interface moves its nodes as
-one.  The motion of an averaged one is that of the rigid motion closest to its nodes' displacements
-in the mean with given weights: areas that belong to the nodes make of it an integral over the
-surface, but for how displacements vary within an element.
+one.  The motion d of an averaged one is the rigid motion R d that is closest to the displacements u
+of its nodes: it minimizes (u − R d)ᵀW(u − R d), so d = (RᵀWR)⁻¹RᵀW u. The weights W of the nodes
+decide what the mean is. `dolfinx_mbd.reduce` takes the mean over the area; `NodeInterface` says
+which weights give the same.
 
 References:
     Craig, Bampton (1968), Coupling of substructures for dynamic analyses, AIAA J. 6, 1313-1319.
@@ -22,6 +23,8 @@ import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import Interface, Mode, ReducedBody, Skin
+from dolfinx_mbd.checks import array, choice, instance, integer, refuse, vector
+from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, rigid_motions
 from dolfinx_mbd.imports.modes import mean_axis_modes
 
@@ -40,12 +43,43 @@ FLAT = 1e-6
 class NodeInterface:
     """Nodes where a joint meets the body.
 
+    Without weights, all nodes count the same in the mean of an averaged interface, so that a finely
+    meshed part of the surface counts more than a coarse one. For a mean over the surface, as
+    `dolfinx_mbd.reduce` takes it, give the area that belongs to each node, w_i = ∫N_i dA. A facet
+    of area A adds to the weights of its nodes:
+
+    - a triangle with 3 nodes A/3 each; a quadrilateral with 4 nodes A/4 each;
+    - a triangle with 6 nodes A/3 to each mid-side node and nothing to the corners;
+    - a quadrilateral with 9 nodes A/36 to the corners, A/9 to the mid-side nodes, 4A/9 to the
+      middle one.
+
+    These weights make the mean displacement exact, and the mean rotation exact up to the variation
+    of the displacements within a facet. With the matrix W_ij = ∫N_i N_j dA as weights, both are
+    those of `reduce`, in high modes too; it is also the choice for quadrilaterals with 8 nodes,
+    whose corners have negative areas.
+
     Attributes:
-        nodes: Their numbers, as in `FullMatrices.labels`.
-        kind: ``rigid`` (RBE2) or ``averaged`` (RBE3).
-        point: Reference point, shape (3,), m; None: the (weighted) mean of the nodes.
+        nodes: Numbers of the nodes, as in `FullMatrices.labels`, shape (n,).
+        kind: ``"rigid"`` (RBE2) or ``"averaged"`` (RBE3).
+        point: Reference point, shape (3,), m; None: the weighted mean of the nodes.
         axes: Columns are the axes, z that of a bore, shape (3, 3); None: those of the body.
-        weights: Of the nodes, positive; None: equal.
+        weights: Weights of the nodes, at least 0, in the order of `nodes`, shape (n,); or a
+            symmetric positive semidefinite matrix (n, n). None: all equal.
+
+    Example:
+        A square surface of two triangles; nodes 11 and 13 belong to both:
+
+        >>> import numpy as np
+        >>> from dolfinx_mbd.imports import NodeInterface
+        >>> x = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])  # of the nodes
+        >>> triangles = np.array([[0, 1, 2], [0, 2, 3]])  # rows of x
+        >>> a, b, c = (x[triangles[:, k]] for k in range(3))
+        >>> areas = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
+        >>> weights = np.zeros(len(x))
+        >>> np.add.at(weights, triangles, areas[:, None] / 3)
+        >>> print(weights.round(4))
+        [0.3333 0.1667 0.3333 0.1667]
+        >>> end = NodeInterface([11, 12, 13, 14], kind="averaged", weights=weights)
     """
 
     nodes: ArrayLike
@@ -53,6 +87,16 @@ class NodeInterface:
     point: ArrayLike | None = None
     axes: ArrayLike | None = None
     weights: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        array("nodes", self.nodes, expected="numbers of nodes")
+        choice("kind", self.kind, ("rigid", "averaged"))
+        if self.point is not None:
+            vector("point", self.point, unit="m")
+        if self.axes is not None:
+            array("axes", self.axes, (3, 3))
+        if self.weights is not None:
+            array("weights", self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,21 +133,24 @@ def reduce_matrices(
     Raises:
         MatrixError: Something given does not fit, or a part of the body is loose.
     """
+    instance("matrices", matrices, FullMatrices)
+    num_modes = integer("num_modes", num_modes, low=0)
+    checked_name("name", name)
     placed = _placed(matrices, interfaces)
     size = 3 * len(matrices.nodes)
     held = np.concatenate([i.dofs for i in placed if i.kind == "rigid"] or [np.zeros(0, int)])
     border = sum(6 for i in placed if i.kind == "averaged")
-    if not isinstance(num_modes, (int, np.integer)) or num_modes < 0:
-        raise MatrixError(f"num_modes must be a number of modes, got {num_modes!r}")
     if num_modes >= size - len(held) - border - 1:
         raise MatrixError(
             f"num_modes={num_modes}, but only {size - len(held) - border} degrees of freedom are "
-            "not held by the interfaces"
+            "not held by the interfaces",
+            argument="num_modes",
+            value=num_modes,
         )
     solver = _Held(matrices, placed, held)
     constraint = _with_rigid_motions(matrices, placed, solver.constraint_modes())
-    Psi = np.hstack([constraint, solver.modes(int(num_modes))])
-    return _body(matrices, placed, Psi, int(num_modes), name)
+    Psi = np.hstack([constraint, solver.modes(num_modes)])
+    return _body(matrices, placed, Psi, num_modes, name)
 
 
 def _placed(matrices: FullMatrices, interfaces: Mapping[str, NodeInterface]) -> tuple[_Placed, ...]:
@@ -126,31 +173,47 @@ def _placed(matrices: FullMatrices, interfaces: Mapping[str, NodeInterface]) -> 
 
 
 def _on_nodes(name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array) -> _Placed:
-    if spec.kind not in ("rigid", "averaged"):
+    label = f"interface {name!r}"
+    kind = choice(f"{label}: kind", spec.kind, ("rigid", "averaged"))
+    W = _weights(f"{label}: weights", spec.weights, len(x))
+    weighted = W[:, None] * x if W.ndim == 1 else W @ x
+    total = float(W.sum())
+    centre = weighted.sum(axis=0) / total
+    moments = x.T @ weighted - total * np.outer(centre, centre)
+    extent = np.sqrt(np.maximum(np.linalg.eigvalsh((moments + moments.T) / 2), 0.0))
+    if not extent[1] > FLAT * extent[2]:
         raise MatrixError(
-            f"interface {name!r}: the kind is 'rigid' or 'averaged', not {spec.kind!r}"
+            f"{label}: its {len(x)} nodes (those with a weight) lie in a line or in a point, which "
+            "does not tell its rotation; name at least three that do not",
+            argument=f"{label}: nodes",
         )
-    weights = np.ones(len(x)) if spec.weights is None else np.array(spec.weights, dtype=float)
-    if weights.shape != (len(x),) or not (weights > 0).all() or not np.isfinite(weights).all():
-        raise MatrixError(f"interface {name!r}: expected {len(x)} positive weights")
-    centre = weights @ x / weights.sum()
-    extent = np.linalg.svd(np.sqrt(weights)[:, None] * (x - centre), compute_uv=False)
-    if len(extent) < 2 or not extent[1] > FLAT * extent[0]:
-        raise MatrixError(
-            f"interface {name!r}: its {len(x)} nodes lie in a line or in a point, which does not "
-            "tell its rotation; name at least three that do not"
-        )
-    point = centre if spec.point is None else np.array(spec.point, dtype=float)
-    axes = np.eye(3) if spec.axes is None else np.array(spec.axes, dtype=float)
-    if point.shape != (3,) or axes.shape != (3, 3):
-        raise MatrixError(f"interface {name!r}: expected a point (3,) and axes (3, 3)")
+    point = centre if spec.point is None else vector(f"{label}: point", spec.point, unit="m")
+    axes = np.eye(3) if spec.axes is None else array(f"{label}: axes", spec.axes, (3, 3))
     motions = rigid_motions(x, point)
     rows: NDArray | None = None
-    if spec.kind == "averaged":
-        weighted = np.repeat(weights, 3)[:, None] * motions
-        rows = np.linalg.solve(motions.T @ weighted, weighted.T)
+    if kind == "averaged":
+        blocks = motions.reshape(len(x), 18)
+        columns = (W[:, None] * blocks if W.ndim == 1 else W @ blocks).reshape(-1, 6)
+        rows = np.linalg.solve(motions.T @ columns, columns.T)
     dofs = (3 * nodes[:, None] + np.arange(3)).ravel()
-    return _Placed(name, spec.kind, point, axes, dofs, motions, rows)
+    return _Placed(name, kind, point, axes, dofs, motions, rows)
+
+
+def _weights(argument: str, weights: ArrayLike | None, count: int) -> Array:
+    """Weights of nodes, shape (count,) or (count, count)."""
+    if weights is None:
+        return np.ones(count)
+    if np.ndim(weights) == 2:
+        matrix: Array = array(argument, weights, (count, count))
+        if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
+            refuse(argument, weights, "symmetric, if it is a matrix")
+        if not (matrix.diagonal() >= 0).all() or not matrix.sum() > 0:
+            refuse(argument, weights, "positive semidefinite and not zero, if it is a matrix")
+        return matrix
+    values: Array = array(argument, weights, (count,), expected=f"{count} weights, at least 0")
+    if (values < 0).any() or not values.sum() > 0:
+        refuse(argument, weights, f"{count} weights, at least 0 and not all of them 0")
+    return values
 
 
 class _Held:
@@ -314,5 +377,6 @@ def _body(
 
 
 def _blocked(modes: Array) -> Array:
-    """Scalar fields of the components, mode by mode, shape (N, 3 n)."""
-    return modes.reshape(-1, 3, modes.shape[1]).transpose(0, 2, 1).reshape(len(modes) // 3, -1)
+    """Return scalar fields of the components, mode by mode, shape (N, 3 n)."""
+    count, n = len(modes) // 3, modes.shape[1]
+    return modes.reshape(count, 3, n).transpose(0, 2, 1).reshape(count, 3 * n)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError
+from dolfinx_mbd.checks import array, file_path
+from dolfinx_mbd.errors import InputError, MissingFileError
+from dolfinx_mbd.imports.matrices import (
+    FullMatrices,
+    MatrixError,
+    MatrixFileError,
+    in_file,
+    whole_numbers,
+)
+from dolfinx_mbd.imports.matrix_market import read_matrix_market
 
-__all__ = ["read_matrices", "read_matrix", "read_nodes"]
+__all__ = ["existing", "read_matrices", "read_matrix", "read_nodes"]
 
 Array = NDArray[np.float64]
 
@@ -42,48 +49,46 @@ def read_matrices(
         triangles: Of the surface, rows of the nodes, shape (nt, 3), for pictures.
 
     Raises:
-        MatrixError: A file is damaged or of another kind, or its numbers are not those of a solid.
+        MatrixFileError: A file is damaged or of another kind.
+        MatrixError: The numbers are not those of a solid.
         OSError: A file cannot be read.
     """
     if isinstance(nodes, (str, Path)):
         found, positions = read_nodes(nodes)
         labels = found if labels is None else labels
     else:
-        positions = np.asarray(nodes, dtype=float)
+        positions = array("nodes", nodes)
     parts: dict[str, Any] = {
-        "labels": None if labels is None else np.asarray(labels),
-        "damping": None if damping is None else read_matrix(damping),
-        "triangles": None if triangles is None else np.asarray(triangles),
+        "labels": labels,
+        "damping": None if damping is None else read_matrix(damping, "damping"),
+        "triangles": triangles,
     }
-    K, M = read_matrix(stiffness), read_matrix(mass)
+    K, M = read_matrix(stiffness, "stiffness"), read_matrix(mass, "mass")
     if dofs is not None:
         return FullMatrices.in_order(K, M, positions, dofs, **parts)
     return FullMatrices(stiffness=K, mass=M, nodes=positions, **parts)
 
 
-def read_matrix(path: str | Path) -> scipy.sparse.csr_array:
-    """A matrix from a file.
+def read_matrix(path: str | Path, argument: str = "path") -> scipy.sparse.csr_array:
+    """Return a matrix from a file; `argument` names the path in messages.
 
     Raises:
-        MatrixError: The file is damaged or of another kind.
+        MatrixFileError: The file is damaged or of another kind.
         OSError: It cannot be read.
     """
-    path = Path(path)
+    path = existing(argument, path)
     kind = _kind(path)
-    try:
+    with in_file(path, "a matrix"):
         if kind == ".npz":
             return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         if kind == ".npy":
             return scipy.sparse.csr_array(np.load(path, allow_pickle=False))
         if kind == ".mtx":
-            return scipy.sparse.csr_array(scipy.io.mmread(path))
-    except OSError:
-        raise
-    except (ValueError, TypeError, KeyError, EOFError, OverflowError, zipfile.BadZipFile) as error:
-        raise MatrixError(f"{path}: not a matrix, or truncated or damaged ({error})") from error
-    raise MatrixError(
+            return read_matrix_market(path)
+    raise MatrixFileError(
         f"{path}: unknown kind of file; expected .mtx (Matrix Market), .npz "
-        "(scipy.sparse.save_npz) or .npy"
+        "(scipy.sparse.save_npz) or .npy",
+        path=path,
     )
 
 
@@ -91,39 +96,46 @@ def read_nodes(path: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
     """Numbers, if the file has them, and positions (N, 3) of nodes.
 
     Raises:
-        MatrixError: The file is damaged or of another kind.
+        MatrixFileError: The file is damaged or of another kind.
         OSError: It cannot be read.
     """
-    path = Path(path)
+    path = existing("nodes", path)
     kind = _kind(path)
-    try:
+    with in_file(path, "a table of nodes"):
         if kind == ".npy":
             table = np.load(path, allow_pickle=False)
         elif kind == ".mtx":
-            table = np.asarray(scipy.sparse.coo_array(scipy.io.mmread(path)).toarray())
+            table = read_matrix_market(path).toarray()
         else:
             text = path.read_text(encoding="utf-8").replace(",", " ").replace(";", " ")
             if not text.strip():
-                raise ValueError("it is empty")
+                raise InputError("it is empty")
             table = np.loadtxt(text.splitlines(), ndmin=2, comments=("#", "%", "$"))
-        table = np.array(table, dtype=float)
-    except OSError:
-        raise
-    except (ValueError, TypeError, EOFError) as error:
-        raise MatrixError(f"{path}: not a table of nodes, or damaged ({error})") from error
-    if table.ndim != 2 or table.shape[1] not in (3, 4) or not len(table):
-        raise MatrixError(f"{path}: expected columns x y z or number x y z, got {table.shape}")
-    if table.shape[1] == 3:
-        return None, table
-    labels = table[:, 0].astype(np.int64)
-    if not np.array_equal(labels, table[:, 0]):
-        raise MatrixError(f"{path}: the first of four columns must be the numbers of the nodes")
-    return labels, table[:, 1:]
+        table = array("its table", table)
+        if table.ndim != 2 or table.shape[1] not in (3, 4) or not len(table):
+            raise MatrixError(f"expected columns x y z or number x y z, got {table.shape}")
+        if table.shape[1] == 3:
+            return None, table
+        return whole_numbers("the first of four columns", table[:, 0]), table[:, 1:]
+
+
+def existing(argument: str, path: str | Path) -> Path:
+    """Return the path of a file that exists.
+
+    Raises:
+        InputError: It is not the path of a file.
+        MissingFileError: There is no such file.
+        MatrixFileError: It is a directory.
+    """
+    checked = file_path(argument, path)
+    if not checked.exists():
+        raise MissingFileError(f"no file {str(path)!r}")
+    if checked.is_dir():
+        raise MatrixFileError(f"{path}: expected a file, got a directory", path=path)
+    return checked
 
 
 def _kind(path: Path) -> str:
-    """The suffix that tells the kind of a file, after a check that the file is there."""
-    if not path.exists():
-        raise FileNotFoundError(f"no file {str(path)!r}")
+    """Return the suffix that tells the kind of a file."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".bz2")]
     return suffixes[-1] if suffixes else ""

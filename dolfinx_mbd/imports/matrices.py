@@ -8,14 +8,31 @@ H_kl^ab = ψ_k^aᵀ M_s ψ_l^b. Then M_s is the block of any one component.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["FullMatrices", "MatrixError", "checked_matrix", "rigid_motions"]
+from dolfinx_mbd.checks import array, number, refuse
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import FileError, InputError
+
+__all__ = [
+    "FullMatrices",
+    "MatrixError",
+    "MatrixFileError",
+    "checked_matrix",
+    "in_file",
+    "positions",
+    "rigid_motions",
+    "unit_factors",
+    "whole_numbers",
+]
 
 Array = NDArray[np.float64]
 
@@ -26,8 +43,36 @@ RIGID_TOLERANCE = 1e-6
 """‖K R‖ over ‖K‖‖R‖ above which a stiffness is said to resist rigid motion."""
 
 
-class MatrixError(ValueError):
-    """Matrices or nodes from elsewhere are not those of a free solid, or a file is damaged."""
+class MatrixError(InputError):
+    """Matrices or nodes from elsewhere are not those of a free solid."""
+
+
+class MatrixFileError(MatrixError, FileError):
+    """A file of matrices or nodes that is damaged or cannot be used.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, message: str = "", *, path: Any = None) -> None:
+        super().__init__(message)
+        self.path = None if path is None else str(path)
+
+
+@contextlib.contextmanager
+def in_file(path: Path, what: str) -> Iterator[None]:
+    """Raise errors of reading a file as `MatrixFileError` with its name."""
+    try:
+        yield
+    except (MatrixFileError, MemoryError):
+        raise
+    except MatrixError as error:
+        raise MatrixFileError(f"{path}: {error}", path=path) from error
+    except (Exception, SystemExit) as error:  # (readers of other packages raise many kinds)
+        reason = str(error) or type(error).__name__
+        raise MatrixFileError(
+            f"{path}: not {what}, or truncated or damaged ({reason})", path=path
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +101,11 @@ class FullMatrices:
     triangles: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        nodes = np.array(self.nodes, dtype=float)
-        if nodes.ndim != 2 or nodes.shape[1] != 3 or not len(nodes):
-            raise MatrixError(f"nodes: expected positions of shape (N, 3), got {nodes.shape}")
-        if not np.isfinite(nodes).all():
-            raise MatrixError("nodes: positions that are not finite")
+        nodes = positions("nodes", self.nodes)
         count = len(nodes)
-        labels = np.arange(count) if self.labels is None else np.array(self.labels)
+        labels = np.arange(count) if self.labels is None else whole_numbers("labels", self.labels)
         if labels.shape != (count,) or len(np.unique(labels)) < count:
-            raise MatrixError(f"labels: expected {count} different numbers of nodes")
+            refuse("labels", self.labels, f"{count} different numbers of nodes", MatrixError)
         matrices = {}
         for name in ("stiffness", "mass", "damping"):
             matrix = getattr(self, name)
@@ -76,9 +117,13 @@ class FullMatrices:
             object.__setattr__(self, name, value)
         _scalar_mass(matrices["mass"])
         if self.triangles is not None:
-            triangles = np.array(self.triangles, dtype=np.int64).reshape(-1, 3)
-            if triangles.size and not 0 <= triangles.min() <= triangles.max() < count:
-                raise MatrixError(f"triangles refer to nodes outside 0 ... {count - 1}")
+            triangles = whole_numbers("triangles", self.triangles)
+            if triangles.size % 3 or (
+                triangles.size and not 0 <= triangles.min() <= triangles.max() < count
+            ):
+                expected = f"rows of three numbers of nodes from 0 to {count - 1}"
+                refuse("triangles", self.triangles, expected, MatrixError)
+            triangles = triangles.reshape(-1, 3)
             object.__setattr__(self, "triangles", triangles)
 
     @classmethod
@@ -97,25 +142,20 @@ class FullMatrices:
         Raises:
             MatrixError: If `dofs` does not name every row once, or anything else does not fit.
         """
-        order = np.array(dofs, dtype=np.int64)
-        size = np.shape(stiffness)[0]
-        if (
-            order.ndim != 2
-            or order.shape[1] != 3
-            or not np.array_equal(np.sort(order.ravel()), np.arange(size))
+        places = positions("nodes", nodes)
+        order, size = whole_numbers("dofs", dofs), 3 * len(places)
+        if order.shape != (len(places), 3) or not np.array_equal(
+            np.sort(order.ravel()), np.arange(size)
         ):
-            raise MatrixError(
-                f"dofs: expected each of the {size} rows of the matrices once, as an array of "
-                f"shape (N, 3); got {order.shape}"
-            )
-        permuted = {
-            name: scipy.sparse.csr_array(matrix)[order.ravel()][:, order.ravel()]
-            for name, matrix in (
-                ("stiffness", stiffness), ("mass", mass), ("damping", parts.pop("damping", None))
-            )
-            if matrix is not None
-        }  # fmt: skip
-        return cls(nodes=np.asarray(nodes, dtype=float), **permuted, **parts)
+            expected = f"each of the {size} rows of the matrices once, an array (N, 3)"
+            refuse("dofs", dofs, expected, MatrixError)
+        matrices = {"stiffness": stiffness, "mass": mass, "damping": parts.pop("damping", None)}
+        permuted = {}
+        for name, matrix in matrices.items():
+            if matrix is not None or name != "damping":
+                A = checked_matrix(name, matrix, size, f"3 for each of {len(places)} nodes")
+                permuted[name] = A[order.ravel()][:, order.ravel()]
+        return cls(nodes=places, **permuted, **parts)
 
     def in_si(self, *, length: float = 1.0, mass: float = 1.0, time: float = 1.0) -> FullMatrices:
         """The same body in SI.
@@ -125,6 +165,7 @@ class FullMatrices:
             mass: The unit of mass in kg; for t 1e3.
             time: The unit of time in s.
         """
+        length, mass, time = unit_factors(length=length, mass=mass, time=time)
         return replace(
             self,
             stiffness=self.stiffness * (mass / time**2),
@@ -144,8 +185,10 @@ class FullMatrices:
         Raises:
             MatrixError: If there is no such node, or one is named twice.
         """
-        wanted = np.atleast_1d(np.array(labels))
+        wanted = np.atleast_1d(whole_numbers(checked_name("what", what), labels))
         assert self.labels is not None
+        if wanted.ndim != 1 or not len(wanted):
+            refuse(what, labels, "a list of numbers of nodes", MatrixError)
         order = np.argsort(self.labels)
         place = np.clip(np.searchsorted(self.labels[order], wanted), 0, len(order) - 1)
         found = order[place]
@@ -158,6 +201,28 @@ class FullMatrices:
         if len(np.unique(found)) < len(found):
             raise MatrixError(f"{what}: a node is named twice")
         return found
+
+
+def positions(argument: str, value: Any) -> Array:
+    """Return positions of at least one node, shape (N, 3)."""
+    expected = "finite positions of shape (N, 3) in m"
+    result: Array = array(argument, value, (None, 3), expected=expected)
+    if not len(result):
+        refuse(argument, value, expected, MatrixError)
+    return result
+
+
+def whole_numbers(argument: str, value: Any) -> NDArray[np.int64]:
+    """Return whole numbers; floats without a fraction are accepted."""
+    numbers = array(argument, value, expected="whole numbers")
+    if numbers.size and (np.abs(numbers).max() > 2**53 or (numbers != np.round(numbers)).any()):
+        refuse(argument, value, "whole numbers")
+    return np.asarray(numbers, dtype=np.int64)
+
+
+def unit_factors(**units: float) -> tuple[float, ...]:
+    """Return units in SI, each a number from 1e-15 to 1e15."""
+    return tuple(number(key, value, low=1e-15, high=1e15) for key, value in units.items())
 
 
 def _some(values: NDArray) -> str:
@@ -173,8 +238,10 @@ def checked_matrix(name: str, matrix: Any, size: int, why: str) -> scipy.sparse.
     """
     try:
         A = scipy.sparse.csr_array(matrix)
-    except (TypeError, ValueError) as error:
-        raise MatrixError(f"{name}: expected a matrix, got {type(matrix).__name__}") from error
+    except Exception as error:  # (SciPy raises many kinds)
+        raise MatrixError(
+            f"{name}: expected a matrix, got {type(matrix).__name__}", argument=name, value=matrix
+        ) from error
     if A.shape != (size, size):
         raise MatrixError(f"{name}: expected shape ({size}, {size}), {why}; got {A.shape}")
     if np.iscomplexobj(A.data) or not np.issubdtype(A.dtype, np.number):

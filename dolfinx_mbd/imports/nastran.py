@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError
+from dolfinx_mbd.checks import array, instance
+from dolfinx_mbd.imports.files import existing
+from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.imports.reduced import ReducedMatrices
 
 __all__ = ["read_dmig", "read_op4"]
@@ -44,30 +46,29 @@ def read_op4(
         OSError: The file cannot be read.
         ImportError: pyNastran is not installed.
     """
-    path = _there(path)
+    path = existing("path", path)
+    for argument, text in (("stiffness", stiffness), ("mass", mass), ("damping", damping)):
+        instance(argument, text, (str, type(None)) if argument == "damping" else str)
     from pyNastran.op4.op4 import read_op4 as read
 
-    try:
-        found = read(str(path), debug=None)
-        matrices = {name: _op4_array(entry) for name, entry in found.items()}
-    except OSError:
-        raise
-    except Exception as error:  # (of whatever kind: the reader has no errors of its own)
-        raise MatrixError(f"{path}: not an OP4 file, or truncated or damaged ({error})") from error
+    with in_file(path, "an OP4 file"):
+        _check_op4_text(path)
+        entries = read(str(path), debug=None)
+        matrices = {name: _op4_array(entry) for name, entry in entries.items()}
     K, M = (_named(path, matrices, name) for name in (stiffness, mass))
     C = matrices.get("BAAX") if damping is None else _named(path, matrices, damping)
     if nodes is not None:
-        return FullMatrices(K, M, np.asarray(nodes, dtype=float), damping=C)
+        return FullMatrices(K, M, array("nodes", nodes), damping=C)
     if points is None:
         if "XYZ" not in matrices:
-            raise MatrixError(
+            raise MatrixFileError(
                 f"{path}: OP4 holds no positions; give points=... of the interfaces (a "
-                "superelement) or nodes=... (a full model)"
+                "superelement) or nodes=... (a full model)",
+                path=path,
             )
         points = _dense(matrices["XYZ"]).T
-    return ReducedMatrices(
-        _dense(K), _dense(M), np.asarray(points), names, None if C is None else _dense(C)
-    )
+    damped = None if C is None else _dense(C)
+    return ReducedMatrices(_dense(K), _dense(M), array("points", points), names, damped)
 
 
 def read_dmig(
@@ -95,7 +96,9 @@ def read_dmig(
         OSError: The file cannot be read.
         ImportError: pyNastran is not installed.
     """
-    path = _there(path)
+    path = existing("path", path)
+    for argument, text in (("stiffness", stiffness), ("mass", mass), ("damping", damping)):
+        instance(argument, text, (str, type(None)) if argument == "damping" else str)
     model = _bulk_data(path)
     K, M = (_dmig(path, model, name) for name in (stiffness, mass))
     C = None
@@ -116,7 +119,8 @@ def read_dmig(
     positions = np.array([model.nodes[g].get_position() for g in grids], dtype=float)
     full = not scalars and all(component <= 3 for _, component in used)
     order = [(g, c) for g in grids for c in range(1, 4 if full else 7)] + scalars
-    matrices: list[Any] = [None if A is None else _in_order(A, order) for A in (K, M, C)]
+    with in_file(path, "bulk data"):
+        matrices: list[Any] = [None if A is None else _in_order(A, order) for A in (K, M, C)]
     if full:
         return FullMatrices(
             matrices[0], matrices[1], positions, np.array(grids), damping=matrices[2]
@@ -125,11 +129,44 @@ def read_dmig(
     return ReducedMatrices(matrices[0], matrices[1], positions, labels, matrices[2])
 
 
-def _there(path: str | Path) -> Path:
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"no file {str(path)!r}")
-    return path
+def _check_op4_text(path: Path) -> None:
+    """Check the number of values in each column of the dense matrices of a text file.
+
+    pyNastran takes values that are missing for zeros.
+    """
+    with path.open("rb") as file:
+        if b"\0" in file.read(16):  # (a binary file, which has the length of each record)
+            return
+    missing = last = 0
+    sparse = False
+    for number, line in enumerate(path.read_text(encoding="latin-1").splitlines(), 1):
+        words = line.split()
+        if len(_whole_numbers(line[:32], 8)) == 4:  # (a matrix: columns, rows, form, type, name)
+            complete, last, sparse = missing == last == 0, int(line[:8]) + 1, False
+        elif len(words) == 3 and all(map(str.isdecimal, words)):
+            complete, missing = missing == 0, int(words[2])
+            sparse = sparse or words[1] == "0"
+            last = 0 if int(words[0]) == last else last
+        else:
+            missing -= line.upper().count("E")
+            complete = missing >= 0
+        if sparse:
+            missing = 0
+        elif not complete:
+            raise ValueError(f"line {number}: a column has too few or too many values")
+    if missing or last:
+        raise ValueError("the last matrix is not complete")
+
+
+def _whole_numbers(text: str, width: int) -> list[int]:
+    """Return the whole numbers in fields of a width, up to the first other field."""
+    numbers = []
+    for k in range(0, len(text), width):
+        try:
+            numbers.append(int(text[k : k + width]))
+        except ValueError:
+            break
+    return numbers
 
 
 def _op4_array(entry: Any) -> Any:
@@ -144,7 +181,7 @@ def _dense(A: Any) -> Array:
 def _named(path: Path, matrices: dict[str, Any], name: str) -> Any:
     if name not in matrices:
         known = ", ".join(map(repr, matrices)) or "none"
-        raise MatrixError(f"{path}: no matrix {name!r}; the file has {known}")
+        raise MatrixFileError(f"{path}: no matrix {name!r}; the file has {known}", path=path)
     return matrices[name]
 
 
@@ -153,17 +190,13 @@ def _bulk_data(path: Path) -> Any:
 
     text = path.read_text(encoding="utf-8", errors="replace").upper()
     model = BDF(debug=None)
-    try:
+    with in_file(path, "bulk data"):
         model.read_bdf(str(path), punch="BEGIN BULK" not in text, xref=False)
         model.cross_reference(
             xref_elements=False, xref_nodes_with_elements=False, xref_properties=False,
             xref_masses=False, xref_materials=False, xref_loads=False, xref_constraints=False,
             xref_aero=False, xref_sets=False, xref_optimization=False,
         )  # fmt: skip
-    except OSError:
-        raise
-    except (Exception, SystemExit) as error:  # (of whatever kind, as above)
-        raise MatrixError(f"{path}: not bulk data, or truncated or damaged ({error})") from error
     return model
 
 

@@ -19,7 +19,6 @@ What is lost grows with (Ω/ω₁)², the speed of rotation over the first natur
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -28,7 +27,15 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import Interface, Mode, ReducedBody
-from dolfinx_mbd.imports.matrices import MatrixError, checked_matrix, rigid_motions
+from dolfinx_mbd.checks import array, instance, names, refuse
+from dolfinx_mbd.errors import ModelRangeWarning, warn
+from dolfinx_mbd.imports.matrices import (
+    MatrixError,
+    checked_matrix,
+    positions,
+    rigid_motions,
+    unit_factors,
+)
 from dolfinx_mbd.imports.modes import mean_axis_modes
 
 __all__ = ["FirstOrderInertiaWarning", "ReducedMatrices", "body_from_reduced"]
@@ -39,7 +46,7 @@ RIGID_TOLERANCE = 1e-5
 """Size of K R, and of what in RᵀMR is no rigid body's, over that of their terms."""
 
 
-class FirstOrderInertiaWarning(UserWarning):
+class FirstOrderInertiaWarning(ModelRangeWarning):
     """A body has inertia to first order only: an already reduced pair of matrices has no more."""
 
 
@@ -65,31 +72,31 @@ class ReducedMatrices:
     axes: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        points = np.array(self.points, dtype=float)
-        if points.ndim != 2 or points.shape[1] != 3 or not len(points):
-            raise MatrixError(f"points of interfaces: expected shape (p, 3), got {points.shape}")
-        if not np.isfinite(points).all():
-            raise MatrixError("points of interfaces: values that are not finite")
+        points = positions("points", self.points)
         count = len(points)
-        names = tuple(self.names or (f"interface {k + 1}" for k in range(count)))
-        if len(names) != count:
-            raise MatrixError(f"expected names of {count} interfaces, got {len(names)}")
-        size = np.shape(self.stiffness)[0] if np.ndim(self.stiffness) else 0
+        labels = (
+            tuple(f"interface {k + 1}" for k in range(count))
+            if self.names is None
+            else names("names", self.names)
+        )
+        if len(labels) != count:
+            refuse("names", self.names, f"names of {count} interfaces", MatrixError)
+        shape = getattr(self.stiffness, "shape", None) or array("stiffness", self.stiffness).shape
+        size = shape[0] if shape else 0
         if size < 6 * count:
             raise MatrixError(
                 f"stiffness: expected at least 6 coordinates for each of {count} interfaces, got "
                 f"{size}"
             )
-        values: dict[str, object] = {"points": points, "names": names}
+        values: dict[str, object] = {"points": points, "names": labels}
         for name in ("stiffness", "mass", "damping"):
             matrix = getattr(self, name)
             if name == "damping" and matrix is None:
                 continue
             why = f"6 for each of {count} interfaces and {size - 6 * count} modes"
             values[name] = checked_matrix(name, matrix, size, why).toarray()
-        axes = np.tile(np.eye(3), (count, 1, 1)) if self.axes is None else np.array(self.axes)
-        if axes.shape != (count, 3, 3):
-            raise MatrixError(f"axes: expected shape ({count}, 3, 3), got {axes.shape}")
+        identity = np.tile(np.eye(3), (count, 1, 1))
+        axes = identity if self.axes is None else array("axes", self.axes, (count, 3, 3))
         values["axes"] = axes
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -104,6 +111,7 @@ class ReducedMatrices:
             mass: The unit of mass in kg; for t 1e3.
             time: The unit of time in s.
         """
+        length, mass, time = unit_factors(length=length, mass=mass, time=time)
         points = np.asarray(self.points)
         scale = np.ones(len(self.stiffness))
         scale[: 6 * len(points)] = np.tile(np.repeat([length, 1.0], 3), len(points))
@@ -131,6 +139,7 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
         MatrixError: The stiffness resists rigid motion, the mass is not positive definite or not
             that of a body under rigid motion, or parts move without stiffness.
     """
+    instance("element", element, ReducedMatrices)
     K, M, points = element.stiffness, element.mass, np.asarray(element.points)
     R = _rigid_motions(K, points)
     total, centre, inertia = _rigid_body(M, R)
@@ -146,14 +155,13 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
         damping = T.T @ element.damping @ T
     frequencies = np.sqrt(squares) / (2 * np.pi)
     limit = frequencies[0] if n else np.inf
-    warnings.warn(
+    text = (
         f"body {name!r} comes from matrices that were reduced already: its linear dynamics and its "
         "rigid mass properties are exact, but deformation by centrifugal loads, Coriolis coupling "
         "of modes and the change of inertia with the deformation are not known, and geometric "
-        f"stiffening neither. Use it well below {60 * limit:.3g} rpm, or import the full matrices",
-        FirstOrderInertiaWarning,
-        stacklevel=2,
+        f"stiffening neither. Use it well below {60 * limit:.3g} rpm, or import the full matrices"
     )
+    warn(FirstOrderInertiaWarning(text, quantity="speed", limit=2 * np.pi * limit))
     left_out = [Mode(f"rigid {k + 1}", 0.0, reason="the body frame carries it") for k in range(6)]
     left_out += [
         Mode(f"dependent {k + 1}", 0.0, reason="coordinates depend on others")

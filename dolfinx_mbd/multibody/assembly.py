@@ -7,15 +7,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.rotations import exp_rotation, rotation_vector
+from dolfinx_mbd.body.rotations import exp_rotation, rotation_vector, skew
+from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.multibody import joint_kernels as kernels
 from dolfinx_mbd.multibody.blocks import Blocks, DenseBlocks, SparseBlocks
 from dolfinx_mbd.multibody.load_assembly import LoadAssembler
-from dolfinx_mbd.multibody.system import System
+from dolfinx_mbd.multibody.pattern_loads import pattern_rows
+from dolfinx_mbd.multibody.system import State, System
 
-__all__ = ["Assembler", "Tangent", "TangentBlocks"]
+__all__ = ["Assembler", "AssemblyError", "Tangent", "TangentBlocks", "extent"]
 
 Array = NDArray[np.float64]
+
+
+class AssemblyError(SolverError, ValueError):
+    """A mechanism cannot be put together: its constraints contradict or repeat each other.
+
+    Attributes:
+        joint: Name of the joint or driver whose constraint is violated most; None if no
+            constraint is.
+        misfit: By how much, m or rad.
+    """
+
+    def __init__(self, message: str, *, joint: str | None = None, misfit: float = 0.0) -> None:
+        super().__init__(message)
+        self.joint, self.misfit = joint, misfit
 
 
 @dataclass(frozen=True)
@@ -64,9 +80,9 @@ class Assembler(LoadAssembler):
         self._entries = len(system.first)
         self._lam = np.zeros((self._entries, 6))
         self._turns = np.zeros(self._entries)
-        self._offsets = system.lengths[system.row_entry]
+        self._offsets = system.lengths[system.row_entry] + system.misfit
         self._detours: dict[int, Array] = {}
-        self._driven: tuple[float, list[float]] = (np.nan, [])
+        self._motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
         whole = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
         driven = [
             len(system.joints) + k
@@ -78,6 +94,17 @@ class Assembler(LoadAssembler):
         self._turned = np.array(whole + driven, dtype=np.int64)
         sliding = any(driver.along == "displacement" for driver in system.drivers)
         self._shifted = bool(sliding or (system.form == kernels.DISTANCE).any())
+
+    # ---- states ---------------------------------------------------------------------------------
+    def put(self, state: State) -> None:
+        """Set the point of evaluation to a state."""
+        self.q[:], self.v[:], self.a[:], self.lam[:] = state.q, state.v, state.a, state.lam
+        self.angles[:] = state.angles
+
+    def state(self, t: float) -> State:
+        """Return the point of evaluation as a state."""
+        q, v, a, lam = (x.copy() for x in (self.q, self.v, self.a, self.lam))
+        return State(t, q, v, a, lam, self.joint_rotations())
 
     # ---- poses and constraints ------------------------------------------------------------------
     def move(self, q: Array, delta: Array) -> None:
@@ -97,14 +124,20 @@ class Assembler(LoadAssembler):
         s = self.system
         if self._detours:
             self._detours = {}
-        if self._driven[0] != t:
-            self._driven = t, [driver.at(t)[0] for driver in s.drivers]
-        for k, (driver, value) in enumerate(zip(s.drivers, self._driven[1], strict=True)):
+        motions = self.driver_motions(t)
+        for k, (driver, (value, *_)) in enumerate(zip(s.drivers, motions, strict=True)):
             entry = len(s.joints) + k
             if driver.along == "rotation":
                 self._turns[entry] = self.angles[s.driven_joints[k]] = value
             else:
-                self._offsets[s.row_entry == entry] = value
+                rows = s.row_entry == entry
+                self._offsets[rows] = value + s.misfit[rows]
+
+    def driver_motions(self, t: float) -> list[tuple[float, float, float]]:
+        """Return value, rate and acceleration of each driver at a time (evaluated once a time)."""
+        if self._motions[0] != t:
+            self._motions = t, [driver.at(t) for driver in self.system.drivers]
+        return self._motions[1]
 
     def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
         s = self.system
@@ -183,6 +216,46 @@ class Assembler(LoadAssembler):
         second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2])) + push
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
+    def constraint_slopes(self, w: Array, t: float | None = None) -> Array:
+        """Derivative of B w to q (increments) with w (nv,) held, shape (nc, nv).
+
+        Call it at updated poses. With a time, ∂Φ/∂t is added to B w.
+        """
+        s = self.system
+        p1, Q1, p2, Q2 = self._joint_frames()
+        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        second = np.zeros((6, self._entries, 12, 12))
+        for motion in range(6):
+            unit = np.tile(np.eye(6)[motion], (self._entries, 1))
+            second[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
+            if self._shifted:
+                kernels.distance_second(p1, Q1, p2, unit, s.form, second[motion])
+        jacobians = self.jacobians()
+        speeds = np.concatenate(
+            [J @ w[part] for J, part in zip(jacobians, s.v_slices, strict=True)]
+        )
+        tangents = [
+            body.frame_velocity_tangents(view[0], w[part])
+            for (body, view, *_), part in zip(self._views, s.v_slices, strict=True)
+        ]
+        slopes = DenseBlocks(s.entry_slices, s.v_slices)
+        for entry, rows in enumerate(s.entry_slices):
+            motions = s.row_motion[rows]
+            ends = int(s.first[entry]), int(s.second[entry])
+            speed = np.concatenate([speeds[ends[0]], speeds[ends[1]]])
+            slope = np.zeros((len(motions), 12))
+            driver = entry - len(s.joints)
+            if t is not None and driver >= 0 and s.drivers[driver].along == "rotation":
+                spin = s.drivers[driver].at(t)[1] * Q1[entry, :, 2]
+                speed[3:6] += spin
+                slope[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
+            slope += np.einsum("a,rab->rb", speed, second[motions, entry])
+            for end, part in zip(ends, (slice(0, 6), slice(6, 12)), strict=True):
+                k, J = self._frame_jacobian(end, jacobians)
+                _, T = self._frame_jacobian(end, tangents)
+                slopes.add(entry, k, slope[:, part] @ J + G[entry, motions, part] @ T)
+        return slopes.array
+
     # ---- rows and their derivatives -------------------------------------------------------------
     def residual(self, t: float) -> None:
         """Evaluate rows, scale and constraint values at (t, q, v, a, λ)."""
@@ -214,6 +287,26 @@ class Assembler(LoadAssembler):
             body.residual(t, q, v, a, s.gravity, wrenches, rows, scale)
         if self._pattern_loads:
             self._apply_patterns(t)
+
+    def power(self, t: float) -> float:
+        """Return the power of loads and drivers, W; call after :meth:`residual`.
+
+        Joints do no work, so that of all wrenches together only loads and drivers remain.  Without
+        loads it is the power of the drivers alone: λ is the negative force on the second frame.
+        """
+        s = self.system
+        if not s.loads:
+            rows = s.entry_slices[len(s.joints) :]
+            return -sum(
+                float(self.lam[row]) * rate
+                for part, (_, rate, _) in zip(rows, self.driver_motions(t), strict=True)
+                for row in range(part.start, part.stop)
+            )
+        power = float(np.vdot(self.wrenches, self.velocities))
+        for load, k, pattern, axis in self._pattern_loads:
+            _, (q, v, *_), *_ = self._views[k]
+            power += load.size(t, *self._seen(axis)) * float(pattern_rows(pattern, q) @ v)
+        return power
 
     def tangent(self, t: float) -> Tangent:
         """Derivatives at (t, q, v, a, λ); call after :meth:`residual` at the same point."""
@@ -260,3 +353,10 @@ class Assembler(LoadAssembler):
         )
         K.add_pairs(self._pairs, second)
         B.add_rows(self._pairs, gradient, self._held)
+
+
+def extent(at: Assembler) -> float:
+    """Return the size of the mechanism at the assembler's poses, at least 1 mm, m."""
+    if not len(at.position):
+        return 1e-3
+    return max(1e-3, float(np.ptp(at.position, axis=0).max()))

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import LoadPattern, ModalDamping, ReducedBody
-from dolfinx_mbd.multibody.floating_body import FloatingBody, checked_rotation, checked_vector
+from dolfinx_mbd.checks import array, flag, instance, number, refuse, vector
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.multibody.floating_body import FloatingBody, checked_rotation
 from dolfinx_mbd.multibody.pattern_loads import PatternRef
-from dolfinx_mbd.multibody.protocol import Frame, checked_frame
+from dolfinx_mbd.multibody.protocol import Frame, checked_frames
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
 
 __all__ = [
@@ -42,7 +45,8 @@ class RigidBody(FloatingBody):
         shape: What to draw, or None.
 
     Raises:
-        ValueError: If mass is not positive or no mass distribution has this inertia tensor.
+        InputError: An argument is unusable, for example because the mass is not positive or no
+            mass distribution has this inertia tensor.
     """
 
     name: str
@@ -55,43 +59,24 @@ class RigidBody(FloatingBody):
     shape: Shape | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.mass, (int, float, np.number)) and 0 < self.mass < np.inf):
-            raise ValueError(
-                f"body {self.name!r}: mass must be a positive number (kg), got {self.mass!r}"
-            )
-        J = np.array(self.inertia, dtype=float)
-        J = np.diag(J) if J.shape == (3,) else J
-        if J.shape != (3, 3) or not np.allclose(J, J.T, atol=1e-12 * np.abs(J).max(initial=0)):
-            raise ValueError(
-                f"body {self.name!r}: inertia must be a symmetric 3×3 matrix or its diagonal"
-            )
-        second = 0.5 * np.trace(J) * np.eye(3) - J  # ∫ρ (x−c)⊗(x−c)
-        if np.linalg.eigvalsh(second).min() < -1e-9 * np.trace(J):
-            raise ValueError(
-                f"body {self.name!r}: no body has principal moments {np.linalg.eigvalsh(J)} kg m²; "
-                "each must be at most the sum of the other two"
-            )
-        if np.linalg.eigvalsh(J).min() <= 0:
-            raise ValueError(
-                f"body {self.name!r}: inertia has a zero moment {np.linalg.eigvalsh(J)} kg m²; "
-                "rotation about that axis would have no inertia. Give a thin rod its true small "
-                "moment"
-            )
-        c = checked_vector(self.name, "centre", self.centre)
-        second = second + self.mass * np.outer(c, c)
+        label = f"body {checked_name('name', self.name)!r}"
+        mass = number(f"{label}: mass", self.mass, positive=True, unit="kg")
+        c: Array = vector(f"{label}: centre", self.centre, unit="m")
+        second = _second_moments(label, self.inertia) + mass * np.outer(c, c)
+        instance(f"{label}: shape", self.shape, (Shape, type(None)))
         none = np.zeros((0, 0))
         frames = {
-            key: (*checked_frame(self.name, key, frame), np.zeros((6, 0)))
-            for key, frame in self.frames.items()
+            key: (*frame, np.zeros((6, 0)))
+            for key, frame in checked_frames(self.name, self.frames).items()
         }
         self._prepare(
-            self.mass,
-            self.mass * c[None],
+            mass,
+            mass * c[None],
             second[None, None],
             (none, none, none),
             frames,
-            checked_vector(self.name, "position", self.position),
-            checked_rotation(self.name, self.rotation),
+            vector(f"{label}: position", self.position, unit="m"),
+            checked_rotation(f"{label}: rotation", self.rotation),
         )
 
     @classmethod
@@ -108,13 +93,12 @@ class RigidBody(FloatingBody):
         rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
     ) -> RigidBody:
         """A homogeneous box with edges ``size`` (m) along the body axes; give density or mass."""
-        sides = checked_vector(name, "size", size)
-        if (sides <= 0).any():
-            raise ValueError(f"body {name!r}: size must be positive, got {size!r}")
-        m = _mass(name, float(np.prod(sides)), density, mass)
-        squares = sides**2
+        shape = box_shape(size, centre)
+        squares = np.square(size, dtype=float)
+        m = _mass(name, float(np.prod(size, dtype=float)), density, mass)
         J = m / 12 * (squares.sum() - squares)
-        return cls(name, m, J, centre, frames or {}, position, rotation, box_shape(sides, centre))
+        frames = {} if frames is None else frames
+        return cls(name, m, J, centre, frames, position, rotation, shape)
 
     @classmethod
     def cylinder(
@@ -132,23 +116,51 @@ class RigidBody(FloatingBody):
         rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
     ) -> RigidBody:
         """A homogeneous cylinder along body axis 0, 1 or 2, sizes in m; give density or mass."""
-        if not (radius > 0 and length > 0):
-            raise ValueError(
-                f"body {name!r}: radius and length must be positive, got {radius}, {length}"
-            )
-        if axis not in (0, 1, 2):
-            raise ValueError(f"body {name!r}: axis must be 0, 1 or 2, got {axis!r}")
-        m = _mass(name, np.pi * radius**2 * length, density, mass)
-        J = np.full(3, m * (3 * radius**2 + length**2) / 12)
-        J[axis] = m * radius**2 / 2
         shape = cylinder_shape(radius, length, axis, centre)
-        return cls(name, m, J, centre, frames or {}, position, rotation, shape)
+        m = _mass(name, np.pi * radius * radius * length, density, mass)
+        J = np.full(3, m * (3 * radius * radius + length * length) / 12)
+        J[axis] = m * radius * radius / 2
+        frames = {} if frames is None else frames
+        return cls(name, m, J, centre, frames, position, rotation, shape)
 
 
 def _mass(name: str, volume: float, density: float | None, mass: float | None) -> float:
     if (density is None) == (mass is None):
-        raise ValueError(f"body {name!r}: give either density (kg/m³) or mass (kg)")
-    return mass if mass is not None else float(density) * volume  # type: ignore[arg-type]
+        raise InputError(f"body {name!r}: give either density (kg/m³) or mass (kg)")
+    if mass is not None:
+        return number(f"body {name!r}: mass", mass, positive=True, unit="kg")
+    rho = number(f"body {name!r}: density", density, positive=True, unit="kg/m³")
+    return number(f"body {name!r}: density times volume", rho * volume, positive=True, unit="kg")
+
+
+def _second_moments(label: str, inertia: ArrayLike) -> Array:
+    """Return ∫ρ (x−c)⊗(x−c), shape (3, 3), of an inertia tensor or its diagonal.
+
+    Raises:
+        InputError: No body has this tensor.
+    """
+    J: Array = array(f"{label}: inertia", inertia)
+    if J.shape == (3,):
+        J = np.diag(J)
+    if J.shape != (3, 3) or not np.allclose(J, J.T, atol=1e-12 * np.abs(J).max(initial=0)):
+        refuse(f"{label}: inertia", inertia, "a symmetric 3×3 matrix or its diagonal, in kg m²")
+    moments = np.linalg.eigvalsh(J)
+    second = 0.5 * np.trace(J) * np.eye(3) - J
+    if np.linalg.eigvalsh(second).min() < -1e-9 * np.trace(J):
+        raise InputError(
+            f"{label}: no body has principal moments {moments} kg m²; each must be at most the sum "
+            "of the other two",
+            argument=f"{label}: inertia",
+            value=inertia,
+        )
+    if moments.min() <= 0:
+        raise InputError(
+            f"{label}: inertia has a zero moment {moments} kg m²; rotation about that axis would "
+            "have no inertia. Give a thin rod its true small moment",
+            argument=f"{label}: inertia",
+            value=inertia,
+        )
+    return second
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +177,7 @@ class FlexibleBody(FloatingBody):
         stiffening: Whether the body's geometric stiffening acts; None: if the body has it.
 
     Raises:
-        ValueError: If stiffening is asked for and the body has none, or the damping ratio is
-            negative.
+        InputError: An argument is unusable, or stiffening is asked for and the body has none.
     """
 
     name: str
@@ -177,28 +188,24 @@ class FlexibleBody(FloatingBody):
     stiffening: bool | None = None
 
     def __post_init__(self) -> None:
-        body = self.reduced
-        if not isinstance(body, ReducedBody):
-            raise TypeError(
-                f"body {self.name!r}: expected a reduced body (reduce(...).body or "
-                f"ReducedBody.load(path)), got {type(body).__name__}"
+        label = f"body {checked_name('name', self.name)!r}"
+        hint = "reduce(...).body or ReducedBody.load(path)"
+        body: ReducedBody = instance(f"{label}: reduced", self.reduced, ReducedBody, hint)
+        active = self.stiffening is None or flag(f"{label}: stiffening", self.stiffening)
+        if active and self.stiffening is not None and body.stiffening is None:
+            raise InputError(
+                f"{label}: its reduced body {body.name!r} holds no stiffening; reduce it with "
+                "stiffening=True and the mean-axis reference",
+                argument=f"{label}: stiffening",
+                value=self.stiffening,
             )
-        cases = body.stiffening
-        if self.stiffening and cases is None:
-            raise ValueError(
-                f"body {self.name!r}: its reduced body {body.name!r} holds no stiffening; reduce "
-                "it with stiffening=True and the mean-axis reference"
-            )
-        stiff = cases if self.stiffening is not False else None
+        stiff = body.stiffening if active else None
         object.__setattr__(self, "stiffening", stiff is not None)
         ratio = self.damping_ratio
         if ratio is None:
             ratio = 0.0 if body.damping.any() else DEFAULT_DAMPING_RATIO
-        if not 0 <= ratio < np.inf:
-            raise ValueError(
-                f"body {self.name!r}: damping ratio must be at least 0 and finite, got {ratio}"
-            )
-        object.__setattr__(self, "damping_ratio", float(ratio))
+        ratio = number(f"{label}: damping_ratio", ratio, low=0.0)
+        object.__setattr__(self, "damping_ratio", ratio)
         damping = body.damping + ModalDamping(ratio).matrix(body.mass, body.stiffness)
         self._prepare(
             body.total_mass,
@@ -206,8 +213,8 @@ class FlexibleBody(FloatingBody):
             body.second_moments,
             (body.mass, damping, body.stiffness),
             {i.name: (i.point, i.axes, i.motion) for i in body.interfaces},
-            checked_vector(self.name, "position", self.position),
-            checked_rotation(self.name, self.rotation),
+            vector(f"{label}: position", self.position, unit="m"),
+            checked_rotation(f"{label}: rotation", self.rotation),
             None if stiff is None else stiff.spin,
             None if stiff is None else stiff.interfaces,
         )

@@ -8,34 +8,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.rotations import quaternion_from_matrix
+from dolfinx_mbd.checks import array, choice, refuse
 from dolfinx_mbd.multibody import floating_frame as kernels
 from dolfinx_mbd.multibody import frames as frame_kernels
 from dolfinx_mbd.multibody.joints import FrameRef
 
-__all__ = ["FloatingBody", "checked_rotation", "checked_vector"]
+__all__ = ["FloatingBody", "checked_rotation"]
 
 Array = NDArray[np.float64]
 
 
-def checked_rotation(name: str, rotation: ArrayLike) -> Array:
-    """Unit quaternion (4,) of a quaternion or a rotation matrix, or ``ValueError``."""
-    given = np.array(rotation, dtype=float)
-    if given.shape == (3, 3):
-        return quaternion_from_matrix(given)
-    if given.shape == (4,) and 0 < np.linalg.norm(given) < np.inf:
-        return given / np.linalg.norm(given)
-    raise ValueError(
-        f"body {name!r}: rotation must be a quaternion (w, x, y, z), not zero, or a 3×3 matrix; "
-        f"got {rotation!r}"
-    )
-
-
-def checked_vector(name: str, what: str, value: ArrayLike) -> Array:
-    """Three finite numbers (3,); ``ValueError`` if they are not."""
-    vector = np.array(value, dtype=float)
-    if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise ValueError(f"body {name!r}: {what} must be three finite numbers, got {value!r}")
-    return vector
+def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
+    """Return the unit quaternion (4,) of a quaternion or a rotation matrix."""
+    expected = "a quaternion (w, x, y, z), not zero, or a 3×3 rotation matrix"
+    numbers: Array = array(argument, rotation, expected=expected)
+    if numbers.shape == (3, 3):
+        return quaternion_from_matrix(numbers)
+    if numbers.shape != (4,) or not 0 < np.linalg.norm(numbers) < np.inf:
+        refuse(argument, rotation, expected)
+    return numbers / np.linalg.norm(numbers)
 
 
 class FloatingBody:
@@ -107,12 +98,9 @@ class FloatingBody:
         """Reference to a frame of this body, for joints and forces.
 
         Raises:
-            ValueError: If the body has no such frame; the message lists those it has.
+            InputError: The body has no such frame; the message lists those it has.
         """
-        if name not in self.frame_names:
-            known = ", ".join(map(repr, self.frame_names)) or "none"
-            raise ValueError(f"unknown frame {name!r}; body {self.name!r} has {known}")
-        return FrameRef(self.name, name)
+        return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frame_names))
 
     def initial_coordinates(self) -> Array:
         return self._q0.copy()

@@ -178,7 +178,8 @@ def body_residual(
     """Inertia, gravity and elastic forces, less the wrenches at the frames; shape (6+n,).
 
     ``wrenches`` (F, 6) holds force and moment about each frame's point, in global components.
-    ``scale`` (6+n,) receives the magnitude of the terms, for relative tolerances.
+    ``scale`` (6+n,) receives the sum of the magnitudes of the terms, for relative tolerances. It
+    counts the forces of the material points and at the frames even where their sum vanishes.
     """
     A = rotation_rows(q[3], q[4], q[5], q[6])
     omega, alpha = vector3(v, 3), vector3(a, 3)
@@ -207,6 +208,8 @@ def body_residual(
         damping = mv(C, v[6:])
         out[6:] = inertia + elastic + damping
         scale[6:] = np.abs(inertia) + np.abs(elastic) + np.abs(damping)
+        for k in range(n):  # (the inertia forces of all points cannot do more work on a mode)
+            scale[6 + k] += size * math.sqrt(M[k, k] / m)
     if spin.shape[0] > 0:
         more, push = _spin_rows(spin, q[7:], v[6:], np.array(omega), np.array(alpha))
         turn = add3(turn, vector3(more, 0))
@@ -218,18 +221,19 @@ def body_residual(
     lever, theta, jacobian = frame_motion(points, motion, bend, q)
     for k in range(points.shape[0]):
         f, moment = tmv3(A, row3(wrenches, k)), tmv3(A, vector3(wrenches[k], 3))
-        turn = add3(cross3(row3(lever, k), f), moment)
+        arm = row3(lever, k)
+        turn = add3(cross3(arm, f), moment)
+        turn_size = math.sqrt(dot3(arm, arm) * dot3(f, f)) + math.sqrt(dot3(moment, moment))
         for i in range(3):
             out[i] -= wrenches[k, i]
             out[3 + i] -= turn[i]
             scale[i] += abs(wrenches[k, i])
-            scale[3 + i] += abs(turn[i])
+            scale[3 + i] += turn_size
         if n > 0:
             twist = tangent_times(row3(theta, k), moment)
             load = np.array((f[0], f[1], f[2], twist[0], twist[1], twist[2]))
-            push = tmv(jacobian[k], load)
-            out[6:] -= push
-            scale[6:] += np.abs(push)
+            out[6:] -= tmv(jacobian[k], load)
+            scale[6:] += tmv(np.abs(jacobian[k]), np.abs(load))
 
 
 @kernel

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import number
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.kinematics import SliderCrank
 
 __all__ = ["AMBIENT_PRESSURE", "FourStrokePressure"]
@@ -48,7 +50,7 @@ class FourStrokePressure:
         wiebe_efficiency, wiebe_form: a and m of Wiebe's function.
 
     Raises:
-        ValueError: If a size is not positive, or no heat gives the peak pressure asked for.
+        InputError: An argument is unusable, or no heat gives the peak pressure asked for.
     """
 
     bore: float
@@ -69,16 +71,17 @@ class FourStrokePressure:
     _pieces: tuple[list[float], list[list[float]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.bore > 0:
-            raise ValueError(f"bore must be positive (m), got {self.bore}")
-        if not self.compression_ratio > 1:
-            raise ValueError(f"compression ratio must be above 1, got {self.compression_ratio}")
+        for item in fields(self):
+            if item.init:
+                positive = item.name not in ("ignition", "intake_closes", "exhaust_opens")
+                number(item.name, getattr(self, item.name), positive=positive)
+        SliderCrank(self.crank_radius, self.rod_length)  # (checks the lengths)
+        number("compression_ratio", self.compression_ratio, low=math.nextafter(1.0, 2.0))
         events = self.intake_closes, self.ignition, self.exhaust_opens
-        if not -180 <= events[0] < events[1] < events[2] <= 180 or not self.burn_duration > 0:
-            raise ValueError(
-                "expected -180° <= intake_closes < ignition < exhaust_opens <= 180° and a positive "
-                f"burn_duration; got {', '.join(f'{e:g}' for e in events)} and "
-                f"{self.burn_duration:g}"
+        if not -180 <= events[0] < events[1] < events[2] <= 180:
+            raise InputError(
+                "expected -180° <= intake_closes < ignition < exhaust_opens <= 180°; got "
+                f"{', '.join(f'{e:g}' for e in events)}"
             )
         closed = np.arange(self.intake_closes, self.exhaust_opens + 0.125, 0.25, dtype=float)
 
@@ -87,7 +90,7 @@ class FourStrokePressure:
 
         largest = 50.0 * self.peak_pressure * self.displacement
         if not excess(0.0) <= 0 <= excess(largest):
-            raise ValueError(
+            raise InputError(
                 f"no heat release gives a peak of {self.peak_pressure / 1e5:.4g} bar; compression "
                 f"alone reaches {(excess(0.0) + self.peak_pressure) / 1e5:.4g} bar"
             )
@@ -101,7 +104,7 @@ class FourStrokePressure:
     @property
     def area(self) -> float:
         """Piston area, m²."""
-        return np.pi * self.bore**2 / 4
+        return np.pi * self.bore * self.bore / 4
 
     @property
     def displacement(self) -> float:

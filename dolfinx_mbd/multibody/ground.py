@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import choice
+from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.multibody.joints import FrameRef
-from dolfinx_mbd.multibody.protocol import Frame, checked_frame
+from dolfinx_mbd.multibody.protocol import Frame, checked_frames
 
 __all__ = ["Ground"]
 
@@ -26,10 +28,13 @@ class Ground:
     num_velocities: int = field(default=0, init=False)
     num_elastic: int = field(default=0, init=False)
     typical_mass: float = field(default=0.0, init=False)
+    _points: Array = field(init=False, repr=False)
+    _axes: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for key, frame in self.frames.items():
-            checked_frame(self.name, key, frame)
+        frames = checked_frames(checked_name("name", self.name), self.frames).values()
+        object.__setattr__(self, "_points", np.array([f.point for f in frames]).reshape(-1, 3))
+        object.__setattr__(self, "_axes", np.array([f.axes for f in frames]).reshape(-1, 3, 3))
 
     @property
     def frame_names(self) -> tuple[str, ...]:
@@ -39,12 +44,9 @@ class Ground:
         """Reference to a frame of the ground.
 
         Raises:
-            ValueError: If there is no such frame; the message lists those there are.
+            InputError: There is no such frame; the message lists those there are.
         """
-        if name not in self.frames:
-            known = ", ".join(map(repr, self.frames)) or "none"
-            raise ValueError(f"unknown frame {name!r}; {self.name!r} has {known}")
-        return FrameRef(self.name, name)
+        return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frames))
 
     def initial_coordinates(self) -> Array:
         return np.zeros(0)
@@ -56,8 +58,7 @@ class Ground:
         return np.zeros((0, 0))
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        for k, (point, axes) in enumerate(Frame(*frame) for frame in self.frames.values()):
-            position[k], rotation[k] = np.asarray(point), np.asarray(axes)
+        position[:], rotation[:] = self._points, self._axes
 
     def residual(
         self,

@@ -21,13 +21,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import choice, function, integer, number, refuse
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError, InputTypeError
+
 __all__ = [
     "JOINT_KINDS",
+    "MOTIONS",
     "ROW_NAMES",
     "SLIDING",
     "TURNING",
@@ -35,6 +40,7 @@ __all__ = [
     "Driver",
     "FrameRef",
     "Joint",
+    "checked_frame",
     "constant_speed",
     "cylindrical",
     "distance",
@@ -51,6 +57,9 @@ __all__ = [
 Array = NDArray[np.float64]
 
 Axis = Literal["rotation", "displacement"]
+
+#: Motions along the axis of a joint.
+MOTIONS = ("rotation", "displacement")
 
 #: Which of the six relative motions (x, y, z, about x, about y, about z) each kind of joint holds.
 JOINT_KINDS: dict[str, tuple[int, ...]] = {
@@ -88,6 +97,21 @@ class FrameRef(NamedTuple):
     frame: str
 
 
+def checked_frame(argument: str, value: Any) -> FrameRef:
+    """Return a reference to a frame.
+
+    Raises:
+        InputTypeError: The value is not a tuple of two names.
+    """
+    if (
+        not isinstance(value, tuple)
+        or len(value) != 2
+        or not all(isinstance(entry, str) for entry in value)
+    ):
+        refuse(argument, value, "a frame of a body, body.frame('name')", InputTypeError)
+    return FrameRef(*value)
+
+
 @dataclass(frozen=True)
 class Joint:
     """A joint between two frames.
@@ -100,8 +124,8 @@ class Joint:
         length: Of a distance, m; None: as the bodies are placed.
 
     Raises:
-        ValueError: If the kind is unknown, both frames belong to one body, or a length is not
-            positive or given to a joint that has none.
+        InputError: An argument is unusable: the kind is unknown, both frames belong to one body, or
+            a length is not positive or given to a joint that has none.
     """
 
     name: str
@@ -111,32 +135,21 @@ class Joint:
     length: float | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in JOINT_KINDS:
-            raise ValueError(
-                f"joint {self.name!r}: unknown kind {self.kind!r}; use one of {sorted(JOINT_KINDS)}"
-            )
+        label = f"joint {checked_name('name', self.name)!r}"
+        choice(f"{label}: kind", self.kind, JOINT_KINDS)
         for which in ("first", "second"):
-            ref = getattr(self, which)
-            if not (isinstance(ref, tuple) and len(ref) == 2):
-                raise TypeError(
-                    f"joint {self.name!r}: {which} must be a frame of a body, "
-                    f"body.frame('name'); got {ref!r}"
-                )
-            object.__setattr__(self, which, FrameRef(*ref))
+            frame = checked_frame(f"{label}: {which}", getattr(self, which))
+            object.__setattr__(self, which, frame)
         if self.first.body == self.second.body:
-            raise ValueError(
-                f"joint {self.name!r} connects body {self.first.body!r} with itself; "
-                "give frames of two bodies (or of the ground)"
+            raise InputError(
+                f"{label} connects body {self.first.body!r} with itself; give frames of two bodies "
+                "(or of the ground)"
             )
         if self.length is None:
             return
         if self.kind != "distance":
-            raise ValueError(f"joint {self.name!r}: a {self.kind} joint has no length")
-        if not (isinstance(self.length, (int, float, np.number)) and 0 < self.length < np.inf):
-            raise ValueError(
-                f"joint {self.name!r}: length must be a positive number (m), got {self.length!r}; "
-                "two points at no distance are a spherical joint"
-            )
+            refuse(f"{label}: length", self.length, f"None, because a {self.kind} joint has none")
+        number(f"{label}: length", self.length, positive=True, unit="m")
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -144,7 +157,8 @@ class Joint:
         return JOINT_KINDS[self.kind]
 
     def row_name(self, motion: int) -> str:
-        """One of them in words, for messages."""
+        """Return the name of a motion, 0 to 5, for messages."""
+        motion = integer("motion", motion, low=0, high=5)
         if self.kind == "distance":
             return "length"
         if self.kind == "universal" and motion == 5:
@@ -158,20 +172,20 @@ class Joint:
         return "displacement" if self.kind in ("prismatic", "point_on_line") else "rotation"
 
     def axis(self, motion: Axis | None, what: str) -> Axis:
-        """The motion along the joint's axis that something acts on; None: the default.
+        """Return the motion along the joint's axis that something acts on; None: the default.
 
         Raises:
-            ValueError: If the joint has no such motion; the message begins with ``what``.
+            InputError: The joint has no such motion; the message begins with ``what``.
         """
-        if motion is None:
-            motion = self.axis_by_default
-        elif motion not in ("rotation", "displacement"):
-            raise ValueError(f"{what}: motion must be 'rotation' or 'displacement', got {motion!r}")
+        checked_name("what", what)
+        motion = choice(f"{what}: motion", motion, MOTIONS, none=True) or self.axis_by_default
         able = TURNING if motion == "rotation" else SLIDING
         if self.kind not in able:
-            raise ValueError(
+            raise InputError(
                 f"{what}: {self.kind} joint {self.name!r} has no {motion} along one axis; it needs "
-                f"one of {able}"
+                f"one of {able}",
+                argument="motion",
+                value=motion,
             )
         return motion
 
@@ -237,54 +251,45 @@ class Driver:
         name: Its name in the system and in the results.
         joint: Name of the driven joint.
         motion: ``motion(t)`` gives angle (rad), rate (rad/s) and acceleration (rad/s²), or the same
-            of a displacement in m; rate and acceleration must be derivatives of the first, since
-            the start is solved from them.  Of a position or a speed alone they are made by
+            of a displacement in m; rate and acceleration must be derivatives of the first, which
+            is checked at some times of each run.  Of a position or a speed alone they are made by
             :func:`~dolfinx_mbd.multibody.motions.differentiated` and
             :func:`~dolfinx_mbd.multibody.motions.integrated`.
         along: ``rotation`` or ``displacement``; None: the joint's only one, and the rotation of a
             cylindrical joint.
-        offset: Added to the motion's angle or displacement; None: what the joint has where the
-            bodies are placed, so that the motion counts from there.
+        offset: Added to the motion's angle or displacement. By default it is what the joint has
+            where the bodies are placed, so that the motion counts from there and a motion that
+            begins at zero leaves the bodies where they are. With ``offset=0.0`` the motion is that
+            of the joint's own coordinate, and the start turns the bodies to its first value.
     """
 
     name: str
     joint: str
     motion: Callable[[float], tuple[float, float, float]]
     along: Axis | None = None
-    offset: float | None = 0.0
+    offset: float | None = None
 
     def __post_init__(self) -> None:
-        if not callable(self.motion):
-            raise TypeError(
-                f"driver {self.name!r}: motion must be a function of time, for instance "
-                f"constant_speed(10.0) (rad/s); got {self.motion!r}"
-            )
-        if self.along not in (None, "rotation", "displacement"):
-            raise ValueError(
-                f"driver {self.name!r}: along must be 'rotation' or 'displacement', got "
-                f"{self.along!r}"
-            )
-        if self.offset is not None and not (
-            isinstance(self.offset, (int, float, np.number)) and math.isfinite(self.offset)
-        ):
-            raise ValueError(
-                f"driver {self.name!r}: offset must be a finite number or None (as placed), got "
-                f"{self.offset!r}"
-            )
+        label = f"driver {checked_name('name', self.name)!r}"
+        checked_name(f"{label}: joint", self.joint)
+        function(f"{label}: motion", self.motion, "motion(t), for example constant_speed(10.0)")
+        choice(f"{label}: along", self.along, MOTIONS, none=True)
+        if self.offset is not None:
+            number(f"{label}: offset", self.offset)
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Angle or displacement, its rate and acceleration at a time.
+        """Return angle or displacement, its rate and acceleration at a time.
 
         Raises:
-            ValueError: If the function does not give three finite numbers.
+            InputError: The function does not return three finite numbers.
         """
-        value = self.motion(t)
+        value = self.motion(number("t", t))
         try:
             angle, rate, acceleration = (float(x) for x in value)
         except (TypeError, ValueError):
             angle = rate = acceleration = math.nan
         if not math.isfinite(angle + rate + acceleration):
-            raise ValueError(
+            raise InputError(
                 f"driver {self.name!r}: motion({t:g}) must give angle (rad), rate (rad/s) and "
                 f"acceleration (rad/s²), three finite numbers; got {value!r}. A function that "
                 "gives one number is made to by differentiated(...), or integrated(...) if it is "
@@ -297,6 +302,7 @@ def constant_speed(
     speed: float, angle: float = 0.0
 ) -> Callable[[float], tuple[float, float, float]]:
     """Motion of a driver at constant speed (rad/s or m/s) from an initial angle (rad or m)."""
+    speed, angle = number("speed", speed), number("angle", angle)
 
     def motion(t: float) -> tuple[float, float, float]:
         return angle + speed * t, speed, 0.0

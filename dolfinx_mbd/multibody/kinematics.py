@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import number, refuse
+
 __all__ = ["CrankMotion", "SliderCrank"]
 
 Array = NDArray[np.float64]
@@ -33,18 +35,17 @@ class SliderCrank:
         rod_length: m.
 
     Raises:
-        ValueError: If the crank is not shorter than the rod, or a length is not positive.
+        InputError: The crank is not shorter than the rod, or a length is not positive.
     """
 
     crank_radius: float
     rod_length: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.crank_radius < self.rod_length:
-            raise ValueError(
-                "the crank radius must be positive and less than the rod length, got "
-                f"{self.crank_radius} and {self.rod_length} m"
-            )
+        number("crank_radius", self.crank_radius, positive=True, unit="m")
+        length = number("rod_length", self.rod_length, positive=True, unit="m")
+        if self.crank_radius >= length:
+            refuse("crank_radius", self.crank_radius, f"less than the rod length, {length:g} m")
 
     def motion(
         self, angle: ArrayLike, speed: ArrayLike = 1.0, acceleration: ArrayLike = 0.0

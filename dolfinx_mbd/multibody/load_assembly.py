@@ -207,6 +207,17 @@ class LoadAssembler:
             gradient, (int(self._ends[0][k]), int(self._ends[1][k])), self.jacobians()
         )
 
+    def axis_rate_slope(self, joint: str, motion: str) -> Array:
+        """Derivative of the rate of a joint's rotation or displacement to q (increments), (nv,).
+
+        Call it at updated velocities.
+        """
+        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        return self._slopes(axis, self.jacobians(), self._velocity_tangents())[1]
+
+    def _velocity_tangents(self) -> list[Array]:
+        return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
+
     def _axis_second(self, axis: tuple[int, int]) -> Array:
         """Derivative of the gradient of a joint's coordinate to both poses, shape (12, 12)."""
         first, second = (ends[axis[0]] for ends in self._ends)
@@ -270,9 +281,7 @@ class LoadAssembler:
             scale += np.abs(push)
 
     def _add_loads(self, t: float, jacobians: list[Array], K: Blocks, C: Blocks) -> None:
-        tangents = [
-            body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views
-        ]
+        tangents = self._velocity_tangents()
         length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
         for push, frame in self._frame_loads:
             D, E = push.derivatives(t, self._motion(frame), length)

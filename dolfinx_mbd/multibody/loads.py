@@ -19,9 +19,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.rotations import exp_rotation, skew
-from dolfinx_mbd.multibody.joints import FrameRef
+from dolfinx_mbd.checks import choice, instance, number, vector
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.multibody.joints import MOTIONS, FrameRef, checked_frame
 
-__all__ = ["FrameLoad", "FrameMotion", "JointCoordinate", "JointLoad", "force", "torque"]
+__all__ = [
+    "FrameLoad",
+    "FrameMotion",
+    "JointCoordinate",
+    "JointLoad",
+    "check_coordinate",
+    "force",
+    "torque",
+]
 
 Array = NDArray[np.float64]
 
@@ -42,6 +52,13 @@ class JointCoordinate(NamedTuple):
     motion: Literal["rotation", "displacement"]
 
 
+def check_coordinate(argument: str, value: Any) -> None:
+    """Raise an error if a value is not a coordinate of a joint, or None."""
+    if instance(argument, value, (JointCoordinate, type(None))) is not None:
+        checked_name(f"{argument}.joint", value.joint)
+        choice(f"{argument}.motion", value.motion, MOTIONS)
+
+
 Value = ArrayLike | Callable[[float, FrameMotion], ArrayLike]
 
 
@@ -58,7 +75,7 @@ class FrameLoad:
             rotation.
 
     Raises:
-        ValueError: If kind or axes are unknown or a constant value is not three finite numbers.
+        InputError: An argument is unusable; the value of a function is checked when it is called.
     """
 
     name: str
@@ -68,34 +85,19 @@ class FrameLoad:
     axes: Literal["global", "frame"] = "global"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.frame, tuple) and len(self.frame) == 2):
-            raise TypeError(
-                f"load {self.name!r}: frame must be a frame of a body, body.frame('name'); "
-                f"got {self.frame!r}"
-            )
-        if self.kind not in ("force", "torque"):
-            raise ValueError(
-                f"load {self.name!r}: kind must be 'force' or 'torque', got {self.kind!r}"
-            )
-        if self.axes not in ("global", "frame"):
-            raise ValueError(
-                f"load {self.name!r}: axes must be 'global' or 'frame', got {self.axes!r}"
-            )
+        label = f"load {checked_name('name', self.name)!r}"
+        checked_frame(f"{label}: frame", self.frame)
+        choice(f"{label}: kind", self.kind, ("force", "torque"))
+        choice(f"{label}: axes", self.axes, ("global", "frame"))
         if not callable(self.value):
-            self._checked(self.value)
-
-    def _checked(self, value: Any) -> Array:
-        try:
-            vector = np.array(value, dtype=float)
-        except (TypeError, ValueError):
-            vector = np.full(0, np.nan)
-        if vector.shape != (3,) or not np.isfinite(vector).all():
-            raise ValueError(f"load {self.name!r}: expected three finite numbers, got {value!r}")
-        return vector
+            vector(f"{label}: value", self.value)
 
     def wrench(self, t: float, motion: FrameMotion) -> Array:
         """Force and moment at the frame's point, global components, shape (6,)."""
-        value = self._checked(self.value(t, motion) if callable(self.value) else self.value)
+        value: Array = vector(
+            f"load {self.name!r}: value",
+            self.value(t, motion) if callable(self.value) else self.value,
+        )
         if self.axes == "frame":
             value = motion.rotation @ value
         zero = np.zeros(3)
@@ -160,7 +162,7 @@ class JointLoad:
         of: The coordinate that the function sees; None: the joint's own.
 
     Raises:
-        ValueError: If ``motion`` is unknown or a constant value is not finite.
+        InputError: An argument is unusable; the value of a function is checked when it is called.
     """
 
     name: str
@@ -170,32 +172,22 @@ class JointLoad:
     of: JointCoordinate | None = None
 
     def __post_init__(self) -> None:
-        for motion in (self.motion, self.coordinate.motion):
-            if motion not in ("rotation", "displacement"):
-                raise ValueError(
-                    f"load {self.name!r}: motion must be 'rotation' or 'displacement', got "
-                    f"{motion!r}"
-                )
+        label = f"load {checked_name('name', self.name)!r}"
+        checked_name(f"{label}: joint", self.joint)
+        choice(f"{label}: motion", self.motion, MOTIONS)
+        check_coordinate(f"{label}: of", self.of)
         if not callable(self.value):
-            self._checked(self.value)
+            number(f"{label}: value", self.value)
 
     @property
     def coordinate(self) -> JointCoordinate:
         """The coordinate that the load's function sees."""
         return self.of if self.of is not None else JointCoordinate(self.joint, self.motion)
 
-    def _checked(self, value: Any) -> float:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = np.nan
-        if not np.isfinite(number):
-            raise ValueError(f"load {self.name!r}: expected a finite number, got {value!r}")
-        return number
-
     def magnitude(self, t: float, s: float, rate: float) -> float:
         """Force (N) or torque (N m)."""
-        return self._checked(self.value(t, s, rate) if callable(self.value) else self.value)
+        value = self.value(t, s, rate) if callable(self.value) else self.value
+        return number(f"load {self.name!r}: value", value)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
         """Derivatives of the magnitude to the coordinate and to its rate."""

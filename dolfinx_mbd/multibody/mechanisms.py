@@ -15,6 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
+from dolfinx_mbd.checks import (
+    array,
+    flag,
+    function,
+    instance,
+    integer,
+    items,
+    memory,
+    names,
+    number,
+    refuse,
+)
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.multibody.ground import Ground
@@ -66,12 +79,17 @@ def rigid_rod(
         inertia: About z through the centre of mass, kg m²; None: a uniform slender rod.
         thickness: Of the rod across, m; it gives the inertia about its own axis.
         name: The body's name.
+
+    Raises:
+        InputError: An argument is unusable.
     """
-    if not length > 0:
-        raise ValueError(f"rod {name!r}: length must be positive (m), got {length}")
-    x = 0.5 * length if centre is None else centre
-    J = mass * length**2 / 12 if inertia is None else inertia
-    second = np.diag([J + mass * x * x, *[mass * thickness**2 / 12] * 2])
+    length = number("length", length, positive=True, unit="m")
+    mass = number("mass", mass, positive=True, unit="kg")
+    width = number("thickness", thickness, low=0.0, unit="m")
+    x = 0.5 * length if centre is None else number("centre", centre, unit="m")
+    J = mass * length * length / 12 if inertia is None else inertia
+    J = number("inertia", J, low=0.0, unit="kg m²")
+    second = np.diag([J + mass * x * x, *[mass * width * width / 12] * 2])
     ends = tuple(
         Interface(end, "rigid", np.array([at, 0.0, 0.0]), np.eye(3), np.zeros((6, 0)))
         for end, at in zip(_ENDS, (0.0, length), strict=True)
@@ -91,17 +109,13 @@ def rod_length(rod: ReducedBody, ends: tuple[str, str] = _ENDS) -> float:
     """Distance between the reference points of the rod's interfaces, m.
 
     Raises:
-        TypeError: If the rod is no reduced body.
-        ValueError: If it has no such interfaces, or they are the same.
+        InputError: The rod is not a reduced body, has no such interfaces, or they are the same.
     """
-    if not isinstance(rod, ReducedBody):
-        raise TypeError(
-            "the rod must be a reduced body (reduce(...).body or ReducedBody.load(path)), got "
-            f"{type(rod).__name__}"
-        )
-    if ends[0] == ends[1]:
-        raise ValueError(f"a rod needs two ends; got {ends[0]!r} twice")
-    return float(np.linalg.norm(rod.interface(ends[1]).point - rod.interface(ends[0]).point))
+    instance("rod", rod, ReducedBody, "reduce(...).body or ReducedBody.load(path)")
+    if len(names("ends", ends)) != 2:
+        refuse("ends", ends, "the names of two interfaces")
+    big, small = (rod.interface(end) for end in ends)
+    return float(np.linalg.norm(small.point - big.point))
 
 
 def _placed(
@@ -112,7 +126,7 @@ def _placed(
     along = (small.point - big.point) / rod_length(rod, ends)
     bore = big.axes[:, 2]
     if abs(along @ bore) > _OFF or np.linalg.norm(np.cross(bore, small.axes[:, 2])) > _OFF:
-        raise ValueError(
+        raise InputError(
             f"rod {rod.name!r}: the bores must be parallel and perpendicular to the line between "
             f"them; axes are {bore} and {small.axes[:, 2]}. Give the interfaces' axes when the rod "
             "is reduced"
@@ -133,7 +147,10 @@ def _crank(
     angle: float,
 ) -> RigidBody:
     """A balanced crank with pins at (angle, z); its inertia about z defaults to that of a disc."""
-    Jz = 0.5 * mass * radius**2 if inertia is None else inertia
+    radius = number("crank_radius", radius, positive=True, unit="m")
+    mass = number("crank_mass", mass, positive=True, unit="kg")
+    Jz = 0.5 * mass * radius * radius if inertia is None else inertia
+    Jz = number("crank_inertia", Jz, positive=True, unit="kg m²")
     frames = {"main": Frame()}
     for name, (at, z) in pins.items():
         frames[name] = Frame((radius * np.cos(at), radius * np.sin(at), z))
@@ -174,10 +191,11 @@ def linear_torque(stall: float, no_load_speed: float) -> Torque:
         no_load_speed: ω₀, rad/s, at which it vanishes; beyond, the motor brakes.
 
     Raises:
-        ValueError: If the no-load speed is zero.
+        InputError: An argument is not a number, or the no-load speed is zero.
     """
+    stall, no_load_speed = number("stall", stall), number("no_load_speed", no_load_speed)
     if no_load_speed == 0:
-        raise ValueError("the no-load speed must not be zero")
+        refuse("no_load_speed", no_load_speed, "a number that is not zero, in rad/s")
 
     def torque(t: float, angle: float, speed: float) -> float:
         return stall * (1.0 - speed / no_load_speed)
@@ -187,14 +205,18 @@ def linear_torque(stall: float, no_load_speed: float) -> Torque:
 
 def _check_drive(speed: float | None, torque: Torque | float | None) -> None:
     if (speed is None) == (torque is None):
-        raise ValueError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
+        raise InputError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
+    if speed is not None:
+        number("speed", speed, unit="rad/s")
+    elif not callable(torque):
+        number("torque", torque, unit="N m")
 
 
 def _drive(
     speed: float | None, torque: Torque | float | None, angle: float
 ) -> tuple[list[Driver], list[JointLoad]]:
     if speed is not None:
-        return [Driver("drive", "main", constant_speed(speed, angle))], []
+        return [Driver("drive", "main", constant_speed(speed, angle), offset=0.0)], []
     assert torque is not None
     return [], [JointLoad("drive", "main", "rotation", torque)]
 
@@ -230,10 +252,12 @@ def slider_crank(
         ends: The rod's interfaces at the crank and at the piston.
 
     Raises:
-        ValueError: If the rod's bores do not fit a planar mechanism, or not exactly one of speed
-            and torque is given.
+        InputError: An argument is unusable, the rod's bores do not fit a planar mechanism, or not
+            exactly one of speed and torque is given.
     """
     _check_drive(speed, torque)
+    angle = number("angle", angle, unit="rad")
+    rod_length(rod, ends)
     ground = Ground({"main": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)})
     crank = _crank(crank_radius, crank_mass, crank_inertia, {"pin": (0.0, 0.0)}, angle)
     parts, joints = _cylinder(
@@ -294,16 +318,19 @@ def _cylinder(
     return [flexible, piston], joints
 
 
+CYLINDER = 30_000
+"""Memory of the bodies and joints of a cylinder, at least, bytes."""
+
+
 def firing_angles(cylinders: int, order: Sequence[int]) -> Array:
     """Crank angle at which each cylinder fires, (cylinders,), rad, equally spaced over two turns.
 
     Raises:
-        ValueError: If the order does not name every cylinder once.
+        InputError: The order does not name every cylinder once.
     """
+    order = items("firing_order", order, (int, np.integer))
     if sorted(order) != list(range(1, cylinders + 1)):
-        raise ValueError(
-            f"firing order must name cylinders 1 ... {cylinders} once each, got {tuple(order)}"
-        )
+        refuse("firing_order", order, f"the cylinders 1 ... {cylinders} once each")
     angles = np.zeros(cylinders)
     for k, cylinder in enumerate(order):
         angles[cylinder - 1] = 4 * np.pi * k / cylinders
@@ -313,20 +340,18 @@ def firing_angles(cylinders: int, order: Sequence[int]) -> Array:
 def _throws(firing: Array, throws: ArrayLike | None) -> Array:
     if throws is None:
         return np.mod(-firing, 2 * np.pi)
-    given = np.asarray(throws, dtype=float)
-    if given.shape != firing.shape:
-        raise ValueError(
-            f"throw angles: expected {len(firing)} angles (rad), got shape {given.shape}"
-        )
-    off = np.abs(np.exp(1j * (given + firing)) - 1)
+    angles: Array = array("throw_angles", throws, firing.shape)
+    off = np.abs(np.exp(1j * (angles + firing)) - 1)
     if off.max() > 1e-9:
         k = int(np.argmax(off))
-        raise ValueError(
+        raise InputError(
             f"cylinder {k + 1} fires at {np.rad2deg(firing[k]):.6g}°, where its throw "
-            f"({np.rad2deg(given[k]):.6g}°) is not at top dead centre; it needs a throw of "
-            f"{np.rad2deg(np.mod(-firing[k], 2 * np.pi)):.6g}° or another firing order"
+            f"({np.rad2deg(angles[k]):.6g}°) is not at top dead centre; it needs a throw of "
+            f"{np.rad2deg(np.mod(-firing[k], 2 * np.pi)):.6g}° or another firing order",
+            argument="throw_angles",
+            value=throws,
         )
-    return given
+    return angles
 
 
 def inline_engine(
@@ -379,17 +404,17 @@ def inline_engine(
         ends: The rod's interfaces at the crank and at the piston.
 
     Raises:
-        ValueError: If firing order and throws contradict each other, the rod's bores do not fit, or
-            not exactly one of speed and torque is given.
+        InputError: An argument is unusable, firing order and throws contradict each other, the
+            rod's bores do not fit, or not exactly one of speed and torque is given.
     """
     _check_drive(speed, torque)
-    if not (isinstance(cylinders, (int, np.integer)) and cylinders >= 1):
-        raise ValueError(f"an engine needs at least one cylinder, got {cylinders!r}")
-    if pressure is not None and not callable(pressure):
-        raise TypeError(
-            "pressure must be a function of the crank angle (rad) that gives Pa, for instance "
-            f"FourStrokePressure(bore, crank_radius, rod_length); got {pressure!r}"
-        )
+    cylinders = integer("cylinders", cylinders, low=1)
+    memory("cylinders", cylinders, CYLINDER * cylinders)
+    bore = number("bore", bore, positive=True, unit="m")
+    spacing, angle = number("spacing", spacing, unit="m"), number("angle", angle, unit="rad")
+    length = rod_length(rod, ends)
+    if pressure is not None:
+        function("pressure", pressure, "pressure(angle), for example FourStrokePressure(...)")
     if firing_order is None:
         firing_order = {3: (1, 3, 2), 4: (1, 3, 4, 2)}.get(
             cylinders, tuple(range(1, cylinders + 1))
@@ -409,8 +434,8 @@ def inline_engine(
     bodies: list[Body] = [ground, crank]
     joints = [revolute("main", ground.frame("main"), crank.frame("main"))]
     curve = pressure
-    if curve is None and gas:
-        curve = FourStrokePressure(bore, crank_radius, rod_length(rod, ends))
+    if flag("gas", gas) and curve is None:
+        curve = FourStrokePressure(bore, crank_radius, length)
     for k, at, z, fires in zip(numbers, throws, heights, firing, strict=True):
         parts, own = _cylinder(
             rod,

@@ -8,7 +8,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Motion", "differentiated", "integrated"]
+from dolfinx_mbd.checks import function, number
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.multibody.system import System
+
+__all__ = ["Motion", "check_derivatives", "check_drivers", "differentiated", "integrated"]
 
 Array = NDArray[np.float64]
 
@@ -19,6 +23,96 @@ Motion = Callable[[float], tuple[float, float, float]]
 _FIRST = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
 _SECOND = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+
+
+_SAMPLES = 20  # times at which a motion is checked
+_SPANS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-2)  # of the differences, over the length of the run
+_TOLERANCE = 1e-2  # relative difference of a derivative that is an error
+_NOISE = np.array([1e-9, 1e-6])  # of the greatest position and rate: not judged
+
+
+def check_derivatives(name: str, motion: Motion, start: float, end: float) -> None:
+    """Raise an error if the rate or the acceleration of a motion contradicts its position.
+
+    At some times over the run, the change of the position is compared with the integral of the
+    rate (and the change of the rate with that of the acceleration) over intervals of several
+    lengths on either side. The two differ on all of them only if the functions contradict each
+    other. Rates and accelerations may jump, as those of tables and ramps do: intervals without the
+    jump agree. The motion is not evaluated outside the run.
+
+    Args:
+        name: What the motion belongs to, for the message.
+        motion: The motion.
+        start: Start of the run, s.
+        end: End of the run, s.
+
+    Raises:
+        InputError: A derivative is wrong by more than 1 %; the message gives the time, the value
+            of the function and that of the difference.
+    """
+    length = end - start
+    times = start + length * np.mod(np.arange(_SAMPLES) * 0.6180339887498949, 1.0)
+    scales = np.abs([motion(float(t)) for t in times]).max(axis=0)
+    for t in times:
+        sides = [(t, t + span * length) for span in _SPANS]
+        sides += [(t - span * length, t) for span in _SPANS]
+        intervals = [_compare(motion, *side, scales) for side in sides if _inside(side, start, end)]
+        for order in range(2):
+            worst = _contradiction(
+                [interval[:, order] for interval in intervals], scales[order + 1]
+            )
+            if worst is not None:
+                _refuse(name, float(t), order, worst[1] / worst[0], worst[2] / worst[0])
+
+
+def _inside(side: tuple[float, float], start: float, end: float) -> bool:
+    return start <= side[0] and side[1] <= end
+
+
+def _compare(motion: Motion, low: float, high: float, scales: Array) -> Array:
+    """Return length, integrals of rate and acceleration, what they should be, and noise, (4, 2)."""
+    at = np.array([motion(float(s)) for s in (low, 0.5 * (low + high), high)])
+    width = high - low
+    integrals = width / 6 * (at[0] + 4 * at[1] + at[2])[1:]
+    noise = _NOISE * scales[:2] + np.array([0.0, 1e-14]) * scales[0] / width
+    return np.array([[width, width], integrals, at[2, :2] - at[0, :2], noise])
+
+
+def _contradiction(intervals: list[Array], scale: float) -> Array | None:
+    """Return the first interval with a contradiction that no other interval disproves."""
+    for interval in intervals:
+        width, integral, change, noise = interval
+        error, size = abs(integral - change), max(abs(integral), abs(change))
+        if error <= _TOLERANCE * size + 10 * noise or error < 1e-3 * scale * width:
+            continue
+        share = 0.1 * error / width  # a tenth of this error in other intervals
+        for other_width, other_integral, other_change, other_noise in intervals:
+            other = abs(other_integral - other_change)
+            size = max(abs(other_integral), abs(other_change))
+            resolved = max(size, 10 * share * other_width) > 10 * other_noise
+            if resolved and other <= max(_TOLERANCE * size, share * other_width):
+                break
+        else:
+            return interval
+    return None
+
+
+def check_drivers(system: System, start: float, end: float) -> None:
+    """Check the derivatives of all drivers over a run; see `check_derivatives`."""
+    for driver in system.drivers:
+        check_derivatives(f"driver {driver.name!r}", driver.at, start, end)
+
+
+def _refuse(name: str, t: float, order: int, claimed: float, actual: float) -> None:
+    what, of = (("rate", "position"), ("acceleration", "rate"))[order]
+    raise InputError(
+        f"{name}: the {what} at t = {t:g} s is {claimed:.6g}, but the {of} changes by {actual:.6g} "
+        "per second; give derivatives that fit, or let differentiated(...) of the position or "
+        "integrated(...) of the rate make them",
+        argument=name,
+        value=claimed,
+        expected=f"{actual:g}",
+    )
 
 
 def differentiated(position: Callable[[float], float], *, step: float = 1e-4) -> Motion:
@@ -37,7 +131,8 @@ def differentiated(position: Callable[[float], float], *, step: float = 1e-4) ->
     Raises:
         ValueError: If the step is not positive.
     """
-    _positive("step", step)
+    function("position", position, "position(t)")
+    number("step", step, positive=True, unit="s")
 
     def motion(t: float) -> tuple[float, float, float]:
         values = np.array([float(position(t + k * step)) for k in range(-3, 4)])
@@ -66,8 +161,10 @@ def integrated(
     Raises:
         ValueError: If panel or step are not positive.
     """
-    _positive("panel", panel)
-    _positive("step", step)
+    function("rate", rate, "rate(t)")
+    start = number("start", start)
+    number("panel", panel, positive=True, unit="s")
+    number("step", step, positive=True, unit="s")
     _sums = {1: [0.0], -1: [0.0]}  # over whole panels, found as they are asked for
 
     def integral(low: float, high: float) -> float:
@@ -91,8 +188,3 @@ def integrated(
         return value, float(near[3]), float(_FIRST @ near) / step
 
     return motion
-
-
-def _positive(what: str, value: float) -> None:
-    if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
-        raise ValueError(f"{what} must be a positive number of seconds, got {value!r}")

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.body.rotations import rotation_matrix, skew
-from dolfinx_mbd.multibody.loads import JointCoordinate
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.checks import number, refuse
+from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.multibody.loads import JointCoordinate, check_coordinate
 
 __all__ = ["PatternLoad", "PatternRef", "pattern_rows", "pattern_tangent"]
 
@@ -41,8 +44,7 @@ class PatternLoad:
         of: The coordinate that the function sees.
 
     Raises:
-        TypeError: If ``pattern`` is no reference to a pattern of a body.
-        ValueError: If a constant value is not finite.
+        InputError: An argument is unusable; the value of a function is checked when it is called.
     """
 
     name: str
@@ -51,11 +53,11 @@ class PatternLoad:
     of: JointCoordinate | None = None
 
     def __post_init__(self) -> None:
+        label = f"load {checked_name('name', self.name)!r}"
         if not (isinstance(self.pattern, tuple) and len(self.pattern) == 2):
-            raise TypeError(
-                f"load {self.name!r}: pattern must be a distributed load of a flexible body, "
-                f"body.pattern('name'); got {self.pattern!r}"
-            )
+            expected = "a distributed load of a flexible body, body.pattern('name')"
+            refuse(f"{label}: pattern", self.pattern, expected, InputTypeError)
+        check_coordinate(f"{label}: of", self.of)
         object.__setattr__(self, "pattern", PatternRef(*self.pattern))
         if not callable(self.value):
             self.size(0.0, 0.0, 0.0)
@@ -64,16 +66,10 @@ class PatternLoad:
         """The size of the load at a time and a state.
 
         Raises:
-            ValueError: If it is not a finite number.
+            InputError: It is not a finite number.
         """
         value = self.value(t, s, rate) if callable(self.value) else self.value
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = np.nan
-        if not np.isfinite(number):
-            raise ValueError(f"load {self.name!r}: expected a finite number, got {value!r}")
-        return number
+        return number(f"load {self.name!r}: value", value)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
         """Derivatives of the size to the coordinate and to its rate."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.elements.force_elements import FramePair
 from dolfinx_mbd.multibody.joint_kernels import DISTANCE, OPPOSITE
 from dolfinx_mbd.multibody.joints import TURNING, Axis, Driver, Joint
@@ -19,6 +20,7 @@ __all__ = ["Placement"]
 Array = NDArray[np.float64]
 
 _REST = np.zeros(6)
+_POINT = 1e-9  # size of a mechanism below which its frames are one point, m
 
 
 class Placement:
@@ -34,6 +36,18 @@ class Placement:
         self.position, self.rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
         for body, part in zip(bodies, frames, strict=True):
             body.poses(body.initial_coordinates(), self.position[part], self.rotation[part])
+        self.origins = [
+            body.initial_coordinates()[:3]
+            for body in bodies
+            if body.num_velocities - body.num_elastic == 6
+        ]
+
+    @property
+    def size(self) -> float:
+        """Largest side of the box around all frames and bodies, m; 1 m if that is a point."""
+        points = np.vstack([self.position, *self.origins])
+        size = float(np.ptp(points, axis=0).max(initial=0.0)) if len(points) else 0.0
+        return size if size > _POINT else 1.0
 
     def pair(self, first: int, second: int) -> FramePair:
         """Two frames at rest."""
@@ -57,7 +71,7 @@ class Placement:
             return joint
         length = float(np.linalg.norm(self.position[second] - self.position[first]))
         if length == 0.0:
-            raise ValueError(
+            raise InputError(
                 f"distance joint {joint.name!r}: its points coincide where the bodies are placed; "
                 "give its length, or use a spherical joint"
             )

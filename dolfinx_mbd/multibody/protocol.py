@@ -6,23 +6,47 @@ and for nothing else.  A body that is not in a floating frame fits in by giving 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Body", "Frame", "checked_frame"]
+from dolfinx_mbd.checks import array, instance, name, refuse, vector
+from dolfinx_mbd.errors import InputTypeError
+
+__all__ = ["Body", "Frame", "checked_frames"]
 
 Array = NDArray[np.float64]
 
-
-class Frame(NamedTuple):
-    """A frame fixed to a body: its point (3,) in m and its axes, columns in body components."""
-
-    point: ArrayLike = (0.0, 0.0, 0.0)
-    axes: ArrayLike = np.eye(3)
+_AXES = np.eye(3)
 
 
+class _Frame(NamedTuple):
+    point: ArrayLike
+    axes: ArrayLike
+
+
+class Frame(_Frame):
+    """A frame fixed to a body: its point (3,) in m and its axes, columns in body components.
+
+    Raises:
+        InputError: The point is not three finite numbers, or the axes are not a right-handed
+            orthonormal triad.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, point: ArrayLike = (0.0, 0.0, 0.0), axes: ArrayLike = _AXES) -> Frame:
+        vector("point of a frame", point, unit="m")
+        expected = "a 3×3 matrix whose columns are a right-handed orthonormal triad"
+        A: Array = array("axes of a frame", axes, (3, 3), expected=expected)
+        if not np.allclose(A.T @ A, np.eye(3), atol=1e-9) or np.linalg.det(A) < 0:
+            refuse("axes of a frame", axes, expected)
+        return super().__new__(cls, point, axes)
+
+
+@runtime_checkable
 class Body(Protocol):
     """What the core needs of a body.
 
@@ -108,18 +132,16 @@ class Body(Protocol):
         """Linear momentum and angular momentum about the global origin, shape (6,)."""
 
 
-def checked_frame(body: str, name: str, given: object) -> Frame:
-    """A frame after a check of its point and axes."""
-    what = f"body {body!r}, frame {name!r}"
-    try:
-        point, axes = (np.array(part, dtype=float) for part in Frame(*given))  # type: ignore[misc]
-    except (TypeError, ValueError):
-        point = axes = np.zeros(0)
-    if point.shape != (3,) or axes.shape != (3, 3) or not np.isfinite(point).all():
-        raise ValueError(
-            f"{what}: expected Frame(point, axes) with three finite numbers (m) and a 3×3 matrix; "
-            f"got {given!r}"
-        )
-    if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
-        raise ValueError(f"{what}: its axes are not a right-handed orthonormal triad (columns)")
-    return Frame(point, axes)
+def checked_frames(body: str, frames: Any) -> dict[str, Frame]:
+    """Return the frames of a body by name; a frame may be a tuple of its point and its axes.
+
+    Raises:
+        InputError: The frames are not a mapping from names to frames.
+    """
+    checked = {}
+    for key, frame in instance(f"body {body!r}: frames", frames, Mapping).items():
+        label = f"body {body!r}: frame {name('every name of a frame', key)!r}"
+        if not isinstance(frame, (tuple, list)) or len(frame) > 2:
+            refuse(label, frame, "Frame(point, axes)", InputTypeError)
+        checked[key] = Frame(*frame)
+    return checked

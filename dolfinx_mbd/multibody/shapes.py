@@ -7,15 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import array, integer, memory, number, refuse, vector
+
 __all__ = ["Shape", "box_shape", "cylinder_shape"]
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A triangulated surface: points (ns, 3) in m, body frame, and triangles (nt, 3)."""
+    """A triangulated surface: points (ns, 3) in m, body frame, and triangles (nt, 3).
+
+    Raises:
+        InputError: The points are not finite, or a triangle refers to a point that is not there.
+    """
 
     points: NDArray[np.float64]
     triangles: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        points = array("points", self.points, (None, 3))
+        corners = array("triangles", self.triangles, (None, 3))
+        if ((corners < 0) | (corners >= len(points)) | (corners % 1 != 0)).any():
+            refuse("triangles", self.triangles, f"numbers of points from 0 to {len(points) - 1}")
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "triangles", corners.astype(np.int64))
 
     def __add__(self, other: Shape) -> Shape:
         """Both surfaces as one."""
@@ -26,13 +40,16 @@ class Shape:
 
 
 def box_shape(size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:
-    """A box with edges ``size`` (3,) in m along the body axes."""
+    """Return a box with edges ``size`` (3,) in m along the body axes."""
+    sides = vector("size", size, unit="m")
+    if sides.min() <= 0:
+        refuse("size", size, "three positive numbers in m")
     corners = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
     faces = np.array(
         [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
     )
     triangles = np.vstack([faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]])
-    return Shape(np.asarray(centre) + 0.5 * corners * np.asarray(size), triangles)
+    return Shape(vector("centre", centre, unit="m") + 0.5 * corners * sides, triangles)
 
 
 def cylinder_shape(
@@ -42,7 +59,11 @@ def cylinder_shape(
     centre: ArrayLike = (0.0, 0.0, 0.0),
     sides: int = 48,
 ) -> Shape:
-    """A closed cylinder along body axis 0, 1 or 2; radius and length in m."""
+    """Return a closed cylinder along body axis 0, 1 or 2; radius and length in m."""
+    radius = number("radius", radius, positive=True, unit="m")
+    length = number("length", length, positive=True, unit="m")
+    axis, sides = integer("axis", axis, low=0, high=2), integer("sides", sides, low=3)
+    memory("sides", sides, 144 * sides)
     angle = 2 * np.pi * np.arange(sides) / sides
     circle = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     low = np.column_stack([circle, np.full(sides, -length / 2)])
@@ -60,4 +81,4 @@ def cylinder_shape(
     order = [(axis + 1) % 3, (axis + 2) % 3, axis]
     placed = np.empty_like(points)
     placed[:, order] = points
-    return Shape(placed + np.asarray(centre), triangles)
+    return Shape(placed + vector("centre", centre, unit="m"), triangles)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.checks import choice, file_path, flag, instance, integer, memory, number, refuse
+from dolfinx_mbd.errors import MbdWarning, warn
 from dolfinx_mbd.multibody.files.checkpoints import Checkpoint, Run, read_checkpoint
+from dolfinx_mbd.multibody.motions import check_drivers
+from dolfinx_mbd.multibody.position_assembly import fitted
+from dolfinx_mbd.multibody.run_checks import RunChecks
 from dolfinx_mbd.multibody.solution import Solution
-from dolfinx_mbd.multibody.start import consistent_state, redundancies
+from dolfinx_mbd.multibody.start import check_state, consistent_state
 from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.multibody.system import State, System
 from dolfinx_mbd.multibody.threads import one_thread
 
-__all__ = ["resume", "simulate"]
+__all__ = ["progress_bar", "resume", "simulate"]
 
 
 @one_thread()  # the sums of several have other bits, and what is solved is small
@@ -60,7 +64,9 @@ def simulate(
             driven.
         redundant: What to do with constraints that repeat others: ``stop`` with their names;
             ``drop`` them (their joints then carry no such force); ``keep`` them: the same motion,
-            and joint forces with the least norm over all constraints.
+            and joint forces with the least norm over all constraints. What small misfits leave of
+            them, up to 1e-5 of the size of the mechanism, stays as it is at the start. Constraints
+            that only the deformation of bodies tells apart are not redundant.
         reuse: Whether the factorized iteration matrix is kept while it converges fast
             (:class:`Stepper`); results agree to the tolerance, steps take longer without.
         save_every: Keep every so manieth step; the first and the last are always kept.
@@ -76,26 +82,26 @@ def simulate(
     Raises:
         AssemblyError: If the mechanism cannot be put together.
         StepError: If a step does not converge; ``error.solution`` holds what was computed before.
-        ValueError: If times or steps make no sense.
+        ValueError: If times or steps make no sense, or the angle, rate and acceleration of a driver
+            contradict each other.
         OSError: If the first checkpoint cannot be written; later ones give a warning.
     """
+    instance("system", system, System)
     if start is not None:
+        check_state("start", start, system)
         t_start = start.time
-    _check_times(t_start, t_end, dt)
-    if method is not None and not isinstance(method, GeneralizedAlpha):
-        raise TypeError(
-            "method must be a GeneralizedAlpha, for instance "
-            f"GeneralizedAlpha.from_spectral_radius(0.8); got {method!r}"
-        )
-    if save_every < 1:
-        raise ValueError(f"save_every must be at least 1, got {save_every}")
-    if every is not None and (checkpoint is None or every < 1):
-        raise ValueError(f"every must be at least 1 step, with a checkpoint's path; got {every}")
-    if start is not None and len(start.q) != system.num_coordinates:
-        raise ValueError(
-            f"the start has {len(start.q)} coordinates, the system {system.num_coordinates}: it is "
-            "the state of another system"
-        )
+    control = Adaptive() if isinstance(dt, str) and dt == "adaptive" else dt
+    t_start, t_end, dt = _times(t_start, t_end, 1.0 if isinstance(control, Adaptive) else control)
+    choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
+    save_every = integer("save_every", save_every, low=1, high=sys.maxsize)
+    flag("progress", progress)
+    if checkpoint is not None:
+        checkpoint = file_path("checkpoint", checkpoint)
+    if every is not None:
+        integer("every", every, low=1)
+        if checkpoint is None:
+            refuse("every", every, "absent without the path of a checkpoint")
+    check_drivers(system, t_start, t_end)
     system = _resolved(system, t_start, redundant, start)
     stepper = Stepper(system, method, tolerance=tolerance, reuse=reuse)
     writer = None if checkpoint is None else Checkpoint(checkpoint, every, system)
@@ -105,10 +111,11 @@ def simulate(
         else consistent_state(system, t_start, elastic=elastic_start, rates=rates)
     )
     steps: Steps
-    if isinstance(dt, (Adaptive, str)):
-        control = dt if isinstance(dt, Adaptive) else Adaptive()
+    if isinstance(control, Adaptive):
         steps = AdaptiveSteps(control, system, state, t_end)
     else:
+        kept = 1 + (t_end - t_start) / dt / save_every
+        memory("dt", dt, 8 * kept * sum(np.size(getattr(state, key)) for key in _HISTORY))
         count = max(1, round((t_end - t_start) / dt))
         steps = FixedSteps((t_end - t_start) / count, count)
     run = Run(system, stepper, steps, steps.begin(stepper, state), [state], save_every)
@@ -141,61 +148,62 @@ def resume(path: str | Path, system: System, *, progress: bool = False) -> Solut
         StepError: As of :func:`simulate`.
         OSError: If the file cannot be read.
     """
+    flag("progress", progress)
     run, writer = read_checkpoint(path, system)
     return _finished(run, writer, progress)
 
 
-def _check_times(t_start: float, t_end: float, dt: object) -> None:
-    given = [("t_end", t_end), ("t_start", t_start)]
-    if not isinstance(dt, Adaptive) and dt != "adaptive":
-        given.insert(0, ("dt", dt))  # type: ignore[arg-type]
-    for key, value in given:
-        if not isinstance(value, (int, float, np.number)):
-            raise TypeError(f"{key} must be a number of seconds, got {value!r}")
-    if given[0][0] == "dt" and not (np.isfinite(given[0][1]) and given[0][1] > 0):
-        raise ValueError(f"dt must be a positive number of seconds, got {dt}")
-    if not (np.isfinite(t_end) and t_end > t_start):
-        raise ValueError(f"t_end must be after the start ({t_start} s), got {t_end}")
+_HISTORY = ("q", "v", "a", "lam", "angles")
+"""What a solution keeps of each saved state."""
+
+
+def _times(t_start: float, t_end: float, dt: object) -> tuple[float, float, float]:
+    """Return the times as numbers."""
+    t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
+    if not t_end > t_start:
+        refuse("t_end", t_end, f"after the start, {t_start:g} s")
+    unit = "s, an Adaptive control or 'adaptive'"
+    return t_start, t_end, number("dt", dt, positive=True, unit=unit)
 
 
 def _finished(run: Run, writer: Checkpoint | None, progress: bool) -> Solution:
     """Take the steps that are left."""
     steps, stepper, states, complete = run.steps, run.stepper, run.states, False
+    checks = RunChecks(run.system, stepper, run.state)
     if writer is not None:
         run.mark()
     try:
-        with _bar(steps.total, progress) as advance:
-            before = 0
+        with progress_bar(steps.total, progress, "simulate", "step") as bar:
             while not steps.done:
                 run.state = steps.advance(stepper, run.state)
-                if steps.taken % run.save_every == 0 or steps.done:
+                kept = steps.taken % run.save_every == 0 or steps.done
+                if kept:
                     states.append(run.state)
+                checks.see(run.state, kept=kept)
                 if writer is not None:
                     run.mark()
                     writer.offer(run)
-                if progress:
-                    advance(steps.progress - before)
-                    before = steps.progress
+                if bar is not None:
+                    bar.update(steps.progress - bar.n)
         complete = True
         if writer is not None:
             writer.write_or_warn(run)
     except StepError as error:
         _keep(states, run.state)
         error.solution = Solution.from_states(run.system, states, stepper, complete=False)
+        checks.warn(error.solution)
         raise
     except KeyboardInterrupt:
         if writer is not None:
             writer.write_or_warn(run)
         _keep(states, run.state)
-        warnings.warn(
-            f"interrupted at t = {run.state.time:g} s; what was computed is returned",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        time = run.state.time
+        text = f"interrupted at t = {time:g} s; what was computed is returned"
+        warn(MbdWarning(text, quantity="time", value=time))
     if states[-1].time == run.state.time:
         states[-1] = run.state  # with the integrator's memory, which a resumed history has not
     solution = Solution.from_states(run.system, states, stepper, complete=complete)
-    _check_dropped(solution)
+    checks.warn(solution)
     return solution
 
 
@@ -206,11 +214,10 @@ def _keep(states: list[State], last: State) -> None:
 
 
 def _resolved(system: System, t: float, redundant: str, start: State | None) -> System:
-    if redundant not in ("stop", "drop", "keep"):
-        raise ValueError(f"redundant must be 'stop', 'drop' or 'keep', got {redundant!r}")
+    choice("redundant", redundant, ("stop", "drop", "keep"))
     if redundant == "stop":
         return system
-    found = redundancies(system, t, None if start is None else start.q)
+    system, found = fitted(system, t, None if start is None else start.q)
     return (
         system.without_rows([r.row for r in found], least_norm=redundant == "keep")
         if found
@@ -218,40 +225,17 @@ def _resolved(system: System, t: float, redundant: str, start: State | None) -> 
     )
 
 
-def _check_dropped(solution: Solution) -> None:
-    """Warn if a dropped constraint turns out not to be held by the others."""
-    whole = solution.system.whole
-    if whole is solution.system:
-        return
-    at = Assembler(whole)
-    for q, t in zip(
-        solution.q[:: max(1, len(solution) // 50)],
-        solution.time[:: max(1, len(solution) // 50)],
-        strict=True,
-    ):
-        at.q[:] = q
-        values = np.abs(at.constraints(float(t)))
-        row = int(np.argmax(values))
-        if values[row] > 1e-6:
-            warnings.warn(
-                f"{whole.constraint_name(row)} was left out as redundant at the start, but is off "
-                f"by {values[row]:.3g} (m or rad) at t = {t:g} s: it holds something of its own",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-            return
-
-
 @contextmanager
-def _bar(steps: int, show: bool) -> Iterator[Callable[[int], object]]:
+def progress_bar(total: int, show: bool, title: str, unit: str) -> Iterator[Any]:
+    """Show a bar of tqdm; None if it is not to be shown, or tqdm is not installed."""
     if not show:
-        yield lambda n: None
+        yield None
         return
     try:
         from tqdm import tqdm
     except ImportError:
-        warnings.warn("no progress bar: tqdm is not installed (pip install tqdm)", stacklevel=5)
-        yield lambda n: None
+        warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
+        yield None
         return
-    with tqdm(total=steps, desc="simulate", unit="step", mininterval=0.2) as bar:
-        yield bar.update
+    with tqdm(total=total, desc=title, unit=unit, mininterval=0.2) as bar:
+        yield bar

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.checks import array, choice, refuse, vector
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.multibody.assembly import Assembler, extent
 from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.files.solution_files import load_solution, save_solution, write_csv
 from dolfinx_mbd.multibody.joints import Driver, Joint
+from dolfinx_mbd.multibody.rates import consistent_rates
 from dolfinx_mbd.multibody.redundancy import least_norm_multipliers
-from dolfinx_mbd.multibody.start import consistent_rates
 from dolfinx_mbd.multibody.system import State, System
 
 if TYPE_CHECKING:
@@ -180,11 +182,7 @@ class Solution:
     def joint(self, name: str) -> JointHistory:
         """History of a joint or driver (``ValueError`` with the list of them if there is none)."""
         names = [item.name for item in self._joints()]
-        if name not in names:
-            raise ValueError(
-                f"unknown joint {name!r}; the system has {', '.join(map(repr, names))}"
-            )
-        return self._joint(names.index(name), name)
+        return self._joint(names.index(choice("name of a joint or driver", name, names)), name)
 
     def _joints(self) -> tuple[Joint | Driver, ...]:
         return (*self.system.joints, *self.system.drivers)
@@ -252,9 +250,8 @@ class Solution:
             at.update_poses(float(t))
             part.update_poses(float(t))
             jacobians = at.jacobians()
-            length = max(1e-3, float(np.ptp(at.position, axis=0).max()))
             matrices = at.constraint_matrix(jacobians), part.constraint_matrix(jacobians)
-            lam[k] = least_norm_multipliers(self.system.whole, *matrices, self.lam[k], length)
+            lam[k] = least_norm_multipliers(self.system.whole, *matrices, self.lam[k], extent(at))
         return lam
 
     # ---- files ----------------------------------------------------------------------------------
@@ -291,7 +288,7 @@ class Solution:
             names: Bodies, joints and drivers to write; None: all.
 
         Raises:
-            KeyError: If a name is unknown.
+            ValueError: If a name is unknown.
             OSError: If the file cannot be written; one that was there before is as it was.
         """
         return write_csv(self, path, names)
@@ -300,11 +297,7 @@ class Solution:
     def energies(self) -> Energies:
         """Kinetic, elastic (with that of springs and bushings) and gravitational energy over
         time."""
-        s = self.system
-        parts = np.zeros((len(self), 3))
-        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
-            states = zip(self.q[:, qs], self.v[:, vs], strict=True)
-            parts += [body.energies(q, v, s.gravity) for q, v in states]
+        s, parts = self.system, self._body_energies(slice(None))
         if any(hasattr(load, "energy") for load in s.loads):
             at = Assembler(s)
             for k, t in enumerate(self.time):
@@ -312,6 +305,15 @@ class Solution:
                 at.update_poses(float(t))
                 parts[k, 1] += at.stored_energy()
         return Energies(self.time, *parts.T)
+
+    def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:
+        """Kinetic, elastic and gravitational energy of all bodies at some of the times, (n, 3)."""
+        s = self.system
+        parts = np.zeros((len(self.time[rows]), 3))
+        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
+            states = zip(self.q[rows, qs], self.v[rows, vs], strict=True)
+            parts += [body.energies(q, v, s.gravity) for q, v in states]
+        return parts
 
     def momenta(self) -> Array:
         """Linear and angular momentum (about the origin), (nt, 6), kg m/s and kg m²/s."""
@@ -352,6 +354,7 @@ class Solution:
         Raises:
             ValueError: If body, point, quantity or axes are unknown.
         """
+        choice("quantity", quantity, ("position", "velocity", "acceleration"))
         k = self.system.body_index(body)
         history = self._body(k)
         x, modes = self._material_point(k, point)
@@ -363,13 +366,9 @@ class Solution:
             value = history.position + _rotate(A, c)
         elif quantity == "velocity":
             value = history.velocity + _rotate(A, np.cross(w, c) + du)
-        elif quantity == "acceleration":
+        else:
             spin = np.cross(w, np.cross(w, c) + 2 * du)
             value = history.acceleration + _rotate(A, np.cross(alpha, c) + spin + ddu)
-        else:
-            raise ValueError(
-                f"quantity must be 'position', 'velocity' or 'acceleration', got {quantity!r}"
-            )
         return self._in_axes(value, axes, body)
 
     def _in_axes(self, value: Array, axes: str | ArrayLike, body: str) -> Array:
@@ -379,12 +378,12 @@ class Solution:
             name = body if axes == "body" else axes
             A = rotation_matrices(self.body(name).rotation)
             return np.einsum("tji,tj->ti", A, value)
-        triad = np.asarray(axes, dtype=float)
-        if triad.shape != (3, 3) or not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
-            raise ValueError(
-                "axes must be 'global', 'body', a body's name or an orthonormal 3×3 matrix"
-            )
-        return value @ triad
+        expected = "'global', 'body', the name of a body or an orthonormal matrix (3, 3)"
+        triad = array("axes", axes, (3, 3), expected=expected)
+        with np.errstate(over="ignore"):
+            if not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
+                refuse("axes", axes, expected)
+        return np.asarray(value @ triad, dtype=float)
 
     def _material_point(self, k: int, point: str | ArrayLike) -> tuple[Array, Array]:
         """Reference position (3,) and displacement per elastic coordinate (n, 3) of a point."""
@@ -393,9 +392,9 @@ class Solution:
             if isinstance(point, str):
                 self.system.frame_index((body.name, point))  # type: ignore[arg-type]
                 point = body.frames[point][0]
-            return _three(point), np.zeros((0, 3))
+            return vector("point", point, unit="m"), np.zeros((0, 3))
         if not isinstance(body, FlexibleBody):
-            raise ValueError(f"sensors need a rigid or a flexible body; {body.name!r} is neither")
+            raise InputError(f"sensors need a rigid or a flexible body; {body.name!r} is neither")
         reduced = body.reduced
         if isinstance(point, str):
             for interface in reduced.interfaces:
@@ -403,29 +402,22 @@ class Solution:
                     return interface.point, interface.motion[:3].T
             station = reduced.point(point)
             return station.position, station.modes
-        x = _three(point)
+        x = vector("point", point, unit="m")
         if reduced.num_modes == 0:
             return x, np.zeros((0, 3))
         if reduced.skin is None:
-            raise ValueError(
+            raise InputError(
                 f"body {body.name!r} has no skin; measure at a named point or an interface"
             )
         distance = np.linalg.norm(reduced.skin.points - x, axis=1)
         node = int(np.argmin(distance))
         if distance[node] > 1e-6 * np.ptp(reduced.skin.points, axis=0).max():
-            raise ValueError(
+            raise InputError(
                 f"{x} m is not a node of the skin of body {body.name!r} (the nearest is "
                 f"{reduced.skin.points[node]} m); name the point when the body is reduced: "
                 "points={...}"
             )
         return reduced.skin.points[node], reduced.skin.modes[:, node]
-
-
-def _three(point: ArrayLike) -> Array:
-    x = np.asarray(point, dtype=float)
-    if x.shape != (3,) or not np.isfinite(x).all():
-        raise ValueError(f"a point is a name or three finite numbers (m), got {point!r}")
-    return x
 
 
 def _rotate(A: Array, vectors: Array) -> Array:

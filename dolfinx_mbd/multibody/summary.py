@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from dolfinx_mbd.multibody.assembly import Assembler, AssemblyError
 from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring, PairElement
 from dolfinx_mbd.multibody.joints import FrameRef
 from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.pattern_loads import PatternLoad
-from dolfinx_mbd.multibody.start import AssemblyError, redundancies
+from dolfinx_mbd.multibody.position_assembly import assemble, moves
+from dolfinx_mbd.multibody.redundancy import find_redundant
 from dolfinx_mbd.multibody.system import Load, System
 
 __all__ = ["summary"]
+
+_MOVED = 1e-6  # of the size of the mechanism, or rad: motions of the assembly that are listed
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -75,13 +81,20 @@ def summary(system: System) -> str:
 
 def _freedom(system: System) -> list[str]:
     velocities, held = system.num_velocities, system.num_constraints
+    at = Assembler(system)
+    at.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
     try:
-        found = redundancies(system)
+        limit = assemble(at, 0.0, system.rigid)
     except AssemblyError as error:
         return [f"{velocities} coordinates, {held} constraints; {error}"]
+    moved = [move for move in moves(at, 0.0) if move.relative > _MOVED]
+    found = []
+    if held:
+        found = find_redundant(system, at.constraint_matrix(at.jacobians()), limit=limit)
     line = f"degrees of freedom   {velocities - held + len(found)}"
     line += f" = {velocities} coordinates − {held} constraints"
     line += f" + {len(found)} redundant" if found else ""
     elastic = len(system.elastic)
     lines = [line + (f"; {elastic} of them elastic" if elastic else "")]
-    return lines + [f"redundant            {item}" for item in found]
+    lines += [f"redundant            {item}" for item in found]
+    return lines + [f"moved by assembly    {move}" for move in moved]

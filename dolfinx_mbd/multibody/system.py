@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import LoadPattern
+from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring, PairElement
 from dolfinx_mbd.multibody.ground import Ground
-from dolfinx_mbd.multibody.joints import SLIDING, TURNING, Driver, FrameRef, Joint
+from dolfinx_mbd.multibody.joints import SLIDING, TURNING, Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.multibody.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.placement import Placement
@@ -67,8 +70,8 @@ class System:
         gravity: Acceleration of gravity, global components, shape (3,), m/s².
 
     Raises:
-        ValueError: If names repeat or refer to nothing, or a driver does not fit its joint; the
-            message says which and lists what is there.
+        InputError: An argument is unusable: names repeat or refer to nothing, or a driver does not
+            fit its joint; the message says which and lists what is there.
     """
 
     def __init__(
@@ -80,32 +83,24 @@ class System:
         loads: Sequence[Load] = (),
         gravity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        self.bodies = tuple(bodies)
-        self.joints = tuple(joints)
-        self.drivers = tuple(drivers)
-        self.loads = tuple(loads)
-        for body in self.bodies:
-            if not hasattr(body, "num_velocities"):
-                raise TypeError(
-                    f"{body!r} is no body of a mechanism; make it one with "
-                    "FlexibleBody(name, reduced)"
-                )
-        self.gravity = np.array(gravity, dtype=float)
-        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
-            raise ValueError(
-                f"gravity must be three finite numbers (m/s²), for instance "
-                f"(0, 0, -9.81); got {gravity!r}"
-            )
+        hint = "a reduced body becomes one by FlexibleBody(name, reduced)"
+        self.bodies: tuple[Body, ...] = items("bodies", bodies, Body, hint)  # type: ignore[type-abstract]
+        self.joints: tuple[Joint, ...] = items("joints", joints, Joint)
+        self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver)
+        self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load))
+        self.gravity: Array = np.array(vector("gravity", gravity, unit="m/s²"))
         if not any(body.num_velocities for body in self.bodies):
-            raise ValueError("a system needs at least one body that can move")
+            raise InputError("a system needs at least one body that can move")
         if sum(isinstance(body, Ground) for body in self.bodies) > 1:
-            raise ValueError("a system has at most one ground; give it all the fixed frames")
+            raise InputError("a system has at most one ground; give it all the fixed frames")
         named = (*self.bodies, *self.joints, *self.drivers, *self.loads)
-        names = [item.name for item in named]
+        names = [checked_name("the name of a body", item.name) for item in named]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(
-                f"duplicate names {twice}: bodies, joints, drivers and loads share one list"
+            raise InputError(
+                f"duplicate names {twice}: bodies, joints, drivers and loads share one list",
+                argument="name",
+                value=twice,
             )
         self._number()
         self._place()
@@ -141,6 +136,7 @@ class System:
     def _place(self) -> None:
         """Fill in what is measured where the bodies are placed, and name the motions."""
         placement = Placement(self.bodies, self.frame_slices)
+        self.size = placement.size
 
         def ends(item: Joint | PairElement) -> tuple[int, int]:
             return self.frame_index(item.first), self.frame_index(item.second)
@@ -155,7 +151,7 @@ class System:
             able = TURNING if along == "rotation" else SLIDING
             if joint.kind not in able:
                 verb = "turns" if along == "rotation" else "moves"
-                raise ValueError(
+                raise InputError(
                     f"driver {driver.name!r} {verb} joint {joint.name!r}, which is {joint.kind}; "
                     f"it needs one of {able}"
                 )
@@ -164,7 +160,7 @@ class System:
             if isinstance(load, PairElement):
                 first, second = load.first.body, load.second.body
                 if first == second and not self.body(first).num_elastic:
-                    raise ValueError(
+                    raise InputError(
                         f"load {load.name!r} connects body {first!r}, which does not deform, with "
                         "itself; give frames of two bodies (or of the ground)"
                     )
@@ -183,7 +179,7 @@ class System:
             key = driver.joint, driver.along
             if key in driven:
                 verb = "turn" if driver.along == "rotation" else "move"
-                raise ValueError(
+                raise InputError(
                     f"drivers {driven[key]!r} and {driver.name!r} both {verb} {driver.joint!r}"
                 )
             driven[key] = driver.name
@@ -214,6 +210,7 @@ class System:
         self.num_constraints = len(self.row_entry)
         self.entry_slices = self._entry_slices()
         self.lengths = np.array([joint.length or 0.0 for joint, _ in entries])
+        self.misfit: Array = np.zeros(self.num_constraints)
         self.whole: System = self
         self.least_norm = False
         self.driven_joints = np.array(
@@ -232,74 +229,85 @@ class System:
         return [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
 
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> System:
-        """The system without some constraint rows; :attr:`whole` stays the one with all of them.
+        """Return the system without some constraint rows; `whole` keeps the one with all of them.
 
         Args:
             rows: Numbers of the rows.
             least_norm: Whether solutions give the joints' forces with the least norm over all rows.
         """
-        keep = np.setdiff1d(np.arange(self.num_constraints), np.asarray(rows, dtype=np.int64))
+        rows = [self._row(row) for row in items("rows", rows, (int, np.integer))]
+        keep = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))
         part = copy.copy(self)
         part.row_entry, part.row_motion = self.row_entry[keep], self.row_motion[keep]
+        part.misfit = self.misfit[keep]
         part.num_constraints = len(keep)
         part.entry_slices = part._entry_slices()
-        part.whole, part.least_norm = self.whole, least_norm
+        part.whole, part.least_norm = self.whole, flag("least_norm", least_norm)
         return part
 
-    # ---- look-up --------------------------------------------------------------------------------
-    def _find(self, what: str, name: str, items: Sequence[Any]) -> int:
-        for k, item in enumerate(items):
-            if item.name == name:
-                return k
-        known = ", ".join(repr(item.name) for item in items) or "none"
-        raise ValueError(f"unknown {what} {name!r}; the system has {known}")
+    def with_misfit(self, misfit: Array) -> System:
+        """Return the system with constraints that hold a small offset instead of zero.
 
+        Args:
+            misfit: Offset of each constraint, shape (nc,), m or rad.
+        """
+        fitted = copy.copy(self)
+        fitted.misfit, fitted.whole = misfit, fitted
+        return fitted
+
+    # ---- look-up --------------------------------------------------------------------------------
     def body_index(self, name: str) -> int:
-        """Number of a body.
+        """Return the number of a body.
 
         Raises:
-            ValueError: If there is none of this name; the message lists those there are.
+            InputError: There is no body of this name; the message lists those there are.
         """
-        return self._find("body", name, self.bodies)
+        names = [body.name for body in self.bodies]
+        return names.index(choice("name of a body", name, names))
 
     def body(self, name: str) -> Body:
-        """The body of this name (``ValueError`` with the list if there is none)."""
+        """Return the body of a name; see `body_index`."""
         return self.bodies[self.body_index(name)]
 
     def joint_index(self, name: str) -> int:
-        """Number of a joint (``ValueError`` with the list if there is none)."""
-        return self._find("joint", name, self.joints)
+        """Return the number of a joint.
+
+        Raises:
+            InputError: There is no joint of this name; the message lists those there are.
+        """
+        names = [joint.name for joint in self.joints]
+        return names.index(choice("name of a joint", name, names))
 
     def joint(self, name: str) -> Joint:
-        """The joint of this name (``ValueError`` with the list if there is none)."""
+        """Return the joint of a name; see `joint_index`."""
         return self.joints[self.joint_index(name)]
 
     def load_pattern(self, load: PatternLoad) -> LoadPattern:
-        """What a distributed load refers to.
+        """Return the pattern of a distributed load.
 
         Raises:
-            ValueError: If its body is unknown or has no such pattern; the message lists them.
+            InputError: Its body is unknown or has no such pattern; the message lists them.
         """
+        instance("load", load, PatternLoad)
         body = self.body(load.pattern.body)
         find = getattr(body, "load_pattern", None)
         if find is None:
-            raise ValueError(
+            raise InputError(
                 f"load {load.name!r}: body {body.name!r} has no distributed loads, as only reduced "
                 "flexible bodies have; give it a force or a torque at a frame"
             )
         return find(load.pattern.pattern)  # type: ignore[no-any-return]
 
     def frame_index(self, frame: FrameRef) -> int:
-        """Number of a frame among those of all bodies.
+        """Return the number of a frame among those of all bodies.
 
         Raises:
-            ValueError: If body or frame is unknown; the message lists those there are.
+            InputError: Body or frame is unknown; the message lists those there are.
         """
-        frame = FrameRef(*frame)
+        frame = checked_frame("frame", frame)
         if frame not in self._frame_index:
-            body = self.body(frame.body)
-            known = ", ".join(map(repr, body.frame_names)) or "none"
-            raise ValueError(f"unknown frame {frame.frame!r}; body {frame.body!r} has {known}")
+            names = self.body(frame.body).frame_names
+            choice(f"frame of body {frame.body!r}", frame.frame, names)
         return self._frame_index[frame]
 
     # ---- words ----------------------------------------------------------------------------------
@@ -317,27 +325,34 @@ class System:
         return self.summary()
 
     def check_step(self, t: float, dt: float) -> None:
-        """Refuse a step in which a driver turns by half a turn or more.
+        """Raise an error if a driver turns by half a turn or more in a step.
 
         Turns of joints that are not driven are counted to the nearest, and positions between such
         steps mean nothing.
 
         Raises:
-            ValueError: If a driver is faster than the step; the message says how long it may be.
+            InputError: A driver is faster than that; the message says how long the step may be.
         """
+        t, dt = number("t", t), number("dt", dt)
         for driver in self.drivers:
             if driver.along != "rotation":
                 continue
             turn = abs(driver.at(t + dt)[0] - driver.at(t)[0])
             if turn >= np.pi:
-                raise ValueError(
+                raise InputError(
                     f"driver {driver.name!r} turns by {turn:.3g} rad in the step from t = {t:g} s "
                     f"(dt = {dt:g} s), half a turn or more; take a dt below "
-                    f"{np.pi * dt / turn:.2g} s, better a fiftieth of that"
+                    f"{np.pi * dt / turn:.2g} s, better a fiftieth of that",
+                    argument="dt",
+                    value=dt,
                 )
 
+    def _row(self, row: int) -> int:
+        return integer("row", row, low=0, high=self.num_constraints - 1)
+
     def constraint_name(self, row: int) -> str:
-        """A constraint row in words, for messages."""
+        """Return the name of a constraint row, for messages."""
+        row = self._row(row)
         entry, motion = int(self.row_entry[row]), int(self.row_motion[row])
         if entry >= len(self.joints):
             return f"driver {self.drivers[entry - len(self.joints)].name!r}"
@@ -345,7 +360,8 @@ class System:
         return f"{joint.kind.replace('_', '-')} joint {joint.name!r}, {joint.row_name(motion)}"
 
     def row_name(self, row: int) -> str:
-        """A row of the equations of motion in words, for messages."""
+        """Return the name of a row of the equations of motion, for messages."""
+        row = integer("row", row, low=0, high=self.num_velocities - 1)
         k = next(k for k, s in enumerate(self.v_slices) if s.start <= row < s.stop)
         i = row - self.v_slices[k].start
         names = [f"force along {axis}" for axis in "xyz"]

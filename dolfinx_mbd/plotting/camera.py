@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import array, refuse
+
 __all__ = ["VIEWS", "Camera", "camera_of"]
 
 Array = NDArray[np.float64]
@@ -82,9 +84,7 @@ def camera_of(
     n = n / np.linalg.norm(n)
     if isinstance(view, str):
         if view not in VIEWS:
-            raise ValueError(
-                f"unknown view {view!r}; use one of {', '.join(VIEWS)} or a direction (3,)"
-            )
+            refuse("view", view, f"one of {', '.join(VIEWS)} or a direction (3,)")
         towards, upright = (np.array(v) for v in VIEWS[view])
     else:
         upright = np.eye(3)[1 if abs(n[2]) > 0.7 else 2]
@@ -95,11 +95,10 @@ def camera_of(
         upright /= np.linalg.norm(upright)
         towards = n + 0.55 * np.cross(upright, n) + 0.45 * upright
         if view is not None:
-            towards = np.asarray(view, dtype=float)
-            if towards.shape != (3,) or not np.linalg.norm(towards) > 0:
-                raise ValueError(
-                    f"view: expected a name ({', '.join(VIEWS)}) or three numbers, got {view!r}"
-                )
+            expected = f"a name ({', '.join(VIEWS)}) or three numbers that are not all zero"
+            towards = array("view", view, (3,), expected=expected)
+            if not np.linalg.norm(towards) > 0:
+                refuse("view", view, expected)
             if np.linalg.norm(np.cross(towards, upright)) < 0.05 * np.linalg.norm(towards):
                 upright = n
     towards = towards / np.linalg.norm(towards)

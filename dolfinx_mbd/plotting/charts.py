@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import array, instance, refuse
 from dolfinx_mbd.multibody.solution import Solution
+from dolfinx_mbd.plotting.output import new_figure, save_figure
 
 __all__ = ["campbell_diagram", "plot_energies"]
 
@@ -30,7 +32,8 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         ImportError: If matplotlib is not installed.
         ValueError: If matplotlib does not know the file's suffix.
     """
-    figure = _figure(8, 5)
+    instance("solution", solution, Solution)
+    figure = new_figure(8, 5)
     energies = solution.energies()
     milliseconds = 1e3 * energies.time
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
@@ -46,11 +49,9 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
     lower.plot(milliseconds, energies.elastic, "C2", lw=1.2, label="elastic")
     for axes in (upper, lower):
         axes.set(ylabel="energy (J)")
-        axes.margins(x=0)
-        axes.grid(alpha=0.3)
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False)
     lower.set(xlabel="time (ms)")
-    return _saved(figure, path)
+    return save_figure(figure, path)
 
 
 def campbell_diagram(
@@ -81,24 +82,16 @@ def campbell_diagram(
         ImportError: If matplotlib is not installed.
         ValueError: If shapes do not fit, or matplotlib does not know the file's suffix.
     """
-    omega, f = np.asarray(speeds, dtype=float), np.asarray(frequencies, dtype=float)
-    if omega.ndim != 1 or f.ndim != 2 or len(f) != len(omega):
-        raise ValueError(
-            "expected speeds of shape (m,) and frequencies of shape (m, n); got "
-            f"{omega.shape} and {f.shape}"
-        )
-    sense = np.zeros(f.shape) if whirl is None else np.asarray(whirl, dtype=float)
-    bad = np.zeros(f.shape, dtype=bool) if growing is None else np.asarray(growing, dtype=bool)
-    if sense.shape != f.shape or bad.shape != f.shape:
-        raise ValueError(
-            f"whirl and growing must have the shape of the frequencies, {f.shape}; got "
-            f"{sense.shape} and {bad.shape}"
-        )
-    figure = _figure(8, 5)
+    instance("title", title, str)
+    omega, orders = array("speeds", speeds, (None,)), array("orders", orders)
+    f = array("frequencies", frequencies, (len(omega), None), finite=False)
+    sense = np.zeros(f.shape) if whirl is None else array("whirl", whirl, f.shape, finite=False)
+    bad = np.zeros(f.shape, dtype=bool) if growing is None else _flags(growing, f.shape)
+    figure = new_figure(8, 5)
     axes = figure.subplots()
     rpm = omega * 30 / np.pi
     top = 1.05 * np.nanmax(f, initial=1e-300)
-    for order in np.asarray(orders, dtype=float).ravel():
+    for order in np.ravel(orders):
         axes.plot(rpm, order * rpm / 60, color="0.75", lw=0.8, zorder=1)
         end = min(rpm[-1], 60 * top / max(order, 1e-12))  # where the line leaves the picture
         place = {"xytext": (-2, -2), "textcoords": "offset points", "ha": "right", "va": "top"}
@@ -113,21 +106,11 @@ def campbell_diagram(
         axes.plot(rpm[bad[:, k]], f[bad[:, k], k], "x", color=color, ms=6)
     axes.set(xlabel="speed (1/min)", ylabel="frequency (Hz)", title=title)
     axes.set_ylim(0, top)
-    axes.margins(x=0)
-    axes.grid(alpha=0.3)
-    return _saved(figure, path)
+    return save_figure(figure, path)
 
 
-def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("charts are drawn with matplotlib: pip install matplotlib") from error
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _saved(figure: Any, path: str | Path | None) -> Any:
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
-    return figure
+def _flags(growing: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    flags = growing if isinstance(growing, np.ndarray) else array("growing", growing, shape)
+    if flags.shape != shape or flags.dtype.kind not in "biuf":
+        refuse("growing", growing, f"an array of shape {shape} of True and False")
+    return flags.astype(bool)

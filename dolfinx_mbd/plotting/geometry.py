@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.checks import array, instance, number, vector
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.protocol import Body, Frame
 from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
@@ -36,8 +38,9 @@ def needed_skin(body: ReducedBody) -> Skin:
     Raises:
         ValueError: If it has none; the message says how to get one.
     """
+    instance("body", body, ReducedBody)
     if body.skin is None or len(body.skin.triangles) == 0:
-        raise ValueError(
+        raise InputError(
             f"body {body.name!r} has no skin to draw; reduce it with reduce(..., skin=True), "
             "or give ReducedBody.from_arrays a Skin"
         )
@@ -54,10 +57,9 @@ def skin_displacement(skin: Skin, eta: ArrayLike) -> Array:
     Raises:
         ValueError: If the number of coordinates is not that of the modes.
     """
-    eta = np.asarray(eta, dtype=float)
-    if eta.shape != (len(skin.modes),):
-        raise ValueError(f"expected {len(skin.modes)} elastic coordinates, got shape {eta.shape}")
-    return np.tensordot(eta, skin.modes, axes=1)
+    count = len(instance("skin", skin, Skin).modes)
+    values: Array = array("eta", eta, (count,), expected=f"{count} elastic coordinates")
+    return np.asarray(np.tensordot(values, skin.modes, axes=1), dtype=np.float64)
 
 
 def skin_points(
@@ -77,8 +79,11 @@ def skin_points(
         position: Of the body frame's origin, (3,), m.
         rotation: Of the body frame, quaternion (w, x, y, z).
     """
+    instance("skin", skin, Skin)
+    scale, origin = number("scale", scale), vector("position", position, unit="m")
     moved = skin.points + scale * skin_displacement(skin, eta)
-    return np.asarray(position, dtype=float) + moved @ rotation_matrices(rotation).T
+    turned = moved @ rotation_matrices(vector("rotation", rotation, 4)).T
+    return np.asarray(origin + turned, dtype=float)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import instance, number, refuse
 from dolfinx_mbd.multibody.joints import Joint
+from dolfinx_mbd.multibody.position_assembly import coordinates
 from dolfinx_mbd.multibody.solution import Solution
 from dolfinx_mbd.multibody.start import consistent_state
 from dolfinx_mbd.multibody.system import System
 from dolfinx_mbd.plotting.camera import Camera, camera_of
 from dolfinx_mbd.plotting.geometry import frame_poses, length_of, part_of, system_length
-from dolfinx_mbd.plotting.output import PICTURE_SUFFIXES, Picture, checked_path, finished
+from dolfinx_mbd.plotting.output import Picture, check_drawing, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
     INK,
@@ -23,7 +25,7 @@ from dolfinx_mbd.plotting.scene import (
     add_axes,
     add_bar,
     add_text,
-    new_plotter,
+    plotter_of,
     pyvista,
     rounded_up,
     unit_of,
@@ -145,10 +147,12 @@ def plot_system(
         ImportError: If pyvista is not installed.
         OSError: If the file cannot be written.
     """
+    instance("source", source, (System, Solution))
+    check_drawing(None, window, scale=number("scale", scale), opacity=opacity, cmap=cmap, time=time)
+    check_drawing(joints=joints, frames=frames, names=names, assembled=assembled)
     system, q, t = _state_of(source, time, assembled)
-    if path is not None:
-        checked_path(path, PICTURE_SUFFIXES)
-    drawn = plotter if plotter is not None else new_plotter(window)
+    check_drawing(path)
+    drawn = plotter_of(plotter, window)
     drawing = Drawing(system, q[None], scale=scale)
     points = drawing.move(q)
     drawing.add_to(drawn, cmap=cmap, opacity=opacity)
@@ -174,13 +178,11 @@ def _state_of(
         t = 0.0 if time is None else float(time)
         if assembled:
             return source, consistent_state(source, t).q, t
-        return source, np.concatenate([body.initial_coordinates() for body in source.bodies]), t
+        return source, coordinates(source), t
     t = source.time[0] if time is None else float(time)
     slack = 1e-9 + 1e-6 * abs(source.time[-1] - source.time[0])
     if not source.time[0] - slack <= t <= source.time[-1] + slack:
-        raise ValueError(
-            f"t = {t:g} s is not in the solution, {source.time[0]:g} to {source.time[-1]:g} s"
-        )
+        refuse("time", time, f"in the solution, {source.time[0]:g} to {source.time[-1]:g} s")
     k = int(np.argmin(np.abs(source.time - t)))
     return source.system, source.q[k], float(source.time[k])
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import array, instance, integer, memory, number, refuse
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.solution import Solution
 from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera
-from dolfinx_mbd.plotting.output import checked_path, write_whole
+from dolfinx_mbd.plotting.output import check_drawing, checked_path, write_whole
 from dolfinx_mbd.plotting.scene import CMAP, add_axes, add_text, new_plotter
 
 __all__ = ["MOVIE_SUFFIXES", "Animation", "animate"]
@@ -87,10 +89,12 @@ def animate(
         OSError: If the file cannot be written.
     """
     path = checked_path(path, MOVIE_SUFFIXES)
-    if not (np.isfinite(fps) and fps > 0):
-        raise ValueError(f"fps must be a positive number of pictures a second, got {fps}")
+    instance("solution", solution, Solution)
+    fps = number("fps", fps, low=0.01, high=1000.0)
+    check_drawing(None, window, scale=number("scale", scale), opacity=opacity, cmap=cmap)
     write = _gif if path.suffix.lower() == ".gif" else _mp4_writer(window)
     rows = _rows(solution, times, every, frames)
+    memory("window", window, 8.0 * len(rows) * window[0] * window[1])
     images = _images(solution, rows, scale, opacity, cmap, view, window)
     write_whole(path, lambda file: write(file, images, fps))
     return Animation(path, solution.time[rows], fps)
@@ -102,22 +106,18 @@ def _rows(
     """Saved times to show."""
     t = solution.time
     if times is not None and every is not None:
-        raise ValueError("give either the times or every so manieth saved time, not both")
+        refuse("every", every, "absent where the times are given")
     if times is not None:
-        wanted = np.atleast_1d(np.asarray(times, dtype=float))
+        shown = np.atleast_1d(array("times", times))
         slack = 1e-9 + 1e-6 * (t[-1] - t[0])
-        if wanted.size == 0 or not (t[0] - slack <= wanted.min() <= wanted.max() <= t[-1] + slack):
-            raise ValueError(
-                f"times must be within the solution, {t[0]:g} to {t[-1]:g} s, got {times!r}"
-            )
-        return np.array([np.argmin(np.abs(t - value)) for value in wanted])
+        if shown.size == 0 or shown.min() < t[0] - slack or shown.max() > t[-1] + slack:
+            refuse("times", times, f"within the solution, {t[0]:g} to {t[-1]:g} s")
+        return np.array([np.argmin(np.abs(t - value)) for value in shown.ravel()])
     if every is not None:
-        if every < 1:
-            raise ValueError(f"every must be at least 1, got {every}")
-        return np.arange(0, len(t), every)
-    if frames < 1:
-        raise ValueError(f"frames must be at least 1, got {frames}")
-    return np.unique(np.linspace(0, len(t) - 1, frames).round().astype(np.int64))
+        every = integer("every", every, low=1)
+        return np.arange(0, len(t), min(every, len(t)))
+    frames = integer("frames", frames, low=1)
+    return np.unique(np.linspace(0, len(t) - 1, min(frames, len(t))).round().astype(np.int64))
 
 
 def _images(
@@ -205,7 +205,7 @@ def _mp4_writer(window: tuple[int, int]) -> Any:
             "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
         ) from error
     if any(side % 2 for side in window):
-        raise ValueError(f"MP4 needs an even width and height in pixels, got {window}")
+        raise InputError(f"MP4 needs an even width and height in pixels, got {window}")
 
     def write(file: Any, images: Iterator[Image], fps: float) -> None:
         sink = imageio_ffmpeg.write_frames(

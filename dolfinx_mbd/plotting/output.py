@@ -11,10 +11,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PICTURE_SUFFIXES", "Picture", "checked_path", "finished", "write_whole"]
+from dolfinx_mbd.checks import array, file_path, flag, integer, number, refuse
+
+__all__ = [
+    "PICTURE_SUFFIXES",
+    "Picture",
+    "check_drawing",
+    "checked_path",
+    "checked_window",
+    "finished",
+    "new_figure",
+    "save_figure",
+    "write_whole",
+]
 
 #: Kinds of file that a picture can be saved as.
 PICTURE_SUFFIXES = (".jpg", ".pdf", ".png")
+
+
+LARGEST = 16384
+"""Longest side of a picture that graphics libraries can draw, pixels."""
 
 
 class Picture:
@@ -70,16 +86,79 @@ def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
         ValueError: If the suffix is not one of those given; the message lists them.
         OSError: If the directory cannot be made or written to.
     """
-    path = Path(path)
-    if path.suffix.lower() not in suffixes:
-        raise ValueError(
-            f"unknown suffix {path.suffix!r} of {str(path)!r}; use one of {', '.join(suffixes)}"
-        )
+    path = file_path("path", path, suffixes)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = _part(path)
     part.touch()
     part.unlink()
     return path
+
+
+def checked_window(window: Any, argument: str = "window") -> tuple[int, int]:
+    """Return width and height of a picture, pixels.
+
+    Raises:
+        InputError: They are not two whole numbers from 1 to `LARGEST`.
+    """
+    array(argument, window, (2,), expected="a width and a height, pixels")
+    width, height = (integer(argument, side, low=1, high=LARGEST) for side in window)
+    return width, height
+
+
+def check_drawing(path: Any = None, window: Any = (1, 1), **values: Any) -> None:
+    """Check what several pictures take: the path of a picture, or None, the size of the window,
+    `opacity` from 0 to 1, a map of colours `cmap`, flags, and numbers, of which `scale` and `time`
+    may be None.
+    """
+    checked_window(window)
+    if path is not None:
+        checked_path(path, PICTURE_SUFFIXES)
+    for name, value in values.items():
+        if value is None and name in ("scale", "time"):
+            continue
+        if name == "opacity":
+            number(name, value, low=0.0, high=1.0)
+        elif name == "cmap":
+            _check_colours(value)
+        elif name in _FLAGS:
+            flag(name, value)
+        else:
+            number(name, value)
+
+
+_FLAGS = {"assembled", "frames", "joints", "names", "outline"}
+
+
+def _check_colours(cmap: Any) -> None:
+    from matplotlib import colormaps
+    from matplotlib.colors import Colormap
+
+    if not (isinstance(cmap, Colormap) or (isinstance(cmap, str) and cmap in colormaps)):
+        refuse("cmap", cmap, "a colour map of matplotlib, for example 'turbo'")
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty matplotlib figure; width and height in inches.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("charts are drawn with matplotlib: pip install matplotlib") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Any, path: str | Path | None) -> Any:
+    """Draw the grid of a matplotlib figure, write it unless the path is None, and return it."""
+    for axes in figure.axes:
+        axes.margins(x=0)
+        axes.grid(alpha=0.3, which="both")
+    if path is not None:
+        suffixes = [f".{kind}" for kind in figure.canvas.get_supported_filetypes()]
+        figure.savefig(checked_path(path, suffixes), dpi=110)
+    return figure
 
 
 def write_whole(path: Path, write: Callable[[Any], None]) -> None:

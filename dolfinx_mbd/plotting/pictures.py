@@ -11,9 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import integer, number, refuse
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.plotting.camera import camera_of
 from dolfinx_mbd.plotting.geometry import length_of, needed_skin, skin_displacement, skin_points
-from dolfinx_mbd.plotting.output import PICTURE_SUFFIXES, Picture, checked_path, finished
+from dolfinx_mbd.plotting.output import (
+    Picture,
+    check_drawing,
+    checked_window,
+    finished,
+)
 from dolfinx_mbd.plotting.scene import (
     CMAP,
     Surface,
@@ -21,6 +28,7 @@ from dolfinx_mbd.plotting.scene import (
     add_bar,
     add_text,
     new_plotter,
+    plotter_of,
     rounded_up,
     unit_of,
 )
@@ -59,9 +67,10 @@ def plot_modes(
         OSError: If the file cannot be written.
     """
     skin = needed_skin(body)
+    checked_window(panel, "panel")
+    columns = integer("columns", columns, low=1)
     chosen = _chosen(body, modes)
-    if path is not None:
-        checked_path(path, PICTURE_SUFFIXES)
+    check_drawing(path, amplitude=amplitude, outline=outline, cmap=cmap)
     columns = min(columns, len(chosen))
     rows = math.ceil(len(chosen) / columns)
     foot = 80
@@ -104,13 +113,15 @@ def plot_modes(
 def _chosen(body: ReducedBody, modes: Iterable[int] | None) -> list[int]:
     n = body.num_modes
     if n == 0:
-        raise ValueError(f"body {body.name!r} is rigid: it has no modes to draw")
+        raise InputError(f"body {body.name!r} is rigid: it has no modes to draw")
+    if modes is not None and not isinstance(modes, Iterable):
+        refuse("modes", modes, "a list of numbers of modes", InputTypeError)
     chosen = list(range(min(6, n)) if modes is None else modes)
     if not chosen:
-        raise ValueError("no modes were chosen")
+        raise InputError("no modes were chosen")
     for k in chosen:
-        if k not in range(n):
-            raise ValueError(f"there is no mode {k!r}; body {body.name!r} has modes 0 to {n - 1}")
+        if integer("every entry of modes", k) not in range(n):
+            raise InputError(f"there is no mode {k!r}; body {body.name!r} has modes 0 to {n - 1}")
     return [int(k) for k in chosen]
 
 
@@ -152,14 +163,13 @@ def plot_body(
     """
     skin = needed_skin(body)
     values = np.linalg.norm(skin_displacement(skin, eta), axis=1)
-    if path is not None:
-        checked_path(path, PICTURE_SUFFIXES)
-    greatest = float(values.max())
+    greatest = number("greatest displacement of eta", float(values.max()), unit="m")
+    check_drawing(path, window, outline=outline, cmap=cmap, scale=scale)
     if scale is None:
         scale = float(f"{0.08 * length_of(skin.points) / greatest:.1g}") if greatest > 0 else 1.0
     factor, unit = unit_of(greatest)
     limits = 0.0, rounded_up(factor * greatest)
-    drawn = plotter if plotter is not None else new_plotter(window)
+    drawn = plotter_of(plotter, window)
     surface = Surface(skin)
     points = skin_points(skin, eta, scale=scale)
     surface.move(points, factor * values)

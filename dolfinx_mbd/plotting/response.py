@@ -9,7 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from dolfinx_mbd.body import FrequencyResponse
+from dolfinx_mbd.checks import choice, instance, names, number, refuse
 from dolfinx_mbd.multibody import Spectrum
+from dolfinx_mbd.plotting.output import new_figure, save_figure
 
 __all__ = ["plot_response", "plot_spectrum"]
 
@@ -48,21 +50,23 @@ def plot_response(
         ValueError: If an output, input or quantity is unknown, or matplotlib does not know the
             file's suffix.
     """
-    if quantity not in _QUANTITIES:
-        raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}")
-    if frequency_axis not in ("log", "linear"):
-        raise ValueError(f"frequency_axis must be 'log' or 'linear', got {frequency_axis!r}")
-    if not entries:
-        raise ValueError("entries: give at least one pair (output, input)")
+    responses, several = _by_name("response", response, FrequencyResponse)
+    choice("quantity", quantity, _QUANTITIES)
+    choice("frequency_axis", frequency_axis, ("log", "linear"))
+    pairs = entries if isinstance(entries, Sequence) and not isinstance(entries, str) else ()
+    if not pairs or not all(len(names("every entry of entries", pair)) == 2 for pair in pairs):
+        refuse("entries", entries, "a list of at least one pair (output, input)")
     order = _QUANTITIES[quantity]
-    several = isinstance(response, Mapping)
-    responses = response if isinstance(response, Mapping) else {response.body: response}
     curves = [
-        (one.frequencies, one.between(output, input, order), _label(name, output, input, several))
+        (
+            one.frequencies,
+            one.between(output, input, order),
+            _label(name if several else "", output, input),
+        )
         for name, one in responses.items()
         for output, input in entries
     ]
-    figure = _figure((8, 6))
+    figure = new_figure(8, 6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     for f, H, label in curves:
         seen = f > 0 if frequency_axis == "log" else np.ones(len(f), dtype=bool)
@@ -73,7 +77,7 @@ def plot_response(
     lower.set(xscale=frequency_axis, xlabel="frequency (Hz)", ylabel="phase (°)")
     lower.set(ylim=(-190, 190), yticks=range(-180, 181, 90))
     upper.legend(loc="best", frameon=False)
-    return _finished(figure, (upper, lower), path)
+    return save_figure(figure, path)
 
 
 def plot_spectrum(
@@ -100,11 +104,12 @@ def plot_spectrum(
         ImportError: If matplotlib is not installed.
         ValueError: If an axis is unknown, or matplotlib does not know the file's suffix.
     """
-    if amplitude_axis not in ("log", "linear"):
-        raise ValueError(f"amplitude_axis must be 'log' or 'linear', got {amplitude_axis!r}")
-    several = isinstance(spectrum, Mapping)
-    spectra = spectrum if isinstance(spectrum, Mapping) else {"": spectrum}
-    figure = _figure((8, 4))
+    spectra, several = _by_name("spectrum", spectrum, Spectrum)
+    instance("unit", unit, str)
+    choice("amplitude_axis", amplitude_axis, ("log", "linear"))
+    if up_to is not None:
+        number("up_to", up_to, positive=True)
+    figure = new_figure(8, 4)
     axes = figure.subplots()
     for name, (f, amplitudes) in spectra.items():
         seen = f <= (np.inf if up_to is None else up_to)
@@ -113,34 +118,24 @@ def plot_spectrum(
     axes.set(yscale=amplitude_axis)
     if several:
         axes.legend(loc="best", frameon=False)
-    return _finished(figure, (axes,), path)
+    return save_figure(figure, path)
 
 
-def _label(name: str, output: str, input: str, several: bool) -> str:
+def _by_name(argument: str, value: Any, kind: type[Any]) -> tuple[Mapping[str, Any], bool]:
+    """Return curves by name, and whether they were given so."""
+    instance(argument, value, (kind, Mapping))
+    if not isinstance(value, Mapping):
+        return {"": value}, False
+    for name, entry in value.items():
+        instance(f"{argument}[{name!r}]", entry, kind)
+    return value, True
+
+
+def _label(name: str, output: str, input: str) -> str:
     entry = f"{output} per {input}"
-    return f"{name}: {entry}" if several else entry
+    return f"{name}: {entry}" if name else entry
 
 
 def _unit(output: str, input: str, order: int) -> str:
     turn = output.rpartition(" ")[2].startswith("r")
     return _UNITS[input.rpartition(" ")[2][0]][int(turn)] + _RATES[order]
-
-
-def _figure(size: tuple[float, float]) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "responses are plotted with matplotlib: pip install matplotlib"
-        ) from error
-    return Figure(figsize=size, layout="constrained")
-
-
-def _finished(figure: Any, axes: Sequence[Any], path: str | Path | None) -> Any:
-    for one in axes:
-        one.margins(x=0)
-        one.grid(alpha=0.3, which="both")
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
-    return figure

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.checks import instance
+from dolfinx_mbd.errors import SolverError
 
 __all__ = [
     "CMAP",
@@ -22,6 +24,7 @@ __all__ = [
     "add_bar",
     "add_text",
     "new_plotter",
+    "plotter_of",
     "pyvista",
     "rounded_up",
     "unit_of",
@@ -54,11 +57,18 @@ def pyvista() -> Any:
     version = vtkVersion.GetVTKMajorVersion(), vtkVersion.GetVTKMinorVersion()
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.platform.startswith("linux") and not display and version < (9, 4):
-        raise RuntimeError(
+        raise SolverError(
             f"VTK {vtkVersion.GetVTKVersion()} cannot draw without a display; install a newer one "
             "(pip install 'vtk>=9.5') or start a virtual display (xvfb-run)"
         )
     return pv
+
+
+def plotter_of(plotter: Any, window: tuple[int, int]) -> Any:
+    """Return the plotter that is given to draw into, or a new one if it is None."""
+    if plotter is None:
+        return new_plotter(window)
+    return instance("plotter", plotter, pyvista().BasePlotter)
 
 
 def new_plotter(window: tuple[int, int], **options: Any) -> Any:

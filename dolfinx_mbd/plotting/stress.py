@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import array, increasing, instance, number, refuse
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.plotting.camera import camera_of
 from dolfinx_mbd.plotting.geometry import needed_skin
-from dolfinx_mbd.plotting.output import PICTURE_SUFFIXES, Picture, checked_path, finished
+from dolfinx_mbd.plotting.output import Picture, check_drawing, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
     Surface,
@@ -26,7 +29,7 @@ __all__ = ["plot_skin"]
 
 def plot_skin(
     body: ReducedBody,
-    values: ArrayLike,
+    values: ArrayLike | Any,
     path: str | Path | None = None,
     *,
     label: str = "von Mises stress (MPa)",
@@ -41,7 +44,10 @@ def plot_skin(
 
     Args:
         body: A reduced body with a skin.
-        values: At its nodes, shape (ns,): ``body.stress.envelope("von Mises", run["rod"]).value``.
+        values: Values at its nodes, shape (ns,), such as
+            ``body.stress.envelope("von Mises", run["rod"]).value``; or a scalar `fem.Function` on
+            its mesh, such as ``reduction.envelope("von Mises", run["rod"]).value``, of which the
+            mean of the cells that meet at each node is drawn.
         path: File to write as well.
         label: Beside the colours.
         factor: From the values to what is shown, for the stress of the label from Pa to MPa.
@@ -57,17 +63,19 @@ def plot_skin(
         OSError: If the file cannot be written.
     """
     skin = needed_skin(body)
-    shown = factor * np.asarray(values, dtype=float)
-    if shown.shape != (len(skin.points),) or not np.isfinite(shown).all():
-        raise ValueError(
-            f"expected {len(skin.points)} finite values, one for each node of the skin, got shape "
-            f"{shown.shape}"
-        )
-    if path is not None:
-        checked_path(path, PICTURE_SUFFIXES)
+    instance("label", label, str)
+    instance("title", title, str)
+    if hasattr(values, "function_space"):
+        values = _on_skin(values)
+    count = len(skin.points)
+    expected = f"{count} finite numbers, one for each node of the skin"
+    shown = number("factor", factor) * array("values", values, (count,), expected=expected)
+    check_drawing(path, window, cmap=cmap)
     if limits is None:
         least, greatest = float(shown.min()), float(shown.max())
         limits = (min(0.0, least), rounded_up(greatest))
+    elif len(increasing("limits", limits)) != 2:
+        refuse("limits", limits, "the least and the greatest value of the colours")
     plotter = new_plotter(window)
     surface = Surface(skin)
     surface.move(skin.points, shown)
@@ -78,3 +86,18 @@ def plot_skin(
     camera_of(skin.points, view).apply(plotter, below=0.13, above=0.05)
     add_axes(plotter)
     return finished(plotter, None, path)
+
+
+def _on_skin(function: Any) -> NDArray[np.float64]:
+    """Return a function at the nodes of the skin, if one rank has all of it."""
+    from dolfinx_mbd.analysis import skin_values
+
+    if function.function_space.mesh.comm.size > 1:
+        raise InputError(
+            "values is a function that is distributed over several ranks: call "
+            "dolfinx_mbd.analysis.skin_values(function) on all of them, and draw its result on one",
+            argument="values",
+            value=function,
+            expected="numbers at the nodes of the skin, or a function on one rank",
+        )
+    return skin_values(function)

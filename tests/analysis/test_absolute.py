@@ -476,13 +476,13 @@ def test_a_cable_cannot_be_twisted() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"end": (0.0, 0.0, 0.0)}, "same point"),
-        ({"start": (0.0, np.nan, 0.0)}, "three finite numbers"),
-        ({"elements": 0}, "needs an element"),
+        ({"end": (0.0, 0.0, 0.0)}, "from start to end is 0 m"),
+        ({"start": (0.0, np.nan, 0.0)}, "body 'rod': start must be"),
+        ({"elements": 0}, "body 'rod': elements must be"),
         ({"elements": (0.0, 0.5, 0.5, 1.0)}, "increasing from 0"),
         ({"elements": (0.0, 0.5), "length": 1.0}, "its length is 1 m"),
-        ({"length": -1.0}, "length must be positive"),
-        ({"frames": {"far": 3.0}}, "outside the cable's length"),
+        ({"length": -1.0}, "body 'rod': length must be"),
+        ({"frames": {"far": 3.0}}, "the place of frame 'far' must be"),
     ],
 )
 def test_bad_input_is_named(given: dict[str, Any], words: str) -> None:

@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd.analysis.la import agreed, raise_together
 from dolfinx_mbd.analysis.reduction.reduce import reduce
+from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from tests.analysis.bodies import box
 
@@ -50,7 +51,7 @@ def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
     for text, form in (
         ("on `space`", elastic_stiffness(w, ufl.TestFunction(spaces[1]), STEEL)),
         ("bilinear", v[0] * ufl.dx),
-        ("resists rigid motion", elastic_stiffness(u, v, STEEL) + 1e12 * ufl.inner(u, v) * ufl.ds),
+        ("contains a support", elastic_stiffness(u, v, STEEL) + 1e12 * ufl.inner(u, v) * ufl.ds),
     ):
         refused(
             comm,
@@ -83,6 +84,13 @@ def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
                 raise KeyError("only here")
 
     refused(comm, KeyError, "only here", one_sided)
+
+    def with_an_object_that_cannot_be_sent() -> None:
+        with agreed(comm):
+            if comm.rank == last:
+                raise InputTypeError("only here", argument="x", value=lambda: None)
+
+    refused(comm, InputTypeError, "only here", with_an_object_that_cannot_be_sent)
     message = "told" if comm.rank == last else None
     refused(comm, OSError, "told", lambda: raise_together(comm, message, OSError))
     raise_together(comm, None)

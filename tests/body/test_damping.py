@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
 from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody import FlexibleBody, GeneralizedAlpha, State, System, simulate
 
 from .lattice import Lattice
@@ -157,26 +161,33 @@ def test_logarithmic_decrement_of_a_simulated_mode(
     assert np.abs(out[:, 2:]).max() < 1e-12  # of a fall by millimetres; m and rad/2
 
 
+@contextmanager
+def refused(argument: str) -> Iterator[None]:
+    with pytest.raises(InputError) as error:
+        yield
+    assert error.value.argument == argument
+
+
 def test_bad_input(body: ReducedBody) -> None:
     for wrong in (-1.0, np.nan, np.inf, "1", True, None):
-        with pytest.raises(ValueError, match="coefficient of the mass"):
+        with refused("Rayleigh damping: mass"):
             Rayleigh(mass=wrong)
-    with pytest.raises(ValueError, match=r"ratios must not be negative, got -0\.1"):
+    with refused("modal damping: ratios"):
         ModalDamping((0.1, -0.1))
-    with pytest.raises(ValueError, match="ratios"):
+    with refused("modal damping: ratios"):
         ModalDamping("much")
     with pytest.raises(ValueError, match="2 ratios for 12 modes"):
         body.with_damping(ModalDamping((0.1, 0.2)))
     with pytest.raises(ValueError, match=r"at 200 Hz it can have 0\.005 to 0\.02"):
         Rayleigh.from_ratios((100.0, 200.0), (0.01, 0.03))
-    with pytest.raises(ValueError, match="two frequencies and two ratios"):
+    with refused("frequencies"):
         Rayleigh.from_ratios((100.0,), (0.01,))
     with pytest.raises(ValueError, match="two different positive"):
         Rayleigh.from_ratios((100.0, 100.0), (0.01, 0.02))
     for wrong in (0.01, "Rayleigh", [1.0]):
-        with pytest.raises(TypeError, match="ModalDamping"):
+        with refused("damping"):
             body.with_damping(wrong)
-    with pytest.raises(ValueError, match=r"expected an array of shape \(12, 12\)"):
+    with refused("damping"):
         body.with_damping(np.eye(3))
-    with pytest.raises(ValueError, match="damping: expected a positive definite"):
+    with refused("damping"):
         body.with_damping(-np.eye(12))

@@ -9,6 +9,7 @@ from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.linearized import linearize
 from dolfinx_mbd.body.resonance import half_power
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody import (
     Driver,
     FlexibleBody,
@@ -353,16 +354,21 @@ def test_bad_input(body: ReducedBody) -> None:
         with pytest.raises(ValueError, match=message):
             frequency_response(body, *(args or (100.0,)), **options)
 
-    refused("must not be negative", -1.0)
-    refused("not finite", [1.0, np.nan])
+    def refused_argument(argument: str, *args: object, **options: object) -> None:
+        with pytest.raises(InputError) as error:
+            frequency_response(body, *(args or (100.0,)), **options)
+        assert error.value.argument == argument
+
+    refused_argument("frequencies", -1.0)
+    refused_argument("frequencies", [1.0, np.nan])
     refused("unknown interface 'top'.*'left', 'right'", held=["top"])
     refused("unknown interface or point 'top'.*'left', 'right', 'middle'", inputs=["top"])
     refused("held and driven at once", held=["left"], driven=["left"])
     refused("leave out spin", driven=["left"], spin=SPIN)
-    refused("spin", spin=10.0)
-    refused("loss_factor", loss_factor=-0.1)
-    refused("given twice", outputs=["left", "left"])
-    refused("held: a name is given twice", held=["left", "left"])
+    refused_argument("spin", spin=10.0)
+    refused_argument("loss_factor", loss_factor=-0.1)
+    refused_argument("outputs", outputs=["left", "left"])
+    refused_argument("held", held=["left", "left"])
     plain = body.replace(stiffening=None)
     with pytest.raises(ValueError, match="holds no stiffening"):
         frequency_response(plain, 1.0, spin=SPIN, stiffening=True)

@@ -11,6 +11,7 @@ import pytest
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.quantities import QUANTITIES, principal_values, quantity
 from dolfinx_mbd.body.stress_modes import BLOCK, StressModes, envelope_over_time, rows_at
+from dolfinx_mbd.errors import InputError, InputTypeError
 
 POINTS, MODES, TIMES = BLOCK + 37, 7, 2 * BLOCK + 11
 """More than one block of points and of instants, the last ones not full."""
@@ -152,7 +153,7 @@ def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
         modes.envelope("stress", history)
     with pytest.raises(ValueError, match="needs strain, and stress modes hold stress only"):
         modes.values("strain xx", history)
-    with pytest.raises(ValueError, match="'greatest' or 'least'"):
+    with pytest.raises(InputError):
         modes.envelope("von Mises", history, extreme="most")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=rf"shape \({TIMES}, {MODES}\) .*, got \({TIMES}, 6\)"):
         modes.envelope("von Mises", short)
@@ -160,12 +161,12 @@ def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
         modes.envelope("von Mises", nothing)
     with pytest.raises(ValueError, match="not finite: the run failed"):
         modes.envelope("von Mises", infinite)
-    with pytest.raises(ValueError, match="a history has `time`"):
+    with pytest.raises(InputTypeError):
         modes.envelope("von Mises", "run")
     with pytest.raises(ValueError, match=r"time 2 s is outside the history, .* 0\.1 to 0\.9 s"):
         modes.values("von Mises", history, times=[0.2, 2.0])
-    with pytest.raises(ValueError, match="no times were given"):
+    with pytest.raises(InputError):
         modes.values("von Mises", history, times=[])
-    with pytest.raises(ValueError, match="every must be"):
+    with pytest.raises(InputError):
         modes.values("von Mises", history, every=0)
     assert np.array_equal(rows_at(np.array([0.0, 1.0, 2.0]), [2.1, 0.4, 0.1]), [0, 2])

@@ -76,20 +76,19 @@ def sid_rows(
     a: np.ndarray,
     gravity: np.ndarray,
     wrenches: np.ndarray,
+    columns: str = "(a-1)*nq+l",
 ) -> np.ndarray:
-    """Wrallrapp's equations, all in the body frame; J in either shape."""
+    """Wallrapp's equations in the body frame; J in either shape, Gr and Ge in these columns."""
     R = rotation_matrix(q[3:7])
     w, alpha, acceleration = v[3:6], a[3:6], R.T @ (a[:3] - gravity)
     x, b, bP = q[7:], v[6:], a[6:]
-    n = len(x)
     mdCM = file["mdCM"].at(x)[:, 0]
     J = file["J"].at(x)
     if J.shape == (6, 1):
         xx, yy, zz, xy, xz, yz = J[:, 0]
         J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     Ct, Cr = file["Ct"].at(x), file["Cr"].at(x)
-    Gr = np.einsum("alc,l->ac", file["Gr"].m0.reshape(3, n, 3), b)
-    Ge = np.einsum("klc,l->kc", file["Ge"].m0.reshape(n, n, 3), b)
+    Gr, Ge = (np.einsum("lrc,l->rc", file.by_mode(name, columns), b) for name in ("Gr", "Ge"))
     spins = np.array([w[0] ** 2, w[1] ** 2, w[2] ** 2, w[0] * w[1], w[1] * w[2], w[0] * w[2]])
 
     force = file.mass * acceleration - np.cross(mdCM, alpha) + Ct.T @ bP

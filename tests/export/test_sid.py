@@ -12,6 +12,7 @@ import pytest
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.rotations import skew
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import UNITS, Units, export
 from dolfinx_mbd.multibody import FlexibleBody
 
@@ -20,7 +21,10 @@ from .readers.sid import SidFile, Taylor, read_sid
 from .reduced import KINDS, reduced
 from .states import State, assert_same_rows, moment_rows_linear, random_state
 
-DIALECTS = ("simpack", "fembeam")
+BY_AXIS, BY_MODE = "(a-1)*nq+l", "3*(l-1)+a"
+COLUMNS = {"simpack": BY_AXIS, "embslib": BY_MODE, "fembeam": BY_MODE}
+"""Order of the columns of Gr and Ge that the programs of a dialect read."""
+DIALECTS = tuple(COLUMNS)
 SAMPLE = """   1   2 : sample
 part
    new modal
@@ -61,8 +65,10 @@ end part
 
 
 def written(tmp_path: Path, kind: str, dialect: str = "simpack", **options: Any) -> SidFile:
-    path = export(reduced(kind), tmp_path / "body", "sid", dialect=dialect, **options).paths[0]
-    return read_sid(path, q_second=dialect == "simpack")
+    path = export(
+        reduced(kind), tmp_path / "body", "sid", dialect=dialect, overwrite=True, **options
+    ).paths[0]
+    return read_sid(path, q_second=dialect != "fembeam")
 
 
 def test_the_reader_knows_the_grammar(tmp_path: Path) -> None:
@@ -125,7 +131,6 @@ def test_content(tmp_path: Path, kind: str) -> None:
 def test_identities(tmp_path: Path, kind: str, dialect: str) -> None:
     """What holds between the data of any SID file (but for geometric stiffness in Oe.M1)."""
     file = written(tmp_path, kind, dialect)
-    n = reduced(kind).num_modes
     for node in file.nodes.values():
         assert np.array_equal(node["origin"].m1[:, :, 0], node["phi"].m0)
         turns = np.stack([skew(psi) for psi in node["psi"].m0.T], axis=1)
@@ -138,11 +143,13 @@ def test_identities(tmp_path: Path, kind: str, dialect: str) -> None:
         assert np.allclose(Oe.m0[:, a], -J1[a, a] / 2, **close)
     for column, (a, b) in zip((3, 4, 5), ((0, 1), (1, 2), (0, 2)), strict=True):
         assert np.allclose(Oe.m0[:, column], -J1[a, b], **close)
-    C4 = -file["Gr"].m0.reshape(3, n, 3).transpose(0, 2, 1) / 2
+    C4 = -file.by_mode("Gr", COLUMNS[dialect]).transpose(1, 2, 0) / 2
     assert np.allclose(J1, -(C4 + C4.transpose(1, 0, 2)), **close)
-    Ge = file["Ge"].m0.reshape(n, n, 3)
+    Ge = file.by_mode("Ge", COLUMNS[dialect])
     Cr1 = file["Cr"].m1
-    assert np.array_equal(Ge, 2 * Cr1) and np.array_equal(Cr1, -Cr1.transpose(1, 0, 2))
+    assert np.array_equal(Ge, 2 * Cr1.transpose(1, 0, 2)) and np.array_equal(
+        Cr1, -Cr1.transpose(1, 0, 2)
+    )
     cross = np.stack([C4[2, 1] - C4[1, 2], C4[0, 2] - C4[2, 0], C4[1, 0] - C4[0, 1]])
     assert np.allclose(file["Cr"].m0.T, cross, **close)
     assert np.linalg.eigvalsh(J0).min() > 0
@@ -163,12 +170,15 @@ def _tensors(J: Taylor) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dialects_hold_the_same(tmp_path: Path, kind: str) -> None:
-    one, two = (written(tmp_path, kind, dialect) for dialect in DIALECTS)
-    for name in one.parts.keys() - {"J"}:
-        assert np.array_equal(one[name].m0, two[name].m0)
-        assert np.array_equal(one[name].m1, two[name].m1)
-    for first, second in zip(_tensors(one["J"]), _tensors(two["J"]), strict=True):
-        assert np.array_equal(first, second)
+    one, *others = (written(tmp_path, kind, dialect) for dialect in DIALECTS)
+    for two in others:
+        for name in one.parts.keys() - {"J", "Gr", "Ge"}:
+            assert np.array_equal(one[name].m0, two[name].m0)
+            assert np.array_equal(one[name].m1, two[name].m1)
+        for first, second in zip(_tensors(one["J"]), _tensors(two["J"]), strict=True):
+            assert np.array_equal(first, second)
+        for name in ("Gr", "Ge"):
+            assert np.array_equal(one.by_mode(name, BY_AXIS), two.by_mode(name, BY_MODE))
     with pytest.raises(ValueError, match="lies outside"):  # the second one, misread
         read_sid(tmp_path / "body.SID_FEM", q_second=True)
 
@@ -205,11 +215,75 @@ def test_equations_of_motion(tmp_path: Path, kind: str, dialect: str, seed: int)
     """Ours, geometric stiffness included, but for the moment of second order."""
     body, file = reduced(kind), written(tmp_path, kind, dialect)
     state = random_state(body, seed)
-    found, expected = sid_rows(file, *state.arguments), moment_rows_linear(body, state)
+    found = sid_rows(file, *state.arguments, columns=COLUMNS[dialect])
+    expected = moment_rows_linear(body, state)
     left_out = second_order_moment(body, state)
     assert np.abs(left_out).max() > 1e-9 * np.abs(expected[3:6]).max()
     expected[3:6] -= left_out
     assert_same_rows(found, expected)
+
+
+ENTRY = re.compile(r"(m[01])\(([\d ,]+)\)\s*=\s*(\S+)")
+
+
+def entries(path: Path, name: str) -> dict[tuple[str, tuple[int, ...]], float]:
+    """The entries of a part of a file, by ``m0`` or ``m1`` and indices from 1, as written."""
+    text = path.read_text(encoding="ascii")
+    block = re.search(rf"^ +{name}$(.*?)^ +end {name}$", text, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    return {
+        (key, tuple(map(int, indices.split(",")))): float(value.replace("D", "e"))
+        for key, indices, value in ENTRY.findall(block.group(1))
+    }
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
+    """Identities entry by entry: they hold in the dialect's columns and fail in the others.
+
+    Gr_l + Gr_lᵀ = 2 J.M1_l, Ge = 2 Cr.M1, and Oe.M0 is −1/4 (diagonal) or −1/2 of Gr_l + Gr_lᵀ.
+    """
+    path = export(reduced(kind), tmp_path / "body", "sid", dialect=dialect).paths[0]
+    Gr, Ge, J, Cr, Oe = (entries(path, name) for name in ("Gr", "Ge", "J", "Cr", "Oe"))
+    nq, axes = reduced(kind).num_modes, (1, 2, 3)
+    pairs = [(1, 1), (2, 2), (3, 3), (1, 2), (2, 3), (1, 3)]
+
+    def inertia(q: int, a: int, b: int) -> float:
+        if dialect == "fembeam":
+            return J.get(("m1", (a, b, q)), 0.0)
+        row = {(1, 1): 1, (2, 2): 2, (3, 3): 3, (1, 2): 4, (1, 3): 5, (2, 3): 6}
+        return J.get(("m1", (row[min(a, b), max(a, b)], q, 1)), 0.0)
+
+    def errors(column) -> list[float]:
+        modes = range(1, nq + 1)
+        twice = {
+            (q, a, b): Gr.get(("m0", (a, column(q, b))), 0.0)
+            + Gr.get(("m0", (b, column(q, a))), 0.0)
+            for q in modes for a in axes for b in axes
+        }  # fmt: skip
+        first = [twice[q, a, b] - 2 * inertia(q, a, b) for q, a, b in twice]
+        second = [
+            Oe.get(("m0", (q, k)), 0.0) + twice[q, a, b] / (4 if a == b else 2)
+            for q in modes for k, (a, b) in enumerate(pairs, 1)
+        ]  # fmt: skip
+        third = [
+            Ge.get(("m0", (k, column(q, a))), 0.0)
+            - 2 * Cr.get(("m1", (k, a, q) if dialect == "fembeam" else (k, q, a)), 0.0)
+            for k in modes for q in modes for a in axes
+        ]  # fmt: skip
+        sizes = [max(map(abs, part.values())) for part in (Gr, Gr, Ge)]
+        return [
+            max(map(abs, rows)) / size
+            for rows, size in zip((first, second, third), sizes, strict=True)
+        ]
+
+    rules = {BY_AXIS: lambda q, a: (a - 1) * nq + q, BY_MODE: lambda q, a: 3 * (q - 1) + a}
+    for columns, rule in rules.items():
+        if columns == COLUMNS[dialect]:
+            assert max(errors(rule)) < 1e-13
+        else:
+            assert min(errors(rule)) > 0.01
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
@@ -252,12 +326,20 @@ def test_units(tmp_path: Path) -> None:
 
 def test_what_other_readers_need(tmp_path: Path) -> None:
     """EMBSlib's reader: two integers first, lines below 512, D exponents, below 20 characters."""
-    path = export(reduced("rigid"), tmp_path / "body", "sid", units="mm-kg-ms").paths[0]
+    path = export(
+        reduced("rigid"), tmp_path / "body", "sid", units="mm-kg-ms", overwrite=True
+    ).paths[0]
     lines = path.read_text(encoding="ascii").splitlines()
     assert lines[0].split()[:2] == ["3", str(reduced("rigid").num_modes)] and lines[1] == "part"
-    for words in ("dialect simpack", "m1(row,q,col)", "xx yy zz xy xz yz", "3*(l-1)+a", "mm-kg-ms"):
+    for words in ("dialect simpack", "m1(row,q,col)", "xx yy zz xy xz yz", BY_AXIS, "mm-kg-ms"):
         assert words in lines[0]
     assert max(map(len, lines)) < 512
+    assert re.fullmatch(r" +new modal +=  ?\w+", lines[2])  # as FEMBS, and PyMbs needs the name
+    modes = [line for line in lines if "ielastq" in line]
+    for k, line in enumerate(modes, 1):
+        match = re.fullmatch(r" +ielastq \( *(\d+)\) +=( Eigen Mode +(\d+) ): +\d+\.\d+ Hz", line)
+        assert match is not None and match.group(1, 3) == (str(k), str(k))
+        assert len(match.group(2)) < 20  # EMBSlib's buffer
     entries = [line for line in lines[1:] if re.search(r"\bm[01]\(", line)]
     assert len(entries) > 100
     for line in entries:
@@ -283,6 +365,7 @@ def test_report(tmp_path: Path) -> None:
     text = str(report)
     for words in ("first order", "without the axes", "inertia tensor by geometric", "1 'left'"):
         assert words in text
-    with pytest.raises(ValueError, match="unknown dialect 'simpak'; known are simpack, fembeam"):
+    with pytest.raises(InputError) as refused:
         export(reduced("rigid"), tmp_path / "other", "sid", dialect="simpak")
+    assert (refused.value.argument, refused.value.value) == ("dialect", "simpak")
     assert not (tmp_path / "other.SID_FEM").exists()

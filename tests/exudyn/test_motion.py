@@ -267,7 +267,9 @@ def slider_crank_here(reduced: ReducedBody) -> System:
         angle, rate, acceleration = spin_up(t)
         return ANGLE + angle, rate, acceleration
 
-    return System([ground, crank, rod, piston], joints, drivers=[Driver("drive", "main", motion)])
+    return System(
+        [ground, crank, rod, piston], joints, drivers=[Driver("drive", "main", motion, offset=0.0)]
+    )
 
 
 def start_of_rod() -> tuple[Array, float, float]:

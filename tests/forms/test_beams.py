@@ -502,13 +502,13 @@ def _along(s: Setting, x: Array) -> Array:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Section.rectangle(-1.0, 2.0), "width of a section must be positive"),
-        (lambda: Section.circle(0.0), "radius of a section must be positive"),
+        (lambda: Section.rectangle(-1.0, 2.0), "width must be positive"),
+        (lambda: Section.circle(0.0), "radius must be positive"),
         (lambda: Section.tube(0.1, 0.2), "not below its radius"),
         (lambda: Section(1.0, 1.0, 1.0, 1.0, Iyz=2.0), "need Iyz"),
-        (lambda: Section(1.0, 1.0, 0.0, 1.0), "Izz of a section must be positive"),
-        (lambda: Section(1.0, 1.0, 1.0, 1.0, shape="star"), "shape is"),  # type: ignore[arg-type]
-        (lambda: Beam(STUBBY, MATERIAL, np.ones((3, 3))), "orthonormal triad"),
+        (lambda: Section(1.0, 1.0, 0.0, 1.0), "Izz must be positive"),
+        (lambda: Section(1.0, 1.0, 1.0, 1.0, shape="star"), "shape must be"),  # type: ignore[arg-type]
+        (lambda: Beam(STUBBY, MATERIAL, np.ones((3, 3))), "axes must be"),
         (lambda: Beam(STUBBY, MATERIAL, np.diag([1, 1, -1])), "right-handed"),
     ],
 )

@@ -18,6 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 from dolfinx_mbd.body.rotations import exp_rotation, skew
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.cables import Cable, CableField
@@ -411,6 +412,11 @@ def test_data_is_checked() -> None:
     assert rod.linear_density == pytest.approx(STEEL.density * np.pi * 0.015**2)
     with pytest.raises(ValueError, match="how its section is turned"):
         Cable.from_section(Section.rectangle(0.01, 0.02), STEEL)
-    for bad in ((0.0, 1.0, 1.0, 0.0), (1.0, -1.0, 1.0, 0.0), (1.0, 1.0, 1.0, -1.0)):
-        with pytest.raises(ValueError, match="of a cable must be"):
+    for bad, argument in (
+        ((0.0, 1.0, 1.0, 0.0), "axial_stiffness"),
+        ((1.0, -1.0, 1.0, 0.0), "bending_stiffness"),
+        ((1.0, 1.0, 1.0, -1.0), "damping"),
+    ):
+        with pytest.raises(InputError) as caught:
             Cable(*bad)
+        assert caught.value.argument == argument

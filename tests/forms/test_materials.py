@@ -11,6 +11,7 @@ import ufl
 from dolfinx import fem, mesh
 from mpi4py import MPI
 
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.forms import (
     ALUMINIUM,
     ALUMINIUM_7075,
@@ -212,9 +213,9 @@ def test_free_expansion_is_without_stress(dim: int, plane: Plane, made_of: Any) 
 BAD: list[tuple[str, Any, str]] = [
     ("too much contraction", {"poisson": (4.0, 0.25, 0.45)}, "not those of a stable material"),
     ("all ratios of a half", {"young": (1e9,) * 3, "poisson": (0.5,) * 3}, "not those of a stable"),
-    ("two moduli", {"young": (1e9, 1e9)}, "young of an orthotropic material are three numbers"),
+    ("two moduli", {"young": (1e9, 1e9)}, "young must be three finite numbers"),
     ("a negative shear modulus", {"shear": (1e9, -1e9, 1e9)}, "must be positive, in Pa"),
-    ("a modulus in words", {"young": ("steel", 1e9, 1e9)}, "young must be a number; got 'steel'"),
+    ("a modulus in words", {"young": ("steel", 1e9, 1e9)}, "young must be three finite numbers"),
     ("no density", {"density": 0.0}, "density must be positive"),
     ("axes that are no rotation", {"axes": np.diag([1, 1, 2])}, "must be a rotation matrix"),
     ("a left-handed triad", {"axes": np.diag([1, 1, -1])}, "right-handed"),
@@ -237,9 +238,11 @@ def test_plane_of_a_plane_body_is_one_of_symmetry() -> None:
 def test_others_refuse() -> None:
     with pytest.raises(ValueError, match="young=-1"):
         GradedMaterial(-1.0, 0.3, ufl.as_ufl(1.0))
-    with pytest.raises(ValueError, match="density must be a scalar; got shape"):
+    with pytest.raises(InputError) as caught:
         GradedMaterial(1e9, 0.3, ufl.as_vector([1.0, 2.0]))
-    with pytest.raises(ValueError, match="the rise of temperature must be a number; got 'hot'"):
+    assert caught.value.argument == "density"
+    with pytest.raises(InputTypeError) as caught:
         Temperature("hot")  # type: ignore[arg-type]
+    assert caught.value.argument == "rise"
     with pytest.raises(ValueError, match="'cork' has no thermal_expansion, 1/K"):
         thermal_stress(1.0, Material(1e9, 0.0, 100.0, "cork"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from dolfinx import fem
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.geometry import StepPart, step_surfaces
 
 gmsh = pytest.importorskip("gmsh")
@@ -92,11 +94,8 @@ def test_solids_that_touch_are_one_body(parts: Path, comm: MPI.Intracomm) -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"size": 0.0}, "size must be a positive"),
-        ({"order": 3}, "order must be 1 or 2"),
         ({"interfaces": {"bore": [70]}}, "'bore': there is no surface 70 .* it has 1 to 7"),
         ({"interfaces": {"a": [1], "b": [1]}}, "surface 1 is in 'a' and in 'b'"),
-        ({"interfaces": {"a": []}}, "'a' has no surface"),
     ],
 )
 def test_bad_parts(plate: Path, comm: MPI.Intracomm, change: dict, message: str) -> None:
@@ -104,11 +103,42 @@ def test_bad_parts(plate: Path, comm: MPI.Intracomm, change: dict, message: str)
         mbd.build_mesh(StepPart(path=plate, **change), comm)
 
 
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("size", 0.0),
+        ("size", 1e300),
+        ("size", "fine"),
+        ("order", 3),
+        ("interfaces", [1]),
+        ("interfaces['a']", []),
+        ("interfaces['a']", "12"),
+        ("volumes['a']", [1.5]),
+    ],
+)
+def test_bad_arguments(plate: Path, argument: str, value: Any) -> None:
+    name, inside, _ = argument.partition("[")
+    with pytest.raises(InputError) as caught:
+        StepPart(path=plate, **{name: {"a": value} if inside else value})
+    assert caught.value.argument == argument
+
+
 def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no STEP file"):
         StepPart(path=tmp_path / "none.step")
-    with pytest.raises(ValueError, match=r"ends with '\.step'"):
+    with pytest.raises(InputError, match=r"ends with \.step"):
         StepPart(path=tmp_path / "part.igs")
     (tmp_path / "broken.step").write_text("not a STEP file")
     with pytest.raises(ValueError, match=r"broken\.step"):
         step_surfaces(tmp_path / "broken.step")
+
+
+def test_a_file_that_is_not_step(tmp_path: Path) -> None:
+    """The header is checked before gmsh sees the file."""
+    path = tmp_path / "part.step"
+    path.write_text(f'SystemCall "touch {tmp_path}/executed";\n')
+    for call in (lambda: StepPart(path=path), lambda: step_surfaces(path)):
+        with pytest.raises(FileError) as caught:
+            call()
+        assert caught.value.path == str(path)
+    assert not (tmp_path / "executed").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody import (
     AssemblyError,
     Driver,
@@ -85,7 +86,9 @@ def test_a_screw_of_two_drivers() -> None:
 @pytest.mark.parametrize("angle", [-3.0, -1.7, 1.6, 3.0, 4.0, 9.0, 100.0])
 def test_a_driver_finds_its_angle_from_anywhere(angle: float) -> None:
     """Half a turn away the rows of a driver are zero too, and turns are the driver's."""
-    state = consistent_state(lift(revolute, Driver("drive", "axis", lambda t: (angle, 0.0, 0.0))))
+    state = consistent_state(
+        lift(revolute, Driver("drive", "axis", lambda t: (angle, 0.0, 0.0), offset=0.0))
+    )
     assert state.angles[0] == pytest.approx(angle, abs=1e-12)
     w, z = state.q[3], state.q[6]
     assert np.exp(1j * angle) == pytest.approx((w + 1j * z) ** 2, abs=1e-12)
@@ -106,7 +109,10 @@ def test_a_position_alone_is_differentiated() -> None:
         )
     run = simulate(
         lift(
-            prismatic, Driver("drive", "axis", differentiated(lambda t: 0.3 + 0.1 * np.sin(8 * t)))
+            prismatic,
+            Driver(
+                "drive", "axis", differentiated(lambda t: 0.3 + 0.1 * np.sin(8 * t)), offset=0.0
+            ),
         ),
         t_end=0.2,
         dt=1e-3,
@@ -142,8 +148,8 @@ def test_a_driver_faster_than_the_step() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Driver("d", "axis", wave, "sideways"), "along must be 'rotation' or"),  # type: ignore[arg-type]
-        (lambda: Driver("d", "axis", wave, offset=np.nan), "offset must be a finite number"),
+        (lambda: Driver("d", "axis", wave, "sideways"), "^driver 'd': along must be one of"),  # type: ignore[arg-type]
+        (lambda: Driver("d", "axis", wave, offset=np.nan), "^driver 'd': offset must be"),
         (lambda: lift(spherical, Driver("d", "axis", wave)), "turns joint 'axis', which is sph"),
         (
             lambda: lift(revolute, Driver("d", "axis", wave, "displacement")),
@@ -153,8 +159,6 @@ def test_a_driver_faster_than_the_step() -> None:
             lambda: lift(prismatic, Driver("d", "axis", wave), Driver("e", "axis", wave)),
             "drivers 'd' and 'e' both move 'axis'",
         ),
-        (lambda: differentiated(np.sin, step=0.0), "step must be a positive number"),
-        (lambda: integrated(np.sin, panel=-1.0), "panel must be a positive number"),
         (
             lambda: consistent_state(lift(prismatic, Driver("d", "axis", np.sin))),
             r"motion\(0\) must give .* made to by differentiated",
@@ -164,6 +168,22 @@ def test_a_driver_faster_than_the_step() -> None:
 def test_bad_drivers(make, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "argument"),
+    [
+        (lambda: differentiated(np.sin, step=0.0), "step"),
+        (lambda: integrated(np.sin, panel=-1.0), "panel"),
+        (lambda: integrated(np.sin, start=np.nan), "start"),
+        (lambda: integrated(3.0), "rate"),  # type: ignore[arg-type]
+        (lambda: differentiated("x"), "position"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_motions(make, argument: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InputError) as caught:
+        make()
+    assert caught.value.argument == argument
 
 
 def test_a_driver_against_a_lock_is_named() -> None:

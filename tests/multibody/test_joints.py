@@ -123,8 +123,8 @@ def random_system() -> tuple[System, Assembler]:
         Joint(kind, kind, *pair) for kind, pair in zip(sorted(JOINT_KINDS), pairs, strict=True)
     ]
     drivers = [
-        Driver("spin", "revolute", lambda t: (0.3 + 2 * t, 2.0, 0.0)),
-        Driver("push out", "prismatic", lambda t: (0.2 + 3 * t * t, 6 * t, 6.0)),
+        Driver("spin", "revolute", lambda t: (0.3 + 2 * t, 2.0, 0.0), offset=0.0),
+        Driver("push out", "prismatic", lambda t: (0.2 + 3 * t * t, 6 * t, 6.0), offset=0.0),
     ]
     turning = JointCoordinate("cylindrical", "rotation")
     loads = [

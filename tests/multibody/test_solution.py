@@ -60,7 +60,7 @@ def test_names(run: Solution) -> None:
     assert run["guide"].force.shape == (1001, 3)
     with pytest.raises(KeyError, match=r"unknown name 'road'; the solution has 'crank', 'rod'"):
         run["road"]
-    with pytest.raises(ValueError, match="unknown joint 'rod'"):
+    with pytest.raises(ValueError, match=r"name of a joint or driver must be .* got 'rod'"):
         run.joint("rod")
 
 
@@ -101,9 +101,9 @@ def test_bad_sensors(run: Solution) -> None:
     for arguments, message in (
         (("rod", "midle"), "unknown point 'midle'; body 'rod' has 'middle'"),
         (("rod", (0.07, 0, 0)), "not a node of the skin"),
-        (("rod", "middle", "jerk"), "position', 'velocity' or 'acceleration'"),
-        (("wheel",), "unknown body 'wheel'"),
-        (("crank", "elbow"), "unknown frame 'elbow'; body 'crank' has 'main', 'pin'"),
+        (("rod", "middle", "jerk"), "^quantity must be one of"),
+        (("wheel",), "^name of a body must be .* got 'wheel'"),
+        (("crank", "elbow"), "^frame of body 'crank' must be one of 'main', 'pin'; got 'elbow'"),
     ):
         with pytest.raises(ValueError, match=message):
             run.sensor(*arguments)

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
+from dolfinx_mbd import checks
 from dolfinx_mbd.analysis.absolute.body import AbsoluteBody, LineForms, hermite
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.cables import Cable
 
 __all__ = ["CableBody", "CableFrame", "CableMotion"]
@@ -84,27 +86,29 @@ class CableBody(AbsoluteBody):
     frames: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        start, end = (self._point(what) for what in ("start", "end"))
+        checks.name("name", self.name)
+        start, end = (
+            checks.vector(f"body {self.name!r}: {what}", getattr(self, what), unit="m")
+            for what in ("start", "end")
+        )
         span = float(np.linalg.norm(end - start))
-        if span == 0:
-            raise ValueError(f"body {self.name!r}: start and end are the same point")
-        if not isinstance(self.cable, Cable):
-            raise TypeError(f"body {self.name!r}: expected a Cable, got {self.cable!r}")
+        if not 0 < span < np.inf:
+            raise InputError(f"body {self.name!r}: the distance from start to end is {span:g} m")
+        checks.instance(f"body {self.name!r}: cable", self.cable, Cable)
         c = self.cable
         if any(isinstance(v, Expr) for v in vars(c).values()):
-            raise ValueError(
+            raise InputError(
                 f"body {self.name!r}: stiffness, mass and damping of a cable in a mechanism are "
                 "numbers, not UFL expressions; join cables of different ones by spherical joints"
             )
         nodes = self._nodes(span)
         object.__setattr__(self, "length", float(nodes[-1]))
+        checks.instance(f"body {self.name!r}: frames", self.frames, Mapping)
         places = {"start": 0.0, "end": float(nodes[-1]), **self.frames}
         for key, place in places.items():
-            if not 0 <= place <= nodes[-1]:
-                raise ValueError(
-                    f"body {self.name!r}: frame {key!r} is at {place!r} m, outside the cable's "
-                    f"length {nodes[-1]:g} m"
-                )
+            checks.name(f"body {self.name!r}: the name of a frame", key)
+            what = f"body {self.name!r}: the place of frame {key!r}"
+            checks.number(what, place, low=0.0, high=float(nodes[-1]), unit="m")
         direction = (end - start) / span
         x = np.cross(np.eye(3)[(np.argmax(np.abs(direction)) + 2) % 3], direction)
         x /= np.linalg.norm(x)
@@ -112,32 +116,21 @@ class CableBody(AbsoluteBody):
         forms = LineForms(c, nodes)
         self._prepare(forms, nodes, axes, start, span, list(places.items()), c.axial_stiffness)
 
-    def _point(self, what: str) -> Array:
-        point = np.array(getattr(self, what), dtype=float)
-        if point.shape != (3,) or not np.isfinite(point).all():
-            raise ValueError(
-                f"body {self.name!r}: {what} must be three finite numbers (m), got "
-                f"{getattr(self, what)!r}"
-            )
-        return point
-
     def _nodes(self, span: float) -> Array:
-        given, length = self.elements, self.length
-        if length is not None and not 0 < length < np.inf:
-            raise ValueError(f"body {self.name!r}: length must be positive (m), got {length!r}")
+        given, length, what = self.elements, self.length, f"body {self.name!r}: elements"
+        if length is not None:
+            length = checks.number(f"body {self.name!r}: length", length, positive=True, unit="m")
         if isinstance(given, (int, np.integer)):
-            if given < 1:
-                raise ValueError(f"body {self.name!r}: a cable needs an element, got {given}")
-            end = span if length is None else float(length)
-            return np.asarray(np.linspace(0.0, end, int(given) + 1), dtype=np.float64)
-        nodes = np.array(given, dtype=float)
-        if nodes.ndim != 1 or len(nodes) < 2 or nodes[0] != 0 or not (np.diff(nodes) > 0).all():
-            raise ValueError(
-                f"body {self.name!r}: elements is a number, or the lengths from the start to all "
-                f"nodes, increasing from 0 (m); got {given!r}"
-            )
+            count = checks.integer(what, given, low=1, high=10**9)
+            checks.memory(what, given, 8.0 * (6 * (count + 1)) ** 2)
+            end = span if length is None else length
+            return np.asarray(np.linspace(0.0, end, count + 1), dtype=np.float64)
+        expected = "a number, or the lengths from the start to all nodes, increasing from 0, m"
+        nodes = np.array(checks.array(what, given, (None,), expected=expected))
+        if len(nodes) < 2 or nodes[0] != 0 or not (np.diff(nodes) > 0).all():
+            checks.refuse(what, given, expected)
         if length is not None and not np.isclose(nodes[-1], length, rtol=1e-9):
-            raise ValueError(
+            raise InputError(
                 f"body {self.name!r}: its nodes end at {nodes[-1]:g} m, its length is {length:g} m"
             )
         return nodes
@@ -148,10 +141,8 @@ class CableBody(AbsoluteBody):
         Raises:
             ValueError: If the body has no such frame; the message lists those it has.
         """
-        if name not in self.frame_names:
-            known = ", ".join(map(repr, self.frame_names))
-            raise ValueError(f"unknown frame {name!r}; body {self.name!r} has {known}")
-        return CableFrame(self.name, name)
+        known = checks.choice(f"body {self.name!r}: the name of a frame", name, self.frame_names)
+        return CableFrame(self.name, known)
 
     def check(self, system: Any) -> None:
         """Refuse what would hold or turn the cable's spin, which it does not have.
@@ -169,13 +160,13 @@ class CableBody(AbsoluteBody):
             if self.name not in (joint.first.body, joint.second.body):
                 continue
             if joint.kind not in _BY_POINT + _BY_TANGENT:
-                raise ValueError(
+                raise InputError(
                     f"{joint.kind} joint {joint.name!r} holds how body {self.name!r} is turned "
                     "about its tangent, which a cable does not know; use a spherical joint, or a "
                     "revolute one about the tangent (z of the cable's frame) as a clamp"
                 )
             if joint.name in turned and joint.kind in ("revolute", "cylindrical", "planar"):
-                raise ValueError(
+                raise InputError(
                     f"a driver or a load turns joint {joint.name!r} about the tangent of body "
                     f"{self.name!r}: a cable carries no torsion"
                 )

@@ -15,11 +15,13 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.analysis import compat
 from dolfinx_mbd.analysis.assembly import rigid_motions
 from dolfinx_mbd.analysis.la import agreed, raise_together, require_real
+from dolfinx_mbd.checks import array, name, refuse
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import GradedMaterial, Material
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam
 
-__all__ = ["BeamModel"]
+__all__ = ["BeamModel", "checked_place"]
 
 Array = NDArray[np.float64]
 
@@ -53,13 +55,13 @@ class BeamModel:
     def __post_init__(self) -> None:
         require_real()
         if not isinstance(self.mesh, Mesh) or self.mesh.topology.dim != 1:
-            raise ValueError("a beam needs a mesh of intervals")
+            raise InputError("a beam needs a mesh of intervals")
         if compat.geometry_degree(self.mesh) != 1:
-            raise ValueError("a beam needs a mesh of straight intervals")
+            raise InputError("a beam needs a mesh of straight intervals")
         if not isinstance(self.section, Section):
-            raise ValueError(f"expected a Section, got {self.section!r}")
+            raise InputError(f"expected a Section, got {self.section!r}")
         if not isinstance(self.material, (Material, GradedMaterial)):
-            raise ValueError(f"a beam takes a Material or a GradedMaterial; got {self.material!r}")
+            raise InputError(f"a beam takes a Material or a GradedMaterial; got {self.material!r}")
         beam = Beam(self.section, self.material, self.axes)  # checks the axes
         object.__setattr__(self, "axes", beam.axes)
         _check_chain(self.mesh, self.chain, self.direction)
@@ -115,7 +117,14 @@ class BeamModel:
 
         Shape (6 nodes, 6), the origin by default, all nodes by default.
         """
-        x = self.positions if blocks is None else self.positions[blocks]
+        x = self.positions
+        if point is not None:
+            point = array("point", point, (3,))
+        if blocks is not None:
+            numbers = array("blocks", blocks, (None,))
+            if not (np.isin(numbers, np.arange(len(x)))).all():
+                refuse("blocks", blocks, f"numbers of owned nodes from 0 to {len(x) - 1}")
+            x = x[numbers.astype(np.int32)]
         R = np.zeros((len(x), 6, 6))
         R[:, :3] = rigid_motions(x, point).reshape(len(x), 3, 6)
         R[:, 3:, 3:] = np.eye(3)
@@ -133,6 +142,8 @@ class BeamModel:
         Note: Collective.
         """
         comm = self.mesh.comm
+        with agreed(comm):
+            vectors = array("vectors", vectors, (6 * len(self.positions), None))
         parts = comm.gather((self.positions @ self.direction, vectors), root=0)
         result = None
         with agreed(comm):
@@ -154,18 +165,14 @@ class BeamModel:
         Raises:
             ValueError: There is no vertex.
         """
-        given = np.asarray(at, dtype=float)
-        if given.shape not in ((), (3,)) or not np.isfinite(given).all():
-            raise ValueError(
-                f"{what}: expected a distance along the beam or a position, got {at!r}"
-            )
+        given = checked_place(name("what", what), at)
         along = self.chain @ self.direction
         place = float(given) if given.shape == () else float(given @ self.direction)
         k = int(np.argmin(np.abs(along - place)))
         node, size = self.chain[k], along[-1] - along[0]
         off = abs(along[k] - place) if given.shape == () else float(np.linalg.norm(node - given))
         if off > STRAIGHT * size:
-            raise ValueError(
+            raise InputError(
                 f"{what}: the beam has no node at {at!r}; the nearest is at {along[k]:.6g} m, "
                 f"{off:.3g} m away"
             )
@@ -173,6 +180,15 @@ class BeamModel:
             np.abs(self.positions @ self.direction - along[k]) < STRAIGHT * size
         )
         return node, blocks.astype(np.int32)
+
+
+def checked_place(argument: str, at: Any) -> Array:
+    """Return a distance along the beam, shape (), or a position, shape (3,), as an array."""
+    expected = "a distance along the beam or a position, finite numbers in m"
+    place = array(argument, at, expected=expected)
+    if place.shape not in ((), (3,)):
+        refuse(argument, at, expected)
+    return np.asarray(place)
 
 
 def _check_chain(mesh: Mesh, chain: Array, direction: Array) -> None:

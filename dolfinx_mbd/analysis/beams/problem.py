@@ -19,9 +19,10 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd.analysis.beams.model import BeamModel
 from dolfinx_mbd.analysis.la import gram, multiply
-from dolfinx_mbd.analysis.modal import ritz_estimate
 from dolfinx_mbd.analysis.reduction.inertia import Inertia, sign_field
+from dolfinx_mbd.analysis.spectrum import ritz_estimate
 from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["BeamModel", "BeamProblem", "beam_problem", "spin_matrices"]
 
@@ -54,6 +55,7 @@ class BeamProblem:
 
     dim = 3
     num_rigid = 6
+    supported = False
 
     @property
     def space(self) -> fem.FunctionSpace:
@@ -234,7 +236,7 @@ def beam_problem(model: BeamModel) -> BeamProblem:
         _, smallest = diagonal.min()
         diagonal.destroy()
         if not smallest > 0:
-            raise ValueError(f"the {what} of the beam is not positive everywhere")
+            raise InputError(f"the {what} of the beam is not positive everywhere")
     first, positions = _loads(model, W, v)
     return BeamProblem(model, K, M, couplings, positions, first, _moments(model, W, v))
 

@@ -21,6 +21,7 @@ from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
+from dolfinx_mbd import checks
 from dolfinx_mbd.analysis.beams.model import BeamModel
 from dolfinx_mbd.analysis.beams.problem import BeamProblem, beam_problem, spin_matrices
 from dolfinx_mbd.analysis.beams.shapes import beam_points, beam_skin
@@ -31,25 +32,29 @@ from dolfinx_mbd.analysis.beams.statics import (
     beam_modes,
     beam_statics,
 )
-from dolfinx_mbd.analysis.la import gram, multiply
-from dolfinx_mbd.analysis.mesh_checks import warn_of_materials, warn_of_units
+from dolfinx_mbd.analysis.la import gram, multiply, solver_options
+from dolfinx_mbd.analysis.mesh_checks import warn_of_materials
 from dolfinx_mbd.analysis.modal import check_num_modes, free_basis
 from dolfinx_mbd.analysis.operators import euler
 from dolfinx_mbd.analysis.phases import Phases
 from dolfinx_mbd.analysis.recovery.displacement import History, as_function, write_history
 from dolfinx_mbd.analysis.reduction.craig_bampton import Basis, craig_bampton_basis
-from dolfinx_mbd.analysis.reduction.description import mode_table
+from dolfinx_mbd.analysis.reduction.description import mode_facts, mode_table
 from dolfinx_mbd.analysis.reduction.interfaces import InterfaceSpec, MeshInterface
 from dolfinx_mbd.analysis.reduction.reference import (
     check_attached,
+    check_options,
     check_reference,
     placed_interfaces,
     reduced_modes,
 )
-from dolfinx_mbd.analysis.reduction.stiffening import UnitCases, inertia_relief
+from dolfinx_mbd.analysis.reduction.stiffening import UnitCases, choose_stiffening, inertia_relief
 from dolfinx_mbd.analysis.reduction.truncation import Truncation
 from dolfinx_mbd.analysis.surface import body_size
 from dolfinx_mbd.body import ReducedBody, Stiffening
+from dolfinx_mbd.body.static_errors import warn_of_statics
+from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
+from dolfinx_mbd.errors import InputError
 
 __all__ = [
     "BeamModel",
@@ -99,10 +104,8 @@ class BeamReduction:
 
         Note: Collective.
         """
-        eta = np.asarray(eta, dtype=float)
-        if eta.shape != (self.modes.shape[1],):
-            raise ValueError(f"expected {self.modes.shape[1]} elastic coordinates, got {eta.shape}")
-        return as_function(self.model.space, self.modes @ eta, out)
+        values = checks.vector("eta", eta, self.modes.shape[1])
+        return as_function(self.model.space, self.modes @ values, out)
 
     def write(
         self,
@@ -172,23 +175,24 @@ def reduce_beam(
     """
     check_num_modes(num_modes)
     check_reference(attached_to, up_to, orthonormalize)
+    check_options(effective_mass, None, stiffening, points, name)
+    checks.instance("model", model, BeamModel)
+    checks.instance("interfaces", interfaces, Mapping, "name to node")
+    checks.flag("skin", skin)
+    solver = solver_options(petsc_options_prefix, petsc_options)
     found = tuple(_interface(model, *item) for item in interfaces.items())
     check_attached(attached_to, found)
     _check_apart(found)
     if effective_mass is not None and not found:
-        raise ValueError("effective_mass needs interfaces")
-    if stiffening and (attached_to is not None or not found):
-        raise ValueError("stiffening=True needs interfaces and the mean-axis reference")
-    stiff = stiffening is not False and attached_to is None and bool(found)
+        raise InputError("effective_mass needs interfaces")
+    needs = {"the mean-axis reference (no attached_to)": attached_to is None}
+    needs |= {"interfaces": bool(found)}
+    stiff, no_stiffening = choose_stiffening(stiffening, needs, model.mesh.comm)
     warn_of_materials([model.material])
     phases = Phases()
     with phases("assembly"):
         problem: Any = beam_problem(model)  # stands for an ElasticProblem
-    solver: dict[str, Any] = {
-        "prefix": petsc_options_prefix,
-        "options": petsc_options,
-        "phases": phases,
-    }
+    solver["phases"] = phases
     basis: Basis
     if found:
         basis = craig_bampton_basis(
@@ -212,6 +216,9 @@ def reduce_beam(
     nodal = model.gathered(vectors)
     flipped, n = moments.with_signs(), len(modes.squares)
     seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
+    facts = _provenance(model, found, num_modes, up_to, basis.num_modes)
+    if not stiff:
+        facts[STIFFENING] = no_stiffening
     body = ReducedBody(
         name=name,
         total_mass=moments.total_mass,
@@ -227,18 +234,20 @@ def reduce_beam(
         skin=beam_skin(model, nodal) if skin else None,
         stiffening=stiffened,
         reference=modes.reference,
-        provenance=_provenance(model, found, num_modes, up_to) | seconds,
+        provenance=facts | seconds,
     )
     problem.destroy()
     warn_of_units(body.total_mass, body_size(model.mesh))
+    warn_of_statics(body)
     return BeamReduction(body, model, vectors, basis.truncation)
 
 
 def _interface(model: BeamModel, name: str, given: Place | InterfaceSpec) -> MeshInterface:
+    checks.name("the name of an interface", name)
     spec = given if isinstance(given, InterfaceSpec) else InterfaceSpec()
     if isinstance(given, InterfaceSpec):
         if spec.kind == "averaged" or spec.facets is not None or spec.point is None:
-            raise ValueError(
+            raise InputError(
                 f"interface {name!r}: an interface of a beam is a rigid node; give its point, and "
                 "axes if they are not the body's"
             )
@@ -252,11 +261,15 @@ def _check_apart(found: tuple[MeshInterface, ...]) -> None:
     for k, one in enumerate(found):
         for other in found[:k]:
             if np.array_equal(one.point, other.point):
-                raise ValueError(f"interfaces {other.name!r} and {one.name!r} are the same node")
+                raise InputError(f"interfaces {other.name!r} and {one.name!r} are the same node")
 
 
 def _provenance(
-    model: BeamModel, found: tuple[MeshInterface, ...], num_modes: int, up_to: float | None
+    model: BeamModel,
+    found: tuple[MeshInterface, ...],
+    num_modes: int,
+    up_to: float | None,
+    completed: int,
 ) -> dict[str, str | int | float]:
     def value(v: Any) -> float | str:
         return "a function of space" if isinstance(v, Expr) else float(v)
@@ -269,7 +282,7 @@ def _provenance(
         "dofs": 6 * len(model.chain),
         "ranks": int(model.mesh.comm.size),
         "interfaces": ", ".join(f"{i.name} (node)" for i in found),
-        "fixed-interface modes" if found else "free modes": int(num_modes),
+        **mode_facts(num_modes, completed, fixed=bool(found)),
         "area (m^2)": value(s.area),
         "Iyy (m^4)": value(s.Iyy),
         "Izz (m^4)": value(s.Izz),
@@ -320,4 +333,4 @@ def _stiffening(
         K = gram(problem.comm, vectors, multiply(A, vectors))
         A.destroy()
         reduced[c] = 0.5 * (K + K.T)
-    return Stiffening(reduced[:6], reduced[6:].reshape(len(found), 6, n, n))
+    return Stiffening(reduced[:6], reduced[6:].reshape(len(found), 6, n, n), cases.work)

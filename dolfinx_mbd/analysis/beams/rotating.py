@@ -24,7 +24,7 @@ from dolfinx_mbd.analysis.beams.model import BeamModel
 from dolfinx_mbd.analysis.beams.problem import beam_problem
 from dolfinx_mbd.analysis.beams.statics import Held, held_dofs
 from dolfinx_mbd.analysis.factor import SymmetricFactor
-from dolfinx_mbd.analysis.la import constrain, solve
+from dolfinx_mbd.analysis.la import constrain, solve, solver_options
 from dolfinx_mbd.analysis.operators import centrifugal, coriolis
 from dolfinx_mbd.analysis.recovery.displacement import as_function
 from dolfinx_mbd.analysis.rotating.structure import (
@@ -36,6 +36,8 @@ from dolfinx_mbd.analysis.rotating.structure import (
     listed_dampings,
 )
 from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.checks import instance
+from dolfinx_mbd.errors import InputError, InputTypeError
 
 __all__ = ["rotating_beam"]
 
@@ -74,16 +76,18 @@ def rotating_beam(
 
     Note: Collective. The caller destroys the result.
     """
+    instance("springs", springs, (ufl.Form, type(None)))
+    solver = solver_options(petsc_options_prefix, petsc_options)
     n, p = checked_axis(axis, point, 3)
     dampings = listed_dampings(damping)
     for part in dampings:
         if not isinstance(part, (Rayleigh, ufl.Form)):
-            raise TypeError(
+            raise InputTypeError(
                 f"damping of a beam is Rayleigh(mass, stiffness) or a UFL form; got {part!r}"
             )
     rows = held_dofs(model, held)
     if springs is None and not model.mesh.comm.allreduce(len(rows)):
-        raise ValueError("nothing holds the beam in the turning frame; give held=[...] or springs")
+        raise InputError("nothing holds the beam in the turning frame; give held=[...] or springs")
     problem: Any = beam_problem(model)
     K, soft = problem.stiffness.copy(), None
     if springs is not None:
@@ -96,9 +100,9 @@ def rotating_beam(
     for A in (M, G, K_omega, D, soft):
         if A is not None:
             constrain(A, rows, 0.0)
-    factor = SymmetricFactor(K.copy(), prefix=petsc_options_prefix, options=petsc_options)
+    factor = SymmetricFactor(K.copy(), **solver)
     if factor.factorize():
-        raise ValueError("the stiffness at rest is not positive definite: check the springs")
+        raise InputError("the stiffness at rest is not positive definite: check the springs")
     load = problem.motion_load(acceleration=-W @ p, W=W)
     load[rows] = 0.0
     u0 = solve(factor.ksp, load[:, None])[:, 0]

@@ -10,8 +10,9 @@ from dolfinx import fem
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.analysis.beams.model import BeamModel
+from dolfinx_mbd.analysis.beams.model import BeamModel, checked_place
 from dolfinx_mbd.body import Skin, Station
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["at_nodes", "beam_points", "beam_skin", "interpolate"]
 
@@ -68,14 +69,10 @@ def beam_points(
     """
     s, result = model.chain @ model.direction, []
     for name, given in points.items():
-        place = np.asarray(given, dtype=float)
-        if place.shape not in ((), (3,)) or not np.isfinite(place).all():
-            raise ValueError(
-                f"point {name!r}: expected a distance along the beam or a position, got {given!r}"
-            )
+        place = checked_place(f"point {name!r}", given)
         along = float(place) if place.shape == () else float(place @ model.direction)
         if not s[0] - 1e-8 * (s[-1] - s[0]) <= along <= s[-1] + 1e-8 * (s[-1] - s[0]):
-            raise ValueError(
+            raise InputError(
                 f"point {name!r} at {given!r} is beyond the ends of the beam, {s[0]:.6g} m and "
                 f"{s[-1]:.6g} m"
             )

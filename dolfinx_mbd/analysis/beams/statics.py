@@ -14,10 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analysis.beams.model import BeamModel
 from dolfinx_mbd.analysis.beams.problem import beam_problem
-from dolfinx_mbd.analysis.la import cholesky, constrain, gram, solve
-from dolfinx_mbd.analysis.modal import check_num_modes, spectrum
+from dolfinx_mbd.analysis.free_motions import null_space, triangle
+from dolfinx_mbd.analysis.la import cholesky, constrain, solve, solver_options
+from dolfinx_mbd.analysis.modal import check_num_modes
 from dolfinx_mbd.analysis.recovery.displacement import as_function
 from dolfinx_mbd.analysis.reduction.craig_bampton import COMPONENTS
+from dolfinx_mbd.analysis.spectrum import spectrum
+from dolfinx_mbd.checks import choice, instance, names, refuse, vector
+from dolfinx_mbd.errors import InputError, InputTypeError
 
 __all__ = [
     "BeamModes",
@@ -79,10 +83,11 @@ def beam_modes(
     Note: Collective.
     """
     check_num_modes(num_modes)
+    solver = solver_options(petsc_options_prefix, petsc_options)
     dofs = held_dofs(model, held)
     problem: Any = beam_problem(model)
-    solver: dict[str, Any] = {"prefix": petsc_options_prefix, "options": petsc_options}
-    found = spectrum(problem, num_modes, dofs, estimate=problem.first_square(), **solver)
+    motions = _free_motions(model, dofs)
+    found = spectrum(problem, num_modes, dofs, motions, estimate=problem.first_square(), **solver)
     signs = problem.inertia(found.vectors).signs
     problem.destroy()
     modes = tuple(
@@ -121,18 +126,21 @@ def beam_statics(
 
     Note: Collective.
     """
+    solver = solver_options(petsc_options_prefix, petsc_options)
     dofs, size = held_dofs(model, held), 6 * len(model.positions)
+    instance("wrenches", wrenches, (Mapping, type(None)))
     _check_held(model, dofs)
     b = np.zeros(size)
     if load is not None:
-        vector = fem.assemble_vector(fem.form(load))
-        vector.scatter_reverse(la.InsertMode.add)
-        b += vector.array[:size]
+        instance("load", load, ufl.Form)
+        if [v.ufl_function_space() for v in load.arguments()] != [model.space]:
+            refuse("load", load, "a linear form in a test function on model.space")
+        forces = fem.assemble_vector(fem.form(load))
+        forces.scatter_reverse(la.InsertMode.add)
+        b += forces.array[:size]
     for at, wrench in (wrenches or {}).items():
         _, blocks = model.node(at, "wrenches")
-        values = np.asarray(wrench, dtype=float)
-        if values.shape != (6,):
-            raise ValueError(f"a wrench has six components; got {wrench!r}")
+        values = vector("wrenches", wrench, 6)
         for block in blocks:
             b[6 * block : 6 * block + 6] += values
     u, v = ufl.TrialFunction(model.space), ufl.TestFunction(model.space)
@@ -140,7 +148,7 @@ def beam_statics(
     K.assemble()
     constrain(K, dofs, 1.0)
     b[dofs] = 0.0
-    ksp = cholesky(K, prefix=petsc_options_prefix, options=petsc_options)
+    ksp = cholesky(K, **solver)
     x = solve(ksp, np.asfortranarray(b[:, None]))[:, 0]
     ksp.destroy()
     K.destroy()
@@ -163,6 +171,8 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
 
     Note: Collective.
     """
+    instance("model", model, BeamModel)
+    instance("q", q, fem.Function)
     mesh, beam = model.mesh, model.beam
     V, M = beam.shear_force(q), beam.moment(q)
     parts = ufl.as_vector([beam.axial_force(q), V[0], V[1], M[0], M[1], M[2]])
@@ -183,25 +193,36 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
     return x, f
 
 
-def _check_held(model: BeamModel, dofs: NDArray[np.int32]) -> None:
-    """Refuse supports that some rigid motion does not feel, whatever rounding makes of it."""
+def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
+    """Return the rigid motions that held degrees of freedom allow, shape (owned dofs, r)."""
     chain = model.chain
-    R = model.rigid_motions(chain.mean(axis=0))[dofs]
+    R = model.rigid_motions(chain.mean(axis=0))
     R[:, 3:] /= np.linalg.norm(chain[-1] - chain[0])
-    free = int(np.sum(np.linalg.eigvalsh(gram(model.mesh.comm, R, R)) < 1e-9))
+    free = null_space(model.mesh.comm, triangle(model.mesh.comm, R[held]))
+    motions = np.asfortranarray(R @ free)
+    motions[held] = 0.0
+    return motions
+
+
+def _check_held(model: BeamModel, dofs: NDArray[np.int32]) -> None:
+    """Raise an error if a rigid motion is free."""
+    free = _free_motions(model, dofs).shape[1]
     if free:
-        raise ValueError(f"the beam is not held: {free} rigid motions are free")
+        raise InputError(
+            f"the beam is not held: {free} rigid motions are free", argument="held", value=free
+        )
 
 
 def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
     """Owned held degrees of freedom (local numbers); see `beam_modes`."""
-    names = COMPONENTS[3]
-    items = held.items() if isinstance(held, Mapping) else [(at, names) for at in held]
+    instance("model", model, BeamModel)
+    if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
+        refuse("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
+    known = COMPONENTS[3]
+    items = held.items() if isinstance(held, Mapping) else [(at, known) for at in held]
     dofs: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
     for at, components in items:
-        unknown = [c for c in components if c not in names]
-        if unknown or isinstance(components, str):
-            raise ValueError(f"held: components are of {', '.join(names)}; got {components!r}")
         _, blocks = model.node(at, "held")
-        dofs += [6 * blocks + names.index(c) for c in components]
+        for c in names("held", components):
+            dofs.append(6 * blocks + known.index(choice("held", c, known)))
     return np.unique(np.concatenate(dofs)).astype(np.int32)

@@ -25,9 +25,16 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.assembly import rigid_motions
+from dolfinx_mbd.analysis.iterative.convergence import (
+    ROUND_OFF,
+    IterationError,
+    Stagnation,
+    round_off_level,
+)
 from dolfinx_mbd.analysis.iterative.multigrid import Algebraic, Preconditioner, TwoLevel
 from dolfinx_mbd.analysis.iterative.products import COLUMNS, Products, column_sums
-from dolfinx_mbd.analysis.la import FactorizationError, Options, constrain, gram
+from dolfinx_mbd.analysis.la import Options, constrain, gram
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["IterativeSolver"]
 
@@ -79,6 +86,7 @@ class IterativeSolver:
 
     Attributes:
         rows: Owned degrees of freedom.
+        scale: Square roots of the diagonal of K, zero in held rows, shape (rows,).
         iterations: Of all solutions so far, and of how many columns.
 
     Args:
@@ -111,7 +119,7 @@ class IterativeSolver:
         degree = space.ufl_element().sub_elements[0].degree
         if degree < 2:
             if border is not None:
-                raise ValueError(
+                raise InputError(
                     "averaged interfaces and an iterative solver need elements of degree 2 or "
                     "more; take degree=2, or solver='direct'"
                 )
@@ -119,6 +127,10 @@ class IterativeSolver:
             constrain(K, held, 1.0)
             self._own_copy = K
         self.products = Products(K, held)
+        diagonal = K.getDiagonal()
+        self.scale: Array = np.sqrt(np.maximum(diagonal.array_r, 0.0))
+        self.scale[held] = 0.0
+        diagonal.destroy()
         self.precondition: Preconditioner
         if degree < 2:
             x = space.tabulate_dof_coordinates()[: K.getLocalSize()[0] // space.dofmap.bs]
@@ -161,12 +173,12 @@ class IterativeSolver:
         R = f.copy(order="F")
         R[self.held] = 0.0
         if self.projection is None:
-            U, left = self._iterate(R, tolerance), f[:0]
+            U, left = self._iterate(R, np.zeros(R.shape, order="F"), tolerance), f[:0]
         else:
             c = np.zeros((self.projection.border.shape[1], f.shape[1])) if g is None else g
-            load, U = R.copy(order="F"), self.projection.motion(c)
-            R -= self.products.multiply(U)
-            U += self._iterate(R, tolerance)
+            load, start = R.copy(order="F"), self.projection.motion(c)
+            R -= self.products.multiply(start)
+            U = self._iterate(R, start, tolerance)
             U += self.projection.motion(c - self.projection.constraints(U))
             left = self.projection.multipliers(load - self.products.multiply(U))
         U[self.held] = f[self.held]
@@ -181,44 +193,88 @@ class IterativeSolver:
         Z -= self.projection.motion(self.projection.constraints(Z))  # zero but for round-off
         return Z
 
-    def _iterate(self, R: Array, tolerance: float) -> Array:
-        """Preconditioned conjugate gradients; overwrites R."""
-        columns = R.shape[1]
-        X, search = np.zeros(R.shape, order="F"), self.projected(R)
+    def _iterate(self, R: Array, X: Array, tolerance: float) -> Array:
+        """Preconditioned conjugate gradients from X with its residual R; overwrites both.
+
+        A column is done when it reaches the tolerance, or when its residual is at the level of
+        round-off.
+        """
+        columns, search = R.shape[1], self.projected(R)
         rz = column_sums(self.comm, R, search)
-        goal = tolerance**2 * rz
+        goal, done, stagnation = tolerance**2 * np.abs(rz), rz == 0, Stagnation()
         for count in range(MAX_ITERATIONS + 1):
             if not np.isfinite(rz).all():
                 break
-            if (rz <= goal).all():
+            done |= (rz >= 0) & (rz <= goal)
+            stalled = stagnation.found(count, np.abs(rz))
+            if stalled is not None:
+                done |= self._at_round_off(R, X, ~done, stalled)
+            if done.all():
                 self.iterations += count * columns, columns
                 return X
             self.products.input(columns)[:] = search
             Q = self.products.product(columns)
             pq = column_sums(self.comm, search, Q)
-            going = rz > goal
-            if (pq[going] <= 0).any() or (rz[going] <= 0).any():
-                raise FactorizationError(
-                    "the stiffness matrix is not positive definite (conjugate gradients met "
-                    "negative energy): a part of the body is not held, or the stiffness form is "
-                    "wrong"
-                )
-            alpha = np.where(going, rz / np.where(going, pq, 1.0), 0.0)
+            lost = ~done & ((pq <= 0) | (rz <= 0))
+            if lost.any():
+                done |= self._at_round_off(R, X, lost, lost)
+                self._check_energy(search, pq, lost & ~done, count)
+            alpha = np.where(done, 0.0, rz / np.where(done, 1.0, pq))
             for k in range(columns):
                 X[:, k] += alpha[k] * search[:, k]
                 R[:, k] -= alpha[k] * Q[:, k]
             Z = self.projected(R)
             new = column_sums(self.comm, R, Z)
-            beta = np.where(going, new / np.where(going, rz, 1.0), 0.0)
+            beta = np.where(done, 0.0, new / np.where(done, 1.0, rz))
             search *= beta
             search += Z
             rz = new
-        worst = float(np.sqrt(np.max(rz / np.where(goal > 0, goal, 1.0)))) * tolerance
-        raise FactorizationError(
-            f"the conjugate gradients did not converge in {MAX_ITERATIONS} iterations (error "
-            f"{worst:.1e}, wanted {tolerance:.1e}): a part of the body is not held or hardly, or "
-            "the cells are very flat; take solver='direct'"
+        worst = float(np.sqrt(np.max(np.abs(rz[~done]) / goal[~done]))) * tolerance
+        raise IterationError(
+            f"the conjugate gradients did not converge in {count} iterations (relative error "
+            f"{worst:.1e}, tolerance {tolerance:.1e}). They are slow where walls are thin compared "
+            "with the length of their cells, and they fail where a part of the body is hardly "
+            "held. Use solver='direct': the factor of a thin body is small",
+            iterations=count,
+            error=worst,
+            tolerance=tolerance,
         )
+
+    def _at_round_off(
+        self,
+        R: Array,
+        X: Array,
+        columns: NDArray[np.bool_],
+        stalled: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """Which of some columns cannot be improved."""
+        level = round_off_level(self.comm, self.scale, R, X)
+        result = columns & (level <= np.where(stalled, ROUND_OFF, 1.0))
+        if result.any():
+            _log.info("conjugate gradients: %d columns at the level of round-off", result.sum())
+        return np.asarray(result)
+
+    def _check_energy(
+        self, search: Array, pq: Array, columns: NDArray[np.bool_], count: int
+    ) -> None:
+        """Raise an error for search directions without positive strain energy."""
+        if not columns.any():
+            return
+        scaled = np.asfortranarray(search * self.scale[:, None])
+        size = column_sums(self.comm, scaled, scaled)
+        negative = pq < -ROUND_OFF * np.finfo(float).eps * size
+        if (negative & columns).any():
+            text = (
+                "the stiffness matrix is not positive definite (conjugate gradients met negative "
+                "energy): a part of the body is not held, or the stiffness form is wrong"
+            )
+        else:
+            text = (
+                "the softest motion of the body has no strain energy beyond round-off: a part of "
+                "the body is not held, the body is too slender for its cells, or the stiffness "
+                "form is wrong. Use solver='direct', which tells these apart, or longer cells"
+            )
+        raise IterationError(text, iterations=count)
 
     def destroy(self) -> None:
         """Free all that is PETSc's but K."""

@@ -20,7 +20,12 @@ import scipy
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from dolfinx_mbd.analysis.eigen import EigenError
+from dolfinx_mbd.analysis.iterative.convergence import (
+    ROUND_OFF,
+    IterationError,
+    Stagnation,
+    round_off_level,
+)
 from dolfinx_mbd.analysis.iterative.products import column_sums
 from dolfinx_mbd.analysis.la import gram
 
@@ -29,7 +34,7 @@ __all__ = ["guards", "lobpcg"]
 Array = NDArray[np.float64]
 Operator = Callable[[Array], Array]
 
-MAX_ITERATIONS = 200
+MAX_ITERATIONS = 500
 
 DEPENDENT = 1e-12
 """Squared length of what is new in a direction, relative to it, below which it is left out."""
@@ -57,11 +62,13 @@ def lobpcg(
     num_modes: int,
     *,
     tolerance: float,
+    scale: Array | None = None,
 ) -> tuple[Array, Array]:
     """The lowest eigenpairs, M-normalized.
 
     An eigenvalue is taken as converged when rᵀT r ≤ `tolerance` λ for its residual r: with T = K⁻¹
     that is the relative error of the eigenvalue, but for the distance to the other eigenvalues.
+    Residuals that no longer fall are accepted at the level of round-off.
 
     Args:
         comm: Communicator of the distributed rows.
@@ -72,13 +79,15 @@ def lobpcg(
         start: Vectors in that range, shape (owned rows, `num_modes` and some more).
         num_modes: How many are wanted.
         tolerance: Of the eigenvalues, relative.
+        scale: Square roots of the diagonal of K, zero in held rows, shape (owned rows,), by which
+            the level of round-off is known; None: it is not, and `tolerance` must be reached.
 
     Returns:
         Eigenvalues λ, ascending, shape (num_modes,), the same on every rank; eigenvectors, shape
         (owned rows, num_modes), Fortran order.
 
     Raises:
-        EigenError: No convergence, or K is not positive definite.
+        IterationError: No convergence, or K is not positive definite.
 
     Note: Collective over `comm`.
     """
@@ -86,11 +95,13 @@ def lobpcg(
     S = _Vectors(comm, start, 3 * size, stiffness, mass)
     values = S.rayleigh_ritz(np.zeros(0), size)
     error, going = np.full(size, np.inf), np.ones(size, dtype=bool)
+    stagnation, fresh = Stagnation(), False
     for count in range(MAX_ITERATIONS + 1):
         if not values[0] > 0:
-            raise EigenError(
+            raise IterationError(
                 "the stiffness is not positive definite: a part of the body is not held, or the "
-                "stiffness form is wrong"
+                "stiffness form is wrong",
+                iterations=count,
             )
         on = np.flatnonzero(going)
         R = S.residuals(on, values)
@@ -98,7 +109,17 @@ def lobpcg(
         error[on] = column_sums(comm, R, W) / values[on]
         if not np.isfinite(error).all():
             break
-        if (error[:num_modes] <= tolerance).all():
+        done = error[:num_modes] <= tolerance
+        stalled = stagnation.found(count, error[:num_modes].max(keepdims=True))
+        if scale is not None and stalled is not None and stalled.all():
+            level = np.zeros(size)
+            level[on] = round_off_level(comm, scale, R, S.V[:, on])
+            if not fresh or (level[:num_modes] > ROUND_OFF).any():
+                S.refresh(size)
+                values, fresh = S.rayleigh_ritz(values[:0], size), True
+                continue
+            done |= True
+        if done.all():
             _log.info("LOBPCG: %d iterations of %d vectors", count, size)
             return values[:num_modes], S.V[:, :num_modes].copy(order="F")
         going[on] = error[on] > tolerance / 10
@@ -106,9 +127,13 @@ def lobpcg(
         del R, W
         before, values = values, S.rayleigh_ritz(values, size)
         going |= np.abs(values - before) > MOVED * values
-    raise EigenError(
-        f"the eigenvalue iteration did not converge in {MAX_ITERATIONS} steps (error "
-        f"{error[:num_modes].max():.1e}, wanted {tolerance:.1e}); take solver='direct'"
+    raise IterationError(
+        f"the eigenvalue iteration did not converge in {count} steps (relative error "
+        f"{error[:num_modes].max():.1e}, tolerance {tolerance:.1e}); use solver='direct', or ask "
+        "for fewer modes",
+        iterations=count,
+        error=float(error[:num_modes].max()),
+        tolerance=tolerance,
     )
 
 
@@ -127,6 +152,11 @@ class _Vectors:
         part = slice(self.used, self.used + W.shape[1])
         self.V[:, part], self.K[:, part], self.M[:, part] = W, self._stiffness(W), self._mass(W)
         self.used = part.stop
+
+    def refresh(self, size: int) -> None:
+        """Multiply the Ritz vectors anew, without the round-off of their combinations."""
+        self.used = 0
+        self._take_in(self.V[:, :size].copy(order="F"))
 
     def residuals(self, columns: NDArray[np.int64], values: Array) -> Array:
         """K X - M X Λ of some Ritz vectors."""

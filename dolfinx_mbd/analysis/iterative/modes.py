@@ -13,7 +13,8 @@ from dolfinx_mbd.analysis.iterative.conjugate_gradients import IterativeSolver
 from dolfinx_mbd.analysis.iterative.lobpcg import guards, lobpcg
 from dolfinx_mbd.analysis.iterative.multigrid import TwoLevel
 from dolfinx_mbd.analysis.iterative.products import COLUMNS
-from dolfinx_mbd.analysis.la import multiply
+from dolfinx_mbd.analysis.la import multiply, released
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["lowest_modes_iteratively"]
 
@@ -68,7 +69,7 @@ def lowest_modes_iteratively(
     size = num_modes + guards(num_modes)
     free = problem.num_dofs - solver.comm.allreduce(len(held))
     if free < SPACES * size:
-        raise ValueError(
+        raise InputError(
             f"{num_modes} modes of a mesh with {free} free dofs are too many for an iterative "
             "solver; take solver='direct'"
         )
@@ -81,6 +82,7 @@ def lowest_modes_iteratively(
         start,
         num_modes,
         tolerance=TOLERANCE,
+        scale=solver.scale,
     )
 
 
@@ -111,7 +113,7 @@ def _coarse_modes(level: TwoLevel, comm: MPI.Comm, problem: ElasticProblem, size
     M.destroy()
     rows = level.interpolation.getLocalSize()[1]
     random = _random(comm, rows, size + guards(size))
-    try:
+    with released(comm, coarse):
         _, X = lobpcg(
             comm,
             level.multiply_coarse,
@@ -121,6 +123,4 @@ def _coarse_modes(level: TwoLevel, comm: MPI.Comm, problem: ElasticProblem, size
             size,
             tolerance=COARSE_TOLERANCE,
         )
-    finally:
-        coarse.destroy()
     return multiply(level.interpolation, X)

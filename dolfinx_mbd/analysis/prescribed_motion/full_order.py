@@ -33,6 +33,7 @@ from dolfinx_mbd.analysis.reduction.stiffening import (
 )
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.forms import geometric_stiffness
 
 __all__ = ["FullOrder", "Stiffening"]
@@ -318,7 +319,7 @@ class FullOrder:
             if now <= tolerance * size or round_off:
                 return u
             before = now
-        raise RuntimeError(
+        raise SolverError(
             f"there is no quasi-static state at t = {t:g} s that corrections find: the terms of "
             "the motion are not small beside the stiffness; start with start='undeformed'"
         )

@@ -22,7 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.analysis.operators import spin_matrix
 from dolfinx_mbd.analysis.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.analysis.prescribed_motion.observation import PointHistory
-from dolfinx_mbd.analysis.prescribed_motion.solve import check_stepping, time_steps
+from dolfinx_mbd.analysis.prescribed_motion.solve import (
+    check_stepping,
+    checked_start,
+    time_steps,
+)
 from dolfinx_mbd.analysis.prescribed_motion.time_stepping import (
     MethodData,
     MotionState,
@@ -30,6 +34,8 @@ from dolfinx_mbd.analysis.prescribed_motion.time_stepping import (
 )
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.checks import array, flag, instance, refuse
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["ModalTransient", "modal_transient", "quasi_static"]
 
@@ -152,10 +158,12 @@ def modal_transient(
         ValueError: Something given does not fit.
         RuntimeError: A step was not solved.
     """
+    _check_arguments(body, motion, couplings, stiffening)
+    start = checked_start(start)
     steps, dt = time_steps(t_start, t_end, dt)
     check_stepping(method, 1e-12, observe_every)
     if stiffening and body.stiffening is None:
-        raise ValueError(f"body {body.name!r} holds no stiffening; reduce it with stiffening=True")
+        raise InputError(f"body {body.name!r} holds no stiffening; reduce it with stiffening=True")
     stiff = body.stiffening is not None and (couplings if stiffening is None else stiffening)
     _check_wrenches(body, motion)
     equations = _ModalEquations(body, motion, couplings, stiff)
@@ -193,14 +201,25 @@ def quasi_static(
     Raises:
         ValueError: Something given does not fit.
     """
+    _check_arguments(body, motion, couplings, stiffening)
     _check_wrenches(body, motion)
     if stiffening and body.stiffening is None:
-        raise ValueError(f"body {body.name!r} holds no stiffening; reduce it with stiffening=True")
+        raise InputError(f"body {body.name!r} holds no stiffening; reduce it with stiffening=True")
     equations = _ModalEquations(body, motion, couplings, stiffening)
-    time = np.atleast_1d(np.asarray(times, dtype=float))
+    time = np.atleast_1d(array("times", times)).ravel()
+    if not len(time):
+        refuse("times", times, "at least one time in s")
     eta = np.array([equations.static_solution(float(t)) for t in time])
     nothing = np.full_like(eta, np.nan)
     return _result(body, time, eta, nothing, nothing)
+
+
+def _check_arguments(body: Any, motion: Any, couplings: Any, stiffening: Any) -> None:
+    instance("body", body, ReducedBody, "such as reduce(...).body")
+    instance("motion", motion, PrescribedMotion)
+    flag("couplings", couplings)
+    if stiffening is not None:
+        flag("stiffening", stiffening)
 
 
 def _check_wrenches(body: ReducedBody, motion: PrescribedMotion) -> None:
@@ -208,7 +227,7 @@ def _check_wrenches(body: ReducedBody, motion: PrescribedMotion) -> None:
     for name in motion.wrenches:
         if name not in names:
             known = ", ".join(map(repr, names)) or "none"
-            raise ValueError(f"motion.wrenches: unknown interface {name!r}; this body has {known}")
+            raise InputError(f"motion.wrenches: unknown interface {name!r}; this body has {known}")
 
 
 def _start(equations: _ModalEquations, start: Any, t: float, dt: float) -> MotionState:
@@ -221,12 +240,10 @@ def _start(equations: _ModalEquations, start: Any, t: float, dt: float) -> Motio
         equations.move_to(t)
         inertia = body.mass @ a + body.damping @ v + equations.gyroscopic @ v
         return MotionState(t, equations.static_solution(t, inertia), v, a, a)
-    if isinstance(start, str) and start != "undeformed":
-        raise ValueError(f"start is 'quasi-static', 'undeformed' or (η, η̇); got {start!r}")
     given = (np.zeros(n), np.zeros(n)) if isinstance(start, str) else start
-    u, v = (np.array(x, dtype=float) for x in given)
+    u, v = (np.array(array("start", x)) for x in given)
     if u.shape != (n,) or v.shape != (n,):
-        raise ValueError(f"start needs η and η̇ of shape ({n},); got {u.shape} and {v.shape}")
+        raise InputError(f"start needs η and η̇ of shape ({n},); got {u.shape} and {v.shape}")
     equations.move_to(t)
     rate = np.asarray(np.linalg.solve(body.mass, equations.balance(u, v)), dtype=np.float64)
     return MotionState(t, u, v, rate, rate)

@@ -16,6 +16,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.rotations import rotation_matrix
+from dolfinx_mbd.checks import array, instance, short, vector
+from dolfinx_mbd.errors import InputError, InputTypeError
 
 __all__ = ["FrameHistory", "Instant", "PrescribedMotion"]
 
@@ -93,6 +95,7 @@ class PrescribedMotion:
             value = getattr(self, name)
             if not callable(value):
                 object.__setattr__(self, name, _shaped(name, value))
+        instance("wrenches", self.wrenches, Mapping)
         fixed = {
             name: value if callable(value) else _wrench(name, value)
             for name, value in self.wrenches.items()
@@ -145,21 +148,26 @@ class PrescribedMotion:
         Raises:
             ValueError: Less than three times, times that do not increase, or wrong shapes.
         """
-        time = np.asarray(history.time, dtype=float)
+        fields = ("time", "rotation", "acceleration", "omega", "alpha")
+        if not all(hasattr(history, name) for name in fields):
+            raise InputTypeError(
+                f"history must be a motion, such as run['rod 1'], with {', '.join(fields)}; "
+                f"got {short(history)}",
+                argument="history",
+                value=history,
+            )
+        time = array("history.time", history.time, (None,))
         if len(time) < 3 or not (np.diff(time) > 0).all():
-            raise ValueError("a motion over time needs at least three times that increase")
-        apparent = np.asarray(history.acceleration) - np.asarray(gravity, dtype=float)
+            raise InputError("a motion over time needs at least three times that increase")
+        apparent = np.asarray(history.acceleration) - vector("gravity", gravity, unit="m/s²")
         turned = np.array(
             [rotation_matrix(p).T @ a for p, a in zip(history.rotation, apparent, strict=True)]
         )
         forces = {}
+        instance("wrenches", wrenches, (Mapping, type(None)))
         for name, values in (wrenches or {}).items():
-            array = np.asarray(values, dtype=float)
-            if array.shape != (len(time), 6):
-                raise ValueError(
-                    f"the wrench at {name!r} must have shape ({len(time)}, 6), got {array.shape}"
-                )
-            forces[name] = _hermite(time, array)
+            wrench = array(f"the wrench at {name!r}", values, (len(time), 6))
+            forces[name] = _hermite(time, wrench)
         return cls(
             omega=_hermite(time, history.omega, history.alpha),
             alpha=_hermite(time, history.alpha),
@@ -177,7 +185,7 @@ def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callabl
 
     def at(t: float) -> Array:
         if not low - margin <= t <= high + margin:
-            raise ValueError(f"the motion is known from {low:g} s to {high:g} s; asked at {t:g} s")
+            raise InputError(f"the motion is known from {low:g} s to {high:g} s; asked at {t:g} s")
         return spline(min(max(t, low), high))
 
     return at
@@ -185,20 +193,15 @@ def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callabl
 
 def _shaped(name: str, value: ArrayLike) -> Array:
     """A vector of three components; in the plane one about z, or two in it."""
-    array = np.asarray(value, dtype=float)
-    if array.shape == () and name in ("omega", "alpha"):
-        array = np.array([0.0, 0.0, float(array)])
-    elif array.shape == (2,) and name in ("acceleration", "gravity"):
-        array = np.array([*array, 0.0])
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be three finite numbers, body components; got {value!r}")
-    return array
+    expected = "three finite numbers, body components"
+    numbers = array(name, value, expected=expected)
+    if numbers.shape == () and name in ("omega", "alpha"):
+        return np.array([0.0, 0.0, float(numbers)])
+    if numbers.shape == (2,) and name in ("acceleration", "gravity"):
+        return np.array([*numbers, 0.0])
+    return np.array(array(name, value, (3,), expected=expected))
 
 
 def _wrench(name: str, value: ArrayLike) -> Array:
-    array = np.asarray(value, dtype=float)
-    if array.shape != (6,) or not np.isfinite(array).all():
-        raise ValueError(
-            f"the wrench at {name!r} must be six finite numbers, force and moment; got {value!r}"
-        )
-    return array
+    expected = "six finite numbers, force and moment"
+    return np.array(array(f"the wrench at {name!r}", value, (6,), expected=expected))

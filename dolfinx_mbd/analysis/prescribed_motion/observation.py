@@ -20,6 +20,8 @@ from dolfinx_mbd.analysis.prescribed_motion.time_stepping import MotionState, Mo
 from dolfinx_mbd.analysis.recovery.displacement import as_function, locate, write_history
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.analysis.reduction.stiffening import COMPONENTS
+from dolfinx_mbd.checks import integer, refuse
+from dolfinx_mbd.errors import InputTypeError
 
 __all__ = ["FieldHistory", "Observer", "PointHistory", "Transient", "point_weights"]
 
@@ -100,6 +102,7 @@ class Transient:
 
         Note: Collective.
         """
+        k = integer("k", k, low=0, high=self.fields.displacement.shape[1] - 1)
         return as_function(self.space, self.fields.displacement[:, k], out)
 
     def write(
@@ -122,6 +125,9 @@ class Transient:
         count = len(self.fields.time)
         position, rotation = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
         if history is not None:
+            for name in ("time", "position", "rotation"):
+                if not hasattr(history, name):
+                    refuse("history", history, f"a motion with {name}", InputTypeError)
             recorded = np.asarray(history.time)
             rows = [int(np.argmin(np.abs(recorded - t))) for t in self.fields.time]
             position, rotation = history.position[rows], history.rotation[rows]

@@ -20,7 +20,8 @@ from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, elastic_problem
-from dolfinx_mbd.analysis.la import agreed, multiply
+from dolfinx_mbd.analysis.free_motions import check_floating
+from dolfinx_mbd.analysis.la import agreed, multiply, released, solver_options
 from dolfinx_mbd.analysis.mesh_checks import check_in_one_part
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.prescribed_motion.full_order import FullOrder
@@ -32,6 +33,18 @@ from dolfinx_mbd.analysis.prescribed_motion.time_stepping import (
     MotionStepper,
 )
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface, mesh_interfaces
+from dolfinx_mbd.analysis.reduction.stiffening import choose_stiffening
+from dolfinx_mbd.checks import (
+    array,
+    flag,
+    having,
+    instance,
+    integer,
+    names,
+    number,
+    refuse,
+)
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import Plane
 
 __all__ = ["check_stepping", "start_state", "time_steps", "transient"]
@@ -41,6 +54,9 @@ Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
 START_TOLERANCE = 1e-10
 """Relative size of the last correction of a quasi-static start."""
+
+MAX_STEPS = 1e9
+"""Greatest number of steps of a run: more is a slip in a time."""
 
 
 def transient(
@@ -131,7 +147,12 @@ def transient(
 
     Note: Collective over the mesh's communicator.
     """
-    names = (held,) if isinstance(held, str) else tuple(held)
+    instance("motion", motion, PrescribedMotion)
+    flag("couplings", couplings)
+    solver = solver_options(petsc_options_prefix, petsc_options)
+    instance("points", points, (Mapping, type(None)))
+    start = checked_start(start)
+    held_names = (held,) if isinstance(held, str) else names("held", held)
     steps, dt = time_steps(t_start, t_end, dt)
     wanted = _field_steps(fields_at, t_start, dt, steps)
     check_stepping(method, tolerance, observe_every)
@@ -148,20 +169,20 @@ def transient(
         thickness=thickness,
     )
     check_in_one_part(problem.space.mesh)
+    check_floating(problem, "give the elastic stiffness of the free body, and hold it with held=")
     found = mesh_interfaces(mesh, problem.space, interfaces, facet_tags, kind)
-    _check_names(found, names, motion)
+    _check_names(found, held_names, motion)
     equations = FullOrder(
         problem,
         found,
-        names,
+        held_names,
         motion,
         damping=damping,
-        stiffening=_check_stiffening(stiffening, problem, names),
+        stiffening=_check_stiffening(stiffening, problem, held_names),
         couplings=couplings,
-        prefix=petsc_options_prefix,
-        options=petsc_options,
+        **solver,
     )
-    try:
+    with released(problem.comm, equations, problem):
         observer = Observer(problem, found, points or {}, wanted)
         state = start_state(equations, start, t_start, dt)
         stepper = MotionStepper(equations, dt, method, tolerance=tolerance)
@@ -170,9 +191,6 @@ def transient(
         for k in range(1, steps + 1):
             state = stepper.step(state)._replace(time=t_start + k * dt)
             observer(k, state, steps, observe_every)
-    finally:
-        equations.destroy()
-        problem.destroy()
     return observer.result(stepper)
 
 
@@ -182,23 +200,38 @@ def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
     Raises:
         ValueError: The times make no sense.
     """
-    for name, value in (("t_start", t_start), ("t_end", t_end), ("dt", dt)):
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-            raise ValueError(f"{name} must be a number of seconds, got {value!r}")
-    if not (np.isfinite([t_start, t_end, dt]).all() and dt > 0 and t_end > t_start):
-        raise ValueError(
-            f"need dt > 0 and t_end > t_start; got dt={dt:g}, t_start={t_start:g}, t_end={t_end:g}"
+    t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
+    dt = number("dt", dt, positive=True, unit="s")
+    if not t_end > t_start:
+        raise InputError(
+            f"need t_end > t_start; got t_start={t_start:g}, t_end={t_end:g}", argument="t_end"
         )
-    steps = max(1, round((t_end - t_start) / dt))
+    steps = max(1, round(min((t_end - t_start) / dt, 2.0 * MAX_STEPS)))
+    if steps > MAX_STEPS:
+        raise InputError(
+            f"{(t_end - t_start) / dt:.3g} steps from {t_start:g} s to {t_end:g} s; at most "
+            f"{MAX_STEPS:g} are possible: raise dt",
+            argument="dt",
+            value=dt,
+        )
     return steps, (t_end - t_start) / steps
+
+
+def checked_start(start: Any) -> Any:
+    """Return the start of a motion: a name, or a pair of coordinates and rates."""
+    if isinstance(start, str) and start in ("quasi-static", "undeformed"):
+        return start
+    if not isinstance(start, (tuple, list)) or len(start) != 2:
+        refuse("start", start, "'quasi-static', 'undeformed', or coordinates and their rates")
+    return start
 
 
 def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> list[int]:
     """Steps at which fields are kept, in their order."""
-    wanted = np.atleast_1d(np.asarray(times, dtype=float)).ravel()
+    wanted = np.atleast_1d(array("fields_at", times)).ravel()
     numbers = np.rint((wanted - t_start) / dt)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= steps).all()):
-        raise ValueError(
+        raise InputError(
             f"fields_at must lie between {t_start:g} s and {t_start + steps * dt:g} s, got "
             f"{times!r}"
         )
@@ -206,65 +239,48 @@ def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> lis
 
 
 def check_stepping(method: Any, tolerance: Any, every: Any) -> None:
-    """Refuse what is no method, tolerance or number of steps.
+    """Raise an error if the method, the tolerance or the stride is not usable.
 
     Raises:
         ValueError: Something is not what it should be.
     """
-    if method is not None and not all(
-        hasattr(method, key) for key in ("alpha_m", "alpha_f", "beta", "gamma")
-    ):
-        raise ValueError(
-            "method needs alpha_m, alpha_f, beta and gamma, as GeneralizedAlpha has them; got "
-            f"{method!r}"
-        )
-    if not 0 < tolerance < 1:
-        raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}")
-    if int(every) != every or every < 1:
-        raise ValueError(f"observe_every must be 1, 2, ...; got {every!r}")
+    if method is not None:
+        having("method", method, "alpha_m", "alpha_f", "beta", "gamma")
+    if not 0 < number("tolerance", tolerance) < 1:
+        refuse("tolerance", tolerance, "between 0 and 1")
+    integer("observe_every", every, low=1)
 
 
 def _check_damping(damping: Any) -> None:
     if damping is not None:
-        if not (hasattr(damping, "mass") and hasattr(damping, "stiffness")):
-            raise ValueError(
-                "damping needs the coefficients mass and stiffness, as Rayleigh has them; got "
-                f"{damping!r}"
-            )
-        if not (damping.mass >= 0 and damping.stiffness >= 0):
-            raise ValueError(f"damping must not be negative, got {damping!r}")
+        having("damping", damping, "mass", "stiffness")
+        number("damping.mass", damping.mass, low=0)
+        number("damping.stiffness", damping.stiffness, low=0)
 
 
 def _check_names(
     found: tuple[MeshInterface, ...], held: tuple[str, ...], motion: PrescribedMotion
 ) -> None:
-    names = [i.name for i in found]
-    known = ", ".join(map(repr, names)) or "none"
-    if not isinstance(motion, PrescribedMotion):
-        raise ValueError(f"motion must be a PrescribedMotion, got {type(motion).__name__}")
-    if not names:
-        raise ValueError("a body with a given motion needs at least one interface")
+    known_names = [i.name for i in found]
+    known = ", ".join(map(repr, known_names)) or "none"
+    if not known_names:
+        raise InputError("a body with a given motion needs at least one interface")
     for what, given in (("held", held), ("motion.wrenches", motion.wrenches)):
         for name in given:
-            if name not in names:
-                raise ValueError(f"{what}: unknown interface {name!r}; this body has {known}")
+            if name not in known_names:
+                raise InputError(f"{what}: unknown interface {name!r}; this body has {known}")
     both = sorted(set(held) & set(motion.wrenches))
     if both:
-        raise ValueError(f"interface {both[0]!r} is held, so its wrench follows and is not given")
+        raise InputError(f"interface {both[0]!r} is held, so its wrench follows and is not given")
 
 
 def _check_stiffening(wanted: bool | None, problem: ElasticProblem, held: tuple[str, ...]) -> bool:
-    missing = [
-        what
-        for what, there in (
-            ("a material, whose stress is known (not a stiffness form)", problem.materials),
-            ("at most one held interface, whose force is then known", len(held) <= 1),
-        )
-        if not there
-    ]
-    if wanted and missing:
-        raise ValueError(f"stiffening=True needs {' and '.join(missing)}")
-    return wanted is not False and not missing
+    needs = {
+        "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
+        "at most one held interface, whose force is then known": len(held) <= 1,
+    }
+    wanted = None if wanted is None else flag("stiffening", wanted)
+    return choose_stiffening(wanted, needs, problem.comm)[0]
 
 
 # ---- start --------------------------------------------------------------------------------------
@@ -279,15 +295,13 @@ def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> Moti
     problem = equations.problem
     if isinstance(start, str) and start == "quasi-static":
         return _quasi_static(equations, t, dt)
-    if isinstance(start, str) and start != "undeformed":
-        raise ValueError(f"start is 'quasi-static', 'undeformed' or (u, v); got {start!r}")
     u: Array = np.zeros(problem.num_owned)
     v: Array = np.zeros(problem.num_owned)
     if not isinstance(start, str):
         with agreed(problem.comm):
-            u, v = (np.array(x, dtype=float) for x in start)
+            u, v = (np.array(array("start", x)) for x in start)
             if u.shape != (problem.num_owned,) or v.shape != u.shape:
-                raise ValueError(
+                raise InputError(
                     f"start needs u and v with the {problem.num_owned} owned degrees of freedom of "
                     f"this rank; got shapes {u.shape} and {v.shape}"
                 )

@@ -28,6 +28,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.errors import SolverError
+
 __all__ = ["DEFAULT_METHOD", "Equations", "Method", "MethodData", "MotionState", "MotionStepper"]
 
 Array = NDArray[np.float64]
@@ -193,7 +195,7 @@ class MotionStepper:
         # What a last plain correction leaves is smaller than z by the contraction.
         while not left * (contraction if plain else 1.0) <= allowed:
             if solves >= MAX_SOLVES or not np.isfinite(left):
-                raise RuntimeError(
+                raise SolverError(
                     f"the step to t = {t:g} s was not solved in {solves} corrections: the terms "
                     "of the motion are not small beside inertia and stiffness (is dt times ω "
                     "small, and the body stable at this speed?)"

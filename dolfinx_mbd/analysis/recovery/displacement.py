@@ -20,12 +20,14 @@ from dolfinx_mbd.analysis.la import agreed, raise_together
 from dolfinx_mbd.body import Skin, Station
 from dolfinx_mbd.body.rotations import rotation_matrix
 from dolfinx_mbd.body.stress_modes import motion_of, rows_at
+from dolfinx_mbd.checks import array, choice, file_path, instance, number, refuse
+from dolfinx_mbd.errors import InputError, OverwriteError
 
 __all__ = [
     "History",
     "as_function",
     "locate",
-    "new_directory",
+    "output_folder",
     "stations",
     "surface_nodes",
     "surface_skin",
@@ -65,7 +67,7 @@ def as_function(
 
     Note: Collective.
     """
-    function = fem.Function(space) if out is None else out
+    function = fem.Function(space) if out is None else instance("out", out, fem.Function)
     function.x.array[: len(owned)] = owned
     function.x.scatter_forward()
     return function
@@ -129,16 +131,15 @@ def locate(
 
 def _position(name: str, position: ArrayLike, dim: int) -> Array:
     """A point of three coordinates; in the plane two will do."""
-    array = np.asarray(position, dtype=float)
-    shapes = ((3,),) if dim == 3 else ((2,), (3,))
-    if array.shape not in shapes or not np.isfinite(array).all():
-        numbers = "three" if dim == 3 else "two or three"
-        raise ValueError(f"point {name!r}: expected {numbers} finite numbers, got {position!r}")
-    if dim == 2 and array[2:].any():
-        raise ValueError(
-            f"point {name!r}: the points of a plane body have z = 0; got z = {array[2]:g} m"
+    expected = "three finite numbers" if dim == 3 else "two or three finite numbers"
+    x = array(f"point {name!r}", position, expected=expected)
+    if x.shape not in (((3,),) if dim == 3 else ((2,), (3,))):
+        refuse(f"point {name!r}", position, expected)
+    if dim == 2 and x[2:].any():
+        raise InputError(
+            f"point {name!r}: the points of a plane body have z = 0; got z = {x[2]:g} m"
         )
-    return in_space(array)
+    return in_space(x)
 
 
 def _containing_cells(mesh: Mesh, x: Array, names: tuple[str, ...]) -> NDArray[np.int32]:
@@ -171,7 +172,7 @@ def _containing_cells(mesh: Mesh, x: Array, names: tuple[str, ...]) -> NDArray[n
     if len(outside):
         k = outside[0]
         near = comm.allreduce(_nearest_node(mesh, x[k]), op=_closer)
-        raise ValueError(
+        raise InputError(
             f"point {names[k]!r} at ({_list(x[k])}) is not in the mesh; the nearest node is "
             f"({_list(near[1])}), {near[0]:.3g} m away"
         )
@@ -278,8 +279,8 @@ def _faces(mesh: Mesh) -> Iterator[tuple[NDArray[np.int32], list[int]]]:
     cells = to_cell.array[to_cell.offsets[facets]]
     own = to_facet.array.reshape(-1, len(faces))[cells]
     which = np.argmax(own == facets[:, None], axis=1)
-    for number, face in enumerate(faces):
-        yield cells[which == number], face
+    for row, face in enumerate(faces):
+        yield cells[which == row], face
 
 
 def _inwards(
@@ -304,21 +305,38 @@ def surface_nodes(space: fem.FunctionSpace) -> NDArray[np.int64]:
     return np.unique(np.concatenate(space.mesh.comm.allgather(keys)))
 
 
-def new_directory(comm: Any, path: str | Path) -> None:
-    """Make the directory of a file.
+def output_folder(comm: Any, path: str | Path) -> Path:
+    """Check the name of a VTX folder and make the directory that holds it.
+
+    A VTX folder of that name is replaced; anything else is not.
 
     Raises:
-        OSError: It cannot be made; the same on every rank.
+        InputError: The name does not end with ``.bp``.
+        OverwriteError: There is something else of that name.
+        OSError: The directory cannot be made; all errors are the same on every rank.
 
     Note: Collective.
     """
-    message = None
+    folder = file_path("path", path, (".bp",))
+    message, kind = None, OSError
     if comm.rank == 0:
         try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            message = f"cannot write {path}: {error}"
-    raise_together(comm, message, OSError)
+            message = f"cannot write {folder}: {error}"
+        if not _is_replaceable(folder):
+            message = f"'{folder}' is there already, and is not a VTX folder; choose another name"
+            kind = OverwriteError
+    kind = comm.bcast(kind, root=0)
+    raise_together(comm, message, kind)
+    return folder
+
+
+def _is_replaceable(folder: Path) -> bool:
+    """Return whether there is nothing, an empty directory or a VTX folder."""
+    if not folder.is_dir():
+        return not folder.exists()
+    return (folder / "md.idx").is_file() or not any(folder.iterdir())
 
 
 def write_history(
@@ -335,12 +353,12 @@ def write_history(
 ) -> None:
     """Write the motion of a body as VTX (``.bp``), in parallel; see `Reduction.write`."""
     comm = space.mesh.comm
-    if motion not in ("global", "body"):
-        raise ValueError(f"motion is 'global' or 'body', got {motion!r}")
+    choice("motion", motion, ("global", "body"))
+    number("scale", scale)
+    file_path("path", path)
     time, eta = motion_of(history, modes.shape[1])
     rows = rows_at(time, times, every)
-    path = Path(path)
-    new_directory(comm, path)
+    path = output_folder(comm, path)
     # Three components also in the plane: a plane body may leave it.
     element = space.ufl_element().sub_elements[0]
     shown_in = fem.functionspace(space.mesh, basix.ufl.blocked_element(element, shape=(3,)))

@@ -36,6 +36,8 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd.analysis.la import raise_together
 from dolfinx_mbd.analysis.recovery.displacement import as_function
+from dolfinx_mbd.checks import choice
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["Place", "Points", "field_modes", "flat", "linear_in", "points_of"]
 
@@ -100,8 +102,7 @@ def points_of(space: fem.FunctionSpace, where: Place) -> Points:
 
     Note: Collective.
     """
-    if where not in get_args(Place):
-        raise ValueError(f"where is one of {', '.join(map(repr, get_args(Place)))}; got {where!r}")
+    choice("where", where, get_args(Place))
     mesh = space.mesh
     name, degree = mesh.topology.cell_name(), space.ufl_element().sub_elements[0].degree
     if where == "quadrature":
@@ -144,7 +145,7 @@ def linear_in(
     try:
         expression = ufl.as_ufl(function(u))
     except (ArityMismatch, Exception) as error:
-        raise ValueError(f"{name}: no UFL expression of u can be made of it: {error}") from error
+        raise InputError(f"{name}: no UFL expression of u can be made of it: {error}") from error
     lowered = apply_derivatives(apply_algebra_lowering(flat(expression)))
     found = 0
     for k in range(lowered.ufl_shape[0]):
@@ -154,13 +155,13 @@ def linear_in(
         try:
             check_integrand_arity(component, (u,))
         except (ArityMismatch, Exception) as error:  # (ArityMismatch is no Exception)
-            raise ValueError(
+            raise InputError(
                 f"{name} is not linear in the displacement ({error}); ask for its linear "
                 "ingredients, or for one of the quantities by name, such as 'von Mises'"
             ) from None
         found += 1
     if not found:
-        raise ValueError(f"{name} does not depend on the displacement")
+        raise InputError(f"{name} does not depend on the displacement")
     return flat(expression), expression.ufl_shape
 
 

@@ -11,10 +11,11 @@ from dolfinx import fem
 from dolfinx.io import VTXWriter
 from numpy.typing import NDArray
 
-from dolfinx_mbd.analysis.recovery.displacement import new_directory
+from dolfinx_mbd.analysis.recovery.displacement import output_folder
 from dolfinx_mbd.analysis.recovery.field_modes import Points
 from dolfinx_mbd.body.quantities import Quantity
 from dolfinx_mbd.body.stress_modes import values_over_time
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["Envelope", "Fields", "check_writable"]
 
@@ -100,8 +101,8 @@ class Envelope:
         """
         check_writable(self.points)
         comm = self.points.mesh.comm
-        new_directory(comm, path)
-        with VTXWriter(comm, str(path), [self.value, self.time]) as writer:
+        folder = output_folder(comm, path)
+        with VTXWriter(comm, str(folder), [self.value, self.time]) as writer:
             writer.write(0.0)
 
 
@@ -112,7 +113,7 @@ def check_writable(points: Points) -> None:
         ValueError: They are quadrature points.
     """
     if points.where == "quadrature":
-        raise ValueError(
+        raise InputError(
             "values at quadrature points have no shape between them that a file could hold; write "
             "those of where='nodes' or 'cells'"
         )

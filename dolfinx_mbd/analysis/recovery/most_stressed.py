@@ -14,6 +14,7 @@ from dolfinx_mbd.analysis.recovery.fields import Envelope
 from dolfinx_mbd.analysis.recovery.stress import Recovery, What
 from dolfinx_mbd.analysis.surface import body_size
 from dolfinx_mbd.body import Interface
+from dolfinx_mbd.checks import instance, integer, number
 
 __all__ = ["MostStressed", "StressedPlace", "most_stressed"]
 
@@ -105,12 +106,11 @@ def most_stressed(
 
     Note: Collective.
     """
-    if isinstance(count, bool) or int(count) != count or count < 1:
-        raise ValueError(f"count must be 1, 2, ...; got {count!r}")
+    instance("recovery", recovery, Recovery)
+    instance("envelope", envelope, (Envelope, type(None)))
+    integer("count", count, low=1)
     size = body_size(recovery.space.mesh)
-    radius = APART * size if apart is None else float(apart)
-    if not 0 < radius < np.inf:
-        raise ValueError(f"apart must be a positive distance, m; got {apart!r}")
+    radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
     found = envelope if envelope is not None else recovery.envelope(what, history)
     comm = recovery.space.mesh.comm
     value, time = found.values()

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.analysis.recovery.fields import Envelope, Fields
 from dolfinx_mbd.analysis.recovery.most_stressed import MostStressed, most_stressed
 from dolfinx_mbd.analysis.recovery.section_forces import SectionForces, section_forces
-from dolfinx_mbd.analysis.recovery.skin_stress import skin_stress
 from dolfinx_mbd.analysis.recovery.stress import Recovery, What
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.stress_modes import Extreme
@@ -91,13 +90,3 @@ class Recoverable:
         Note: Collective.
         """
         return section_forces(self.recovery, history, point, normal, **options)
-
-    def with_stress(self) -> ReducedBody:
-        """The body with its stress modes at the nodes of the skin; see `skin_stress.skin_stress`.
-
-        Raises:
-            ValueError: There is no stress law.
-
-        Note: Collective.
-        """
-        return self.body.replace(stress=skin_stress(self.recovery))

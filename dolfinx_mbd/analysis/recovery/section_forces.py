@@ -37,6 +37,8 @@ from dolfinx_mbd.analysis.recovery.field_modes import linear_in
 from dolfinx_mbd.analysis.recovery.stress import Recovery
 from dolfinx_mbd.analysis.reduction.stiffening import COMPONENTS
 from dolfinx_mbd.body.stress_modes import motion_of
+from dolfinx_mbd.checks import instance, number, refuse, vector
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["SectionForces", "section_forces", "section_modes"]
 
@@ -110,6 +112,11 @@ def section_forces(
 
     Note: Collective. The band must not reach into an interface: there the forces change along it.
     """
+    instance("recovery", recovery, Recovery)
+    if width is not None:
+        number("width", width, positive=True, unit="m")
+    if thickness is not None:
+        number("thickness", thickness, positive=True, unit="m")
     p, axes = _plane(point, normal, axis)
     time, eta = motion_of(history, recovery.num_modes)
     modes = section_modes(recovery, p, axes[:, 0], width=width, thickness=thickness)
@@ -143,9 +150,9 @@ def section_modes(
     space, stress = recovery.space, recovery.stress
     mesh, dim = space.mesh, space.dofmap.bs
     if stress is None:
-        raise ValueError("section forces need the stress law: Recovery(..., stress=...)")
+        raise InputError("section forces need the stress law: Recovery(..., stress=...)")
     if dim == 2 and (thickness is None or not thickness > 0):
-        raise ValueError(f"a plane body needs its thickness, m; got {thickness!r}")
+        raise InputError(f"a plane body needs its thickness, m; got {thickness!r}")
     linear_in(space, stress, "stress")
     half = _band(mesh, p, axes[:, 0], width)
     x = _positions(space)
@@ -170,22 +177,27 @@ def section_modes(
 
 def _plane(point: ArrayLike, normal: ArrayLike, axis: ArrayLike | None) -> tuple[Array, Array]:
     """The point, and normal and axes of the section as columns."""
-    given = {"point": point, "normal": normal} | ({} if axis is None else {"axis": axis})
-    vectors = {}
-    for name, value in given.items():
-        vectors[name] = np.asarray(value, dtype=float)
-        if vectors[name].shape != (3,) or not np.isfinite(vectors[name]).all():
-            raise ValueError(f"{name}: expected three finite numbers, got {value!r}")
-    n = vectors["normal"]
-    if not np.linalg.norm(n) > 0:
-        raise ValueError("the normal of the plane is zero")
-    n = n / np.linalg.norm(n)
-    first = vectors.get("axis", np.eye(3)[np.argmin(np.abs(n))])
-    first = first - (first @ n) * n
-    if not np.linalg.norm(first) > 1e-9 * np.linalg.norm(vectors.get("axis", n)):
-        raise ValueError("the axis is along the normal; give one that lies in the plane")
+    n = _direction("normal", normal)
+    longest = _direction("axis", np.eye(3)[np.argmin(np.abs(n))] if axis is None else axis)
+    first = longest - (longest @ n) * n
+    if not np.linalg.norm(first) > 1e-9:
+        raise InputError(
+            "the axis is along the normal; give one that lies in the plane",
+            argument="axis",
+            value=axis,
+        )
     first = first / np.linalg.norm(first)
-    return vectors["point"], np.column_stack([n, first, np.cross(n, first)])
+    return np.array(vector("point", point)), np.column_stack([n, first, np.cross(n, first)])
+
+
+def _direction(argument: str, value: ArrayLike) -> Array:
+    """Return a unit vector."""
+    direction = vector(argument, value)
+    greatest = float(np.abs(direction).max())
+    if not greatest > 0:
+        refuse(argument, value, "a vector that is not zero")
+    direction = direction / greatest
+    return np.asarray(direction / np.linalg.norm(direction))
 
 
 def _positions(space: fem.FunctionSpace) -> Array:
@@ -214,7 +226,7 @@ def _band(mesh: Any, point: Array, normal: Array, width: float | None) -> float:
         comm.allreduce(float(high.max(initial=-np.inf)), MPI.MAX),
     )
     if not ends[0] < 0 < ends[1]:
-        raise ValueError(
+        raise InputError(
             "the plane does not cut the body, which reaches from "
             f"{ends[0]:.6g} to {ends[1]:.6g} m along the normal from the point"
         )
@@ -222,5 +234,5 @@ def _band(mesh: Any, point: Array, normal: Array, width: float | None) -> float:
         cut = (low <= 0) & (high >= 0)
         return 2 * comm.allreduce(float((high - low)[cut].max(initial=0.0)), MPI.MAX)
     if not 0 < width < np.inf:
-        raise ValueError(f"width: expected a positive number, m, got {width!r}")
+        raise InputError(f"width: expected a positive number, m, got {width!r}")
     return float(width)

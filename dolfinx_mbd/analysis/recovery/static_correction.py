@@ -41,7 +41,10 @@ from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.analysis.reduction.stiffening import COMPONENTS, UnitCases
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.body.static_errors import unit_work as all_unit_work
 from dolfinx_mbd.body.stress_modes import motion_of
+from dolfinx_mbd.checks import array, having, instance
+from dolfinx_mbd.errors import InputError, SolverError
 
 __all__ = ["CorrectedHistory", "StaticCorrection", "mean_axis_cases", "static_cases", "unit_work"]
 
@@ -69,8 +72,8 @@ class CorrectedHistory:
 class StaticCorrection(Recoverable):
     """A reduction whose modes are followed by residual displacements, one for each unit load.
 
-    Fields are recovered from it as from a `Reduction`, with histories from `history`; its stress
-    modes for the skin are those of the corrected coordinates and stay with no body.
+    Fields are recovered from it as from a `Reduction`, with histories from `history`. It has no
+    `with_stress`: a body keeps one stress mode for each of its own elastic coordinates.
 
     Attributes:
         body: The reduced body.
@@ -96,16 +99,18 @@ class StaticCorrection(Recoverable):
         Raises:
             ValueError: The reference is another, or the cases do not fit the reduction.
         """
+        having("reduction", reduction, "body", "space", "modes")
+        instance("cases", cases, UnitCases, "from static_cases")
         body, modes = reduction.body, reduction.modes
         if body.reference != "mean axis":
-            raise ValueError(
+            raise InputError(
                 f"a static correction needs the mean-axis reference; this body is {body.reference}"
             )
         dim = reduction.space.dofmap.bs
         work = unit_work(body, dim)
         shape = cases.displacements.shape
         if shape != (len(modes), work.shape[1]):
-            raise ValueError(
+            raise InputError(
                 f"expected unit displacements of shape {(len(modes), work.shape[1])}, got {shape}: "
                 "they are those of another body or space"
             )
@@ -131,23 +136,22 @@ class StaticCorrection(Recoverable):
                 the interfaces.
         """
         time, eta = motion_of(motion, self.body.num_modes)
-        omega = np.asarray(getattr(motion, "omega", np.zeros((len(time), 3))), dtype=float)
+        turning = getattr(motion, "omega", np.zeros((len(time), 3)))
+        omega = array("motion.omega", turning, (len(time), 3))
         shape = len(time), len(self.body.interfaces), 6
         names = [interface.name for interface in self.body.interfaces]
         if isinstance(wrenches, Mapping):
             if set(wrenches) != set(names):
-                raise ValueError(
+                raise InputError(
                     f"wrenches: expected one for each of {', '.join(map(repr, names))}; got "
                     f"{', '.join(map(repr, wrenches)) or 'none'}"
                 )
-            loads = np.stack([np.asarray(wrenches[name], dtype=float) for name in names], axis=1)
+            loads = np.array(
+                [array(f"wrenches[{n!r}]", wrenches[n], (len(time), 6)) for n in names]
+            ).reshape(len(names), len(time), 6)
+            loads = loads.transpose(1, 0, 2)
         else:
-            loads = np.asarray(wrenches, dtype=float)
-        for name, array, expected in (("omega", omega, (len(time), 3)), ("wrenches", loads, shape)):
-            if array.shape != expected:
-                raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name}: holds numbers that are not finite")
+            loads = array("wrenches", wrenches, shape)
         spins = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
         felt = loads[:, :, COMPONENTS[self.space.dofmap.bs]].reshape(len(time), -1)
         return CorrectedHistory(
@@ -159,22 +163,15 @@ class StaticCorrection(Recoverable):
 
 
 def unit_work(body: ReducedBody, dim: int = 3) -> Array:
-    """Work of the unit loads on the modes Ψᵀf_j, shape (n, 6 + loads), from the body's data alone.
-
-    That of the centrifugal load −∫ρ ω×(ω×x) of ω_iω_j = 1 is a contraction of the second moments,
-    that of a wrench the motion of its interface.
+    """Return the work of the unit loads on the modes Ψᵀf_j, shape (n, 6 + loads).
 
     Args:
-        body: With mean-axis modes, on which the inertia of a rigid acceleration does no work.
-        dim: Components of a displacement.
+        body: A body with mean-axis modes.
+        dim: Components of a displacement; in the plane only three components of a wrench count.
     """
-    H = body.second_moments[1:, 0]
-    spins = np.zeros((body.num_modes, len(SPINS)))
-    for c, (i, j) in enumerate(SPINS):
-        both = H[:, i, j] + H[:, j, i]
-        spins[:, c] = np.einsum("kaa->k", H) - H[:, i, i] if i == j else -both
-    motions = [interface.motion[COMPONENTS[dim]].T for interface in body.interfaces]
-    return np.hstack([spins, *motions])
+    wrenches = 6 + 6 * np.arange(len(body.interfaces))[:, None] + COMPONENTS[dim]
+    columns = np.concatenate([np.arange(6), wrenches.ravel()])
+    return np.asarray(all_unit_work(body)[:, columns])
 
 
 def static_cases(
@@ -199,12 +196,12 @@ def static_cases(
     Note: Collective.
     """
     if not interfaces:
-        raise ValueError("a static correction needs a body with interfaces")
+        raise InputError("a static correction needs a body with interfaces")
     basis = craig_bampton_basis(
         problem, interfaces, 0, prefix=prefix, options=options, stiffening=True
     )
     if basis.cases is None:
-        raise RuntimeError("the basis came without its unit cases")
+        raise SolverError("the basis came without its unit cases")
     return mean_axis_cases(problem, basis.cases)
 
 

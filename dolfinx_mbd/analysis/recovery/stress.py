@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd import forms
 from dolfinx_mbd.analysis.assembly import in_space
-from dolfinx_mbd.analysis.recovery.displacement import locate, new_directory
+from dolfinx_mbd.analysis.recovery.displacement import locate, output_folder
 from dolfinx_mbd.analysis.recovery.field_modes import (
     Place,
     Points,
@@ -39,7 +39,10 @@ from dolfinx_mbd.body.stress_modes import (
     rows_at,
     values_over_time,
 )
+from dolfinx_mbd.checks import array, choice, function, having, refuse
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.forms import Material, Plane
+from dolfinx_mbd.forms.arguments import expression
 
 __all__ = ["Recovery", "Reduced", "Stress", "What", "stress_law"]
 
@@ -81,7 +84,7 @@ def stress_law(space: fem.FunctionSpace, material: Material, plane: Plane | None
     """
     dim = space.dofmap.bs
     if dim == 2 and plane not in forms.PLANES:
-        raise ValueError(
+        raise InputError(
             f"the stress of a plane body needs plane='stress' or 'strain'; got {plane!r}"
         )
     moduli = SimpleNamespace(
@@ -127,6 +130,11 @@ class Recovery:
         plane: Plane | None = None,
         where: Place = "nodes",
     ) -> None:
+        having("reduced", reduced, "space", "modes", "body")
+        if plane is not None:
+            choice("plane", plane, forms.PLANES)
+        if not isinstance(stress, (Material, type(None))):
+            function("stress", stress, "stress(u)")
         self.reduced = reduced
         self.points = points_of(reduced.space, where)
         if isinstance(stress, Material):
@@ -168,14 +176,16 @@ class Recovery:
     def _ingredient(self, name: What) -> tuple[Array, tuple[int, ...]]:
         if isinstance(name, str) and name in self._modes:
             return self._modes[name]
-        functions = {
+        functions: dict[str, Callable[[Any], Any]] = {
             "displacement": _displacement,
             "strain": lambda u: _six(forms.strain(u)),
             "stress": self.stress_components,
         }
-        function = functions[name] if isinstance(name, str) else name
+        if isinstance(name, str):
+            choice("name", name, functions)
+        field = functions[name] if isinstance(name, str) else name
         label = name if isinstance(name, str) else getattr(name, "__name__", repr(name))
-        expression, shape = linear_in(self.space, function, label)
+        expression, shape = linear_in(self.space, field, label)
         values = field_modes(self.space, self.reduced.modes, expression, self.points)
         if isinstance(name, str):
             self._modes[name] = values, shape
@@ -188,11 +198,11 @@ class Recovery:
             ValueError: There is no stress law.
         """
         if self.stress is None:
-            raise ValueError(
+            raise InputError(
                 "the stress law is not known: give stress=, a material or a function of u that "
                 "returns UFL, such as lambda u: forms.stress(u, STEEL)"
             )
-        return _six(self.stress(u))
+        return _six(self.stress(expression("u", u, ((2,), (3,)))))
 
     def _quantity(self, what: What) -> tuple[list[Array], Quantity]:
         """Ingredients and the quantity that is made of them."""
@@ -200,9 +210,7 @@ class Recovery:
             known = quantity(what)
             return [self._ingredient(name)[0] for name in known.needs], known
         if not callable(what):
-            raise ValueError(
-                f"a quantity is a name or a function of u that returns UFL; got {what!r}"
-            )
+            refuse("what", what, "the name of a quantity, or a function of u that returns UFL")
         values, shape = self._ingredient(what)
         label = getattr(what, "__name__", "expression")
         eye = np.eye(len(values))
@@ -243,6 +251,7 @@ class Recovery:
             ValueError: The quantity is unknown, not linear or no scalar, or the history does not
                 fit.
         """
+        choice("extreme", extreme, ("greatest", "least"))
         time, eta = motion_of(history, self.num_modes)
         ingredients, known = self._quantity(what)
         value, row = envelope_over_time(ingredients, eta, known, extreme)
@@ -276,7 +285,7 @@ class Recovery:
             ValueError: A point is not in the mesh; or as in `recover`. The same on every rank.
         """
         if self.points.where == "quadrature":
-            raise ValueError("values at points need where='nodes' or 'cells'")
+            raise InputError("values at points need where='nodes' or 'cells'")
         time, eta = motion_of(history, self.num_modes)
         rows = rows_at(time, times, every)
         ingredients, known = self._quantity(what)
@@ -314,13 +323,15 @@ class Recovery:
             ValueError: As in `recover`.
             OSError: The directory cannot be made.
         """
+        if not isinstance(what, (str, list, tuple)) and not callable(what):
+            refuse("what", what, "a quantity or a list of quantities", InputTypeError)
+        folder = output_folder(self.space.mesh.comm, path)
         wanted = [what] if isinstance(what, str) or callable(what) else list(what)
         kinds = ["displacement", *(w for w in wanted if w != "displacement")]
         check_writable(self.points)
         fields = [self.recover(w, history, times=times, every=every) for w in kinds]
         functions = [f.new() for f in fields]
-        new_directory(self.space.mesh.comm, path)
-        with VTXWriter(self.space.mesh.comm, str(path), functions) as writer:
+        with VTXWriter(self.space.mesh.comm, str(folder), functions) as writer:
             for k, t in enumerate(fields[0].time):
                 for f, function in zip(fields, functions, strict=True):
                     f.at_row(k, function)
@@ -336,7 +347,7 @@ def _six(tensor: Any) -> Any:
     if tensor.ufl_shape == (2, 2):
         return ufl.as_vector([tensor[0, 0], tensor[1, 1], 0, tensor[0, 1], 0, 0])
     if tensor.ufl_shape != (3, 3):
-        raise ValueError(f"expected a tensor of shape (3, 3), got {tensor.ufl_shape}")
+        raise InputError(f"expected a tensor of shape (3, 3), got {tensor.ufl_shape}")
     pairs = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
     return ufl.as_vector([tensor[i, j] for i, j in pairs])
 
@@ -346,10 +357,12 @@ def _interpolation(
 ) -> tuple[Array, NDArray[np.int64], NDArray[np.int32], int]:
     """Weights of a cell's points for the wanted points of this rank, their numbers and cells."""
     if not isinstance(wanted, Mapping):
-        x = np.asarray(wanted, dtype=float)
+        x = array("points", wanted)
+        if x.ndim not in (1, 2):
+            refuse("points", wanted, "an array of shape (points, 3) or (3,), or points by name")
         wanted = {f"number {k}": row for k, row in enumerate(x[None] if x.ndim == 1 else x)}
     if not wanted:
-        raise ValueError("no points were given")
+        raise InputError("no points were given")
     x, cells, mine = locate(points.mesh, wanted)
     count = len(points.reference)
     weights = np.zeros((len(mine), count))

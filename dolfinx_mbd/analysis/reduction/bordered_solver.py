@@ -19,7 +19,15 @@ from petsc4py import PETSc
 from dolfinx_mbd.analysis.assembly import ElasticProblem
 from dolfinx_mbd.analysis.determinate import centred_motions, determinate_dofs
 from dolfinx_mbd.analysis.eigen import block_modes, by_blocks, lowest_modes
-from dolfinx_mbd.analysis.la import FactorizationError, Options, cholesky, constrain, gram, solve
+from dolfinx_mbd.analysis.la import (
+    FactorizationError,
+    Options,
+    cholesky,
+    constrain,
+    gram,
+    released,
+    solve,
+)
 from dolfinx_mbd.analysis.lanczos import Breakdown
 from dolfinx_mbd.analysis.phases import log
 from dolfinx_mbd.analysis.reduction.averaged import bordered_mass, bordered_stiffness
@@ -120,15 +128,13 @@ class BorderedSolver:
         constrain(M, self._rigid, 0.0)
         number, rows = self._border.shape[1], self.comm.allreduce(len(self._rigid))
         free = self._problem.num_dofs - rows - number
-        try:
+        with released(self.comm, M):
             if by_blocks(count, free, **self._solver):
                 try:
                     return block_modes(self.comm, lambda B: self.solve(B)[0], M, count)
                 except Breakdown as error:
                     log.warning("block Lanczos: %s; SLEPc goes on from the start", error)
             return self._bordered_modes(M, count)
-        finally:
-            M.destroy()
 
     def _bordered_modes(self, M: PETSc.Mat, count: int) -> tuple[Array, Array]:
         """By SLEPc, or of few dofs by LAPACK: with the bordered matrix itself."""

@@ -16,15 +16,27 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem, point_motion
+from dolfinx_mbd.analysis.eigen import log_completed_group, round_off
 from dolfinx_mbd.analysis.iterative.choice import Solver
-from dolfinx_mbd.analysis.la import FactorizationError, Options, gram, multiply
+from dolfinx_mbd.analysis.la import (
+    FactorizationError,
+    Options,
+    discard,
+    gram,
+    multiply,
+    released,
+)
 from dolfinx_mbd.analysis.phases import Phases
+from dolfinx_mbd.analysis.reduction.averaged import border_rows
 from dolfinx_mbd.analysis.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.analysis.reduction.stiffening import UnitCases, unit_cases
 from dolfinx_mbd.analysis.reduction.truncation import Truncation
+from dolfinx_mbd.body.multiple import end_of_group, groups_of
+from dolfinx_mbd.errors import InputError
 
 __all__ = [
     "COMPONENTS",
@@ -39,11 +51,19 @@ Array = NDArray[np.float64]
 COMPONENTS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
 """Coordinates of an interface in space and in the plane."""
 
-REPRODUCTION_TOLERANCE = 1e-4
-"""Relative error of a rigid motion of all interfaces from which the body is in parts.
+REPRODUCTION_TOLERANCE, MOST_REPRODUCTION = 1e-4, 0.1
+"""Relative error of a rigid motion of all interfaces up to which the solver is accurate whatever
+its residual; and the greatest with several interfaces.
 
-Round-off alone makes 2e-6 on a bar 130 times as long as high, a loose part makes 1.
+Round-off makes 1e-2 of a strip held at one end and 1000 times as long as thick, which is no error
+of the solver: its residual is that of round-off.
 """
+
+AHEAD = 2
+"""Modes that are computed beyond the requested ones, to see where the last group ends."""
+
+RESIDUAL = 1e-13
+"""Force left by the linear solver over ‖K‖‖u‖, up to which it is accurate (round-off: 1e-15)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +74,8 @@ class Basis:
         vectors: Shape (owned dofs, columns), Fortran order.
         labels: What each column is.
         frequencies: Of the fixed-interface (or free) modes among them, Hz.
+        num_modes: Number of fixed-interface (or free) modes: as many as were requested, and those
+            that complete a multiple eigenvalue. With `effective_mass` only some of them are there.
         averaged: Columns that are constraint modes of averaged interfaces.
         reactions: Forces and moments at the averaged interfaces in each constraint mode, shape
             (len(averaged), constraint modes): rows of the stiffness ΨᵀKΨ that came from the
@@ -65,6 +87,7 @@ class Basis:
     vectors: Array
     labels: tuple[str, ...]
     frequencies: Array
+    num_modes: int
     averaged: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     reactions: Array | None = None
     cases: UnitCases | None = None
@@ -90,7 +113,7 @@ def craig_bampton_basis(
     phases = phases or Phases()
     check_enough_dofs(problem, interfaces, num_modes)
     shared = CraigBampton(problem, interfaces, prefix=prefix, options=options, phases=phases)
-    try:
+    with released(problem.comm, shared):
         return shared.basis(
             num_modes,
             stiffening=stiffening,
@@ -98,8 +121,6 @@ def craig_bampton_basis(
             effective_mass=effective_mass,
             phases=phases,
         )
-    finally:
-        shared.destroy()
 
 
 def check_enough_dofs(
@@ -109,13 +130,20 @@ def check_enough_dofs(
 
     Note: Collective.
     """
+    free = _num_free(problem, interfaces)
+    if num_modes > free:
+        raise InputError(
+            f"num_modes={num_modes}, but the mesh has only {free} dofs that no interface holds",
+            argument="num_modes",
+            value=num_modes,
+        )
+
+
+def _num_free(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> int:
+    """Return how many degrees of freedom no interface holds."""
     rigid = problem.comm.allreduce(sum(len(i.dofs) for i in interfaces if i.kind == "rigid"))
     averaged = sum(i.kind == "averaged" for i in interfaces)
-    free = problem.num_dofs - rigid - problem.num_rigid * averaged
-    if num_modes > free:
-        raise ValueError(
-            f"num_modes={num_modes}, but the mesh has only {free} dofs that no interface holds"
-        )
+    return int(problem.num_dofs - rigid - problem.num_rigid * averaged)
 
 
 class CraigBampton:
@@ -151,15 +179,18 @@ class CraigBampton:
         try:
             with phases("constraint modes"):
                 modes, self._reactions = self._held.constraint_modes()
-                self._constraint = _with_rigid_motions(problem, interfaces, modes)
+                self._constraint = modes
+                if not problem.supported:
+                    self._constraint = self._with_rigid_motions(modes)
         except BaseException:
-            self._held.destroy()
+            discard(problem.comm, self._held)
             raise
         self._cases: UnitCases | None = None
         self._inertia: Array | None = None  # M times the constraint modes
         self._under_inertia: Array = np.zeros((problem.num_owned, 0))
         self._flexibility: Array = np.zeros((0, 0))
         self._values: Array = np.zeros(0)
+        self._errors: Array = np.zeros(0)
         self._fixed: Array = np.zeros((problem.num_owned, 0))
 
     def destroy(self) -> None:
@@ -182,7 +213,8 @@ class CraigBampton:
         (A load on rigid interfaces only has none: they do not deform.)
 
         Args:
-            num_modes: Fixed-interface modes.
+            num_modes: Number of fixed-interface modes; if it cuts through a multiple eigenvalue,
+                all modes of that are taken.
             stiffening: Also solve for the unit loads of geometric stiffening.
             loads: Forces (owned dofs,) by name that get a static mode.
             effective_mass: Keep the fewest fixed-interface modes that have this share of the
@@ -201,12 +233,11 @@ class CraigBampton:
         check_enough_dofs(problem, interfaces, num_modes)
         with phases("static solutions"):
             acting, static = self._statics(stiffening, loads or {})
-        if num_modes > len(self._values):
-            with phases("fixed-interface modes"):  # last: SLEPc would take the factors over
-                self._values, self._fixed = self._held.modes(num_modes)
+        with phases("fixed-interface modes"):  # last: SLEPc would take the factors over
+            count = self._complete(num_modes)
         with phases("truncation"):
-            truncation = self._truncation(num_modes)
-        numbers = list(range(num_modes))
+            truncation = self._truncation(count)
+        numbers = list(range(count))
         if effective_mass is not None:
             numbers = truncation.by_effective_mass(effective_mass)
         labels = [f"constraint {i.name} {c}" for i in interfaces for c in COMPONENTS[problem.dim]]
@@ -216,11 +247,65 @@ class CraigBampton:
             vectors,
             tuple(labels),
             np.sqrt(np.maximum(self._values[numbers], 0.0)) / (2 * np.pi),
+            count,
             self._held.averaged,
             self._reactions,
             self._cases if stiffening else None,
             truncation,
         )
+
+    def _complete(self, num_modes: int) -> int:
+        """Compute modes up to the end of a group; returns how many complete some modes."""
+        most, ahead = _num_free(self.problem, self.interfaces), AHEAD
+        count = num_modes
+        while num_modes:
+            count = end_of_group(self._values, num_modes, self._errors)
+            if num_modes <= count < len(self._values) or len(self._values) == most:
+                break
+            total = min(most, max(num_modes, count) + ahead)
+            self._values, self._fixed = self._held.modes(total)
+            self._errors = round_off(self.problem, self._fixed)
+            ahead *= 2
+        log_completed_group(num_modes, count, self._values)
+        return count
+
+    def _with_rigid_motions(self, constraint: Array) -> Array:
+        """Return constraint modes less the error in a rigid motion of all interfaces.
+
+        All interfaces moving as one body move the whole body with them, which is known exactly.
+        The mesh is known to be connected, so that an error is that of the linear solver.
+
+        Raises:
+            FactorizationError: The linear solver is inaccurate.
+        """
+        problem, interfaces = self.problem, self.interfaces
+        origin = problem.comm.bcast(interfaces[0].point, root=0)
+        C = rigid_rows(interfaces, origin, problem.dim)
+        R = problem.rigid_motions(origin)
+        excess = constraint @ C - R
+        error = float(np.max(_largest(problem, excess) / _largest(problem, R)))
+        if not error <= REPRODUCTION_TOLERANCE:
+            residual = self._residual(constraint)
+            most = MOST_REPRODUCTION if len(interfaces) > 1 else np.inf
+            if not (residual <= RESIDUAL and error <= most):
+                raise FactorizationError(
+                    "the constraint modes do not reproduce a rigid motion (relative error "
+                    f"{error:.1e}, residual of the linear solver {residual:.1e}): the linear "
+                    "solver is inaccurate, or the body is too thin for its length; use the "
+                    "default solver, larger cells or a beam model"
+                )
+        return np.asfortranarray(constraint - excess @ np.linalg.pinv(C))
+
+    def _residual(self, constraint: Array) -> float:
+        """Return the forces of constraint modes where nothing holds them, over ‖K‖‖u‖."""
+        problem = self.problem
+        forces = multiply(problem.stiffness, constraint)
+        if self._reactions is not None:
+            parts = [(i.dofs, i.rows) for i in self.interfaces if i.rows is not None]
+            forces -= border_rows(problem.num_owned, parts) @ self._reactions
+        forces[self._held.dofs] = 0.0
+        scale = problem.stiffness.norm(PETSc.NormType.NORM_INFINITY)
+        return float(np.max(_largest(problem, forces) / _largest(problem, constraint)) / scale)
 
     def _statics(self, stiffening: bool, loads: Mapping[str, Array]) -> tuple[list[str], Array]:
         """What is still unknown, by one call of the solver.
@@ -257,8 +342,11 @@ class CraigBampton:
             mass=mass,
             squares=values,
             participations=participations,
+            groups=groups_of(values, self._errors[:num_modes]),
             residual=self._flexibility - participations.T @ (participations / values[:, None]),
-            rigid=_about_centre(self.interfaces, problem.dim, mass),
+            rigid=np.zeros((len(mass), 0))
+            if problem.supported
+            else _about_centre(self.interfaces, problem.dim, mass),
         )
 
 
@@ -278,27 +366,8 @@ def rigid_rows(interfaces: tuple[MeshInterface, ...], point: Array, dim: int) ->
     return np.vstack([point_motion(i.point - point, dim) for i in interfaces])
 
 
-def _with_rigid_motions(
-    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], constraint: Array
-) -> Array:
-    """Constraint modes less the round-off in what must be a rigid motion of the whole body.
-
-    All interfaces moving as one body move the whole body with them, which is known exactly.
-
-    Raises:
-        FactorizationError: They do not.
-    """
-    origin = problem.comm.bcast(interfaces[0].point, root=0)
-    C = rigid_rows(interfaces, origin, problem.dim)
-    R = problem.rigid_motions(origin)
-    excess = constraint @ C - R
-    local = np.array([[np.abs(f).max(initial=0.0) for f in X.T] for X in (excess, R)])
-    local[0] = np.where(np.isfinite(local[0]), local[0], np.inf)
-    error, size = np.max(problem.comm.allgather(local), axis=0)
-    if not (error <= REPRODUCTION_TOLERANCE * size).all():
-        raise FactorizationError(
-            "the constraint modes do not reproduce a rigid motion (relative error "
-            f"{(error / size).max():.1e}): a part of the body is not connected to any interface, "
-            "or the linear solver is inaccurate"
-        )
-    return np.asfortranarray(constraint - excess @ np.linalg.pinv(C))
+def _largest(problem: ElasticProblem, X: Array) -> Array:
+    """Return the greatest magnitude in each column on all ranks; infinity if it is not finite."""
+    local = np.array([np.abs(x).max(initial=0.0) for x in X.T])
+    local = np.where(np.isfinite(local), local, np.inf)
+    return np.asarray(np.max(problem.comm.allgather(local), axis=0))

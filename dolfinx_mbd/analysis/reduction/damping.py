@@ -21,7 +21,10 @@ from dolfinx_mbd.analysis.assembly import blocked, projected
 from dolfinx_mbd.analysis.la import gram, multiply
 from dolfinx_mbd.body import ModalDamping, Rayleigh
 from dolfinx_mbd.body.damping import damping_matrix
+from dolfinx_mbd.checks import array, having, number
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.forms import viscous_damping
+from dolfinx_mbd.forms.arguments import expression
 
 if TYPE_CHECKING:
     from dolfinx_mbd.analysis.reduction.result import Reduction
@@ -48,17 +51,10 @@ class Viscous:
     viscosity: Any
 
     def __post_init__(self) -> None:
-        mu = self.viscosity
-        if isinstance(mu, ufl.core.expr.Expr):
-            if mu.ufl_shape != ():
-                raise ValueError(f"viscous damping: μ is a scalar, this has shape {mu.ufl_shape}")
-            return
-        if not isinstance(mu, (int, float, np.number)) or isinstance(mu, bool):
-            raise TypeError(
-                f"viscous damping: μ is a number or a UFL expression, N s/m^4; got {mu!r}"
-            )
-        if not 0 <= mu < np.inf:
-            raise ValueError(f"viscous damping: μ must not be negative, in N s/m^4; got {mu}")
+        if isinstance(self.viscosity, ufl.core.expr.Expr):
+            expression("viscosity", self.viscosity, ((),))
+        else:
+            number("viscosity", self.viscosity, low=0, unit="N s/m⁴")
 
 
 Given: TypeAlias = Viscous | Rayleigh | ModalDamping | ufl.Form
@@ -71,15 +67,18 @@ def check_damping(damping: Any) -> None:
         TypeError: Says what makes one.
     """
     if isinstance(damping, (int, float, np.number, ufl.core.expr.Expr)):
-        raise TypeError(
+        raise InputTypeError(
             f"damping={damping!r} may be a ratio or a viscosity; say ModalDamping(ratio) or "
             "Viscous(mu)"
         )
     known = (Viscous, Rayleigh, ModalDamping, ufl.Form)
-    if damping is not None and not isinstance(damping, known) and np.ndim(damping) != 2:
-        raise TypeError(
-            "damping is Rayleigh(mass, stiffness), ModalDamping(ratios), Viscous(mu), a bilinear "
-            f"form or a matrix; got {damping!r}"
+    if damping is not None and not isinstance(damping, known):
+        array(
+            "damping",
+            damping,
+            (None, None),
+            expected="Rayleigh(mass, stiffness), ModalDamping(ratios), Viscous(mu), a bilinear "
+            "form or a matrix",
         )
 
 
@@ -110,6 +109,8 @@ def reduced_damping(
     Note: Collective.
     """
     check_damping(damping)
+    if thickness is not None:
+        number("thickness", thickness, positive=True, unit="m")
     if damping is None:
         return np.zeros((modes.shape[1],) * 2)
     if isinstance(damping, Viscous):
@@ -135,7 +136,9 @@ def with_damping(
 
     Note: Collective.
     """
-    body = reduction.body
+    if thickness is not None:
+        number("thickness", thickness, positive=True, unit="m")
+    body = having("reduction", reduction, "body", "space", "modes").body
     total = np.zeros((body.num_modes,) * 2)
     for damping in dampings:
         total += reduced_damping(
@@ -155,7 +158,7 @@ def _viscous(
     """∫ μ ψ_k·ψ_l through a scalar matrix, one component of the displacement at a time."""
     mesh, dim = space.mesh, space.dofmap.bs
     if (dim == 2) != (thickness is not None):
-        raise ValueError(
+        raise InputError(
             "viscous damping: a plane body needs its thickness, m, and one in space has none"
         )
     mu = damping.viscosity
@@ -172,7 +175,7 @@ def _viscous(
     diagonal.destroy()
     if not (np.isfinite(size) and least >= -1e-12 * size):
         A.destroy()
-        raise ValueError(
+        raise InputError(
             "viscous damping: μ is negative or not finite somewhere (N s/m^4); it must not feed "
             "energy in"
         )
@@ -185,7 +188,7 @@ def _viscous(
 def _of_form(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
     arguments = form.arguments()
     if len(arguments) != 2 or any(a.ufl_function_space() != space for a in arguments):
-        raise ValueError(
+        raise InputError(
             "a damping form is bilinear, in a trial and a test function on the displacement space "
             "(reduction.space); it acts on the velocity"
         )
@@ -194,9 +197,9 @@ def _of_form(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
     C = gram(space.mesh.comm, modes, multiply(A, modes))
     A.destroy()
     if not np.isfinite(C).all():
-        raise ValueError("the damping form has values that are not finite")
+        raise InputError("the damping form has values that are not finite")
     if np.abs(C - C.T).max(initial=0.0) > SYMMETRY_TOLERANCE * np.abs(C).max(initial=0.0):
-        raise ValueError(
+        raise InputError(
             "the damping form is not symmetric in the modes; gyroscopic terms are made by the "
             "multibody side and are no damping"
         )

@@ -14,9 +14,10 @@ from dolfinx_mbd.analysis.reduction.inertia import Inertia
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.analysis.reduction.reference import ReducedModes
 from dolfinx_mbd.body import Mode
+from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic, Temperature
 
-__all__ = ["materials_of", "mode_table", "provenance"]
+__all__ = ["materials_of", "mode_facts", "mode_table", "provenance"]
 
 VARIES = "a function of space"
 
@@ -36,6 +37,7 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
     energy = np.einsum("kkaa->ka", moments.second_moments[1:, 1:])[:, :dim]
     energy = energy / energy.sum(axis=1, keepdims=True)
     has_interfaces = modes.shares.any()
+    groups = groups_of(modes.squares) if modes.orthonormal else np.arange(len(modes.squares))
     rows = []
     for k, (label, frequency) in enumerate(zip(modes.labels, modes.frequencies, strict=True)):
         order = np.argsort(-energy[k], kind="stable")
@@ -44,6 +46,9 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
         if has_interfaces and modes.orthonormal:
             share = 100 * float(np.clip(modes.shares[k], 0.0, 1.0))
             words += f"; strain energy {share:.0f} % in constraint modes"
+        same = int(np.sum(groups == groups[k]))
+        if same > 1:
+            words += f"; one of {same} of the same frequency"
         rows.append(Mode(label, float(frequency), words))
     return tuple(rows)
 
@@ -53,6 +58,7 @@ def provenance(
     material: Materials | None,
     density: Any,
     num_modes: int,
+    completed: int,
     found: tuple[MeshInterface, ...],
     up_to: float | None,
     prestress: Any = None,
@@ -68,8 +74,7 @@ def provenance(
         "dofs": int(problem.num_dofs),
         "ranks": int(problem.comm.size),
         "interfaces": ", ".join(f"{i.name} ({i.kind})" for i in found),
-        "fixed-interface modes" if found else "free modes": int(num_modes),
-    }
+    } | mode_facts(num_modes, completed, fixed=bool(found))
     if problem.thickness is not None:
         facts |= {"plane": problem.plane or "own stiffness", "thickness (m)": problem.thickness}
     if material is not None:
@@ -82,6 +87,16 @@ def provenance(
         facts["prestress"] = _prestress_fact(prestress)
     if up_to is not None:
         facts["up to (Hz)"] = float(up_to)
+    return facts
+
+
+def mode_facts(requested: int, count: int, *, fixed: bool) -> dict[str, str | int | float]:
+    """Return the number of modes, and why it is not the requested one."""
+    facts: dict[str, str | int | float] = {
+        "fixed-interface modes" if fixed else "free modes": count
+    }
+    if count > requested:
+        facts["modes requested"] = f"{requested}; the last frequency is a multiple one"
     return facts
 
 

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.analysis.assembly import ElasticProblem
 from dolfinx_mbd.analysis.eigen import lowest_modes
-from dolfinx_mbd.analysis.la import Options, cholesky, constrain, solve
+from dolfinx_mbd.analysis.la import Options, cholesky, constrain, released, solve
 
 __all__ = ["DirectSolver"]
 
@@ -54,10 +54,8 @@ class DirectSolver:
         """The lowest modes: ω², and their vectors."""
         M = self._problem.mass()
         constrain(M, self._held, 0.0)
-        try:
+        with released(self._problem.comm, M):
             return lowest_modes(self._K, M, self._ready(), count, self._held, **self._solver)
-        finally:
-            M.destroy()
 
     def _ready(self) -> PETSc.KSP:
         """The factor, made again if SLEPc has taken it over."""

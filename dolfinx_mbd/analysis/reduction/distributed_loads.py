@@ -26,7 +26,10 @@ from dolfinx_mbd.analysis.assembly import ElasticProblem, in_space, rigid_motion
 from dolfinx_mbd.analysis.la import agreed, gram
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.body import LoadPattern
+from dolfinx_mbd.checks import array, instance, refuse
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.forms import traction_load
+from dolfinx_mbd.forms.arguments import as_ufl_value
 
 __all__ = ["LoadForm", "body_force", "load_patterns", "load_vectors", "pressure", "traction"]
 
@@ -41,7 +44,8 @@ def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
     Raises:
         ValueError: The mesh has no facets of that name.
     """
-    measure, normal = _facets(mesh, group), ufl.FacetNormal(mesh.mesh)
+    measure = _facets(mesh, group)
+    normal = ufl.FacetNormal(mesh.mesh)
     return lambda v: traction_load(v, -normal, measure)
 
 
@@ -57,7 +61,8 @@ def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
         ValueError: The mesh has no facets of that name.
     """
     measure = _facets(mesh, group)
-    return lambda v: traction_load(v, _constant(direction, v), measure)
+    vector = _checked_direction(direction)
+    return lambda v: traction_load(v, _constant(vector, v), measure)
 
 
 def body_force(direction: Any) -> LoadForm:
@@ -66,18 +71,31 @@ def body_force(direction: Any) -> LoadForm:
     Args:
         direction: Numbers or a UFL vector; as many components as the mesh has.
     """
-    return lambda v: traction_load(v, _constant(direction, v), ufl.dx)
+    vector = _checked_direction(direction)
+    return lambda v: traction_load(v, _constant(vector, v), ufl.dx)
+
+
+def _checked_direction(direction: Any) -> Any:
+    """Return a UFL vector, or numbers as an array."""
+    parts = direction if isinstance(direction, (list, tuple)) else (direction,)
+    if any(isinstance(part, Expr) for part in parts):
+        return as_ufl_value(direction, "direction", ((2,), (3,)))
+    expected = "two or three finite numbers, or a UFL vector"
+    numbers = array("direction", direction, (None,), expected=expected)
+    if len(numbers) not in (2, 3):
+        refuse("direction", direction, expected)
+    return numbers
 
 
 def _constant(direction: Any, v: Expr) -> Any:
     """Numbers as a `Constant` on the mesh of v, or they would be compiled into the form."""
-    parts = direction if isinstance(direction, (list, tuple)) else (direction,)
-    if any(isinstance(part, Expr) for part in parts):
+    if isinstance(direction, Expr):
         return direction
     return fem.Constant(extract_unique_domain(v), np.asarray(direction, dtype=default_scalar_type))
 
 
 def _facets(mesh: TaggedMesh, group: str) -> ufl.Measure:
+    instance("mesh", mesh, TaggedMesh)
     mesh.facets(group)  # (raises if there is no such group)
     tag = mesh.groups[group][1]
     return ufl.Measure("ds", domain=mesh.mesh, subdomain_data=mesh.facet_tags, subdomain_id=tag)
@@ -97,7 +115,7 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
     for column, (name, load) in enumerate(loads.items()):
         form = load(v) if callable(load) else None
         if not _is_linear(form, v):
-            raise TypeError(
+            raise InputTypeError(
                 f"load {name!r}: expected a function of a test function v that returns a linear "
                 "form, for instance lambda v: ufl.inner(t, v) * ds(3), or pressure(mesh, 'crown')"
             )
@@ -108,7 +126,7 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
         largest = max(problem.comm.allgather(np.abs(F[:, column]).max(initial=0.0)))
         if not 0 < largest < np.inf:
             what = "zero: does it act on facets inside the body?" if largest == 0 else "not finite"
-            raise ValueError(f"load {name!r} is {what}")
+            raise InputError(f"load {name!r} is {what}")
     return F
 
 

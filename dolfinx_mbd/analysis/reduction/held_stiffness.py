@@ -73,6 +73,7 @@ class HeldStiffness:
             return
         K = problem.stiffness.copy()
         constrain(K, self.dofs, 1.0)
+        free = free and not problem.supported
         if border is None:
             self._solver = DirectSolver(problem, K, self.dofs, **settings)
         else:

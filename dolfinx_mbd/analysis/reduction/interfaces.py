@@ -7,7 +7,9 @@ In the plane facets are edges, points have z = 0, and the axes are those of the 
 the body's. In space, where they are not given, the point is the area centroid of the facets and the
 z axis is the direction that the normals avoid: the eigenvector of ∫n⊗n with the smallest
 eigenvalue, which is the axis of a bore or of a pin. Where there is no such direction (a flat face,
-a sphere), the axes are those of the body.
+a sphere), the axes are those of the body. Where the corners of the facets are on a cylinder and go
+all the way around it, point and z axis are on the axis of that cylinder, so that bores which are
+parallel or of equal width in the geometry are so in every mesh, up to round-off.
 """
 
 from __future__ import annotations
@@ -22,10 +24,14 @@ from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analysis.assembly import in_space
-from dolfinx_mbd.analysis.facets import facet_groups
+from dolfinx_mbd.analysis.facets import checked_key, facet_groups
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.reduction.averaged import averaged_rows
+from dolfinx_mbd.analysis.reduction.cylinders import facet_corners, fit_axis
 from dolfinx_mbd.analysis.surface import Surface, body_size, surface
+from dolfinx_mbd.checks import array, choice, names, refuse
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["InterfaceSpec", "MeshInterface", "bore_axes", "mesh_interfaces"]
 
@@ -62,22 +68,21 @@ class InterfaceSpec:
     kind: Literal["rigid", "averaged"] | None = None
 
     def __post_init__(self) -> None:
-        if self.kind is not None:
-            check_kind(self.kind)
+        choice("kind", self.kind, KINDS, none=True)
+        if self.facets is not None:
+            object.__setattr__(self, "facets", checked_key("facets", self.facets))
         for name, shapes in (("point", ((3,), (2,))), ("axes", ((3, 3), (3,)))):
             value = getattr(self, name)
             if value is None:
                 continue
-            array = np.array(value, dtype=float)
-            if array.shape not in shapes or not np.isfinite(array).all():
-                raise ValueError(
-                    f"an interface's {name} must be finite numbers of shape "
-                    f"{' or '.join(map(str, shapes))}; got {value!r}"
-                )
+            expected = f"finite numbers of shape {' or '.join(map(str, shapes))}"
+            numbers = array(name, value, expected=expected)
+            if numbers.shape not in shapes:
+                refuse(name, value, expected)
             if name == "axes":
-                array = _checked_axes(array)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+                numbers = _checked_axes(numbers)
+            numbers.flags.writeable = False
+            object.__setattr__(self, name, numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +138,7 @@ def mesh_interfaces(
 
     Note: Collective.
     """
-    check_kind(kind)
+    choice("kind", kind, KINDS)
     specs = _specs(interfaces)
     groups = facet_groups(mesh, {name: spec.facets for name, spec in specs.items()}, facet_tags)
     found = []
@@ -144,19 +149,15 @@ def mesh_interfaces(
         own = spec.kind or kind
         area = surface(space.mesh, facets)
         _check_surface(name, own, area, body_size(space.mesh), point is None or axes is None)
-        point = in_space(area.centroid) if point is None else point
-        axes = bore_axes(area.normals) if axes is None else axes
+        if point is None or axes is None:
+            fitted = _fitted(space.mesh, facets, area)
+            point = fitted[0] if point is None else point
+            axes = fitted[1] if axes is None else axes
         blocks = fem.locate_dofs_topological(space, dim - 1, facets)
         blocks = blocks[blocks < space.dofmap.index_map.size_local].astype(np.int32)
         found.append(MeshInterface(name, point, axes, blocks, dim, own, facets))
     _check_disjoint(space, found)
     return tuple(_with_rows(space, i) if i.kind == "averaged" else i for i in found)
-
-
-def check_kind(kind: Any) -> None:
-    """Refuse a kind of interface that is none."""
-    if kind not in KINDS:
-        raise ValueError(f"the kind of an interface is 'rigid' or 'averaged'; got {kind!r}")
 
 
 def _with_rows(space: fem.FunctionSpace, interface: MeshInterface) -> MeshInterface:
@@ -168,24 +169,24 @@ def _check_surface(name: str, kind: str, area: Surface, size: float, needed: boo
     """Refuse facets of which no area, or no rotation, can be told."""
     if not area.area > 0:
         if kind == "averaged":
-            raise ValueError(
+            raise InputError(
                 f"interface {name!r} has no facets on the surface of the body, over which its "
                 "motion could be averaged"
             )
         if needed:
-            raise ValueError(
+            raise InputError(
                 f"interface {name!r} has no facets on the surface of the body; "
                 "give its point and axes"
             )
         return
     radii = area.radii
     if radii[-1] < TINY * size:
-        raise ValueError(
+        raise InputError(
             f"interface {name!r} is tiny: its facets are {3.5 * radii[-1]:.2g} m long on a body of "
             f"{size:.2g} m; tag the whole surface that the joint holds"
         )
     if len(radii) == 3 and radii[1] < LINE * radii[-1]:
-        raise ValueError(
+        raise InputError(
             f"interface {name!r} is degenerate: its facets lie in a line ({3.5 * radii[-1]:.2g} m "
             f"long, {3.5 * radii[1]:.2g} m wide), which does not tell the rotation about it"
         )
@@ -197,33 +198,23 @@ def _given(name: str, spec: InterfaceSpec, dim: int) -> tuple[Array | None, Arra
     axes = None if spec.axes is None else np.asarray(spec.axes)
     if dim == 3:
         if point is not None and len(point) != 3:
-            raise ValueError(f"interface {name!r}: the point needs three coordinates, got {point}")
+            raise InputError(f"interface {name!r}: the point needs three coordinates, got {point}")
         return point, axes
     if point is not None and point[2:].any():
-        raise ValueError(f"interface {name!r}: the points of a plane body have z = 0, got {point}")
+        raise InputError(f"interface {name!r}: the points of a plane body have z = 0, got {point}")
     if axes is not None and not np.allclose(axes[:, 2], [0, 0, 1]):
-        raise ValueError(f"interface {name!r}: in a plane body the z axis is (0, 0, 1)")
+        raise InputError(f"interface {name!r}: in a plane body the z axis is (0, 0, 1)")
     return None if point is None else in_space(point), np.eye(3) if axes is None else axes
 
 
 def _specs(interfaces: Iterable[str] | Mapping[str, Any]) -> dict[str, InterfaceSpec]:
-    if interfaces is None:
-        raise ValueError("interfaces are names of groups of facets; () for none")
     if isinstance(interfaces, str):
         interfaces = [interfaces]
     if not isinstance(interfaces, Mapping):
-        names = list(interfaces)
-        twice = sorted({str(n) for n in names if names.count(n) > 1})
-        if twice:
-            raise ValueError(f"interface {twice[0]!r} is given twice")
-        interfaces = {name: name for name in names}
+        interfaces = {name: name for name in names("interfaces", interfaces)}
     specs = {}
     for name, value in interfaces.items():
-        if not isinstance(name, str):
-            raise ValueError(
-                f"an interface needs a name (a string), got {name!r}; "
-                "tags go as interfaces={'name': tag} with facet_tags"
-            )
+        checked_name("every name in interfaces", name)
         spec = value if isinstance(value, InterfaceSpec) else InterfaceSpec(facets=value)
         if spec.facets is None:
             spec = replace(spec, facets=name)
@@ -241,16 +232,26 @@ def _check_disjoint(space: fem.FunctionSpace, interfaces: list[MeshInterface]) -
                 common = np.intersect1d(a.facets, b.facets)
                 facets = comm.allreduce(int(np.sum(common < owned)))
                 if facets:
-                    raise ValueError(
+                    raise InputError(
                         f"interfaces {b.name!r} and {a.name!r} overlap: they share {facets} facets"
                     )
                 continue
             shared = comm.allreduce(len(np.intersect1d(a.blocks, b.blocks)))
             if shared:
-                raise ValueError(
+                raise InputError(
                     f"interfaces {b.name!r} and {a.name!r} share {shared} nodes; "
                     "a rigid interface must not touch another"
                 )
+
+
+def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: Surface) -> tuple[Array, Array]:
+    """Return point and axes from the facets: those of their cylinder, if they are on one."""
+    point = in_space(area.centroid)
+    if mesh.topology.dim == 2:
+        return point, np.eye(3)
+    axes, corners = bore_axes(area.normals), facet_corners(mesh, facets)
+    cylinder = fit_axis(corners, point, axes[:, 2]) if _has_axis(area.normals) else None
+    return (point, axes) if cylinder is None else (cylinder[0], _triad(_upwards(cylinder[1])))
 
 
 def bore_axes(normals: Array) -> Array:
@@ -264,14 +265,22 @@ def bore_axes(normals: Array) -> Array:
     Args:
         normals: Mean of n⊗n, shape (3, 3), trace 1.
     """
-    values, vectors = np.linalg.eigh(normals)
-    if values[1] - values[0] < AXIS_GAP:
+    if not _has_axis(normals):
         return np.eye(3)
-    z = vectors[:, 0]
+    return _triad(_upwards(np.linalg.eigh(normals)[1][:, 0]))
+
+
+def _has_axis(normals: Array) -> bool:
+    values = np.linalg.eigvalsh(normals)
+    return bool(values[1] - values[0] >= AXIS_GAP)
+
+
+def _upwards(z: Array) -> Array:
+    """Return the direction whose largest component is positive, without the noise of the mesh."""
     largest = np.flatnonzero(np.abs(z) > (1 - 1e-6) * np.abs(z).max())[-1]
     z = z * np.sign(z[largest])
-    z[np.abs(z) < 1e-6] = 0.0  # noise of the mesh
-    return _triad(z)
+    z[np.abs(z) < 1e-6] = 0.0
+    return z
 
 
 def _triad(z: Array) -> Array:
@@ -285,8 +294,8 @@ def _triad(z: Array) -> Array:
 def _checked_axes(axes: Array) -> Array:
     if axes.ndim == 1:
         if not np.linalg.norm(axes) > 0:
-            raise ValueError("the z axis of an interface must not be zero")
+            raise InputError("the z axis of an interface must not be zero")
         return _triad(axes)
     if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-8) or np.linalg.det(axes) < 0:
-        raise ValueError("an interface's axes must be a right-handed orthonormal triad (columns)")
+        raise InputError("an interface's axes must be a right-handed orthonormal triad (columns)")
     return axes

@@ -76,7 +76,9 @@ def reduce(
         interfaces: Names of groups of facets; or a mapping from the interface's name to a group's
             name, a tag or an `InterfaceSpec`. May be empty. A rigid interface must not touch
             another, averaged ones must not overlap.
-        num_modes: Fixed-interface modes.
+        num_modes: Number of fixed-interface modes. If it cuts through a multiple frequency, all
+            modes of that frequency are taken: which of them a solver finds first is chance, and
+            another one with another number of ranks.
         effective_mass: Of these keep the fewest that have this share (0 to 1) of the effective mass
             of all, in every direction.
         loads: Distributed loads by name that the body will meet: functions from a test function to

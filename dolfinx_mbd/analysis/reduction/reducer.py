@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import ufl
@@ -13,11 +13,13 @@ from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
+from dolfinx_mbd import checks
 from dolfinx_mbd.analysis.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.analysis.free_motions import is_supported
 from dolfinx_mbd.analysis.iterative.choice import Solver
-from dolfinx_mbd.analysis.la import FactorizationError
+from dolfinx_mbd.analysis.la import FactorizationError, solver_options
 from dolfinx_mbd.analysis.material_fields import Materials
-from dolfinx_mbd.analysis.mesh_checks import check_in_one_part, warn_of_materials, warn_of_units
+from dolfinx_mbd.analysis.mesh_checks import check_in_one_part, warn_of_materials
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.modal import check_num_modes, free_basis
 from dolfinx_mbd.analysis.phases import Phases
@@ -32,14 +34,19 @@ from dolfinx_mbd.analysis.reduction.inertia import inertia
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.analysis.reduction.reference import (
     check_attached,
+    check_options,
     check_reference,
     placed_interfaces,
     reduced_modes,
 )
 from dolfinx_mbd.analysis.reduction.result import Reduction
+from dolfinx_mbd.analysis.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.analysis.reduction.stiffening import stiffening as unit_stiffening
 from dolfinx_mbd.analysis.surface import body_size
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.static_errors import warn_of_statics
+from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.forms import Plane, Temperature
 
 __all__ = ["Reducer", "check_request"]
@@ -101,8 +108,8 @@ class Reducer:
         petsc_options_prefix: str = "dolfinx_mbd_reduce_",
     ) -> None:
         self._material, self._density, self._prestress = material, density, prestress
-        self._solver: dict[str, Any] = {"prefix": petsc_options_prefix, "options": petsc_options}
-        self._how: Solver = solver
+        self._solver = solver_options(petsc_options_prefix, petsc_options)
+        self._how: Solver = checks.choice("solver", solver, get_args(Solver))
         self._shared: CraigBampton | None = None
         self._closed = False
         self._phases = phases = Phases()
@@ -119,6 +126,7 @@ class Reducer:
                 thickness=thickness,
             )
             check_in_one_part(problem.space.mesh)
+            problem = replace(problem, supported=is_supported(problem))
         warn_of_materials(m for _, m in materials_of(material))
         if prestress is not None:
             with phases("prestress"):
@@ -130,8 +138,9 @@ class Reducer:
     def __enter__(self) -> Reducer:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or self._problem.comm.size == 1:
+            self.close()  # (collective: not while an exception of this rank alone may propagate)
 
     def close(self) -> None:
         """Free factors and matrices; what was made of them stays."""
@@ -192,17 +201,28 @@ class Reducer:
         Note: Collective.
         """
         check_request(num_modes, damping, attached_to, up_to, orthonormalize)
+        check_options(effective_mass, loads, stiffening, points, name)
+        for argument, value in (
+            ("load_modes", load_modes),
+            ("static_correction", static_correction),
+            ("skin", skin),
+            ("last", last),
+        ):
+            checks.flag(argument, value)
         if self._closed:
-            raise RuntimeError("the reducer is closed: reduce inside its `with` block")
+            raise SolverError("the reducer is closed: reduce inside its `with` block")
         problem, found = self._problem, self._interfaces
         phases, self._phases = self._phases, Phases()  # what is shared is the first one's
         check_attached(attached_to, found)
         if not found and (load_modes or effective_mass is not None):
-            raise ValueError("load_modes and effective_mass need interfaces")
+            raise InputError("load_modes and effective_mass need interfaces")
         if static_correction and (not found or attached_to is not None):
-            raise ValueError("static_correction=True needs interfaces and the mean-axis reference")
+            raise InputError("static_correction=True needs interfaces and the mean-axis reference")
+        if problem.supported:
+            _check_supported(attached_to, effective_mass)
         forces = load_vectors(problem, loads or {})
-        stiff = _check_stiffening(stiffening, problem, attached_to, found)
+        needs = _stiffening_needs(problem, attached_to, found)
+        stiff, no_stiffening = choose_stiffening(stiffening, needs, problem.comm)
         basis = self._basis(
             num_modes,
             phases,
@@ -214,9 +234,7 @@ class Reducer:
             self._free_shared()
         with phases("projection"):
             modes = reduced_modes(problem, basis, attached_to, up_to, orthonormalize)
-        if problem.prestress and modes.squares.min(initial=np.inf) <= 0:
-            raise FactorizationError(BUCKLED)
-        cases, truncation = basis.cases, basis.truncation
+        cases, truncation, completed = basis.cases, basis.truncation, basis.num_modes
         del basis
         with phases("inertia"):
             moments = inertia(problem, modes.vectors)
@@ -241,10 +259,19 @@ class Reducer:
             damping, problem.space, vectors, mass, small_stiffness, thickness=problem.thickness
         )
         facts = provenance(
-            problem, self._material, self._density, num_modes, found, up_to, self._prestress
+            problem,
+            self._material,
+            self._density,
+            num_modes,
+            completed,
+            found,
+            up_to,
+            self._prestress,
         )
         if truncation is not None and up_to is None and effective_mass is None:
             facts["interfaces to 1 % (Hz)"] = round(truncation.accurate_to(0.01), 1)
+        if not stiff:
+            facts[STIFFENING] = no_stiffening
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
         body = ReducedBody(
             name=name,
@@ -265,6 +292,7 @@ class Reducer:
             provenance=facts | seconds,
         )
         warn_of_units(body.total_mass, body_size(problem.space.mesh))
+        warn_of_statics(body)
         law = None if problem.materials is None else problem.materials.stress_in_space
         return Reduction(body, problem.space, vectors, problem.positions, truncation, law, kept)
 
@@ -293,25 +321,32 @@ def check_request(
     check_reference(attached_to, up_to, orthonormalize)
 
 
-def _check_stiffening(
-    wanted: bool | None,
-    problem: ElasticProblem,
-    attached_to: str | None,
-    found: tuple[MeshInterface, ...],
-) -> bool:
-    """Whether the body gets its geometric stiffening."""
-    missing = [
-        what
-        for what, there in (
-            (
-                "a material, whose stress is known (not a stiffness form)",
-                problem.materials,
-            ),
-            ("the mean-axis reference (no attached_to)", attached_to is None),
-            ("interfaces", found),
+def _check_supported(attached_to: str | None, effective_mass: float | None) -> None:
+    """Raise an error if a body with supports in its stiffness cannot be reduced as requested."""
+    if attached_to is None:
+        raise InputError(
+            "the stiffness form resists rigid motion: it contains a support (an elastic "
+            "foundation, springs to the ground), or it is not invariant under rotations. A body "
+            "frame that floats with the body would not feel the support. Leave it out of the form "
+            "and add a force element to the multibody system; or, if the support moves with an "
+            "interface, as an elastic layer in a housing does, give attached_to=<interface>",
+            argument="stiffness",
         )
-        if not there
-    ]
-    if wanted and missing:
-        raise ValueError(f"stiffening=True needs {' and '.join(missing)}")
-    return wanted is not False and not missing
+    if effective_mass is not None:
+        raise InputError(
+            "effective_mass needs the stiffness of a free body; the form has a support, so that "
+            "the constraint modes contain no rigid motion. Give num_modes",
+            argument="effective_mass",
+            value=effective_mass,
+        )
+
+
+def _stiffening_needs(
+    problem: ElasticProblem, attached_to: str | None, interfaces: tuple[MeshInterface, ...]
+) -> dict[str, bool]:
+    """What geometric stiffening needs, and whether it is there."""
+    return {
+        "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
+        "the mean-axis reference (no attached_to)": attached_to is None,
+        "interfaces": bool(interfaces),
+    }

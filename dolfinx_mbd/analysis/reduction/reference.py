@@ -12,24 +12,32 @@ the two differ by what grows as Ω² (`demos/reference_conditions.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd import checks
 from dolfinx_mbd.analysis.assembly import ElasticProblem
+from dolfinx_mbd.analysis.eigen import round_off, warn_of_round_off
 from dolfinx_mbd.analysis.la import FactorizationError, agreed, gram, multiply
+from dolfinx_mbd.analysis.prestress import BUCKLED
 from dolfinx_mbd.analysis.reduction.craig_bampton import Basis
 from dolfinx_mbd.analysis.reduction.inertia import Inertia
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
-from dolfinx_mbd.analysis.small_problem import check_elastic, solve_small_problem
+from dolfinx_mbd.analysis.small_problem import solve_small_problem
+from dolfinx_mbd.analysis.spectrum import hertz
 from dolfinx_mbd.body import Interface, Mode
+from dolfinx_mbd.body.multiple import MULTIPLE, end_of_group
+from dolfinx_mbd.errors import InputError, SolverError
 
 __all__ = [
     "ReducedModes",
     "attached",
     "check_attached",
+    "check_options",
     "check_reference",
     "mean_axis",
     "placed_interfaces",
@@ -44,6 +52,9 @@ MOTION_ROWS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 
 REACTION_TOLERANCE = 1e-6
 """Relative difference of two computations of the forces at averaged interfaces."""
+
+NOISE = 30.0
+"""Difference of the two over the round-off in them (5 in strips as long as 5000 thicknesses)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,25 +94,33 @@ class ReducedModes:
         return np.array([label.startswith("constraint ") for label in self.labels], dtype=bool)
 
 
-def hertz(squares: Array) -> Array:
-    """Frequencies from ω²."""
-    return np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
-
-
 def check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None:
     """Refuse what is no name, no frequency, or does not go together."""
-    if attached_to is not None and not isinstance(attached_to, str):
-        raise ValueError(f"attached_to is the name of an interface; got {attached_to!r}")
-    number = isinstance(up_to, (int, float, np.number)) and not isinstance(up_to, bool)
-    if up_to is not None and not (number and up_to > 0):
-        raise ValueError(f"up_to is a frequency, a positive number of Hz; got {up_to!r}")
+    if attached_to is not None:
+        checks.name("attached_to", attached_to)
+    if up_to is not None:
+        checks.number("up_to", up_to, positive=True, unit="Hz")
+    checks.flag("orthonormalize", orthonormalize)
     if not orthonormalize and attached_to is None:
-        raise ValueError(
+        raise InputError(
             "orthonormalize=False needs attached_to: only without the six constraint modes of one "
             "interface have the others no rigid motion in them"
         )
     if not orthonormalize and up_to is not None:
-        raise ValueError("up_to needs modes that have frequencies: orthonormalize=True")
+        raise InputError("up_to needs modes that have frequencies: orthonormalize=True")
+
+
+def check_options(effective_mass: Any, loads: Any, stiffening: Any, points: Any, name: Any) -> None:
+    """Raise an error if an option of a reduction has the wrong type or value."""
+    checks.name("name", name)
+    if effective_mass is not None:
+        checks.number("effective_mass", effective_mass, low=0.0, high=1.0)
+    for argument, mapping in (("loads", loads), ("points", points)):
+        checks.instance(argument, mapping, (Mapping, type(None)))
+        for key in mapping or {}:
+            checks.name(f"every name in {argument}", key)
+    if stiffening is not None:
+        checks.flag("stiffening", stiffening)
 
 
 def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
@@ -109,7 +128,7 @@ def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) ->
     names = [i.name for i in found]
     if attached_to is not None and attached_to not in names:
         known = ", ".join(map(repr, names)) or "none"
-        raise ValueError(f"attached_to: unknown interface {attached_to!r}; this body has {known}")
+        raise InputError(f"attached_to: unknown interface {attached_to!r}; this body has {known}")
 
 
 def reduced_modes(
@@ -196,7 +215,7 @@ def _without(basis: Basis, name: str) -> tuple[NDArray[np.int64], NDArray[np.int
     """Columns without and of the constraint modes of an interface."""
     own = [label.rpartition(" ")[0] == f"constraint {name}" for label in basis.labels]
     if not any(own):
-        raise ValueError(f"the basis has no constraint modes of an interface {name!r}")
+        raise InputError(f"the basis has no constraint modes of an interface {name!r}")
     return np.flatnonzero(np.logical_not(own)), np.flatnonzero(own)
 
 
@@ -221,19 +240,22 @@ def _orthonormal(
     """Orthonormal modes of some columns of a basis, after their rigid motions are removed."""
     comm = problem.comm
     K, M, B = _small_matrices(problem, basis, reference_motions=bool(rigid))
+    noise = round_off(problem, basis.vectors)
     result = None
     with agreed(comm):
         if comm.rank == 0:
-            _check_reactions(basis, K)
+            _check_reactions(basis, K, noise)
             grid = np.ix_(columns, columns)
             found, small, dropped = solve_small_problem(K[grid], M[grid], B[columns])
-            check_elastic(found)
             transform = np.zeros((len(K), len(found)))
             transform[columns] = small
             lost = _dropped(basis, K, M, columns, dropped)
             result = found, transform, lost, _shares(basis, K, transform, found)
     squares, transform, lost, shares = comm.bcast(result, root=0)
-    count = _below(squares, up_to)
+    vectors = np.asfortranarray(basis.vectors @ transform)
+    errors = round_off(problem, vectors)
+    _check_resolved(problem, squares, errors)
+    count = _below(squares, up_to, errors)
     first = len(rigid) + 1
     labels = [f"elastic {first + k}" for k in range(len(squares))]
     above = tuple(
@@ -244,7 +266,7 @@ def _orthonormal(
     rayleigh = np.diag(K) / np.diag(M)
     left_out = rigid + _table(basis, rayleigh, gone, f"the body frame is {reference}")
     return ReducedModes(
-        vectors=np.asfortranarray(basis.vectors @ transform[:, :count]),
+        vectors=np.asfortranarray(vectors[:, :count]),
         stiffness=np.diag(squares[:count]),
         squares=squares[:count],
         transform=transform[:, :count],
@@ -273,16 +295,16 @@ def _small_matrices(
     return (K + K.T) / 2, (M + M.T) / 2, B
 
 
-def _below(squares: Array, up_to: float | None) -> int:
-    """How many modes are not above a frequency."""
+def _below(squares: Array, up_to: float | None, errors: Array) -> int:
+    """Return how many modes are not above a frequency, and all that share the last frequency."""
     if up_to is None or not len(squares):
         return len(squares)
-    count = int(np.sum(hertz(squares) <= up_to))
+    count = int(np.sum(hertz(squares) <= (1 + MULTIPLE) * up_to))  # (one that was read off counts)
     if not count:
-        raise ValueError(
+        raise InputError(
             f"no mode is below up_to={up_to:g} Hz; the first is at {hertz(squares)[0]:.6g} Hz"
         )
-    return count
+    return end_of_group(squares, count, errors)
 
 
 def _shares(basis: Basis, K: Array, transform: Array, squares: Array) -> Array:
@@ -308,12 +330,33 @@ def _dropped(
     return tuple(rows)
 
 
-def _check_reactions(basis: Basis, K: Array) -> None:
-    """The multipliers of averaged interfaces are their rows of the stiffness ΨᵀKΨ."""
+def _check_resolved(problem: ElasticProblem, squares: Array, errors: Array) -> None:
+    """Raise an error if round-off hides the stiffness of the first mode; warn if it changes it."""
+    if not len(squares):
+        return
+    if problem.prestress and squares[0] < -errors[0]:
+        raise FactorizationError(BUCKLED)
+    if squares[0] <= errors[0]:
+        raise SolverError(
+            f"the stiffness of the first mode, ω² = {squares[0]:.1e} 1/s², is lost in round-off, "
+            f"{errors[0]:.1e} 1/s²: the body is too thin for its length (use larger cells or a "
+            "beam model), or the stiffness form leaves a motion without stiffness"
+        )
+    warn_of_round_off(squares, errors)
+
+
+def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
+    """Raise an error unless multipliers of averaged interfaces are their rows of ΨᵀKΨ.
+
+    Args:
+        basis: The basis.
+        K: ΨᵀKΨ.
+        noise: Round-off in the diagonal of K.
+    """
     if basis.reactions is None:
         return
     expected = K[basis.averaged][:, : basis.reactions.shape[1]]
-    size = np.sqrt(np.diag(K))
+    size = np.sqrt(np.maximum(np.diag(K), 0.0) + NOISE * noise / REACTION_TOLERANCE)
     scale = np.outer(size[basis.averaged], size[: basis.reactions.shape[1]])
     error = float(np.max(np.abs(basis.reactions - expected) / scale))
     if not error <= REACTION_TOLERANCE:

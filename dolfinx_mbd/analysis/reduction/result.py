@@ -14,10 +14,13 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd.analysis.recovery.displacement import History, as_function, write_history
 from dolfinx_mbd.analysis.recovery.recoverable import Recoverable
+from dolfinx_mbd.analysis.recovery.skin_stress import skin_stress
 from dolfinx_mbd.analysis.recovery.static_correction import StaticCorrection
 from dolfinx_mbd.analysis.reduction.stiffening import UnitCases
 from dolfinx_mbd.analysis.reduction.truncation import Truncation
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import vector
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["Reduction"]
 
@@ -48,6 +51,19 @@ class Reduction(Recoverable):
     stress: Callable[[Any], Expr] | None = None
     cases: UnitCases | None = None
 
+    def save(self, path: str | Path) -> Path:
+        """Write the body to one ``.npz`` file on rank 0; an error is raised on all ranks.
+
+        Args:
+            path: The file; ``.npz`` is added if it has no suffix.
+
+        Raises:
+            OSError: The file cannot be written.
+
+        Note: Collective.
+        """
+        return self.body.save(path, comm=self.space.mesh.comm)
+
     def static_correction(self) -> StaticCorrection:
         """Modes and what they leave out statically, under interface forces and spin.
 
@@ -57,8 +73,18 @@ class Reduction(Recoverable):
             ValueError: The reduction was made without `static_correction=True`.
         """
         if self.cases is None:
-            raise ValueError("reduce the body with static_correction=True")
+            raise InputError("reduce the body with static_correction=True")
         return StaticCorrection.of(self, self.cases)
+
+    def with_stress(self) -> ReducedBody:
+        """The body with its stress modes at the nodes of the skin; see `skin_stress.skin_stress`.
+
+        Raises:
+            ValueError: There is no stress law.
+
+        Note: Collective.
+        """
+        return self.body.replace(stress=skin_stress(self.recovery))
 
     def displacement(self, eta: ArrayLike, out: fem.Function | None = None) -> fem.Function:
         """Elastic displacement u = Σ ψ_k η_k in the body frame, m.
@@ -72,10 +98,8 @@ class Reduction(Recoverable):
 
         Note: Collective.
         """
-        eta = np.asarray(eta, dtype=float)
-        if eta.shape != (self.modes.shape[1],):
-            raise ValueError(f"expected {self.modes.shape[1]} elastic coordinates, got {eta.shape}")
-        return as_function(self.space, self.modes @ eta, out)
+        values = vector("eta", eta, self.modes.shape[1])
+        return as_function(self.space, self.modes @ values, out)
 
     def write(
         self,

@@ -16,7 +16,8 @@ stress that a rigid end face causes would resist a rotation in which it turns al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 import ufl
 from dolfinx import fem
 from dolfinx.fem import petsc as fem_petsc
+from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.analysis.assembly import (
@@ -38,10 +40,12 @@ from dolfinx_mbd.analysis.compat import geometry_degree
 from dolfinx_mbd.analysis.la import gram, multiply
 from dolfinx_mbd.analysis.reduction.interfaces import MeshInterface
 from dolfinx_mbd.body import Stiffening
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import geometric_stiffness
 
 __all__ = [
     "UnitCases",
+    "choose_stiffening",
     "gradient_measure",
     "inertia_relief",
     "spin_fields",
@@ -51,6 +55,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Stress = Callable[[Any], Any]
+
+_log = logging.getLogger("dolfinx_mbd")
 
 COMPONENTS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 """Components of a wrench that a body in space, or in the plane, feels by deforming."""
@@ -64,10 +70,21 @@ class UnitCases:
         displacements: Shape (owned dofs, cases).
         virials: Σ f⊗ξ of the forces f with which a rigid interface holds its nodes at ξ from its
             point, shape (cases, interfaces, 3, 3); zero for averaged ones.
+        work: Work uᵀKu of each unit load on its displacement u, shape (cases,); None if unknown.
     """
 
     displacements: Array
     virials: Array
+    work: Array | None = None
+
+    def work_in_space(self, dim: int) -> Array | None:
+        """Return the work of six spins and of six components of a wrench at each interface."""
+        if self.work is None:
+            return None
+        components = COMPONENTS[dim]
+        wrenches = np.zeros(((len(self.work) - 6) // len(components), 6))
+        wrenches[:, components] = self.work[6:].reshape(-1, len(components))
+        return np.concatenate([self.work[:6], wrenches.ravel()])
 
 
 def unit_cases(
@@ -101,11 +118,13 @@ def unit_cases(
     load[:, :6] += spins
     reaction = gram(comm, constraint, load)
     reaction[:, 6:] += np.eye(coordinates)
-    released = _release(
-        gram(comm, constraint, multiply(problem.stiffness, constraint)), reaction, per
-    )
+    stiffness = gram(comm, constraint, multiply(problem.stiffness, constraint))
+    motions = np.vstack([point_motion(i.point, problem.dim) for i in interfaces])
+    released = _release(stiffness, reaction, motions)
     u = np.asfortranarray(held + constraint @ released)
-    forces = multiply(problem.stiffness, u) - load
+    forces = multiply(problem.stiffness, u)
+    work = comm.bcast(comm.reduce(np.einsum("ic,ic->c", u, forces), root=0), root=0)
+    forces -= load
     virials = np.zeros((u.shape[1], len(interfaces), 3, 3))
     for k, i in enumerate(interfaces):
         if i.kind == "rigid":
@@ -113,7 +132,7 @@ def unit_cases(
             f = in_space(forces[i.dofs].reshape(shape)[:, : problem.dim], axis=1)
             arms = in_space(problem.positions[i.blocks]) - i.point
             virials[:, k] = np.einsum("pic,pj->cij", f, arms)
-    return UnitCases(u, comm.allreduce(virials))
+    return UnitCases(u, comm.allreduce(virials), work)
 
 
 def inertia_relief(
@@ -145,14 +164,22 @@ def inertia_relief(
     return np.asarray(np.linalg.solve(gram(problem.comm, R, inertia), resultants), dtype=float)
 
 
-def _release(stiffness: Array, reaction: Array, num_rigid: int) -> Array:
-    """Motion of the interfaces under self-equilibrated forces; the rigid part is left out."""
-    if len(stiffness) == num_rigid:
+def _release(stiffness: Array, reaction: Array, motions: Array) -> Array:
+    """Return the motion of the interfaces under self-equilibrated forces, without rigid part.
+
+    Args:
+        stiffness: Of the interfaces, shape (m, m); zero for the rigid motions.
+        reaction: Forces, shape (m, k).
+        motions: Motion of the interfaces for rigid motions, shape (m, 6), in the plane (m, 3).
+    """
+    count = motions.shape[1]
+    if len(stiffness) == count:
         return np.zeros_like(reaction)
     scale = 1 / np.sqrt(np.diag(stiffness))
-    values, vectors = np.linalg.eigh(scale[:, None] * stiffness * scale)
-    values, vectors = values[num_rigid:], scale[:, None] * vectors[:, num_rigid:]
-    return vectors @ ((vectors.T @ reaction) / values[:, None])
+    rigid = motions / scale[:, None]
+    q, _ = np.linalg.qr(rigid / np.linalg.norm(rigid, axis=0), mode="complete")
+    Z = scale[:, None] * q[:, count:]
+    return np.asarray(Z @ np.linalg.solve(Z.T @ stiffness @ Z, Z.T @ reaction))
 
 
 def stiffening(
@@ -195,7 +222,32 @@ def stiffening(
     A.destroy()
     interfaces = np.zeros((len(turns), 6, n, n))
     interfaces[:, COMPONENTS[dim]] = reduced[6:].reshape(len(turns), problem.num_rigid, n, n)
-    return Stiffening(reduced[:6], interfaces)
+    return Stiffening(reduced[:6], interfaces, cases.work_in_space(dim))
+
+
+def choose_stiffening(
+    requested: bool | None, needs: Mapping[str, bool], comm: MPI.Comm
+) -> tuple[bool, str]:
+    """Return whether a body gets geometric stiffening, and the reason if it does not.
+
+    Args:
+        requested: True, False, or None for stiffening wherever it is possible.
+        needs: What stiffening needs, in words, and whether it is there.
+        comm: Communicator; the first rank logs the reason.
+
+    Raises:
+        InputError: Stiffening is requested, but something is missing.
+    """
+    missing = " and ".join(text for text, there in needs.items() if not there)
+    if requested and missing:
+        raise InputError(f"stiffening=True needs {missing}", argument="stiffening", value=requested)
+    if requested is not False and not missing:
+        return True, ""
+    reason = "switched off by stiffening=False" if requested is False else f"it needs {missing}"
+    if comm.rank == 0:
+        level = logging.INFO if requested is False else logging.WARNING
+        _log.log(level, "no geometric stiffening: %s", reason)
+    return False, reason
 
 
 def gradient_measure(V: fem.FunctionSpace) -> Any:

@@ -41,7 +41,9 @@ class Truncation:
         participations: p_k, shape (n, m).
         residual: S, shape (m, m).
         rigid: Motion of the interfaces for rigid motions about the centre of mass, shape (m, 6), in
-            the plane (m, 3).
+            the plane (m, 3); no columns if the stiffness of the body has supports.
+        groups: Number of the multiple eigenvalue that each mode belongs to, shape (n,); None: all
+            eigenvalues differ.
     """
 
     stiffness: Array
@@ -50,6 +52,7 @@ class Truncation:
     participations: Array
     residual: Array
     rigid: Array
+    groups: NDArray[np.int64] | None = None
 
     def dynamic_stiffness(self, frequency: float, num_modes: int | None = None) -> Array:
         """D of the reduced body at a frequency (Hz), shape (m, m), N/m, N, N m.
@@ -117,7 +120,8 @@ class Truncation:
     def by_effective_mass(self, share: float) -> list[int]:
         """The fewest fixed-interface modes that have a share of what all of them have.
 
-        In each direction those with the greatest effective mass, until their sum is enough.
+        In each direction those with the greatest effective mass, until their sum is enough; all
+        modes of a multiple eigenvalue or none of them.
 
         Args:
             share: Between 0 and 1.
@@ -125,4 +129,4 @@ class Truncation:
         Raises:
             ValueError: It is not.
         """
-        return most_of(self.effective_masses, share)
+        return most_of(self.effective_masses, share, self.groups)

@@ -29,7 +29,9 @@ from dolfinx_mbd.analysis.modal import check_num_modes
 from dolfinx_mbd.analysis.operators import apply_inertia, centrifugal
 from dolfinx_mbd.analysis.recovery.displacement import as_function
 from dolfinx_mbd.analysis.rotating.modes import RotatingModes, modes_of_factor
-from dolfinx_mbd.analysis.rotating.structure import RotatingStructure
+from dolfinx_mbd.analysis.rotating.structure import RotatingStructure, checked_speed
+from dolfinx_mbd.checks import flag, function, instance, integer
+from dolfinx_mbd.errors import InputError, SolverError
 
 __all__ = ["EquilibriumError", "SpinningEquilibrium", "spinning_equilibrium"]
 
@@ -40,7 +42,7 @@ TOLERANCE = 1e-8
 """Of Newton: size of the last correction over the displacement, both by their elastic energy."""
 
 
-class EquilibriumError(RuntimeError):
+class EquilibriumError(SolverError):
     """Newton's method found no equilibrium."""
 
 
@@ -75,6 +77,7 @@ class SpinningEquilibrium:
         Note: Collective.
         """
         check_num_modes(num_modes)
+        flag("coriolis", coriolis)
         factor = self.structure.factor
         _put(factor.matrix, self.tangent)
         negative = factor.factorize()
@@ -111,16 +114,16 @@ def spinning_equilibrium(
 
     Note: Collective. The caller destroys the result, and the structure later.
     """
-    if not np.isfinite(speed) or steps < 1 or max_iterations < 1:
-        raise ValueError(
-            "the speed must be finite, steps and max_iterations 1 or more; got "
-            f"{speed!r}, {steps!r}, {max_iterations!r}"
-        )
+    instance("structure", structure, RotatingStructure, "from rotating_structure")
+    function("energy", energy, "energy(u)")
+    speed = checked_speed("speed", speed)
+    integer("steps", steps, low=1, high=10**6)
+    integer("max_iterations", max_iterations, low=1)
     problem, V = structure.problem, structure.space
     u = fem.Function(V)
     density = energy(u)
     if not isinstance(density, ufl.core.expr.Expr) or density.ufl_shape != ():
-        raise ValueError(f"the energy must be a scalar UFL expression, J/m^3; got {density!r}")
+        raise InputError(f"the energy must be a scalar UFL expression, J/m^3; got {density!r}")
     if problem.thickness is not None:
         density = fem.Constant(V.mesh, default_scalar_type(problem.thickness)) * density
     internal = ufl.derivative(density * ufl.dx, u, ufl.TestFunction(V))

@@ -11,12 +11,13 @@ import numpy as np
 from dolfinx import fem
 from numpy.typing import NDArray
 
-from dolfinx_mbd.analysis.la import gram, multiply
+from dolfinx_mbd.analysis.la import gram, multiply, released
 from dolfinx_mbd.analysis.modal import check_num_modes
 from dolfinx_mbd.analysis.recovery.displacement import as_function
 from dolfinx_mbd.analysis.reduction.inertia import inertia
 from dolfinx_mbd.analysis.rotating.quadratic import quadratic_modes
-from dolfinx_mbd.analysis.rotating.structure import RotatingStructure
+from dolfinx_mbd.analysis.rotating.structure import RotatingStructure, checked_speed
+from dolfinx_mbd.checks import flag, instance, integer
 
 __all__ = ["RotatingModes", "modes_of_factor", "rotating_modes"]
 
@@ -65,7 +66,7 @@ class RotatingModes:
 
         Note: Collective.
         """
-        z = self.vectors[:, k]
+        z = self.vectors[:, integer("k", k, low=0, high=self.vectors.shape[1] - 1)]
         return as_function(self.space, z.real), as_function(self.space, z.imag)
 
     def summary(self) -> str:
@@ -104,10 +105,11 @@ def rotating_modes(
     Note: Collective.
     """
     check_num_modes(num_modes)
-    if not np.isfinite(speed):
-        raise ValueError(f"the speed must be a finite number, rad/s; got {speed!r}")
-    negative = structure.factorize(float(speed), stiffening=stiffening)
-    return modes_of_factor(structure, float(speed), num_modes, negative, coriolis=coriolis)
+    instance("structure", structure, RotatingStructure, "from rotating_structure")
+    speed = checked_speed("speed", speed)
+    flag("coriolis", coriolis)
+    negative = structure.factorize(speed, stiffening=stiffening)
+    return modes_of_factor(structure, speed, num_modes, negative, coriolis=coriolis)
 
 
 def modes_of_factor(
@@ -123,7 +125,7 @@ def modes_of_factor(
     Note: Collective.
     """
     C = structure.velocity_matrix(speed, coriolis=coriolis)
-    try:
+    with released(structure.space.mesh.comm, *([] if C is None else [C])):
         values, vectors = quadratic_modes(
             structure.mass,
             C,
@@ -135,9 +137,6 @@ def modes_of_factor(
             prefix=structure.prefix,
             options=structure.options,
         )
-    finally:
-        if C is not None:
-            C.destroy()
     vectors, whirl = _normalized(structure, vectors)
     return RotatingModes(
         speed, values, whirl if speed >= 0 else -whirl, vectors, structure.space, negative

@@ -42,6 +42,7 @@ from dolfinx_mbd.analysis.la import (
     multiply,
     solve,
 )
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["dense_modes", "quadratic_modes", "select_modes"]
 
@@ -109,7 +110,7 @@ def quadratic_modes(
     comm = K.comm.tompi4py()
     free = K.getSize()[0] - comm.allreduce(len(held))
     if num_modes > free:
-        raise ValueError(
+        raise InputError(
             f"{num_modes} modes were asked for, and the mesh has {free} free dofs only"
         )
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):

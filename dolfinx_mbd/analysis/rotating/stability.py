@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -32,7 +33,9 @@ from dolfinx_mbd.analysis.la import agreed, gram, multiply
 from dolfinx_mbd.analysis.modal import check_num_modes
 from dolfinx_mbd.analysis.rotating.modes import RotatingModes, modes_of_factor, rotating_modes
 from dolfinx_mbd.analysis.rotating.quadratic import dense_modes
-from dolfinx_mbd.analysis.rotating.structure import RotatingStructure
+from dolfinx_mbd.analysis.rotating.structure import RotatingStructure, checked_speed
+from dolfinx_mbd.checks import array, flag, instance, integer, number, refuse
+from dolfinx_mbd.errors import InputError
 
 __all__ = ["Campbell", "CriticalSpeed", "campbell", "critical_speed"]
 
@@ -156,15 +159,18 @@ def campbell(
     Note: Collective.
     """
     check_num_modes(num_modes)
-    omegas = np.array(speeds, dtype=float)
-    if omegas.ndim != 1 or not len(omegas) or not np.isfinite(omegas).all():
-        raise ValueError(f"speeds must be a list of finite numbers, rad/s; got {speeds!r}")
+    _check_arguments(structure, coriolis, stiffening)
+    omegas = np.array(array("speeds", speeds, (None,), expected="a list of speeds in rad/s"))
+    if not len(omegas):
+        refuse("speeds", speeds, "a list of speeds in rad/s")
+    for omega in omegas:
+        checked_speed("speeds", omega)
     if projection is None:
         solve = _full_order(structure, num_modes, coriolis, stiffening)
     else:
         check_num_modes(projection)
         if projection < num_modes:
-            raise ValueError(
+            raise InputError(
                 f"{num_modes} modes cannot come from a projection on {projection}; raise it"
             )
         solve = _projected(structure, num_modes, coriolis, stiffening, projection)
@@ -178,6 +184,12 @@ def campbell(
         values.append(last[0])
         whirl.append(last[1])
     return Campbell(omegas, np.array(values), np.array(whirl), coriolis, stiffening)
+
+
+def _check_arguments(structure: Any, coriolis: Any, stiffening: Any) -> None:
+    instance("structure", structure, RotatingStructure, "from rotating_structure")
+    flag("coriolis", coriolis)
+    flag("stiffening", stiffening)
 
 
 def _full_order(
@@ -295,10 +307,16 @@ def critical_speed(
 
     Note: Collective.
     """
-    if not 0 <= lower < upper < np.inf or steps < 1 or not rtol > 0:
-        raise ValueError(
-            "give 0 <= lower < upper (rad/s), steps >= 1 and rtol > 0; got "
-            f"lower={lower!r}, upper={upper!r}, steps={steps!r}, rtol={rtol!r}"
+    _check_arguments(structure, coriolis, stiffening)
+    check_num_modes(num_modes)
+    lower, upper = checked_speed("lower", lower), checked_speed("upper", upper)
+    integer("steps", steps, low=1, high=10_000)
+    rtol = number("rtol", rtol, low=1e-15, high=1.0)
+    if not 0 <= lower < upper:
+        raise InputError(
+            f"give 0 <= lower < upper (rad/s); got lower={lower!r}, upper={upper!r}",
+            argument="upper",
+            value=upper,
         )
 
     def unstable(omega: float) -> tuple[float, bool, int]:
@@ -307,7 +325,7 @@ def critical_speed(
     speeds = np.linspace(lower, upper, steps + 1)
     low, bad, before = unstable(float(speeds[0]))
     if bad:
-        raise ValueError(f"unstable at lower={lower:g} rad/s already")
+        raise InputError(f"unstable at lower={lower:g} rad/s already")
     for speed in map(float, speeds[1:]):
         high, bad, after = unstable(speed)
         if bad:
@@ -341,7 +359,7 @@ def _unstable(
         omega *= 1 + NUDGE
         negative = structure.factorize(omega, stiffening=stiffening)
     if negative is None:
-        raise ValueError(
+        raise InputError(
             "the search needs the signs of the eigenvalues, which MUMPS's Cholesky factorization "
             "tells; leave pc_type and pc_factor_mat_solver_type as they are"
         )

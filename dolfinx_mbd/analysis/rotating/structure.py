@@ -31,14 +31,17 @@ from dolfinx_mbd import forms
 from dolfinx_mbd.analysis.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.analysis.facets import facet_groups
 from dolfinx_mbd.analysis.factor import SymmetricFactor
+from dolfinx_mbd.analysis.free_motions import check_floating
 from dolfinx_mbd.analysis.given import check_form
-from dolfinx_mbd.analysis.la import Options, constrain, raise_together, solve
+from dolfinx_mbd.analysis.la import Options, constrain, raise_together, solve, solver_options
 from dolfinx_mbd.analysis.material_fields import Materials
 from dolfinx_mbd.analysis.meshing import TaggedMesh
 from dolfinx_mbd.analysis.operators import apply_inertia, centrifugal, coriolis, inertia_matrix
 from dolfinx_mbd.analysis.recovery.displacement import as_function
 from dolfinx_mbd.analysis.reduction.damping import Viscous
 from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.checks import array, flag, function, instance, number, refuse, vector
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.forms import Plane
 
 __all__ = [
@@ -127,6 +130,7 @@ class RotatingStructure:
 
         Note: Collective.
         """
+        speed = checked_speed("speed", speed)
         K = self.factor.matrix
         self.stiffness.copy(K, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
         for A in self.speed_matrices(stiffening=stiffening):
@@ -139,10 +143,10 @@ class RotatingStructure:
         Raises:
             ValueError: K_σ is wanted, and the stress is not known.
         """
-        if not stiffening:
+        if not flag("stiffening", stiffening):
             return (self.softening,)
         if self.geometric is None:
-            raise ValueError(
+            raise InputError(
                 "geometric stiffness needs the stress: give a material, or stress=σ(u) with your "
                 "own stiffness form; or stiffening=False"
             )
@@ -153,7 +157,8 @@ class RotatingStructure:
 
         Note: Collective.
         """
-        with_coriolis = coriolis and speed != 0
+        speed = checked_speed("speed", speed)
+        with_coriolis = flag("coriolis", coriolis) and speed != 0
         if self.damping is None:
             if not with_coriolis:
                 return None
@@ -229,9 +234,13 @@ def rotating_structure(
 
     Note: Collective over the mesh's communicator. The caller destroys the result.
     """
+    instance("springs", springs, (ufl.Form, type(None)))
+    if stress is not None:
+        function("stress", stress, "stress(u)")
+    solver = solver_options(petsc_options_prefix, petsc_options)
     groups = facet_groups(mesh, held, facet_tags)
     if not groups and springs is None:
-        raise ValueError(
+        raise InputError(
             "nothing holds the body in the turning frame; give held=[...] groups of facets, or "
             "springs, a bilinear form"
         )
@@ -246,6 +255,7 @@ def rotating_structure(
         plane=plane,
         thickness=thickness,
     )
+    check_floating(problem, "give the springs to the turning frame as springs=")
     n, p = checked_axis(axis, point, problem.dim)
     if stress is None and problem.materials is not None:
         stress = problem.materials.stress
@@ -264,9 +274,9 @@ def rotating_structure(
     for A in (M, G, K_omega, D, soft):
         if A is not None:
             constrain(A, rows, 0.0)
-    factor = SymmetricFactor(K.copy(), prefix=petsc_options_prefix, options=petsc_options)
+    factor = SymmetricFactor(K.copy(), **solver)
     if factor.factorize():
-        raise ValueError("the stiffness at rest is not positive definite: check the springs")
+        raise InputError("the stiffness at rest is not positive definite: check the springs")
     load = -apply_inertia(problem, centrifugal(spin), _arms(problem, p))
     load[rows] = 0.0
     u0 = solve(factor.ksp, load[:, None])[:, 0]
@@ -293,14 +303,21 @@ def rotating_structure(
 
 def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:
     """Unit vector of the axis and a point of it, both of shape (3,)."""
-    n, p = np.asarray(axis, dtype=float), np.asarray(point, dtype=float)
-    if n.shape != (3,) or not np.isfinite(n).all() or not n.any():
-        raise ValueError(f"the axis must be a vector of shape (3,), not zero; got {axis!r}")
-    if p.shape not in ((3,), (dim,)) or not np.isfinite(p).all():
-        raise ValueError(f"the point of the axis must have shape ({dim},); got {point!r}")
+    n, p = vector("axis", axis), array("point", point)
+    length = np.abs(n).max()
+    if not length > 0:
+        refuse("axis", axis, "a vector that is not zero")
+    n = n / length
+    if p.shape not in ((3,), (dim,)):
+        refuse("point", point, f"a point of shape ({dim},)")
     if dim == 2 and n[:2].any():
-        raise ValueError(f"a plane body turns about z, axis=(0, 0, 1); got {axis!r}")
-    return n / np.linalg.norm(n), np.concatenate([p, np.zeros(3 - len(p))])
+        raise InputError(f"a plane body turns about z, axis=(0, 0, 1); got {axis!r}")
+    return n / float(np.linalg.norm(n)), np.concatenate([p, np.zeros(3 - len(p))])
+
+
+def checked_speed(argument: str, value: Any) -> float:
+    """Return a speed; its square must be finite."""
+    return number(argument, value, low=-1e12, high=1e12, unit="rad/s")
 
 
 def _held_dofs(
@@ -330,7 +347,7 @@ def assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
     T.destroy()
     if not skew < SYMMETRY_TOLERANCE:  # (nor is NaN)
         A.destroy()
-        raise ValueError(f"{name} must be symmetric, but A - Aᵀ is {skew:.1e} of A")
+        raise InputError(f"{name} must be symmetric, but A - Aᵀ is {skew:.1e} of A")
     return A
 
 
@@ -343,7 +360,7 @@ def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Dampin
     parts = tuple(damping) if isinstance(damping, Iterable) else (damping,)
     for part in parts:
         if not isinstance(part, (Rayleigh, Viscous, ufl.Form)):
-            raise TypeError(
+            raise InputTypeError(
                 f"damping is Rayleigh(mass, stiffness), Viscous(mu) or a UFL form; got {part!r}"
             )
     return parts

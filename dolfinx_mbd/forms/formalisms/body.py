@@ -9,9 +9,11 @@ import ufl
 from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import floating_frame as frame
+from dolfinx_mbd.forms.arguments import Value, as_ufl_value
 from dolfinx_mbd.forms.elasticity import Plane, check_plane, elastic_stiffness
-from dolfinx_mbd.forms.floating_frame import Value, as_ufl_value, cross
+from dolfinx_mbd.forms.floating_frame import cross
 
 __all__ = ["MovingBody", "Symbols", "acceleration", "along", "velocity"]
 
@@ -60,13 +62,13 @@ class MovingBody:
     def __post_init__(self) -> None:
         for name in ("u", "u_dot", "u_ddot"):
             if not isinstance(getattr(self, name), ufl.Coefficient):
-                raise ValueError(
+                raise InputError(
                     f"{name} must be a function, by which forms are differentiated; "
                     f"got {type(getattr(self, name)).__name__}"
                 )
         shape = self.u.ufl_shape
         if shape not in ((2,), (3,)):
-            raise ValueError(f"a displacement has two or three components; got shape {shape}")
+            raise InputError(f"a displacement has two or three components; got shape {shape}")
         check_plane(self.plane)
         turning: tuple[int, ...] = (3,) if shape == (3,) else ()
         for name, expected in (
@@ -82,9 +84,9 @@ class MovingBody:
             value = getattr(self, name)
             if value is None:
                 continue
-            expression = as_ufl_value(value)
+            expression = as_ufl_value(value, name)
             if expression.ufl_shape != expected:
-                raise ValueError(
+                raise InputError(
                     f"{name} must have shape {expected} with a displacement of shape {shape}; "
                     f"got {expression.ufl_shape}"
                 )

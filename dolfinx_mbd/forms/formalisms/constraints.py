@@ -8,7 +8,9 @@ from typing import NamedTuple
 import ufl
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.forms.floating_frame import Value, as_ufl_value, cross
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.arguments import Value, as_ufl_value
+from dolfinx_mbd.forms.floating_frame import cross
 from dolfinx_mbd.forms.formalisms.body import MovingBody, Symbols, along
 
 __all__ = ["VirtualVelocities", "constrained_rate", "maggi"]
@@ -76,7 +78,7 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
         parts.append(ufl.inner(row, about) * body.measure)
         moved.append(cross(about, body.x + body.u))
     if not parts:
-        raise ValueError("the column moves nothing: give elastic, origin or omega")
+        raise InputError("the column moves nothing: give elastic, origin or omega")
     residual = sum(parts[1:], parts[0])
     loads = body.load_power(sum(moved[1:], moved[0]))
     return residual if loads is None else residual - loads
@@ -106,7 +108,7 @@ def constrained_rate(
         if direction is not None
     ]
     if not terms:
-        raise ValueError("the column moves nothing: give elastic, origin or omega")
+        raise InputError("the column moves nothing: give elastic, origin or omega")
     return sum(terms[1:], terms[0])
 
 

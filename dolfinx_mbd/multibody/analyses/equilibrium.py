@@ -14,23 +14,25 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.rotations import rotation_matrix
+from dolfinx_mbd.checks import array, increasing, instance, integer, number, vector
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
-    extent,
     free_motions,
     multipliers,
     small_motions,
 )
-from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.assembly import Assembler, extent
 from dolfinx_mbd.multibody.floating_body import FloatingBody
+from dolfinx_mbd.multibody.position_assembly import coordinates
+from dolfinx_mbd.multibody.quasi_static_start import EquilibriumError
 from dolfinx_mbd.multibody.solution import Solution
 from dolfinx_mbd.multibody.start import AssemblyError, assemble, move
 from dolfinx_mbd.multibody.system import State, System
@@ -43,17 +45,13 @@ _TURN = 0.3  # longest step, rad, and in parts of the mechanism's length
 _FLOOR = 1e-12  # of the greatest stiffness: below, a direction is taken for free
 
 
-class EquilibriumError(RuntimeError):
-    """No equilibrium was found."""
-
-
 def equilibrium(
     system: System,
     *,
     t: float = 0.0,
     spin: ArrayLike | None = None,
-    q: Array | None = None,
-    angles: Array | None = None,
+    q: ArrayLike | None = None,
+    angles: ArrayLike | None = None,
     tolerance: float = 1e-9,
     max_iterations: int = 200,
 ) -> State:
@@ -81,14 +79,15 @@ def equilibrium(
         AssemblyError: If the mechanism cannot be put together.
         ValueError: If the spin is not three numbers, or the joints do not let the whole turn so.
     """
-    omega = np.zeros(3) if spin is None else np.array(spin, dtype=float)
-    if omega.shape != (3,) or not np.isfinite(omega).all():
-        raise ValueError(f"spin: expected an angular velocity (3,), rad/s, got {spin!r}")
+    instance("system", system, System)
+    t = number("t", t, unit="s")
+    omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
+    number("tolerance", tolerance, positive=True, high=1.0)
+    integer("max_iterations", max_iterations, low=1)
     at = Assembler(system)
-    given = [body.initial_coordinates() for body in system.bodies]
-    at.q[:] = np.concatenate(given) if q is None else q
+    at.q[:] = coordinates(system, q)
     if angles is not None:
-        at.angles[:] = angles
+        at.angles[:] = array("angles", angles, at.angles.shape)
     axes = Axes.common(system, omega)
     _restore(at, t)
     length = extent(at)
@@ -125,11 +124,8 @@ def quasi_static(
         EquilibriumError: If one is not found; the message says at which time.
         ValueError: If there are no times, or they do not increase.
     """
-    moments = [float(t) for t in times]
-    if not moments or any(b <= a for a, b in pairwise(moments)):
-        raise ValueError("quasi_static needs times that increase")
     states: list[State] = []
-    for t in moments:
+    for t in increasing("times", times, unit="s").tolist():
         last = states[-1] if states else None
         states.append(
             equilibrium(
@@ -226,8 +222,8 @@ def _state(at: Assembler, t: float, omega: Array) -> State:
         off = np.abs(at.constraint_matrix(at.jacobians()) @ at.v + rate)
         row = int(np.argmax(off))
         if off[row] > 1e-9 * max(1.0, float(np.abs(at.v).max())):
-            raise ValueError(
+            raise InputError(
                 f"the mechanism does not turn with the spin {omega} rad/s as a whole: "
                 f"{s.constraint_name(row)} would move at {off[row]:.3g} (m/s or rad/s)"
             )
-    return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations())
+    return at.state(t)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import instance
 from dolfinx_mbd.multibody.assembly import Assembler
 from dolfinx_mbd.multibody.solution import Solution, rotation_matrices
 
@@ -35,6 +36,7 @@ def interface_wrenches(solution: Solution, body: str) -> dict[str, Array]:
     Raises:
         ValueError: The system has no such body.
     """
+    instance("solution", solution, Solution)
     system, lam = solution.system, solution.lam
     if system.least_norm:
         system, lam = system.whole, solution._least_norm

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import choice, increasing, instance, number, refuse
+from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
-from dolfinx_mbd.multibody.analyses.small_motions import extent
-from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.assembly import Assembler, extent
 from dolfinx_mbd.multibody.loads import JointCoordinate
+from dolfinx_mbd.multibody.motions import check_drivers
+from dolfinx_mbd.multibody.position_assembly import coordinates
 from dolfinx_mbd.multibody.redundancy import find_redundant
 from dolfinx_mbd.multibody.solution import Solution
 from dolfinx_mbd.multibody.start import AssemblyError, assemble, consistent_state, move
@@ -27,7 +29,7 @@ _SINGULAR = 1e-7  # smallest over largest singular value: a position is singular
 _RANK = 1e-9
 
 
-class KinematicError(ValueError):
+class KinematicError(SolverError, ValueError):
     """The drivers do not determine the motion.
 
     Attributes:
@@ -46,7 +48,7 @@ def kinematic_analysis(
     times: Iterable[float],
     *,
     elastic: Literal["undeformed", "quasi-static"] = "undeformed",
-    q: Array | None = None,
+    q: ArrayLike | None = None,
 ) -> Solution:
     """Positions, velocities and accelerations of a mechanism that its drivers determine.
 
@@ -69,14 +71,13 @@ def kinematic_analysis(
         AssemblyError: If the mechanism cannot be put together at the first time.
         ValueError: If there are no times, they do not increase, or ``elastic`` is unknown.
     """
-    if elastic not in ("undeformed", "quasi-static"):
-        raise ValueError(f"elastic must be 'undeformed' or 'quasi-static', got {elastic!r}")
-    moments = [float(t) for t in times]
-    if not moments or any(b <= a for a, b in pairwise(moments)):
-        raise ValueError("kinematic_analysis needs times that increase")
+    instance("system", system, System)
+    choice("elastic", elastic, ("undeformed", "quasi-static"))
+    moments = increasing("times", times, unit="s").tolist()
+    if len(moments) > 1:
+        check_drivers(system, moments[0], moments[-1])
     at = Assembler(system)
-    start = [body.initial_coordinates() for body in system.bodies]
-    at.q[:] = np.concatenate(start) if q is None else q
+    at.q[:] = coordinates(system, q)
     if elastic == "undeformed":
         for body, part in zip(system.bodies, system.q_slices, strict=True):
             at.q[part.stop - body.num_elastic : part.stop] = 0.0
@@ -84,10 +85,12 @@ def kinematic_analysis(
     rows: NDArray[np.integer] | None = None
     sign = 0.0
     for t in moments:
-        _approach(at, t, states)
-        B = at.constraint_matrix(at.jacobians())[:, system.rigid]
+        limit = _approach(at, t, states)
+        whole = at.constraint_matrix(at.jacobians())
+        B = whole[:, system.rigid]
         if rows is None:
-            rows = _determined(at, B, t)
+            repeated = [r.row for r in find_redundant(system, whole, system.rigid, limit)]
+            rows = _determined(at, B, repeated, t)
         now = _orientation(at, B[rows], t, states)
         if sign and now != sign:
             raise KinematicError(
@@ -98,12 +101,15 @@ def kinematic_analysis(
                 Solution(system, states),
             )
         sign = now
-        states.append(_moving(at, B, t) if elastic == "undeformed" else _settled(at, t))
+        states.append(_moving(at, B, t, limit) if elastic == "undeformed" else _settled(at, t))
     return Solution(system, states)
 
 
-def _approach(at: Assembler, t: float, states: list[State]) -> None:
-    """The position at t nearest to that which the motion before extrapolates to."""
+def _approach(at: Assembler, t: float, states: list[State]) -> float:
+    """Move to the position at t nearest to that which the motion before extrapolates to.
+
+    Returns the limit below which constraints are redundant there (`assemble`).
+    """
     s = at.system
     if states:
         last = states[-1]
@@ -113,7 +119,7 @@ def _approach(at: Assembler, t: float, states: list[State]) -> None:
         delta[s.elastic] = 0.0
         move(at, delta)
     try:
-        assemble(at, t, s.rigid)
+        limit = assemble(at, t, s.rigid)
     except AssemblyError as error:
         if not states:
             raise
@@ -124,12 +130,12 @@ def _approach(at: Assembler, t: float, states: list[State]) -> None:
             Solution(s, states),
         ) from error
     at.update_poses(t)
+    return limit
 
 
-def _determined(at: Assembler, B: Array, t: float) -> NDArray[np.integer]:
+def _determined(at: Assembler, B: Array, repeated: list[int], t: float) -> NDArray[np.integer]:
     """Rows that determine all rigid motion, after a check that they do."""
     s = at.system
-    repeated = [r.row for r in find_redundant(s, B)] if len(B) else []
     rows = np.setdiff1d(np.arange(len(B)), repeated)
     free = B.shape[1] - len(rows)
     if free == 0:
@@ -172,18 +178,17 @@ def _orientation(at: Assembler, B: Array, t: float, states: list[State]) -> floa
     return float(np.linalg.slogdet(rows)[0])
 
 
-def _moving(at: Assembler, B: Array, t: float) -> State:
+def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
     """Velocities, accelerations and reactions of the rigid motion."""
     s = at.system
     at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
     rate, _ = at.constraint_rates(t)
-    at.v[s.rigid] = np.linalg.lstsq(B, -rate, rcond=_RANK)[0]
+    at.v[s.rigid] = np.linalg.lstsq(B, -rate, rcond=limit)[0]
     _, bias = at.constraint_rates(t)
-    at.a[s.rigid] = np.linalg.lstsq(B, -bias, rcond=_RANK)[0]
+    at.a[s.rigid] = np.linalg.lstsq(B, -bias, rcond=limit)[0]
     at.residual(t)
-    at.lam[:] = np.linalg.lstsq(B.T, -at.rows[s.rigid], rcond=_RANK)[0]
-    at.angles[:] = at.joint_rotations()
-    return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.angles.copy())
+    at.lam[:] = np.linalg.lstsq(B.T, -at.rows[s.rigid], rcond=limit)[0]
+    return at.state(t)
 
 
 def _settled(at: Assembler, t: float) -> State:
@@ -217,7 +222,7 @@ def inverse_dynamics(
     system: System,
     motion: Solution,
     *,
-    actuators: Sequence[str | JointCoordinate] = (),
+    actuators: Iterable[str | JointCoordinate] = (),
     tolerance: float = 1e-5,
 ) -> InverseDynamics:
     """Joint, drive and actuator forces that a known motion asks for.
@@ -237,18 +242,24 @@ def inverse_dynamics(
         ValueError: If the motion is that of other bodies, breaks a constraint, or asks for forces
             that neither joints nor drivers nor actuators carry; the message says where.
     """
+    instance("system", system, System)
+    instance("motion", motion, Solution, "of simulate or kinematic_analysis")
+    number("tolerance", tolerance, positive=True, high=1.0)
     if motion.q.shape[1] != system.num_coordinates or motion.v.shape[1] != system.num_velocities:
-        raise ValueError(
+        raise InputError(
             f"the motion has {motion.q.shape[1]} coordinates, the system "
             f"{system.num_coordinates}: it is that of other bodies"
         )
-    coordinates = [_coordinate(system, a) for a in actuators]
-    if len(set(coordinates)) < len(coordinates):
-        raise ValueError(f"actuators: each joint's axis once, got {list(actuators)}")
+    if isinstance(actuators, (str, bytes)) or not isinstance(actuators, Iterable):
+        refuse("actuators", actuators, "a list of joints", InputTypeError)
+    actuators = list(actuators)
+    axes = [_coordinate(system, a) for a in actuators]
+    if len(set(axes)) < len(axes):
+        refuse("actuators", actuators, "a list with the axis of each joint once")
     same = [j.name for j in motion.system.joints] == [j.name for j in system.joints]
     at = Assembler(system)
     states: list[State] = []
-    efforts, left = np.zeros((len(motion), len(coordinates))), np.zeros(len(motion))
+    efforts, left = np.zeros((len(motion), len(axes))), np.zeros(len(motion))
     for k, t in enumerate(map(float, motion.time)):
         at.q[:], at.v[:], at.a[:] = motion.q[k], motion.v[k], motion.a[k]
         if same:
@@ -259,7 +270,7 @@ def inverse_dynamics(
         free = at.rows.copy()
         scale = at.scale.copy()
         B = at.constraint_matrix(at.jacobians())
-        E = [at.axis_gradient(c.joint, c.motion) for c in coordinates]
+        E = [at.axis_gradient(c.joint, c.motion) for c in axes]
         whole = np.concatenate([B, *(-e[None] for e in E)])
         found = np.linalg.lstsq(whole.T, -free, rcond=_RANK)[0]
         at.lam[:], efforts[k] = found[: len(B)], found[len(B) :]
@@ -270,14 +281,13 @@ def inverse_dynamics(
         np.maximum(at.scale, scale, out=at.scale)
         row, left[k] = unbalanced(at)
         if left[k] > tolerance:
-            raise ValueError(
+            raise InputError(
                 f"no joint, driver or actuator carries what the motion asks for at t = {t:g} s: "
                 f"{system.row_name(row)} is left with {abs(at.rows[row]):.3g} (N or N m). Name the "
                 "joints that are driven: actuators=[...]"
             )
-        at.angles[:] = at.joint_rotations()
-        q, v, a, lam = (x.copy() for x in (at.q, at.v, at.a, at.lam))
-        states.append(State(t, q, v, a, lam, at.angles.copy()))
+        states.append(at.state(t))
+        at.angles[:] = states[-1].angles
     return InverseDynamics(
         Solution(system, states, complete=motion.complete),
         dict(zip(actuators, efforts.T, strict=True)),
@@ -286,6 +296,7 @@ def inverse_dynamics(
 
 
 def _coordinate(system: System, actuator: str | JointCoordinate) -> JointCoordinate:
+    instance("every entry of actuators", actuator, (str, JointCoordinate))
     if isinstance(actuator, str):
         joint = system.joint(actuator)
         return JointCoordinate(actuator, joint.axis(None, "an actuator"))
@@ -298,7 +309,7 @@ def _check_fulfilled(at: Assembler, t: float) -> None:
         return
     row = int(np.argmax(np.abs(at.values)))
     if np.abs(at.values[row]) > 1e-6 * max(1.0, float(np.abs(at.position).max())):
-        raise ValueError(
+        raise InputError(
             f"the motion does not fulfil {at.system.constraint_name(row)} at t = {t:g} s: it is "
             f"off by {abs(at.values[row]):.3g} (m or rad)"
         )

@@ -16,17 +16,20 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import choice, instance, integer, vector
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
-    extent,
     free_motions,
     move_steadily,
     multipliers,
     small_motions,
     steady_rates,
 )
-from dolfinx_mbd.multibody.assembly import Assembler
+from dolfinx_mbd.multibody.assembly import Assembler, extent
+from dolfinx_mbd.multibody.start import check_state
+from dolfinx_mbd.multibody.stepping.convergence import row_kinds
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["LinearizedSystem", "SteadyError", "linearize"]
@@ -40,7 +43,7 @@ _ZERO = 1e-7  # of the largest pole: double zeros of rigid motion come out as sq
 _GROWTH = 1e-9  # of the largest pole: real parts below are round-off
 
 
-class SteadyError(ValueError):
+class SteadyError(SolverError, ValueError):
     """A state is neither an equilibrium nor a steady motion."""
 
 
@@ -101,7 +104,8 @@ class LinearizedSystem:
 
     def mode(self, body: str, number: int) -> Complex:
         """A body's part of a mode: (δR global, δφ body, δη), shape (6+n,)."""
-        return self.modes[self.system.v_slices[self.system.body_index(body)], number]
+        part = self.system.v_slices[self.system.body_index(body)]
+        return self.modes[part, integer("number", number, low=0, high=self.modes.shape[1] - 1)]
 
     def summary(self) -> str:
         """The poles as a table, with the body that moves most in kinetic energy."""
@@ -153,25 +157,16 @@ def linearize(
         SteadyError: If the forces do not balance, or the coefficients change along the motion.
         ValueError: If the state is that of another system, or nothing is free to move.
     """
-    if len(state.q) != system.num_coordinates or len(state.v) != system.num_velocities:
-        raise ValueError(
-            f"the state has {len(state.q)} coordinates, the system {system.num_coordinates}: it is "
-            "the state of another system"
-        )
+    instance("system", system, System)
+    check_state("state", state, system)
     at = Assembler(system)
     at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
     bodies, fixed = Axes.of_bodies(system, at.q, at.v), Axes.common(system, np.zeros(3))
+    choices = {"body": bodies, "global": fixed}
     if not isinstance(axes, str):
-        spin = np.array(axes, dtype=float)
-        if spin.shape != (3,) or not np.isfinite(spin).all():
-            raise ValueError(f"axes: expected an angular velocity (3,), rad/s, got {axes!r}")
-        choices = {"given": Axes.common(system, spin)}
-    elif axes == "auto":
-        choices = {"body": bodies, "global": fixed}
-    elif axes in ("body", "global"):
-        choices = {axes: bodies if axes == "body" else fixed}
-    else:
-        raise ValueError(f"axes must be 'auto', 'body', 'global' or a vector (3,), got {axes!r}")
+        choices = {"given": Axes.common(system, vector("axes", axes, unit="rad/s"))}
+    elif choice("axes", axes, ("auto", "body", "global")) != "auto":
+        choices = {axes: choices[axes]}
     reasons = []
     for name, chosen in choices.items():
         at.q[:], at.v[:] = state.q, state.v
@@ -193,7 +188,7 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
     motions = _balanced(at, t, axes)
     basis = free_motions(motions)
     if not basis.shape[1]:
-        raise ValueError("nothing is free to move: the constraints hold every coordinate")
+        raise InputError("nothing is free to move: the constraints hold every coordinate")
     speeds = np.abs(at.v)
     if not speeds.any():
         return motions, basis
@@ -243,22 +238,18 @@ def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 
 
 def unbalanced(at: Assembler) -> tuple[int, float]:
-    """The row least in balance, and what is left there over the greatest force of its kind."""
+    """Return the row least in balance, and what is left there over the forces on its body.
+
+    These are the greatest sum of magnitudes of terms among the body's rows of the same kind.
+    """
     s = at.system
-    elastic = np.zeros(s.num_velocities, dtype=bool)
-    elastic[s.elastic] = True
-    turning = np.zeros(s.num_velocities, dtype=bool)
-    for part in s.v_slices:
-        turning[part.start + 3 : min(part.start + 6, part.stop)] = True
-    # also where the forces at a body's frames have no moment, or do no work on its deformation
-    scale = at.scale.copy()
-    for J, frames, part in zip(at.jacobians(), s.frame_slices, s.v_slices, strict=True):
-        scale[part] += np.einsum("fiv,fi->v", np.abs(J), np.abs(at.wrenches[frames]))
     worst, row = 0.0, 0
-    for rows in map(np.flatnonzero, (~elastic & ~turning, turning & ~elastic, elastic)):
-        if len(rows):
+    for body, part in zip(s.bodies, s.v_slices, strict=True):
+        kinds = row_kinds(body)
+        for kind in np.unique(kinds):
+            rows = part.start + np.flatnonzero(kinds == kind)
             share = np.abs(np.nan_to_num(at.rows[rows], nan=np.inf))
-            share /= max(float(scale[rows].max()), 1e-300)
+            share /= max(float(at.scale[rows].max()), 1e-300)
             if share.max() > worst:
                 worst, row = float(share.max()), int(rows[np.argmax(share)])
     return row, worst

@@ -34,7 +34,6 @@ from dolfinx_mbd.multibody.system import System
 __all__ = [
     "Axes",
     "SmallMotions",
-    "extent",
     "free_motions",
     "move_steadily",
     "multipliers",
@@ -43,13 +42,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-
-
-def extent(at: Assembler) -> float:
-    """Size of the mechanism at the assembler's poses, at least 1 mm, m."""
-    if not len(at.position):
-        return 1e-3
-    return max(1e-3, float(np.ptp(at.position, axis=0).max()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import array, choice, flag, increasing, refuse
+from dolfinx_mbd.errors import InputError
+
 __all__ = ["Spectrum", "spectrum"]
 
 Array = NDArray[np.float64]
@@ -65,20 +68,15 @@ def spectrum(
         Heinzel, Rüdiger, Schilling (2002), Spectrum and spectral density estimation by the discrete
         Fourier transform, section 9 (amplitude spectrum) and appendix (windows).
     """
-    t, x = _checked(time, signal)
-    t, x = _equally_spaced(t, x, resample)
-    if trend not in ("keep", "mean", "line"):
-        raise ValueError(f"trend must be 'keep', 'mean' or 'line', got {trend!r}")
+    choice("trend", trend, ("keep", "mean", "line"))
+    t, x = increasing("time", time, least=4, unit="s"), array("signal", signal)
+    if x.ndim == 0 or len(x) != len(t):
+        refuse("signal", signal, f"{len(t)} values along its first axis, one for each time")
+    t, x = _equally_spaced(t, x, flag("resample", resample))
     if trend != "keep":
         x = scipy.signal.detrend(x, axis=0, type="constant" if trend == "mean" else "linear")
     count = len(t)
-    try:
-        weights = scipy.signal.get_window(window, count)
-    except ValueError as error:
-        raise ValueError(
-            f"unknown window {window!r}: {error}; use 'hann', 'flattop', 'boxcar' or another of "
-            "scipy.signal.get_window"
-        ) from error
+    weights = _weights(window, count)
     lines = scipy.fft.rfft(x * weights.reshape(-1, *(1,) * (x.ndim - 1)), axis=0)
     amplitudes = 2 * np.abs(lines) / weights.sum()
     amplitudes[0] /= 2  # the mean, and at half the sampling rate, have no partner at −f
@@ -87,21 +85,17 @@ def spectrum(
     return Spectrum(scipy.fft.rfftfreq(count, (t[-1] - t[0]) / (count - 1)), amplitudes)
 
 
-def _checked(time: ArrayLike, signal: ArrayLike) -> tuple[Array, Array]:
-    t, x = np.asarray(time, dtype=float), np.asarray(signal, dtype=float)
-    if t.ndim != 1 or len(t) < 4:
-        raise ValueError(f"time: expected four or more instants, shape (nt,), got {t.shape}")
-    if x.ndim == 0 or len(x) != len(t):
-        raise ValueError(
-            f"signal: expected {len(t)} values along its first axis, one for each time; got shape "
-            f"{x.shape}"
-        )
-    for name, values in (("time", t), ("signal", x)):
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name}: {np.sum(~np.isfinite(values))} values are not finite")
-    if (np.diff(t) <= 0).any():
-        raise ValueError("time: must increase from each instant to the next")
-    return t, x
+def _weights(window: str | tuple[str, float], count: int) -> Array:
+    expected = "'hann', 'flattop', 'boxcar' or another window of scipy.signal.get_window"
+    if not isinstance(window, (str, tuple)):
+        refuse("window", window, expected)
+    try:
+        weights = np.asarray(scipy.signal.get_window(window, count), dtype=float)
+    except Exception:  # (SciPy raises what the window's own function raises)
+        refuse("window", window, expected)
+    if not abs(weights.sum()) > 0 or not np.isfinite(weights).all():
+        refuse("window", window, expected)
+    return weights
 
 
 def _equally_spaced(t: Array, x: Array, resample: bool) -> tuple[Array, Array]:
@@ -111,7 +105,7 @@ def _equally_spaced(t: Array, x: Array, resample: bool) -> tuple[Array, Array]:
         return t, x
     if not resample:
         last = np.abs(steps[:-1] - steps[0]).max() <= _UNIFORM * steps[0]
-        raise ValueError(
+        raise InputError(
             f"time: steps from {steps.min():g} to {steps.max():g} s are not equal; "
             + ("the last is another: leave it out, or " if last else "")
             + "give resample=True to interpolate"

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.rotations import rotation_vector, skew, tangent, tangent_derivative
+from dolfinx_mbd.checks import array, refuse
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.multibody.elements.force_elements import FramePair, PairElement, checked_ends
 from dolfinx_mbd.multibody.joints import FrameRef
 
@@ -39,9 +41,9 @@ class Bushing(PairElement):
             the bodies are placed.
 
     Raises:
-        ValueError: If stiffness or damping are no six numbers of at least 0 and no symmetric,
-            positive semi-definite matrix, or the neutral rotation is none.
-        TypeError: If an end is no frame of a body.
+        InputError: An argument is unusable: stiffness or damping are neither six numbers of at
+            least 0 nor a symmetric, positive semi-definite matrix, or the neutral rotation is not a
+            rotation.
     """
 
     name: str
@@ -61,35 +63,31 @@ class Bushing(PairElement):
         object.__setattr__(self, "_neutral", (np.zeros(3), np.eye(3)))
         if self.neutral is None:
             return
-        try:
-            x, R = (np.array(part, dtype=float) for part in self.neutral)
-        except (TypeError, ValueError):
-            x = R = np.zeros(0)
-        if x.shape != (3,) or R.shape != (3, 3) or not np.allclose(R.T @ R, np.eye(3), atol=1e-9):
-            raise ValueError(
-                f"bushing {self.name!r}: neutral must be a displacement (3,) and a rotation (3, 3)"
-            )
+        label = f"bushing {self.name!r}: neutral"
+        expected = "a tuple of a displacement (3,) and a rotation (3, 3)"
+        if not isinstance(self.neutral, (tuple, list)) or len(self.neutral) != 2:
+            refuse(label, self.neutral, expected, InputTypeError)
+        x: Array = array(label, self.neutral[0], (3,), expected=expected)
+        R: Array = array(label, self.neutral[1], (3, 3), expected=expected)
+        if not np.allclose(R.T @ R, np.eye(3), atol=1e-9):
+            refuse(label, self.neutral, expected)
         object.__setattr__(self, "_neutral", (x, R))
 
     def _matrix(self, what: str) -> Array:
-        try:
-            values = np.array(getattr(self, what), dtype=float)
-        except (TypeError, ValueError):
-            values = np.zeros(0)
-        matrix = np.diag(values) if values.shape == (6,) else values
-        if matrix.shape != (6, 6) or not np.isfinite(matrix).all():
-            raise ValueError(
-                f"bushing {self.name!r}: {what} must be six finite numbers (three along, three "
-                "about x, y, z) or a 6×6 matrix"
-            )
-        large = float(np.abs(matrix).max())
+        label, value = f"bushing {self.name!r}: {what}", getattr(self, what)
+        expected = (
+            "six numbers of at least 0 (three along, three about x, y, z) or a symmetric, positive "
+            "semi-definite 6×6 matrix"
+        )
+        matrix: Array = array(label, value, expected=expected)
+        matrix = np.diag(matrix) if matrix.shape == (6,) else matrix
+        large = float(np.abs(matrix).max(initial=0.0))
         if (
-            not np.allclose(matrix, matrix.T, rtol=0, atol=1e-12 * large)
+            matrix.shape != (6, 6)
+            or not np.allclose(matrix, matrix.T, rtol=0, atol=1e-12 * large)
             or np.linalg.eigvalsh(matrix).min() < -1e-12 * large
         ):
-            raise ValueError(
-                f"bushing {self.name!r}: {what} must be symmetric and must not be negative"
-            )
+            refuse(label, value, expected)
         return matrix
 
     def placed(self, pair: FramePair) -> Bushing:
@@ -106,7 +104,7 @@ class Bushing(PairElement):
         x, R = self._neutral
         theta = rotation_vector(R.T @ pair.Q1.T @ pair.Q2)
         if np.linalg.norm(theta) > _LARGEST:
-            raise ValueError(
+            raise InputError(
                 f"bushing {self.name!r} is turned by {np.linalg.norm(theta):.3g} rad; its rotation "
                 "is measured up to 3 rad. Use a joint with a JointSpring for large rotations"
             )

@@ -11,12 +11,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.multibody.joints import Axis, FrameRef
+from dolfinx_mbd.checks import choice, function, number
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.multibody.joints import MOTIONS, Axis, FrameRef, checked_frame
 from dolfinx_mbd.multibody.loads import JointCoordinate
 
 __all__ = [
@@ -84,8 +87,7 @@ class SpringDamper(PairElement):
             where it pulls the points together) over the length (m) and its rate (m/s).
 
     Raises:
-        ValueError: If a value is negative or not finite, or law and stiffness or damping are given.
-        TypeError: If an end is no frame of a body, or the law is no function.
+        InputError: An argument is unusable, or law and stiffness or damping are given.
     """
 
     name: str
@@ -100,7 +102,7 @@ class SpringDamper(PairElement):
         checked_ends(self)
         checked_law(self)
         if self.free_length is not None:
-            checked_number(self.name, "free_length", self.free_length)
+            number(f"load {self.name!r}: free_length", self.free_length, low=0.0, unit="m")
 
     def placed(self, pair: FramePair) -> SpringDamper:
         if self.free_length is not None:
@@ -112,7 +114,7 @@ class SpringDamper(PairElement):
         d = pair.p2 - pair.p1
         length = float(np.linalg.norm(d))
         if length == 0.0:
-            raise ValueError(
+            raise InputError(
                 f"spring {self.name!r}: its ends meet, so that its force has no direction; attach "
                 "it elsewhere or use a bushing"
             )
@@ -122,7 +124,7 @@ class SpringDamper(PairElement):
     def tension(self, length: float, rate: float) -> float:
         """Force with which the element pulls its ends together, N."""
         if self.law is not None:
-            return finite(self.name, self.law(length, rate))
+            return number(f"load {self.name!r}: value of the law", self.law(length, rate))
         return self.stiffness * (length - (self.free_length or 0.0)) + self.damping * rate
 
     def _slopes(self, length: float, rate: float) -> tuple[float, float]:
@@ -176,8 +178,7 @@ class JointSpring:
             cylindrical joint.
 
     Raises:
-        ValueError: If a value is negative or not finite, or law and stiffness or damping are given.
-        TypeError: If the law is no function.
+        InputError: An argument is unusable, or law and stiffness or damping are given.
     """
 
     name: str
@@ -189,9 +190,10 @@ class JointSpring:
     motion: Axis | None = None
 
     def __post_init__(self) -> None:
+        label = checked_along(self)
         checked_law(self)
         if self.free is not None:
-            finite(self.name, self.free)
+            number(f"{label}: free", self.free)
 
     @property
     def coordinate(self) -> JointCoordinate:
@@ -204,7 +206,7 @@ class JointSpring:
 
     def _against(self, s: float, rate: float) -> float:
         if self.law is not None:
-            return finite(self.name, self.law(s, rate))
+            return number(f"load {self.name!r}: value of the law", self.law(s, rate))
         return self.stiffness * s + self.damping * rate
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
@@ -247,8 +249,8 @@ class JointFriction:
             cylindrical joint.
 
     Raises:
-        ValueError: If a value is negative, a rate is not positive, or the static friction is less
-            than the sliding one.
+        InputError: An argument is unusable: a value is negative, a rate is not positive, or the
+            static friction is less than the sliding one.
     """
 
     name: str
@@ -261,17 +263,14 @@ class JointFriction:
     motion: Axis | None = None
 
     def __post_init__(self) -> None:
-        for what in ("limit", "rate", "static", "stribeck", "viscous"):
-            value = getattr(self, what)
-            if value is not None:
-                checked_number(self.name, what, value)
-        if self.rate == 0 or self.stribeck == 0:
-            raise ValueError(f"friction {self.name!r}: rate and stribeck must be positive")
-        if self.static is not None and self.static < self.limit:
-            raise ValueError(
-                f"friction {self.name!r}: static friction ({self.static:g}) must not be less than "
-                f"the sliding one ({self.limit:g})"
-            )
+        label = checked_along(self)
+        limit = number(f"{label}: limit", self.limit, low=0.0)
+        number(f"{label}: rate", self.rate, positive=True)
+        number(f"{label}: viscous", self.viscous, low=0.0)
+        if self.static is not None:
+            number(f"{label}: static", self.static, low=limit)
+        if self.stribeck is not None:
+            number(f"{label}: stribeck", self.stribeck, positive=True)
 
     @property
     def coordinate(self) -> JointCoordinate:
@@ -308,54 +307,37 @@ class JointFriction:
 
 
 # ---- checks and laws ----------------------------------------------------------------------------
-def finite(name: str, value: Any) -> float:
-    """A finite number (``ValueError`` with the element's name if it is none)."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise ValueError(f"load {name!r}: expected a finite number, got {value!r}")
-    return number
-
-
-def checked_number(name: str, what: str, value: Any) -> None:
-    """Refuse what is no finite number of at least 0."""
-    if not (isinstance(value, (int, float, np.number)) and 0 <= value < np.inf):
-        raise ValueError(f"load {name!r}: {what} must be at least 0 and finite, got {value!r}")
+def checked_along(element: JointSpring | JointFriction) -> str:
+    """Check name, joint and motion of an element along a joint; return its label in messages."""
+    label = f"load {checked_name('name', element.name)!r}"
+    checked_name(f"{label}: joint", element.joint)
+    choice(f"{label}: motion", element.motion, MOTIONS, none=True)
+    return label
 
 
 def checked_ends(element: PairElement) -> None:
-    """Refuse ends that are no frames, or one frame."""
+    """Check the name of an element and that its ends are two frames."""
+    label = f"load {checked_name('name', element.name)!r}"
     for which in ("first", "second"):
-        ref = getattr(element, which)
-        if not (isinstance(ref, tuple) and len(ref) == 2):
-            raise TypeError(
-                f"load {element.name!r}: {which} must be a frame of a body, body.frame('name'); "
-                f"got {ref!r}"
-            )
-        object.__setattr__(element, which, FrameRef(*ref))
+        frame = checked_frame(f"{label}: {which}", getattr(element, which))
+        object.__setattr__(element, which, frame)
     if element.first == element.second:
-        raise ValueError(
-            f"load {element.name!r} connects frame {element.first.frame!r} of body "
+        raise InputError(
+            f"{label} connects frame {element.first.frame!r} of body "
             f"{element.first.body!r} with itself; give two frames"
         )
 
 
 def checked_law(element: SpringDamper | JointSpring) -> None:
-    """Refuse negative constants, and constants beside a law."""
+    """Raise an error if a constant is negative, or given together with a law."""
+    label = f"load {element.name!r}"
     for what in ("stiffness", "damping"):
-        checked_number(element.name, what, getattr(element, what))
+        number(f"{label}: {what}", getattr(element, what), low=0.0)
     if element.law is None:
         return
-    if not callable(element.law):
-        raise TypeError(
-            f"load {element.name!r}: law must be a function of two numbers, got {element.law!r}"
-        )
+    function(f"{label}: law", element.law, "law(value, rate)")
     if element.stiffness or element.damping:
-        raise ValueError(
-            f"load {element.name!r}: give either a law or stiffness and damping, not both"
-        )
+        raise InputError(f"{label}: give either a law or stiffness and damping, not both")
 
 
 def law_slopes(law: Law, s: float, rate: float, step: float) -> tuple[float, float]:

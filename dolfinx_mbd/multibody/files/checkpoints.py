@@ -9,17 +9,18 @@ may be killed at any time.
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dolfinx_mbd.body.archive import damage_as, read_archive
+from dolfinx_mbd.checks import instance
+from dolfinx_mbd.errors import FileWarning, warn
 from dolfinx_mbd.multibody.files.run_files import (
-    RunFileError,
     check_system,
-    read_run,
+    run_kind,
     state_arrays,
     state_from,
     states_from,
@@ -32,8 +33,7 @@ from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["Checkpoint", "Mark", "Run", "read_checkpoint"]
 
-_FILE = "checkpoint"
-_VERSION = 1
+_KIND = run_kind("checkpoint", version=2)
 _PERIOD = 60.0  # s of the clock between two checkpoints, unless steps are counted
 _SHARE = 20.0  # and at least so many times what writing one takes
 
@@ -103,7 +103,7 @@ class Checkpoint:
         try:
             self.write(run)
         except OSError as error:
-            warnings.warn(f"the run goes on without: {error}", RuntimeWarning, stacklevel=5)
+            warn(FileWarning(f"the run goes on without: {error}"))
 
     def write(self, run: Run) -> None:
         """Write what the run has marked.
@@ -129,7 +129,7 @@ class Checkpoint:
         }
         arrays |= state_arrays("now", state)
         arrays |= {f"stepper_{key}": np.asarray(value) for key, value in memory.items()}
-        write_run(self.path, _FILE, _VERSION, header, arrays)
+        write_run(self.path, _KIND, header, arrays)
         self._written = time.monotonic()
         self._took = self._written - start
 
@@ -141,8 +141,9 @@ def read_checkpoint(path: str | Path, system: System) -> tuple[Run, Checkpoint]:
         RunFileError: If the file is none, damaged, of a newer version, or of another system.
         OSError: If it cannot be read.
     """
-    header, arrays = read_run(path, _FILE, _VERSION)
-    try:
+    instance("system", system, System)
+    header, arrays = read_archive(path, _KIND)
+    with damage_as(_KIND, path):
         system = check_system(path, header, system, functions=True)
         method = GeneralizedAlpha(**header["method"])
         reuse = bool(header.get("reuse", True))
@@ -154,5 +155,3 @@ def read_checkpoint(path: str | Path, system: System) -> tuple[Run, Checkpoint]:
         steps = steps_from(header["steps"], system, state)
         run = Run(system, stepper, steps, state, states_from(arrays), int(header["save_every"]))
         return run, Checkpoint(path, header["every"], system)
-    except (KeyError, IndexError, TypeError) as error:
-        raise RunFileError(f"{path}: damaged ({error!r})") from error

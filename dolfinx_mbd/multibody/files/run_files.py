@@ -1,14 +1,14 @@
 """Files of runs: solutions, tables for other programs, and checkpoints; plain arrays, no pickles.
 
-A file is one ``.npz`` of arrays with a JSON header that says its format and version and which
-system it belongs to (:mod:`dolfinx_mbd.multibody.files.fingerprint`).  It appears under its name
+A file is an archive (:mod:`dolfinx_mbd.body.archive`) whose header says which system it belongs
+to (:mod:`dolfinx_mbd.multibody.files.fingerprint`).  It appears under its name
 only when it is complete, so that a process that is killed leaves the file before it.
 """
 
 from __future__ import annotations
 
-import json
-import zipfile
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,14 +16,17 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.archive import Kind, archive_writer, is_archive
 from dolfinx_mbd.body.files import write_aside
+from dolfinx_mbd.checks import file_path
+from dolfinx_mbd.errors import FileError
 from dolfinx_mbd.multibody.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.multibody.system import State, System
 
 __all__ = [
     "RunFileError",
     "check_system",
-    "read_run",
+    "run_kind",
     "state_arrays",
     "state_from",
     "states_from",
@@ -38,56 +41,39 @@ _KEYS = ("q", "v", "a", "lam", "angles")
 _ARRAYS = ("algorithmic", "velocity")  # of a state's memory; `earlier` is a list of pairs
 
 
-class RunFileError(ValueError):
+class RunFileError(FileError):
     """A file is damaged, not what it should be, newer than this program, or of another system."""
 
 
+def run_kind(title: str, version: int) -> Kind:
+    """Return a kind of file that belongs to runs."""
+    return Kind(f"dolfinx_mbd {title}", title, version, RunFileError)
+
+
 def write_run(
-    path: str | Path, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Any]
+    path: str | Path,
+    kind: Kind,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    *,
+    in_folder: bool = False,
 ) -> Path:
     """Write arrays and a header to one file; all of it or nothing.
 
+    A file of the same kind is replaced; any other file is not, unless the folder is the package's
+    own (`in_folder`), where it can only be a damaged one.
+
     Raises:
+        OverwriteError: If there is a file of another kind.
         OSError: If it cannot be written; a file that was there before is as it was.
     """
-    path = Path(path)
+    path = file_path("path", path)
     if not path.suffix and not path.is_dir():
         path = path.with_suffix(".npz")
-    text = json.dumps({"format": f"dolfinx_mbd {kind}", "version": version, **header})
-
-    def write(file: BinaryIO) -> None:
-        np.savez(file, header=np.array(text), **arrays)
-
-    return write_aside(path, write, kind)
-
-
-def read_run(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of a file that :func:`write_run` wrote.
-
-    Raises:
-        RunFileError: If it is of another kind, damaged, or of a newer version.
-        OSError: If it cannot be read.
-    """
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"no {kind} {str(path)!r}")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile) or "header" not in file.files:
-                raise RunFileError(f"{path}: not a {kind} (it has no header)")
-            header = json.loads(str(file["header"]))
-            if not isinstance(header, dict) or header.get("format") != f"dolfinx_mbd {kind}":
-                raise RunFileError(f"{path}: not a {kind} (its header is of another format)")
-            if int(header["version"]) > version:
-                raise RunFileError(
-                    f"{path}: written as format {header['version']}, this program reads up to "
-                    f"{version}; update dolfinx_mbd"
-                )
-            return header, {name: file[name] for name in file.files if name != "header"}
-    except RunFileError:
-        raise
-    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
-        raise RunFileError(f"{path}: not a {kind}, or truncated or damaged ({error})") from error
+    write = archive_writer(kind, header, arrays)
+    return write_aside(
+        path, write, kind.title, replaces=lambda path: in_folder or is_archive(path, kind)
+    )
 
 
 # ---- systems ------------------------------------------------------------------------------------
@@ -103,6 +89,7 @@ def system_rows(system: System, *, functions: bool) -> dict[str, Any]:
         "system": fingerprint(system, functions=functions),
         "dropped": dropped,
         "least_norm": bool(system.least_norm),
+        "misfit": whole.misfit.tolist(),
     }
 
 
@@ -119,11 +106,15 @@ def check_system(
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         raise RunFileError(
             f"{path}: belongs to another system: {', '.join(found[:5])}{more}. Build the system "
-            "as it was when the file was written"
+            "as it was when the file was written",
+            path=path,
         )
+    whole, misfit = system.whole, np.array(header.get("misfit", []))
+    if misfit.any():
+        whole = whole.with_misfit(misfit)
     if not header["dropped"]:
-        return system.whole
-    return system.whole.without_rows(header["dropped"], least_norm=header["least_norm"])
+        return whole
+    return whole.without_rows(header["dropped"], least_norm=header["least_norm"])
 
 
 # ---- states -------------------------------------------------------------------------------------
@@ -167,14 +158,28 @@ def states_from(arrays: Mapping[str, Any]) -> list[State]:
 def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
     """Write columns (nt, nc) with a line of names as comma-separated values, all or nothing.
 
-    Numbers are written so that they are read back as they are.
+    Numbers are written so that they are read back as they are. A table (``.csv``) is replaced; any
+    other file is not.
 
     Raises:
+        OverwriteError: If there is a file that is not a table.
         OSError: If it cannot be written; a file that was there before is as it was.
     """
 
     def write(file: BinaryIO) -> None:
-        file.write((",".join(names) + "\n").encode())
+        head = io.StringIO()
+        csv.writer(head, lineterminator="\n").writerow(map(table_cell, names))
+        file.write(head.getvalue().encode())
         np.savetxt(file, columns, fmt="%.17g", delimiter=",")
 
-    return write_aside(path, write, "table")
+    return write_aside(path, write, "table", replaces=is_table)
+
+
+def table_cell(text: str) -> str:
+    """Return text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text.lstrip()[:1] in ("=", "+", "-", "@") else text
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file may be replaced by a table: by its name, for tables have no header."""
+    return path.suffix.lower() == ".csv"

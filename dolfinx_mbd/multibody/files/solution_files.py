@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.archive import damage_as, read_archive
+from dolfinx_mbd.checks import choice, instance
+from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.multibody.files.run_files import (
-    RunFileError,
     check_system,
-    read_run,
+    run_kind,
     state_arrays,
     state_from,
     states_from,
@@ -29,8 +31,7 @@ __all__ = ["load_solution", "save_solution", "write_csv"]
 
 Array = NDArray[np.float64]
 
-_FILE = "solution"
-_VERSION = 1  # of the file; a reader refuses a newer one
+_KIND = run_kind("solution", version=2)
 _HISTORY = ("time", "q", "v", "a", "lam", "angles")
 
 #: Units and names of components of what a table holds; no names: counted from 1, "-": one column.
@@ -59,13 +60,14 @@ def save_solution(solution: Solution, path: str | Path) -> Path:
     }
     arrays = {key: getattr(solution, key) for key in _HISTORY}
     arrays |= state_arrays("final", solution.final_state)
-    return write_run(path, _FILE, _VERSION, header, arrays)
+    return write_run(path, _KIND, header, arrays)
 
 
 def load_solution(kind: type[Solution], path: str | Path, system: System) -> Solution:
     """See :meth:`~dolfinx_mbd.multibody.Solution.load`."""
-    header, arrays = read_run(path, _FILE, _VERSION)
-    try:
+    instance("system", system, System)
+    header, arrays = read_archive(path, _KIND)
+    with damage_as(_KIND, path):
         system = check_system(path, header, system, functions=False)
         states = states_from(arrays)
         states[-1] = state_from("final", arrays)
@@ -76,14 +78,14 @@ def load_solution(kind: type[Solution], path: str | Path, system: System) -> Sol
             iterations=int(header["iterations"]),
             factorizations=int(header["factorizations"]),
         )
-    except (KeyError, IndexError, TypeError) as error:
-        raise RunFileError(f"{path}: damaged ({error!r})") from error
 
 
 def write_csv(solution: Solution, path: str | Path, names: Sequence[str] | None) -> Path:
     """See :meth:`~dolfinx_mbd.multibody.Solution.to_csv`."""
     columns: dict[str, Array] = {"time [s]": solution.time}
-    for name in solution.names() if names is None else names:
+    known = solution.names()
+    for name in known if names is None else checked_names("names", names):
+        choice("every entry of names", name, known)
         history = solution[name]
         units = _BODY_UNITS if hasattr(history, "eta") else _JOINT_UNITS
         for key, (unit, labels) in units.items():
@@ -91,5 +93,4 @@ def write_csv(solution: Solution, path: str | Path, names: Sequence[str] | None)
             for k, column in enumerate(values.T):
                 label = "" if labels == "-" else f".{labels[k] if labels else k + 1}"
                 columns[f"{name}.{key}{label} [{unit}]"] = column
-    quoted = ['"{}"'.format(c.replace('"', '""')) if set(c) & set(',"') else c for c in columns]
-    return write_table(path, quoted, np.column_stack(list(columns.values())))
+    return write_table(path, list(columns), np.column_stack(list(columns.values())))

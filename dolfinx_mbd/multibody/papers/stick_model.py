@@ -37,6 +37,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import array, choice, instance, integer, items, number, refuse
+from dolfinx_mbd.errors import InputError, SolverError
+
 __all__ = ["Rod", "StickModel", "StickMotion", "newmark"]
 
 Array = NDArray[np.float64]
@@ -54,6 +57,9 @@ class Rod:
         line_density: Mass per length ρA, kg/m.
         axial_stiffness: EA, N; so large that it has no influence on the motion.
         torque: On the rod, N m: a number or ``torque(t, angle, rate)`` of the rod's own angle to x.
+
+    Raises:
+        InputError: An argument is unusable.
     """
 
     start: int
@@ -61,6 +67,14 @@ class Rod:
     line_density: float
     axial_stiffness: float
     torque: Torque | float = 0.0
+
+    def __post_init__(self) -> None:
+        integer("start", self.start, low=0)
+        integer("end", self.end, low=0)
+        number("line_density", self.line_density, positive=True, unit="kg/m")
+        number("axial_stiffness", self.axial_stiffness, positive=True, unit="N")
+        if not callable(self.torque):
+            number("torque", self.torque, unit="N m")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +89,8 @@ class StickModel:
         velocity: Of the nodes at the start, (n, 2), m/s; None: at rest.
 
     Raises:
-        ValueError: If the shapes do not fit, a rod or a support names a node that is not there or a
-            node has no rod, a rod has no length, mass or stiffness, or a mass is negative.
+        InputError: The shapes do not fit, a rod or a support names a node that is not there, a node
+            has no rod, a rod has no length, or a mass is negative.
     """
 
     nodes: ArrayLike
@@ -86,32 +100,24 @@ class StickModel:
     velocity: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        x = np.array(self.nodes, dtype=float)
-        v = np.zeros_like(x) if self.velocity is None else np.array(self.velocity, dtype=float)
-        if x.ndim != 2 or x.shape[1] != 2 or v.shape != x.shape:
-            raise ValueError(
-                f"nodes and velocity must both be (n, 2), got shapes {x.shape} and {v.shape}"
-            )
-        if not (np.isfinite(x).all() and np.isfinite(v).all()):
-            raise ValueError("positions and velocities of the nodes must be finite numbers")
-        if not self.rods:
-            raise ValueError("a stick model needs at least one rod")
+        x = array("nodes", self.nodes, (None, 2))
+        v = np.zeros_like(x)
+        if self.velocity is not None:
+            v = array("velocity", self.velocity, x.shape)
+        if not items("rods", self.rods, Rod):
+            refuse("rods", self.rods, "a list of at least one rod")
         named = [k for rod in self.rods for k in (rod.start, rod.end)]
-        for k in (*named, *(k for k, _ in self.held), *self.masses):
-            if not 0 <= k < len(x):
-                raise ValueError(f"there is no node {k}; the nodes are 0 to {len(x) - 1}")
+        for _, axis in self.held:
+            choice("axis of an entry of held", axis, (0, 1))
+        for k in (*named, *(k for k, _ in self.held), *instance("masses", self.masses, Mapping)):
+            integer("number of a node", k, low=0, high=len(x) - 1)
         if loose := set(range(len(x))) - set(named):
-            raise ValueError(f"no rod ends at the nodes {sorted(loose)}")
-        for node, axis in self.held:
-            if axis not in (0, 1):
-                raise ValueError(f"node {node} is held along axis {axis!r}; axes are 0 and 1")
-        for number, rod in enumerate(self.rods):
+            raise InputError(f"no rod ends at the nodes {sorted(loose)}")
+        for k, rod in enumerate(self.rods):
             if np.array_equal(x[rod.start], x[rod.end]):
-                raise ValueError(f"rod {number} has no length: its ends are both at {x[rod.start]}")
-            if not (rod.line_density > 0 and rod.axial_stiffness > 0):
-                raise ValueError(f"rod {number}: line density and axial stiffness must be positive")
-        if any(not mass >= 0 for mass in self.masses.values()):
-            raise ValueError(f"masses must not be negative, got {dict(self.masses)}")
+                raise InputError(f"rod {k} has no length: its ends are both at {x[rod.start]}")
+        for node, mass in self.masses.items():
+            number(f"mass of node {node}", mass, low=0.0, unit="kg")
         object.__setattr__(self, "nodes", x)
         object.__setattr__(self, "velocity", v)
 
@@ -208,7 +214,7 @@ def _start(sticks: _Sticks, v: Array) -> tuple[Array, Array]:
     length, angle, b, c = sticks.frames(sticks.nodes)
     stretch = np.abs(b @ v).max(initial=0.0)
     if stretch > 1e-9 * max(1.0, np.abs(v).max(initial=0.0)):
-        raise ValueError(f"the velocities at the start stretch a rod, by {stretch:.3g} m/s")
+        raise InputError(f"the velocities at the start stretch a rod, by {stretch:.3g} m/s")
     turning = c @ v
     torque = sticks.torques(0.0, angle, turning / length)
     m = len(length)
@@ -241,11 +247,13 @@ def newmark(
         tolerance: Last change of a position, relative to the longest rod.
 
     Raises:
-        ValueError: If times make no sense or the velocities at the start stretch a rod.
-        RuntimeError: If a step does not converge.
+        InputError: An argument is unusable, or the velocities at the start stretch a rod.
+        SolverError: A step does not converge.
     """
-    if not (t_end > 0 and dt > 0 and beta > 0):
-        raise ValueError(f"t_end, dt and beta must be positive, got {t_end}, {dt} and {beta}")
+    instance("model", model, StickModel)
+    for name, value in {"t_end": t_end, "dt": dt, "beta": beta, "tolerance": tolerance}.items():
+        number(name, value, positive=True)
+    number("gamma", gamma)
     sticks = _Sticks(model)
     steps = max(1, round(t_end / dt))
     h, free = t_end / steps, sticks.free
@@ -269,7 +277,7 @@ def newmark(
             if np.abs(change).max(initial=0.0) <= small:
                 break
         else:
-            raise RuntimeError(
+            raise SolverError(
                 f"the step to {time[k]:g} s does not converge; try a step below {h:g} s"
             )
         x, v, angle = x + h * h * beta * a, v + h * gamma * a, at

@@ -30,6 +30,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import array, flag, instance, number, vector
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.kinematics import SliderCrank
 
 __all__ = ["FrameModes", "PlanarBeam", "TwoBeamEngine", "undamped_response"]
@@ -52,7 +54,7 @@ class PlanarBeam:
         rotary: Whether the section's own inertia counts; in the paper it does not.
 
     Raises:
-        ValueError: A value is not positive.
+        InputError: A value is not a positive number.
     """
 
     length: float
@@ -64,9 +66,8 @@ class PlanarBeam:
 
     def __post_init__(self) -> None:
         for name in ("length", "area", "second_moment", "young", "density"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} of a beam must be positive and finite, got {value!r}")
+            number(name, getattr(self, name), positive=True)
+        flag("rotary", self.rotary)
 
     @property
     def mass_per_length(self) -> float:
@@ -192,7 +193,8 @@ class TwoBeamEngine:
             has a tenth place, the rotation of the rod at the crank pin.
 
     Raises:
-        ValueError: The crank is not shorter than the rod, or mass or speed makes no sense.
+        InputError: An argument is unusable, for example because the crank is not shorter than the
+            rod.
     """
 
     crank: PlanarBeam
@@ -203,11 +205,13 @@ class TwoBeamEngine:
     pinned: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("crank", "rod"):
+            instance(name, getattr(self, name), PlanarBeam)
         SliderCrank(self.crank.length, self.rod.length)  # checks the lengths
-        if not (np.isfinite(self.piston_mass) and self.piston_mass >= 0):
-            raise ValueError(f"piston_mass must be finite and >= 0 (kg), got {self.piston_mass!r}")
-        if not np.isfinite(self.speed):
-            raise ValueError(f"speed must be finite (rad/s), got {self.speed!r}")
+        number("piston_mass", self.piston_mass, low=0.0, unit="kg")
+        number("speed", self.speed, unit="rad/s")
+        vector("gravity", self.gravity, 2, unit="m/s²")
+        flag("pinned", self.pinned)
 
     @property
     def free(self) -> list[int]:
@@ -320,7 +324,7 @@ class TwoBeamEngine:
             K = K + part
         squares, left, right = scipy.linalg.eig(K, mass, left=True, right=True)
         if np.abs(squares.imag).max() > 1e-8 * np.abs(squares).max() or squares.real.min() <= 0:
-            raise ValueError(f"at {np.rad2deg(angle):g}° the frozen frame has no six frequencies")
+            raise InputError(f"at {np.rad2deg(angle):g}° the frozen frame has no six frequencies")
         order = np.argsort(squares.real)
         right, left = np.real(right[:, order]), np.real(left[:, order])
         right /= np.sqrt(np.einsum("ij,ik,kj->j", right, mass, right))
@@ -344,15 +348,10 @@ class TwoBeamEngine:
             Shape (nt, size).
 
         Raises:
-            ValueError: Times or loads do not fit, or the frozen frame is unstable.
+            InputError: Times or loads do not fit, or the frozen frame is unstable.
         """
-        modes, forces = self.modes(angle, dynamic=dynamic), np.asarray(load, dtype=float)
-        if forces.shape != (np.size(time), 6):
-            raise ValueError(
-                f"load: expected six forces at each of {np.size(time)} instants, got shape "
-                f"{forces.shape}"
-            )
-        forces = forces @ modes.left
+        modes = self.modes(angle, dynamic=dynamic)
+        forces = array("load", load, (np.size(time), 6)) @ modes.left
         a = undamped_response(2 * np.pi * modes.frequencies, time, forces)
         Q = np.zeros((len(a), self.size))
         Q[:, self.free] = a @ modes.modes.T
@@ -393,11 +392,11 @@ def undamped_response(omega: ArrayLike, time: ArrayLike, force: ArrayLike) -> Ar
     """
     w, t, f = (np.asarray(v, dtype=float) for v in (omega, time, force))
     if not (w > 0).all():
-        raise ValueError(f"omega must be positive (rad/s), got {w}")
+        raise InputError(f"omega must be positive (rad/s), got {w}")
     steps = np.diff(t)
     h = float(steps.mean())
     if np.abs(steps - h).max() > 1e-9 * h * len(t):
-        raise ValueError("time: the instants must be equally spaced")
+        raise InputError("time: the instants must be equally spaced")
     c, s = np.cos(w * h), np.sin(w * h)
     a, rate = np.zeros_like(f), np.zeros_like(w)
     a[0] = f[0] / w**2

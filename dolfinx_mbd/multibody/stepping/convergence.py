@@ -11,14 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.jit import kernel
+from dolfinx_mbd.multibody.protocol import Body
+from dolfinx_mbd.multibody.system import System
 
-__all__ = ["Monitor", "correct", "predict", "relative_residual", "right_side"]
+__all__ = [
+    "Measure",
+    "Monitor",
+    "correct",
+    "predict",
+    "relative_residual",
+    "right_side",
+    "row_kinds",
+]
 
 Array = NDArray[np.float64]
 
 _SAFETY = 10.0  # by which a residual that is not evaluated is foretold to be below its tolerance
 _SLOW = 0.05  # contraction per iteration above which the next step makes the matrix anew
 _TOO_SLOW = 0.3  # above which this iteration does
+_ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
+_TINY = 1e-14  # of the size of the mechanism: increments that may be round-off
 _MANY = 4  # iterations that are more than a new matrix costs
 
 
@@ -36,17 +48,21 @@ class Monitor:
 
     Attributes:
         error: Of the last evaluation.
+        tiny: Whether the last correction was round-off of the positions.
+        exhausted: Whether such a correction did not reduce the error, so that none will.
     """
 
     def __init__(self, smooth: bool) -> None:
         self.smooth = smooth
         self.error = math.nan
+        self.tiny = self.exhausted = False
         self._factor = 0.0
         self._factors = -1  # how many are known
 
     def see(self, error: float) -> None:
         """Take in the error of an evaluated iteration."""
         self._factors += 1
+        self.exhausted = self.tiny and error > 0.5 * self.error
         if self._factors > 0:
             self._factor = max(self._factor, error / self.error)
         self.error = error
@@ -70,48 +86,114 @@ class Monitor:
         return self._factor > _TOO_SLOW or self.error * self._factor ** min(_MANY, left) > 1.0
 
 
+class Measure:
+    """Measure of the residual of a step, for each body by itself.
+
+    The rows of a body count relative to the greatest sum of magnitudes of terms among its rows of
+    the same kind (forces, moments, elastic forces), so that what acts on one body does not change
+    how well another one is balanced.  A constraint may be off by what changes the accelerations of
+    its two bodies no more than that.
+
+    Args:
+        system: The mechanism.
+
+    Attributes:
+        lengths: Displacements of a body (root mean square over its mass) per unit of each increment
+            of coordinates, shape (nv,).
+    """
+
+    def __init__(self, system: System) -> None:
+        n = system.num_velocities
+        self._groups = np.zeros(n, dtype=np.int64)
+        self.lengths = np.ones(n)
+        masses: list[float] = []
+        forces = np.full(len(system.bodies), -1)
+        for k, (body, part) in enumerate(zip(system.bodies, system.v_slices, strict=True)):
+            if not body.num_velocities:
+                continue
+            forces[k] = 3 * len(masses)
+            self._groups[part] = row_kinds(body) + forces[k]
+            self.lengths[part] = np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass)
+            masses.append(body.typical_mass)
+        self._masses = np.repeat(np.array(masses), 3)
+        bodies = system.frame_body[np.column_stack([system.first, system.second])]
+        self._pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
+        self._rotations = np.isin(system.row_motion, (3, 4, 5))
+
+    def error(
+        self, rows: Array, scale: Array, values: Array, length: float, tolerance: float, rate: float
+    ) -> float:
+        """Return the greatest residual over its tolerance; infinite where one is not finite.
+
+        Args:
+            rows, scale: Rows (nv,) and the magnitudes of their terms.
+            values: Of the constraints (nc,).
+            length: Size of the mechanism, m.
+            tolerance: Relative tolerance of the rows.
+            rate: Change of accelerations per increment, 1/s².
+        """
+        return relative_residual(
+            rows, scale, self._groups, self._masses, values, self._pairs, self._rotations,
+            length, tolerance, rate,
+        )  # fmt: skip
+
+    def is_round_off(self, move: Array, length: float) -> bool:
+        """Return whether increments (nv,) are round-off of positions in a mechanism of a size."""
+        return bool(np.max(np.abs(move) * self.lengths, initial=0.0) <= _TINY * length)
+
+
+def row_kinds(body: Body) -> NDArray[np.int64]:
+    """Return the kind of each row of a body, shape (nv,): 0 force, 1 moment, 2 elastic."""
+    kinds = np.zeros(body.num_velocities, dtype=np.int64)
+    kinds[3:6] = 1
+    kinds[body.num_velocities - body.num_elastic :] = 2
+    return kinds
+
+
+def _mass_diagonal(body: Body, gravity: Array) -> Array:
+    q, v = body.initial_coordinates(), np.zeros(body.num_velocities)
+    wrenches = np.zeros((len(body.frame_names), 6))
+    return np.diag(body.tangent(0.0, q, v, v, gravity, wrenches)[2])
+
+
 @kernel
 def relative_residual(
     rows: Array,
     scale: Array,
-    kinds: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    masses: Array,
     values: Array,
-    turning: NDArray[np.bool_],
-    position: Array,
+    pairs: NDArray[np.int64],
+    rotations: NDArray[np.bool_],
+    length: float,
     tolerance: float,
-    stiffness: float,
-    round_off: float,
+    rate: float,
 ) -> float:
-    """Greatest residual over its tolerance; infinite where one is not finite.
-
-    Args:
-        rows, scale: Rows (nv,) and the magnitudes of their terms.
-        kinds: Of each row 0, 1 or 2; residuals count relative to the greatest scale of their kind.
-        values: Of the constraints (nc,).
-        turning: Which of these are rotations.
-        position: Of all frames (nf, 3): their greatest coordinate is the mechanism's length.
-        tolerance: Of rows.
-        stiffness: Force over displacement that makes the one of constraints.
-        round_off: That constraints may have, over the length.
+    """See `Measure.error`: `masses` are those of the groups, `pairs` the groups of forces of the
+    two bodies of a constraint, −1 for one that does not move.
     """
-    most, size = np.zeros(3), np.zeros(3)
+    count = masses.shape[0]
+    most, size = np.zeros(count), np.zeros(count)
     for i in range(rows.shape[0]):
         if not math.isfinite(rows[i]):
             return math.inf
-        most[kinds[i]] = max(most[kinds[i]], abs(rows[i]))
-        size[kinds[i]] = max(size[kinds[i]], scale[i])
+        k = groups[i]
+        most[k] = max(most[k], abs(rows[i]))
+        size[k] = max(size[k], scale[i])
     error = 0.0
-    for kind in range(3):
-        error = max(error, most[kind] / max(tolerance * size[kind], 1e-300))
-    length = 1e-3
-    for k in range(position.shape[0]):
-        for i in range(3):
-            length = max(length, abs(position[k, i]))
-    allowed = tolerance * size[0] / stiffness + round_off * length
+    for k in range(count):
+        error = max(error, most[k] / max(tolerance * size[k], 1e-300))
     for c in range(values.shape[0]):
         if not math.isfinite(values[c]):
             return math.inf
-        error = max(error, abs(values[c]) * (length if turning[c] else 1.0) / allowed)
+        acceleration = math.inf
+        for k in pairs[c]:
+            if k >= 0:
+                acceleration = min(acceleration, size[k] / masses[k])
+        if not math.isfinite(acceleration):
+            acceleration = 0.0
+        allowed = tolerance * acceleration / rate + _ROUND_OFF * length
+        error = max(error, abs(values[c]) * (length if rotations[c] else 1.0) / allowed)
     return error
 
 

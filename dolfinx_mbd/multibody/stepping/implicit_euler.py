@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dolfinx_mbd.multibody.assembly import Assembler
 from dolfinx_mbd.multibody.stepping.convergence import Monitor
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.multibody.system import State, System
@@ -57,20 +56,16 @@ class ImplicitEuler(Stepper):
             at.residual(t)
             error = self._error(by_rate)
             monitor.see(error)
-            if error <= 1.0:
+            if error <= 1.0 or monitor.exhausted:
                 if monitor.slow:
                     self._factor = None
-                return _accepted(t, at)
+                return at.state(t)
             if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
             left = _MAX_ITERATIONS - iteration - 1
             if self._factor is None or monitor.too_slow(left):
                 self._refactor(t, dt, move, by_rate, by_speed)
                 monitor.renewed()
-            self._correct(move, unused, by_rate, by_speed, 0.0)
+            monitor.tiny = self._correct(move, unused, by_rate, by_speed, 0.0)
         self._factor = None
         raise self._failure(t, dt)
-
-
-def _accepted(t: float, at: Assembler) -> State:
-    return State(t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations())

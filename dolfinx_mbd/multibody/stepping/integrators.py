@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import flag, instance, name, number, refuse
+from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.start import jerk_at, restart
+from dolfinx_mbd.multibody.rates import jerk_at, restart
 from dolfinx_mbd.multibody.stepping.convergence import (
+    Measure,
     Monitor,
     correct,
     predict,
-    relative_residual,
     right_side,
 )
 from dolfinx_mbd.multibody.stepping.factors import (
@@ -43,11 +45,10 @@ __all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
 Array = NDArray[np.float64]
 
 _MAX_ITERATIONS = 15
-_ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
 _LARGE = 400  # rows from which the iteration matrix of many bodies is sparse
 
 
-class StepError(RuntimeError):
+class StepError(SolverError):
     """A time step does not converge.
 
     Attributes:
@@ -79,6 +80,14 @@ class GeneralizedAlpha:
     gamma: float
     name: str = "generalized-α"
 
+    def __post_init__(self) -> None:
+        for key in ("alpha_m", "alpha_f", "beta", "gamma"):
+            number(key, getattr(self, key), positive=key in ("beta", "gamma"))
+        for key in ("alpha_m", "alpha_f"):
+            if getattr(self, key) >= 1:
+                refuse(key, getattr(self, key), "below 1")
+        name("name", self.name)
+
     @classmethod
     def from_spectral_radius(cls, rho: float = 0.8) -> GeneralizedAlpha:
         """The method whose spectral radius at infinite frequency is ρ∞ (Chung and Hulbert 1993).
@@ -86,8 +95,7 @@ class GeneralizedAlpha:
         Raises:
             ValueError: If ρ∞ is not in [0, 1].
         """
-        if not 0 <= rho <= 1:
-            raise ValueError(f"the spectral radius at infinity must be in [0, 1], got {rho}")
+        rho = number("rho", rho, low=0.0, high=1.0)
         alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
         gamma = 0.5 + alpha_f - alpha_m
         return cls(
@@ -97,13 +105,13 @@ class GeneralizedAlpha:
     @classmethod
     def newmark(cls, beta: float = 0.25, gamma: float = 0.5) -> GeneralizedAlpha:
         """Newmark's method; by default the trapezoidal rule, which damps nothing."""
+        beta, gamma = number("beta", beta), number("gamma", gamma)
         return cls(0.0, 0.0, beta, gamma, f"Newmark, β = {beta:g}, γ = {gamma:g}")
 
     @classmethod
     def hht(cls, alpha: float = 0.1) -> GeneralizedAlpha:
         """The method of Hilber, Hughes and Taylor with numerical damping α in [0, 1/3]."""
-        if not 0 <= alpha <= 1 / 3:
-            raise ValueError(f"α of HHT must be in [0, 1/3], got {alpha}")
+        alpha = number("alpha", alpha, low=0.0, high=1 / 3)
         return cls(0.0, alpha, 0.25 * (1 + alpha) ** 2, 0.5 + alpha, f"HHT, α = {alpha:g}")
 
 
@@ -113,8 +121,9 @@ class Stepper:
     Args:
         system: The mechanism.
         method: A row of the family; None: ρ∞ = 0.8.
-        tolerance: Greatest residual of a converged step, relative to the greatest force, moment and
-            elastic force that act; constraints are held to what that means for their accelerations.
+        tolerance: Greatest residual of a converged step: that of a body is relative to the sum of
+            the magnitudes of the forces, moments and elastic forces on that body; constraints are
+            held to what that means for the accelerations of their bodies.
         sparse: Whether the iteration matrix is sparse; None: if it is large and has many bodies.
         reuse: Whether the factorized iteration matrix is kept, from iteration to iteration and step
             to step, as long as corrections with it converge fast.  Results agree to the tolerance.
@@ -129,12 +138,15 @@ class Stepper:
         sparse: bool | None = None,
         reuse: bool = True,
     ) -> None:
-        if not 0 < tolerance < 1:
-            raise ValueError(f"tolerance must be between 0 and 1, got {tolerance}")
-        self.system = system
-        self.method = method if method is not None else GeneralizedAlpha.from_spectral_radius()
-        self.tolerance = tolerance
-        self.reuse = reuse
+        hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
+        self.system = instance("system", system, System)
+        self.method: GeneralizedAlpha = (
+            GeneralizedAlpha.from_spectral_radius()
+            if method is None
+            else instance("method", method, GeneralizedAlpha, hint)
+        )
+        self.tolerance = number("tolerance", tolerance, positive=True, high=1.0)
+        self.reuse = flag("reuse", reuse)
         self.iterations = 0
         self.factorizations = 0
         m = self.method
@@ -144,19 +156,17 @@ class Stepper:
         self._factor: Factor | None = None
         size = system.num_velocities + system.num_constraints
         many = len(system.bodies) > 20
-        self.sparse = (size > _LARGE and many) if sparse is None else sparse
+        self.sparse = (size > _LARGE and many) if sparse is None else flag("sparse", sparse)
         self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self._matrix = IterationMatrix(system, self._mass, self.sparse)
-        elastic = np.zeros(system.num_velocities, dtype=bool)
-        elastic[system.elastic] = True
-        moments = np.zeros(system.num_velocities, dtype=bool)
-        for body, part in zip(system.bodies, system.v_slices, strict=True):
-            if body.num_velocities:
-                moments[part.start + 3 : part.start + 6] = True
-        _, self._kinds = np.unique(np.where(elastic, 2, moments), return_inverse=True)
-        self._rotation_rows = np.isin(system.row_motion, (3, 4, 5))
+        self._measure = Measure(system)
         # what users give may jump; bodies in floating frames, joints and drivers do not
         self._smooth = not (system.loads or self._at.has_others)
+
+    @property
+    def assembler(self) -> Assembler:
+        """The equations where the last step was accepted."""
+        return self._at
 
     def begin(self, state: State, dt: float) -> State:
         """A consistent state made ready for the first step.
@@ -205,7 +215,7 @@ class Stepper:
             at.residual(t)
             error = self._error(by_rate)
             monitor.see(error)
-            if error <= 1.0:
+            if error <= 1.0 or monitor.exhausted:
                 return self._accept(state, t, new, monitor)
             if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
@@ -213,7 +223,7 @@ class Stepper:
             if self._factor is None or not self.reuse or monitor.too_slow(left):
                 self._refactor(t, dt, move, by_rate, by_speed)
                 monitor.renewed()
-            self._correct(move, new, by_rate, by_speed, ratio)
+            monitor.tiny = self._correct(move, new, by_rate, by_speed, ratio)
             if monitor.last:
                 at.move(state.q, move)
                 at.update_poses(t)
@@ -279,17 +289,14 @@ class Stepper:
     def _error(self, by_rate: float) -> float:
         """Greatest residual over its tolerance."""
         at = self._at
-        return relative_residual(
-            at.rows,
-            at.scale,
-            self._kinds,
-            at.values,
-            self._rotation_rows,
-            at.position,
-            self.tolerance,
-            by_rate * self._mass,
-            _ROUND_OFF,
+        return self._measure.error(
+            at.rows, at.scale, at.values, self._length, self.tolerance, by_rate
         )
+
+    @property
+    def _length(self) -> float:
+        """Greatest coordinate of a frame, m."""
+        return float(np.max(np.abs(self._at.position), initial=1e-3))
 
     def _refactor(self, t: float, dt: float, move: Array, by_rate: float, by_speed: float) -> None:
         matrix, mass = self._matrix.at(self._at, t, move, by_rate, by_speed)
@@ -308,14 +315,18 @@ class Stepper:
 
     def _correct(
         self, move: Array, new: Array, by_rate: float, by_speed: float, ratio: float
-    ) -> None:
-        """Solve for a correction and add it to increments, v, a, algorithmic a and λ."""
+    ) -> bool:
+        """Solve for a correction and add it to increments, v, a, algorithmic a and λ.
+
+        Return whether the increments were round-off.
+        """
         assert self._factor is not None
         at = self._at
         right_side(at.rows, at.values, by_rate, self._mass, self._right)
         solution = self._factor.solve(self._right)
         correct(solution, by_speed, by_rate, ratio, self._mass, move, at.v, at.a, new, at.lam)
         self.iterations += 1
+        return self._measure.is_round_off(solution[: len(move)], self._length)
 
     def _accept(self, state: State, t: float, new: Array, monitor: Monitor) -> State:
         at = self._at
@@ -323,9 +334,7 @@ class Stepper:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
         memory = {"algorithmic": new, "earlier": earlier}
-        return State(
-            t, at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy(), at.joint_rotations(), memory
-        )
+        return replace(at.state(t), memory=memory)
 
     def _failure(self, t: float, dt: float) -> StepError:
         s, at = self.system, self._at

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import number
 from dolfinx_mbd.multibody.assembly import Assembler
 from dolfinx_mbd.multibody.floating_body import FloatingBody
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
@@ -42,7 +43,7 @@ class Adaptive:
         largest: s; None: a tenth of the whole time.
 
     Raises:
-        ValueError: If the tolerance is not between 0 and 1, or a step is not positive.
+        ValueError: If the tolerance is not above 0 and at most 1, or a step is not positive.
     """
 
     tolerance: float = 1e-5
@@ -51,12 +52,11 @@ class Adaptive:
     largest: float | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.tolerance, (int, float)) and 0 < self.tolerance < 1):
-            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance!r}")
+        number("tolerance", self.tolerance, positive=True, high=1.0)
         for name in ("first", "smallest", "largest"):
             value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be a positive number of seconds, got {value!r}")
+            if value is not None:
+                number(name, value, positive=True, unit="s")
 
 
 class FixedSteps:

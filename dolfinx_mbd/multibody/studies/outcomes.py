@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 from dolfinx_mbd.multibody.solution import Solution
 from dolfinx_mbd.multibody.studies.plan import Plan
 from dolfinx_mbd.multibody.threads import one_thread
@@ -23,7 +24,7 @@ __all__ = ["Call", "Outcome", "WorkerError", "died"]
 _KINDS = "biufcUS"  # of arrays that a file without pickles holds
 
 
-class WorkerError(RuntimeError):
+class WorkerError(SolverError):
     """A worker process could not start; the message says why and what would do."""
 
 
@@ -52,7 +53,7 @@ class Call(NamedTuple):
             with one_thread():
                 values = _named(self.run(**self.fixed, **self.plan.case(k)))
                 for name in set(values) & set(self.plan.values):
-                    raise ValueError(f"{name!r} is the name of a parameter and of a result")
+                    raise InputError(f"{name!r} is the name of a parameter and of a result")
         except (Exception, SystemExit) as problem:
             values, error = {}, f"{type(problem).__name__}: {problem}"
             trace = traceback.format_exc()
@@ -81,10 +82,10 @@ def _named(result: Any) -> dict[str, NDArray[Any]]:
     values = {}
     for name, value in result.items():
         if not isinstance(name, str):
-            raise TypeError(f"results must have names, got {name!r}")
+            raise InputTypeError(f"results must have names, got {name!r}")
         array = np.asarray(value)
         if array.dtype.kind not in _KINDS:
-            raise TypeError(
+            raise InputTypeError(
                 f"the run returned {type(value).__name__} for {name!r}; it must return numbers, "
                 "strings or arrays, by name, or a Solution"
             )
@@ -95,7 +96,7 @@ def _named(result: Any) -> dict[str, NDArray[Any]]:
 def _histories(solution: Solution) -> dict[str, NDArray[Any]]:
     """Every history of a solution, as ``rod.position``; and ``time``."""
     if not solution.complete:
-        raise RuntimeError(f"the simulation was interrupted at t = {solution.time[-1]:g} s")
+        raise SolverError(f"the simulation was interrupted at t = {solution.time[-1]:g} s")
     values = {"time": solution.time}
     for name in solution.names():
         for key, value in vars(solution[name]).items():

@@ -10,6 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import choice, memory
+from dolfinx_mbd.errors import InputError, InputTypeError
+
 __all__ = ["Combine", "Parameters", "Plan", "as_array", "shown"]
 
 Combine = Literal["product", "zip"]
@@ -43,22 +46,25 @@ class Plan:
             TypeError: If it is neither, or a name is no name.
             ValueError: If there is nothing to do, or lengths or names do not fit.
         """
-        if combine not in ("product", "zip"):
-            raise ValueError(f"combine must be 'product' or 'zip', got {combine!r}")
+        choice("combine", combine, ("product", "zip"))
         if isinstance(parameters, Mapping):
             values = {name: _listed(name, given) for name, given in parameters.items()}
         else:
             values, combine = _transposed(parameters), "zip"
         if not values:
-            raise ValueError("there is no parameter: give lists of values by name")
+            raise InputError("there is no parameter: give lists of values by name")
         for name, given in values.items():
             if not isinstance(name, str) or not name.isidentifier():
-                raise TypeError(f"parameter names are those of arguments of the run, got {name!r}")
+                raise InputTypeError(
+                    f"parameter names are those of arguments of the run, got {name!r}"
+                )
             if not given:
-                raise ValueError(f"parameter {name!r} has no values")
+                raise InputError(f"parameter {name!r} has no values")
         lengths = {name: len(given) for name, given in values.items()}
         if combine == "zip" and len(set(lengths.values())) > 1:
-            raise ValueError(f"with combine='zip' all lists must be as long; got {lengths}")
+            raise InputError(f"with combine='zip' all lists must be as long; got {lengths}")
+        if combine == "product":
+            memory("parameters", lengths, CASE * math.prod(lengths.values()))
         return cls(values, combine)
 
     @property
@@ -79,9 +85,13 @@ class Plan:
         return {name: given[int(at)] for (name, given), at in pairs} | dict(self.held)
 
 
+CASE = 200
+"""Memory of a case and its parameters, at least, bytes."""
+
+
 def _listed(name: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
-        raise TypeError(
+        raise InputTypeError(
             f"parameter {name!r}: expected a list of values, got {given!r}; what is the same in "
             f"every case goes into fixed={{{name!r}: ...}}"
         )
@@ -92,13 +102,13 @@ def _transposed(cases: Any) -> dict[str, tuple[Any, ...]]:
     """Lists of values of a list of cases."""
     rows = [] if isinstance(cases, (str, bytes)) or not hasattr(cases, "__iter__") else [*cases]
     if not rows or not all(isinstance(row, Mapping) for row in rows):
-        raise TypeError(
+        raise InputTypeError(
             "parameters: expected lists of values by name, {'speed': [...], ...}, or a list of "
             f"cases, [{{'speed': ...}}, ...]; got {cases!r}"
         )
     for k, row in enumerate(rows):
         if set(row) != set(rows[0]):
-            raise ValueError(
+            raise InputError(
                 f"all cases must have the same parameters; case 0 has {sorted(rows[0])}, case {k} "
                 f"has {sorted(row)}"
             )

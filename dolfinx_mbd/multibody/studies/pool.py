@@ -24,6 +24,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.studies.outcomes import Call, Outcome, WorkerError, died
 from dolfinx_mbd.multibody.threads import THREADS
 
@@ -56,11 +57,11 @@ def packed(call: Call) -> bytes:
                 if what == "the run"
                 else "make it inside the run, of numbers and bodies (a System may hold functions)"
             )
-            raise ValueError(
+            raise InputError(
                 f"{what} cannot be sent to worker processes ({error}): {cure}; or give workers=1"
             ) from error
     if b"__main__" in data and not _main_can_be_imported():
-        raise ValueError(
+        raise InputError(
             "the run is defined in a notebook, an interactive session or python -c, where worker "
             "processes cannot find it: write it to a module (in Jupyter with %%writefile cases.py) "
             "and import it from there; or give workers=1"

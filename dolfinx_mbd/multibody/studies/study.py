@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import choice
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.studies.plan import Plan, as_array, shown
 from dolfinx_mbd.multibody.studies.study_files import load_study, save_study, write_study_csv
 
@@ -62,7 +64,7 @@ class Study:
     def __init__(self, plan: Plan, cases: Sequence[Case], function: str) -> None:
         self.plan, self.cases, self.function = plan, tuple(cases), function
         if len(self.cases) != len(plan):
-            raise ValueError(f"expected {len(plan)} cases, got {len(self.cases)}")
+            raise InputError(f"expected {len(plan)} cases, got {len(self.cases)}")
 
     @property
     def parameters(self) -> dict[str, NDArray[Any]]:
@@ -111,7 +113,7 @@ class Study:
             raise KeyError(f"unknown name {name!r}; the study has {known}{failed}")
         shapes = sorted({value.shape for value in some})
         if len(shapes) > 1:
-            raise ValueError(
+            raise InputError(
                 f"{name!r} has other shapes in other cases ({', '.join(map(str, shapes[:3]))}): "
                 f"take it from each case, study.cases[k].values[{name!r}]"
             )
@@ -137,10 +139,7 @@ class Study:
         """
         own, held = self.plan.values, dict(self.plan.held)
         for name in values:
-            if name not in own:
-                raise ValueError(
-                    f"unknown parameter {name!r}; the study has {', '.join(map(repr, own))}"
-                )
+            choice("every parameter", name, own)
         kept: NDArray[Any]
         if self.plan.combine == "zip":
             kept = np.arange(len(self))
@@ -196,7 +195,7 @@ class Study:
                 entries.
 
         Raises:
-            KeyError: If a name is unknown.
+            ValueError: If a name is unknown.
             OSError: If the file cannot be written; one that was there before is as it was.
         """
         return write_study_csv(self, path, names)
@@ -244,7 +243,7 @@ def _places(
         places = [k for k, own in enumerate(given) if _same(own, value)]
         if not places:
             known = ", ".join(shown(own) for own in given[:20])
-            raise ValueError(f"{name} has no value {shown(value)}; it has {known}")
+            raise InputError(f"{name} has no value {shown(value)}; it has {known}")
         found += places if every else places[:1]
     return found
 

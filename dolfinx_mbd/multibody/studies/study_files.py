@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,9 +15,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.archive import damage_as, read_archive
 from dolfinx_mbd.body.files import write_aside
+from dolfinx_mbd.checks import choice, file_path
+from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.errors import FileWarning, warn
 from dolfinx_mbd.multibody.files.fingerprint import differences, digest
-from dolfinx_mbd.multibody.files.run_files import RunFileError, read_run, write_run
+from dolfinx_mbd.multibody.files.run_files import (
+    RunFileError,
+    is_table,
+    run_kind,
+    table_cell,
+    write_run,
+)
 from dolfinx_mbd.multibody.studies.identity import function_name, identity
 from dolfinx_mbd.multibody.studies.outcomes import Call, Outcome
 from dolfinx_mbd.multibody.studies.plan import Plan, as_array, shown
@@ -28,8 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyFolder", "assembled", "load_study", "save_study", "write_study_csv"]
 
-_STUDY, _PLAN, _CASE = "study", "plan of a study", "case of a study"
-_VERSION = 1  # of the files; a reader refuses a newer one
+_STUDY, _PLAN, _CASE = (
+    run_kind(title, version=2) for title in ("study", "plan of a study", "case of a study")
+)
 _FEW = 12  # entries of a result that a table has columns for by itself
 
 
@@ -64,14 +74,16 @@ class StudyFolder:
         plan = self.path / "plan.npz"
         if not plan.exists() or not any(self.path.glob("case-*.npz")):
             header, arrays = _plan_rows(self.call.plan, function_name(self.call.run))
-            write_run(plan, _PLAN, _VERSION, {**header, "parts": parts}, arrays)
+            write_run(plan, _PLAN, {**header, "parts": parts}, arrays)
         else:
-            header, _ = read_run(plan, _PLAN, _VERSION)
-            found = differences(header["parts"], parts)
+            header, _ = read_archive(plan, _PLAN)
+            with damage_as(_PLAN, plan):
+                found = differences(header["parts"], parts)
             if found:
                 raise RunFileError(
                     f"{self.path}: holds another study: {', '.join(found)}. Give another path, or "
-                    "delete this one"
+                    "delete this one",
+                    path=self.path,
                 )
         return _finished(self.path, self.study)
 
@@ -88,9 +100,9 @@ class StudyFolder:
         }
         arrays = {f"value_{n}": value for n, value in enumerate(values.values())}
         try:
-            write_run(_file(self.path, k), _CASE, _VERSION, header, arrays)
+            write_run(_file(self.path, k), _CASE, header, arrays, in_folder=True)
         except OSError as problem:
-            warnings.warn(f"the study goes on without: {problem}", RuntimeWarning, stacklevel=4)
+            warn(FileWarning(f"the study goes on without: {problem}"))
 
 
 def _file(folder: Path, k: int) -> Path:
@@ -99,19 +111,20 @@ def _file(folder: Path, k: int) -> Path:
 
 def _finished(folder: Path, study: str) -> dict[int, Outcome]:
     """Cases of a folder; a warning for one that cannot be read, which is then to be done again."""
-    found = {}
+    outcomes = {}
     for path in sorted(folder.glob("case-*.npz")):
         try:
-            header, arrays = read_run(path, _CASE, _VERSION)
-            if header["study"] != study:
-                raise RunFileError(f"{path}: belongs to another study")
-            values = {name: arrays[f"value_{n}"] for n, name in enumerate(header["names"])}
-            found[int(header["index"])] = Outcome(
-                values, header["error"], header["traceback"], float(header["seconds"])
-            )
-        except (RunFileError, KeyError, TypeError) as problem:
-            warnings.warn(f"a case is left out: {problem}", RuntimeWarning, stacklevel=4)
-    return found
+            header, arrays = read_archive(path, _CASE)
+            with damage_as(_CASE, path):
+                if header["study"] != study:
+                    raise RunFileError(f"{path}: belongs to another study", path=path)
+                values = {name: arrays[f"value_{n}"] for n, name in enumerate(header["names"])}
+                outcomes[int(header["index"])] = Outcome(
+                    values, header["error"], header["traceback"], float(header["seconds"])
+                )
+        except RunFileError as problem:
+            warn(FileWarning(f"a case is left out: {problem}"))
+    return outcomes
 
 
 # ---- one file -----------------------------------------------------------------------------------
@@ -132,18 +145,21 @@ def save_study(study: Study, path: str | Path) -> Path:
         else:
             arrays |= {f"result_{n}_{k}": v for k, v in zip(rows, values, strict=True)}
         results.append([name, rows])
-    return write_run(path, _STUDY, _VERSION, {**header, "results": results}, arrays)
+    return write_run(path, _STUDY, {**header, "results": results}, arrays)
 
 
 def load_study(path: str | Path) -> Study:
     """See :meth:`~dolfinx_mbd.multibody.studies.study.Study.load`."""
-    path = Path(path)
-    try:
-        if path.is_dir():
-            header, arrays = read_run(path / "plan.npz", _PLAN, _VERSION)
-            plan = _plan(header, arrays)
-            return assembled(plan, _finished(path, digest(header["parts"])), header["function"])
-        header, arrays = read_run(path, _STUDY, _VERSION)
+    path = file_path("path", path)
+    if path.is_dir():
+        plan_file = path / "plan.npz"
+        header, arrays = read_archive(plan_file, _PLAN)
+        with damage_as(_PLAN, plan_file):
+            plan, study = _plan(header, arrays), digest(header["parts"])
+            function = str(header["function"])
+        return assembled(plan, _finished(path, study), function)
+    header, arrays = read_archive(path, _STUDY)
+    with damage_as(_STUDY, path):
         plan = _plan(header, arrays)
         values: list[dict[str, NDArray[Any]]] = [{} for _ in range(len(plan))]
         for n, (name, rows) in enumerate(header["results"]):
@@ -152,8 +168,6 @@ def load_study(path: str | Path) -> Study:
                 one = arrays[f"result_{n}_{k}"] if together is None else together[place]
                 values[k][name] = np.asarray(one)
         return _study(plan, header["cases"], values, header["function"])
-    except (KeyError, IndexError, TypeError) as error:
-        raise RunFileError(f"{path}: damaged ({error!r})") from error
 
 
 def assembled(plan: Plan, outcomes: Mapping[int, Outcome], function: str) -> Study:
@@ -210,7 +224,12 @@ def _plan(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Plan:
 
 def write_study_csv(study: Study, path: str | Path, names: Sequence[str] | None) -> Path:
     """See :meth:`~dolfinx_mbd.multibody.studies.study.Study.to_csv`."""
-    if names is None:
+    path = file_path("path", path)
+    if names is not None:
+        known = [*study.plan.values, *study.plan.held, *study.names()]
+        for name in checked_names("names", names):
+            choice("every entry of names", name, known)
+    else:
         sizes = {
             name: max(c.values[name].size for c in study.cases if name in c.values)
             for name in study.names()
@@ -225,14 +244,15 @@ def write_study_csv(study: Study, path: str | Path, names: Sequence[str] | None)
         for name, array in tables.items()
         for n in range(array.shape[1])
     ]
-    table.writerow(["case", *parameters, *columns, "status", "seconds", "error"])
+    head = ["case", *parameters, *columns, "status", "seconds", "error"]
+    table.writerow(map(table_cell, head))
     for k, case in enumerate(study.cases):
         own = [v if isinstance(v, (int, float)) else shown(v) for v in case.parameters.values()]
         results = [value for array in tables.values() for value in array[k].tolist()]
         row = [case.index, *own, *results, case.status, round(case.seconds, 3), case.error or ""]
-        table.writerow(row)
+        table.writerow([table_cell(x) if isinstance(x, str) else x for x in row])
 
     def write(file: BinaryIO) -> None:
         file.write(text.getvalue().encode())
 
-    return write_aside(path, write, "table")
+    return write_aside(path, write, "table", replaces=is_table)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
-import pickle
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from signal import SIGINT, default_int_handler, getsignal, signal
 from types import FrameType
@@ -17,6 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dolfinx_mbd.checks import choice, file_path, flag, function, instance, integer
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError, InputTypeError, MbdWarning, SolverError, warn
+from dolfinx_mbd.multibody.simulation import progress_bar
 from dolfinx_mbd.multibody.studies.guard import unguarded_line
 from dolfinx_mbd.multibody.studies.identity import function_name
 from dolfinx_mbd.multibody.studies.outcomes import Call, Outcome
@@ -24,11 +26,12 @@ from dolfinx_mbd.multibody.studies.plan import Combine, Parameters, Plan
 from dolfinx_mbd.multibody.studies.study import Case, Study
 from dolfinx_mbd.multibody.studies.study_files import StudyFolder, assembled
 from dolfinx_mbd.multibody.threads import available_cores
+from dolfinx_mbd.parallel import picklable
 
 __all__ = ["CaseError", "dealt", "sweep"]
 
 
-class CaseError(RuntimeError):
+class CaseError(SolverError):
     """A case went wrong, and the study was to end then.
 
     Attributes:
@@ -111,8 +114,12 @@ def sweep(
     Note:
         Collective over `comm`.
     """
-    if on_error not in ("keep", "raise"):
-        raise ValueError(f"on_error must be 'keep' or 'raise', got {on_error!r}")
+    choice("on_error", on_error, ("keep", "raise"))
+    function("run", run, "run(**parameters)")
+    instance("fixed", fixed, (Mapping, type(None)))
+    flag("retry_failed", retry_failed)
+    flag("progress", progress)
+    path = None if path is None else file_path("path", path)
     plan = Plan.of(parameters, combine)
     call = Call(run, dict(fixed or {}), plan)
     _check_arguments(call)
@@ -166,13 +173,18 @@ def _done(
 ) -> tuple[dict[int, Outcome], bool]:
     """Outcomes of cases as they come, each written at once; and whether Ctrl-C ended it."""
     outcomes: dict[int, Outcome] = {}
+    failed = 0
     try:
-        with _bar(total, progress) as show, closing(cases):  # type: ignore[type-var]
+        bar_shown = progress_bar(total, progress and total > 0, "sweep", "case")
+        with bar_shown as bar, closing(cases):  # type: ignore[type-var]
             for k, outcome in cases:
                 outcomes[k] = outcome
                 if folder is not None:
                     folder.write(k, outcome)
-                show(outcome)
+                failed += outcome.error is not None
+                if bar is not None:
+                    bar.set_postfix(failed=failed)
+                    bar.update()
                 if outcome.error is not None and on_error == "raise":
                     break
     except KeyboardInterrupt:
@@ -185,20 +197,16 @@ def _tell(study: Study, interrupted: bool, on_error: str) -> None:
     failed = study.failed
     if interrupted:
         done = sum(case.done for case in study.cases)
-        warnings.warn(
-            f"interrupted after {done} of {len(study)} cases; what was done is returned",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        text = f"interrupted after {done} of {len(study)} cases; what was done is returned"
+        warn(MbdWarning(text, quantity="cases done", value=done, limit=len(study)))
     elif failed and on_error == "raise":
         raise CaseError(failed[0], study)
     elif failed:
-        warnings.warn(
+        text = (
             f"{len(failed)} of {len(study)} cases failed, the first of them {failed[0]}: "
-            f"{failed[0].error}",
-            RuntimeWarning,
-            stacklevel=3,
+            f"{failed[0].error}"
         )
+        warn(MbdWarning(text, quantity="cases failed", value=len(failed), limit=0))
 
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -206,11 +214,11 @@ def _tell(study: Study, interrupted: bool, on_error: str) -> None:
 
 def _check_arguments(call: Call) -> None:
     """That the run takes what it is to be given."""
-    if not callable(call.run):
-        raise TypeError(f"run must be a function, got {call.run!r}")
+    for name in call.fixed:
+        checked_name("every name in fixed", name)
     twice = sorted(set(call.fixed) & set(call.plan.values))
     if twice:
-        raise ValueError(f"{', '.join(map(repr, twice))}: a parameter as well as fixed")
+        raise InputError(f"{', '.join(map(repr, twice))}: a parameter as well as fixed")
     try:
         signature = inspect.signature(call.run)
     except (TypeError, ValueError):  # of a function that does not tell
@@ -219,29 +227,27 @@ def _check_arguments(call: Call) -> None:
         signature.bind(**call.fixed, **call.plan.case(0))
     except TypeError as error:
         given = ", ".join([*call.plan.values, *call.fixed])
-        raise TypeError(
+        raise InputTypeError(
             f"{function_name(call.run)}{signature} cannot be called with {given}: {error}"
         ) from error
 
 
 def _workers(workers: int | None, ranks: int) -> int:
     """Number of processes besides this one, or 1 for this one."""
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int)):
-        raise TypeError(f"workers must be a number of processes or None, got {workers!r}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
+    if workers is not None:
+        workers = integer("workers", workers, low=1)
     if ranks > 1 or workers == 1:
         return 1
     launched = _launched()
     if launched > 1:
-        raise ValueError(
+        raise InputError(
             f"this process is one of {launched} that MPI has started: give comm=MPI.COMM_WORLD, so "
             "that they share the cases, or workers=1 to do all of them on each"
         )
     import multiprocessing
 
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise RuntimeError(_UNGUARDED.format(where="the script"))
+        raise SolverError(_UNGUARDED.format(where="the script"))
     if multiprocessing.current_process().daemon:  # a worker itself; it may have no children
         return 1
     return available_cores() if workers is None else workers
@@ -272,7 +278,7 @@ def _packed(call: Call) -> bytes:
     data = packed(call)
     where = unguarded_line() if b"__main__" in data else None
     if where is not None:
-        raise RuntimeError(_UNGUARDED.format(where=where))
+        raise SolverError(_UNGUARDED.format(where=where))
     return data
 
 
@@ -306,30 +312,6 @@ def _one_by_one(call: Call, cases: Sequence[int]) -> Iterator[tuple[int, Outcome
         yield k, outcome
 
 
-@contextmanager
-def _bar(total: int, show: bool) -> Iterator[Callable[[Outcome], object]]:
-    if not show or not total:
-        yield lambda outcome: None
-        return
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        warnings.warn("no progress bar: tqdm is not installed (pip install tqdm)", stacklevel=6)
-        yield lambda outcome: None
-        return
-    failed = 0
-    with tqdm(total=total, desc="sweep", unit="case") as bar:
-
-        def count(outcome: Outcome) -> None:
-            nonlocal failed
-            failed += outcome.error is not None
-            if failed:
-                bar.set_postfix(failed=failed)
-            bar.update()
-
-        yield count
-
-
 # ---- ranks --------------------------------------------------------------------------------------
 
 
@@ -339,7 +321,7 @@ class _Ranks:
     def __init__(self, comm: Any) -> None:
         needed = ("rank", "size", "allgather")
         if comm is not None and not all(hasattr(comm, name) for name in needed):
-            raise TypeError(f"comm must be a communicator of mpi4py, or None; got {comm!r}")
+            raise InputTypeError(f"comm must be a communicator of mpi4py, or None; got {comm!r}")
         self._comm = comm
         self.rank, self.size = (0, 1) if comm is None else (int(comm.rank), int(comm.size))
 
@@ -351,7 +333,7 @@ class _Ranks:
         try:
             result = work()
         except Exception as error:  # whatever it is, the other ranks must hear of it
-            own = _sendable(error)
+            own = picklable(error)
         pairs = self._comm.allgather((result, own))
         for rank, (_, problem) in enumerate(pairs):
             if problem is not None:
@@ -361,11 +343,3 @@ class _Ranks:
     def from_root(self, work: Callable[[], Any]) -> Any:
         """What work gives on rank 0, on every rank."""
         return self.gathered(work if self.rank == 0 else lambda: None)[0]
-
-
-def _sendable(error: Exception) -> Exception:
-    try:
-        pickle.dumps(error)
-    except Exception:  # (an object's own pickling may raise anything)
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error

@@ -449,17 +449,17 @@ def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> 
         ({"held": "middle"}, "held: unknown interface 'middle'; this body has 'left', 'right'"),
         ({"held": "right"}, "interface 'right' is held, so its wrench follows"),
         ({"motion": PrescribedMotion(wrenches={"top": np.zeros(6)})}, "unknown interface 'top'"),
-        ({"motion": None}, "must be a PrescribedMotion, got NoneType"),
+        ({"motion": None}, "motion must be PrescribedMotion"),
         ({"interfaces": []}, "at least one interface"),
-        ({"dt": -1.0}, "need dt > 0"),
-        ({"t_end": "1"}, "t_end must be a number of seconds"),
+        ({"dt": -1.0}, "dt must be a positive"),
+        ({"t_end": "1"}, "t_end must be a finite number"),
         ({"fields_at": [1.0]}, "fields_at must lie between 0 s and"),
-        ({"method": "newmark"}, "alpha_m, alpha_f, beta and gamma"),
-        ({"damping": 0.01}, "coefficients mass and stiffness"),
-        ({"damping": SimpleNamespace(mass=-1, stiffness=0)}, "must not be negative"),
-        ({"start": "rest"}, "'quasi-static', 'undeformed' or"),
+        ({"method": "newmark"}, "^method must be .* alpha_m"),
+        ({"damping": 0.01}, "^damping must be"),
+        ({"damping": SimpleNamespace(mass=-1, stiffness=0)}, "^damping.mass must be"),
+        ({"start": "rest"}, "start must be 'quasi-static', 'undeformed', or"),
         ({"start": (np.zeros(1), np.zeros(1))}, "owned degrees of freedom"),
-        ({"observe_every": 0}, "observe_every must be 1, 2"),
+        ({"observe_every": 0}, "observe_every must be a whole"),
         ({"tolerance": 2.0}, "between 0 and 1"),
         ({"points": {"far": (9.0, 0.0, 0.0)}}, "'far' at .* is not in the mesh"),
         ({"held": ENDS, "stiffening": True, "motion": PrescribedMotion()}, "at most one held"),
@@ -488,7 +488,7 @@ def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
             call(body, rest, stiffening=True, **given)
     with pytest.raises(ValueError, match=r"start needs η and η̇ of shape \(2,\)"):
         modal_transient(body, rest, start=(np.zeros(1), np.zeros(2)), **times)
-    with pytest.raises(ValueError, match="start is 'quasi-static'"):
+    with pytest.raises(ValueError, match="start must be"):
         modal_transient(body, rest, start="rest", **times)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="need dt > 0"):
+    with pytest.raises(ValueError, match="dt must be a positive"):
         modal_transient(body, rest, t_end=1.0, dt=0.0)

@@ -142,13 +142,13 @@ def test_bad_input(bar: mbd.Reduction, recovery: Recovery) -> None:
     eta = np.zeros(bar.body.num_modes)
     with pytest.raises(ValueError, match=r"does not cut the body, which reaches from -0\.237 to"):
         section_forces(recovery, eta, (0.237, 0, 0), (1, 0, 0))
-    with pytest.raises(ValueError, match="normal of the plane is zero"):
+    with pytest.raises(ValueError, match="normal must be a vector that is not zero"):
         section_forces(recovery, eta, MIDDLE, (0, 0, 0))
-    with pytest.raises(ValueError, match="point: expected three finite numbers"):
+    with pytest.raises(ValueError, match="point must be 3 finite numbers"):
         section_forces(recovery, eta, (0, 0), (1, 0, 0))
     with pytest.raises(ValueError, match="the axis is along the normal"):
         section_forces(recovery, eta, MIDDLE, (1, 0, 0), axis=(2, 0, 0))
-    with pytest.raises(ValueError, match="width: expected a positive number"):
+    with pytest.raises(ValueError, match="width must be a positive"):
         section_forces(recovery, eta, MIDDLE, (1, 0, 0), width=0.0)
     with pytest.raises(ValueError, match="section forces need the stress law"):
         section_forces(Recovery(replace(bar, stress=None)), eta, MIDDLE, (1, 0, 0))

@@ -195,8 +195,7 @@ def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> 
     fields = correction.recover("von Mises", history, times=[0.0, 0.0015])
     assert len(fields) == 2
     assert (fields.values(1) <= greatest.values()[0] * (1 + 1e-12)).all()
-    with pytest.raises(ValueError, match="stress: has 21 modes, not 3"):
-        correction.with_stress()
+    assert not hasattr(correction, "with_stress")  # (it has more modes than the body)
 
     x = 0.62 * LENGTH
     found = correction.section_forces(history, (x, HEIGHT / 2, WIDTH / 2), (1, 0, 0))
@@ -221,16 +220,16 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
     motion = SimpleNamespace(time=np.zeros(2), eta=np.zeros((2, n)), omega=np.zeros((2, 3)))
     wrenches = np.zeros((2, 2, 6))
     assert correction.history(motion, wrenches).eta.shape == (2, n + 18)
-    with pytest.raises(ValueError, match=r"wrenches: expected shape \(2, 2, 6\), got \(2, 1, 6\)"):
+    with pytest.raises(ValueError, match=r"wrenches must be .* of shape \(2, 2, 6\)"):
         correction.history(motion, wrenches[:, :1])
     by_name = {"right": wrenches[:, 1] + 1, "left": wrenches[:, 0]}
     assert correction.history(motion, by_name).eta[0, -12:].tolist() == [0] * 6 + [1] * 6
     with pytest.raises(ValueError, match="one for each of 'left', 'right'; got 'right', 'up'"):
         correction.history(motion, {"right": wrenches[:, 1], "up": wrenches[:, 0]})
-    with pytest.raises(ValueError, match="wrenches: holds numbers that are not finite"):
+    with pytest.raises(ValueError, match=r"wrenches must be .* finite"):
         correction.history(motion, wrenches + np.nan)
     motion.omega = np.zeros((1, 3))
-    with pytest.raises(ValueError, match="omega: expected shape"):
+    with pytest.raises(ValueError, match=r"motion\.omega must be"):
         correction.history(motion, wrenches)
     with pytest.raises(ValueError, match="elastic coordinates of shape"):
         correction.history(np.zeros((2, n + 1)), wrenches)

@@ -2,7 +2,7 @@
 
 ``part / new modal / refmod, frame, Taylor series / end modal / end part`` with ``name = value``;
 structure 0 zero, 1 diagonal, 2 symmetric (lower triangle), 3 full, 4 unit; what is not there is
-zero.  The order of the indices of m1 is the caller's to say.
+zero.  The order of the indices of m1 and of the columns of Gr and Ge is the caller's to say.
 """
 
 from __future__ import annotations
@@ -41,9 +41,23 @@ class SidFile:
     modes: list[str] = field(default_factory=list)
     nodes: dict[str, dict[str, Taylor]] = field(default_factory=dict)
     parts: dict[str, Taylor] = field(default_factory=dict)
+    name: str = ""
 
     def __getitem__(self, name: str) -> Taylor:
         return self.parts[name]
+
+    def by_mode(self, name: str, columns: str) -> np.ndarray:
+        """The matrices of Gr or Ge, shape (nq, rows, 3).
+
+        Args:
+            name: Of the part.
+            columns: Which column is of mode l and axis a: ``"(a-1)*nq+l"`` or ``"3*(l-1)+a"``.
+        """
+        m0 = self[name].m0
+        if columns == "(a-1)*nq+l":
+            return m0.reshape(len(m0), 3, -1).transpose(2, 0, 1)
+        assert columns == "3*(l-1)+a"
+        return m0.reshape(len(m0), -1, 3).transpose(1, 0, 2)
 
 
 def read_sid(path: Path, *, q_second: bool) -> SidFile:
@@ -57,7 +71,8 @@ def read_sid(path: Path, *, q_second: bool) -> SidFile:
     reader = _Reader(lines, q_second)
     file = SidFile(reader.next())
     reader.expect("part")
-    if reader.next().rstrip("= ") != "new modal":  # some write "new modal ="
+    head, _, file.name = (word.strip() for word in reader.next().partition("="))
+    if head != "new modal":  # some write "new modal = name"
         raise ValueError("expected 'new modal'")
     reader.expect("refmod")
     _refmod(reader, file)

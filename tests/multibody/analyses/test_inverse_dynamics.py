@@ -111,7 +111,7 @@ def test_torque_of_a_known_motion() -> None:
         size = np.abs(motion.lam).max()
         assert np.allclose(found.solution.lam, motion.lam, atol=1e-6 * size)
         assert np.array_equal(found.solution.angles[-1], motion.angles[-1])
-    with pytest.raises(ValueError, match="each joint's axis once"):
+    with pytest.raises(ValueError, match="the axis of each joint once"):
         inverse_dynamics(passive, motion, actuators=["main", "main"])
     with pytest.raises(ValueError, match=r"no joint, driver or actuator carries .*'crank', moment"):
         inverse_dynamics(passive, motion)
@@ -153,7 +153,7 @@ def four_bar(driven: str, sizes: tuple[float, ...] = (1.0, 0.5, 0.9, 0.8)) -> Sy
         revolute("hinge", ground.frame("p"), three.frame("a")),
     ]
     start = {"foot": angle, "hinge": up}[driven]
-    drive = Driver("drive", driven, constant_speed(1.0, start))
+    drive = Driver("drive", driven, constant_speed(1.0, start), offset=0.0)
     return System([ground, *bodies], joints, drivers=[drive])
 
 
@@ -186,7 +186,7 @@ def test_what_is_not_determined_is_said() -> None:
     system = slider_crank(rigid_rod(0.3, 0.15), torque=1.0, **SETTINGS)
     with pytest.raises(KinematicError, match=r"0 drivers leave 1 degree of freedom .*'crank'"):
         kinematic_analysis(system, [0.0])
-    with pytest.raises(ValueError, match="times that increase"):
+    with pytest.raises(ValueError, match=r"^times must be .* that increase"):
         kinematic_analysis(system, [0.0, 0.0])
     with pytest.raises(ValueError, match="undeformed"):
         kinematic_analysis(system, [0.0], elastic="rigid")  # type: ignore[arg-type]

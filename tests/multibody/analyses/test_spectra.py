@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.analyses.spectra import spectrum
 
 COUNT, STEP = 1000, 1e-3  # 1 s: lines are 1 Hz apart
@@ -84,17 +88,21 @@ def test_unequal_steps_are_refused_or_resampled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("argument", "value"),
     [
-        ({"signal": np.zeros(3)}, "signal: expected 1000 values"),
-        ({"time": np.zeros(COUNT)}, "must increase"),
-        ({"time": np.zeros((2, 2))}, "four or more"),
-        ({"signal": np.full(COUNT, np.nan)}, "signal: 1000 values are not finite"),
-        ({"window": "house"}, "unknown window 'house'"),
-        ({"trend": "none"}, "trend must be"),
+        ("signal", np.zeros(3)),
+        ("time", np.zeros(COUNT)),
+        ("time", np.zeros((2, 2))),
+        ("time", TIME[:3]),
+        ("signal", np.full(COUNT, np.nan)),
+        ("window", "house"),
+        ("window", math.nan),
+        ("trend", "none"),
+        ("resample", 1),
     ],
 )
-def test_bad_input(changes: dict, message: str) -> None:
-    given = {"time": TIME, "signal": tone(50.0)} | changes
-    with pytest.raises(ValueError, match=message):
-        spectrum(given.pop("time"), given.pop("signal"), **given)
+def test_bad_input(argument: str, value: Any) -> None:
+    arguments = {"time": TIME, "signal": tone(50.0)} | {argument: value}
+    with pytest.raises(InputError) as caught:
+        spectrum(**arguments)
+    assert caught.value.argument == argument

@@ -273,17 +273,17 @@ def test_response_to_a_ramp_is_exact() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ValueError, match="area of a beam must be positive"):
+    with pytest.raises(ValueError, match=r"^area must be"):
         dataclasses.replace(ROD, area=-1.0)
     with pytest.raises(ValueError, match="less than the rod length"):
         TwoBeamEngine(ROD, CRANK, 0.2, 1.0)
-    with pytest.raises(ValueError, match="piston_mass"):
+    with pytest.raises(ValueError, match=r"^piston_mass must be"):
         dataclasses.replace(ENGINE, piston_mass=-0.1)
-    with pytest.raises(ValueError, match="speed must be finite"):
+    with pytest.raises(ValueError, match=r"^speed must be"):
         dataclasses.replace(ENGINE, speed=np.inf)
     with pytest.raises(ValueError, match="no six frequencies"):
         dataclasses.replace(ENGINE, speed=1e6).modes(0.5)
-    with pytest.raises(ValueError, match=r"expected six forces at each of 3 instants.*\(2, 6\)"):
+    with pytest.raises(ValueError, match=r"^load must be .*\(3, 6\); got .*\(2, 6\)"):
         ENGINE.modal_superposition(0.5, [0.0, 1e-5, 2e-5], np.zeros((2, 6)))
     with pytest.raises(ValueError, match="equally spaced"):
         undamped_response([1.0], [0.0, 1.0, 3.0], np.zeros((3, 1)))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.multibody import Frame, Ground, RigidBody, System, simulate
 from dolfinx_mbd.multibody.joints import Joint
-from dolfinx_mbd.multibody.loads import force
+from dolfinx_mbd.multibody.loads import FrameMotion, force
 from dolfinx_mbd.multibody.start import consistent_state
 from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
 from dolfinx_mbd.multibody.stepping.integrators import StepError
@@ -102,7 +102,11 @@ def test_it_only_takes_energy() -> None:
 
 def test_a_step_that_fails_says_so() -> None:
     ball = RigidBody("ball", 1.0, np.ones(3), frames={"centre": Frame()})
-    wild = force("wild", ball.frame("centre"), lambda t, m: 1e9 * np.sin(1e6 * m.position) + 1.0)
-    system = System([ball], loads=[wild])
+
+    def push(t: float, motion: FrameMotion) -> tuple[float, float, float]:
+        """Push to the other side of x = 0, where the ball is: no step has a solution."""
+        return -1e3 if motion.position[0] >= 0 else 1e3, 0.0, 0.0
+
+    system = System([ball], loads=[force("wild", ball.frame("centre"), push)])
     with pytest.raises(StepError, match="does not converge"):
         march(system, consistent_state(system), 1.0, 0.5)

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+from dolfinx_mbd import errors
 from dolfinx_mbd.multibody import Study, sweep
 from dolfinx_mbd.multibody.studies.outcomes import Call
 from dolfinx_mbd.multibody.studies.plan import Plan
@@ -38,9 +39,9 @@ def test_workers_give_the_bits_of_this_process() -> None:
     settings = {"fixed": {"rod": rod}}
     grid = {"speed": [20.0, 30.0, 40.0], "damping": [0.01, -1.0]}
     environment = dict(os.environ)
-    with pytest.warns(RuntimeWarning, match="3 of 6 cases failed"):
+    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
         here = sweep(crank, grid, workers=1, **settings)
-    with pytest.warns(RuntimeWarning, match="3 of 6 cases failed"):
+    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
         there = sweep(crank, grid, workers=2, **settings)
     assert [case.error for case in here.cases] == [case.error for case in there.cases]
     assert here.names() == there.names() and "rod.eta" in here.names()
@@ -52,7 +53,7 @@ def test_workers_give_the_bits_of_this_process() -> None:
 def test_a_case_that_takes_its_process_with_it() -> None:
     if not SERIAL:
         return
-    with pytest.warns(RuntimeWarning, match="WorkerDied: .* was killed by signal 9, as it is when"):
+    with pytest.warns(errors.MbdWarning, match="WorkerDied: .* was killed by signal 9"):
         study = sweep(deadly, {"x": [0, 1, 2, 3]}, workers=2)
     assert [case.status for case in study.cases] == ["done", "failed", "done", "done"]
     assert study["result"][[0, 2, 3]].tolist() == [0.0, 4.0, 6.0]
@@ -170,15 +171,15 @@ main()
         (
             GUARDED.format(guard="", indent=""),
             [],
-            "RuntimeError: line 7 of .*script.py starts worker processes when it is imported, and "
+            "SolverError: line 7 of .*script.py starts worker processes when it is imported, and "
             "each of them imports it anew for the function in it: put what starts the study under",
         ),
-        (LATE, [], "RuntimeError: line 10 of .*script.py starts worker processes"),
+        (LATE, [], "SolverError: line 10 of .*script.py starts worker processes"),
         (UNDER, [], "WorkerError: a worker process cannot take the run .*not under if __name__ =="),
         (
             GUARDED.format(guard="", indent=""),
             ["-c"],
-            "ValueError: the run is defined in a notebook, an interactive session or python -c",
+            "InputError: the run is defined in a notebook, an interactive session or python -c",
         ),
     ],
     ids=["guarded", "no guard", "no guard, in a function", "under the guard", "no file"],

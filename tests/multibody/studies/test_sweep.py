@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from mpi4py import MPI
 
+from dolfinx_mbd import errors
 from dolfinx_mbd.multibody import CaseError, RunFileError, Study, sweep
 from dolfinx_mbd.multibody.studies.sweep import dealt
 from tests.multibody.beams import slender_rod
@@ -66,7 +68,7 @@ def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -
 
 def test_a_case_that_fails_on_one_rank(comm: MPI.Intracomm) -> None:
     """Nothing hangs, and all ranks say the same, whether it is kept or raised."""
-    with pytest.warns(RuntimeWarning, match="3 of 6 cases failed, the first of them case 1"):
+    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed, the first of them case 1"):
         study = sweep(law, GRID, comm=comm, workers=1)
     assert [case.index for case in study.failed] == [1, 3, 5]
     with pytest.raises(
@@ -114,14 +116,14 @@ def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> No
 
 def test_failures_are_kept_and_tried_again_if_asked(comm: MPI.Intracomm, shared: Path) -> None:
     settings = {"comm": comm, "workers": 1, "path": shared / "study"}
-    with pytest.warns(RuntimeWarning, match="3 of 6 cases failed"):
+    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
         first = sweep(law, GRID, **settings)
-    with pytest.warns(RuntimeWarning, match="3 of 6 cases failed"):
+    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
         kept = sweep(law, GRID, **settings)
     assert [c.seconds for c in kept.cases] == [c.seconds for c in first.cases]
     with pytest.raises(CaseError, match="case 1"):
         sweep(law, GRID, **settings, on_error="raise")
-    with pytest.warns(RuntimeWarning, match="3 of 6 cases failed"):
+    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
         tried = sweep(law, GRID, **settings, retry_failed=True)
     for case, old in zip(tried.cases, first.cases, strict=True):
         assert (case.seconds == old.seconds) == (old.error is None)
@@ -161,7 +163,7 @@ def test_another_study_is_refused(
 def test_a_study_that_has_no_case_yet_may_change(comm: MPI.Intracomm, shared: Path) -> None:
     """One whose first case was interrupted holds nothing that could be mistaken."""
     settings = {"comm": comm, "workers": 1, "path": shared / "study"}
-    with pytest.warns(RuntimeWarning, match="interrupted after 0 of 1 cases"):
+    with pytest.warns(errors.MbdWarning, match="interrupted after 0 of 1 cases"):
         sweep(interrupted, {"x": [7]}, fixed={"at": 7}, **settings)
     assert sweep(law, {"x": [7.0], "y": [2.0]}, **settings)["ratio"].tolist() == [[3.5]]
 
@@ -191,10 +193,10 @@ def test_a_full_disk_does_not_end_the_study(
 
     write = study_files.write_run
 
-    def full(path: Path, *rest: object) -> Path:
+    def full(path: Path, *rest: Any, **options: Any) -> Path:
         if "case" in path.name:
             raise OSError(28, "cannot write case of a study (No space left on device)")
-        return write(path, *rest)
+        return write(path, *rest, **options)
 
     monkeypatch.setattr(study_files, "write_run", full)
     with warnings.catch_warnings(record=True) as told:
@@ -209,7 +211,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     """A run that returns in spite of it, as one with `simulate` does, is not taken for done."""
     numbers, path = [10, 20, 30, 40], tmp_path / "study"
     settings = {"fixed": {"at": 30}, "workers": 1, "path": path}
-    with pytest.warns(RuntimeWarning, match="interrupted after 2 of 4 cases"):
+    with pytest.warns(errors.MbdWarning, match="interrupted after 2 of 4 cases"):
         study = sweep(interrupted, {"x": numbers}, **settings)
     assert not study.complete
     assert [case.status for case in study.cases] == ["done", "done", "missing", "missing"]
@@ -221,7 +223,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
 def test_ctrl_c_on_one_rank(comm: MPI.Intracomm) -> None:
     """The others do their part, and all know."""
     numbers = list(range(6))
-    with pytest.warns(RuntimeWarning, match="interrupted after"):
+    with pytest.warns(errors.MbdWarning, match="interrupted after"):
         study = sweep(interrupted, {"x": numbers}, fixed={"at": 1}, comm=comm, workers=1)
     shares = [dealt(numbers, rank, comm.size) for rank in range(comm.size)]
     share = next(share for share in shares if 1 in share)
@@ -230,7 +232,7 @@ def test_ctrl_c_on_one_rank(comm: MPI.Intracomm) -> None:
 
 def test_progress(comm: MPI.Intracomm, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tqdm")
-    with pytest.warns(RuntimeWarning, match="3 of 6 cases failed"):
+    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
         sweep(law, GRID, comm=comm, workers=1, progress=True)
     said = capfd.readouterr().err
     if comm.rank == 0:

@@ -1,0 +1,92 @@
+"""Cylinders through the facets of an interface, as of a bore or a pin."""
+
+from __future__ import annotations
+
+import numpy as np
+from dolfinx.mesh import Mesh, entities_to_geometry
+from numpy.typing import NDArray
+
+__all__ = ["facet_corners", "fit_axis"]
+
+Array = NDArray[np.float64]
+
+_ON = 1e-6
+"""Largest distance of a corner from the cylinder over its radius."""
+
+_AROUND = 0.05
+"""Largest distance of the centroid from the axis over the radius: facets go all the way around."""
+
+_ITERATIONS = 20
+
+
+def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
+    """Return three corners of every facet, each once and in the same order on every rank, (n, 3).
+
+    Note: Collective.
+    """
+    dim = mesh.topology.dim
+    mesh.topology.create_connectivity(dim - 1, dim)
+    mesh.topology.create_connectivity(dim, dim - 1)
+    local: Array = np.zeros((0, 3))
+    if len(facets):
+        nodes = entities_to_geometry(mesh, dim - 1, facets)[:, :3]
+        local = np.asarray(mesh.geometry.x[np.unique(nodes)], dtype=np.float64)
+    return np.unique(np.concatenate(mesh.comm.allgather(local)), axis=0)
+
+
+def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] | None:
+    """Fit a cylinder to the corners of facets by least squares.
+
+    The corners of the facets of a bore lie on its cylinder up to round-off, while the centroid and
+    the mean normal of the facets depend on how the bore is meshed.
+
+    Args:
+        corners: Shape (n, 3), m.
+        centroid: Centroid of the facets, shape (3,), m.
+        z: Approximate direction of the axis, unit length, shape (3,).
+
+    Returns:
+        A point on the axis and the direction of the axis, shape (3,) each. The point is in the
+        middle between the ends of the cylinder if those are plane, otherwise it is next to the
+        centroid. None if the corners are not on a cylinder, or only on one side of it.
+    """
+    point, radius = centroid, 0.0
+    if len(corners) < 6:
+        return None
+    for _ in range(_ITERATIONS):
+        e = _across(z)
+        offset = (corners - point) @ e
+        distance = np.linalg.norm(offset, axis=1)
+        if not distance.min() > 0:
+            return None
+        direction = offset / distance[:, None]
+        height = (corners - point) @ z
+        # distance − radius = 0 with the point moved by e (c, d) and the axis by e (a, b)
+        derivative = np.hstack(
+            [-direction, -height[:, None] * direction, -np.ones_like(distance)[:, None]]
+        )
+        scale = np.array([1.0, 1.0, *2 * [1.0 / max(np.ptp(height), 1e-300)], 1.0])
+        radius = float(distance.mean())
+        step = scale * np.linalg.lstsq(derivative * scale, radius - distance, rcond=1e-10)[0]
+        point = point + e @ step[:2]
+        z = z + e @ step[2:4]
+        z = z / np.linalg.norm(z)
+        if np.abs(step[:2]).max() < 1e-15 * radius and np.abs(step[2:4]).max() < 1e-15:
+            break
+    distance = np.linalg.norm((corners - point) @ _across(z), axis=1)
+    radius = float(distance.mean())
+    away = np.linalg.norm((centroid - point) @ _across(z))
+    if np.abs(distance - radius).max() > _ON * radius or away > _AROUND * radius:
+        return None
+    height = (corners - point) @ z
+    low, high = height.min(), height.max()
+    near = _ON * radius
+    plane = min(np.sum(height < low + near), np.sum(height > high - near)) >= 3
+    return point + (0.5 * (low + high) if plane else (centroid - point) @ z) * z, z
+
+
+def _across(z: Array) -> Array:
+    """Return two directions at right angles to z and to each other, columns, (3, 2)."""
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x)])

@@ -1,0 +1,227 @@
+"""Archives: arrays and a JSON header in one ``.npz`` file, protected by a checksum.
+
+All files that the package reads back (bodies, solutions, checkpoints, studies) are archives. The
+header says what the file is and lists the arrays with their types and shapes. The SHA-256 checksum
+in it covers the rest of the header and the bytes of all arrays. A file that was changed is
+refused, even if the change is one bit of the directory of the zip file.
+
+Members are stored without compression and never pickled, so that a reader needs no more memory
+than the file is long.
+
+The first edition wrote archives without a list and a checksum (version 1). They are read with a
+`FileWarning`, because damage to them can pass unnoticed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.checks import file_path
+from dolfinx_mbd.errors import FileError, FileWarning, InputError, MissingFileError, warn
+
+__all__ = ["Kind", "archive_writer", "damage_as", "is_archive", "read_archive"]
+
+_CHECKED = 2  # version from which archives have a list of arrays and a checksum
+_CHUNK = 2**22  # bytes that are read at once
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of archive.
+
+    Attributes:
+        format: Identification in the header, for example ``"dolfinx_mbd solution"``.
+        title: Name for messages, for example ``"solution"``.
+        version: Version that is written; files of newer versions are refused.
+        error: Class of the error for files that cannot be used.
+    """
+
+    format: str
+    title: str
+    version: int
+    error: type[FileError] = FileError
+
+
+def archive_writer(
+    kind: Kind, header: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> Callable[[BinaryIO], None]:
+    """Return a function that writes an archive into an open binary file."""
+    contents: dict[str, Any] = {
+        name: np.asarray(value, order="C") for name, value in arrays.items()
+    }
+    complete = {
+        "format": kind.format,
+        "version": kind.version,
+        **header,
+        "arrays": {name: [a.dtype.str, list(a.shape)] for name, a in contents.items()},
+    }
+    digest = _digest(complete)
+    for name, array in contents.items():
+        if array.dtype.hasobject:
+            raise InputError(f"{name} must be numbers or text, not objects", argument=name)
+        digest.update(array.reshape(-1).view(np.uint8))
+    text = json.dumps({**complete, "sha256": digest.hexdigest()})
+
+    def write(file: BinaryIO) -> None:
+        np.savez(file, header=np.array(text), **contents)
+
+    return write
+
+
+def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and the arrays of an archive.
+
+    Warns:
+        FileWarning: The file has version 1, which has no checksum.
+
+    Raises:
+        FileError: The file is of another kind, damaged or of a newer version; of class
+            `kind.error`.
+        InputError: `path` is not the path of a file.
+        MissingFileError: There is no such file.
+        OSError: The file cannot be opened.
+    """
+    path = file_path("path", path)
+    if not path.exists():
+        raise MissingFileError(f"no {kind.title} {str(path)!r}")
+    if path.is_dir():
+        raise kind.error(f"{path}: not a {kind.title}, but a directory", path=path)
+    with path.open("rb") as file, damage_as(kind, path):
+        archive = zipfile.ZipFile(file)
+        members = _members(archive, os.fstat(file.fileno()).st_size)
+        if "header" not in members:
+            raise ValueError("it has no header")
+        header = _header(archive, members.pop("header"), kind, path)
+        checked = header["version"] >= _CHECKED or "sha256" in header
+        if checked:
+            arrays = _checked_arrays(archive, members, header)
+        else:
+            arrays = {name: _array(archive, info) for name, info in members.items()}
+    if not checked:
+        text = f"{path}: this {kind.title} has no checksum (version 1), so that damage may pass "
+        warn(FileWarning(f"{text}unnoticed; write it again"))
+    return header, arrays
+
+
+def is_archive(path: Path, kind: Kind) -> bool:
+    """Return whether a file is an archive of a kind, as far as its header says."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = _members(archive, path.stat().st_size)
+            header = json.loads(str(_array(archive, members["header"])))
+    except Exception:  # (other files fail in zipfile, NumPy and JSON as anything)
+        return False
+    return isinstance(header, dict) and header.get("format") == kind.format
+
+
+@contextlib.contextmanager
+def damage_as(kind: Kind, path: str | Path) -> Iterator[None]:
+    """Raise errors of reading as `kind.error` with the name of the file."""
+    try:
+        yield
+    except (kind.error, MemoryError):
+        raise
+    except Exception as error:  # (damage shows in zipfile, NumPy and our own classes as anything)
+        reason = str(error) or type(error).__name__
+        raise kind.error(
+            f"{path}: not a {kind.title}, or truncated or damaged ({reason})", path=path
+        ) from error
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by name of array, after a check of what reading them would take."""
+    members = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name == info.filename or name in members:
+            raise ValueError(f"it has a member {info.filename!r} that is no array, or twice")
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+            raise ValueError(f"its member {info.filename!r} is compressed")
+        members[name] = info
+    if sum(info.file_size for info in members.values()) > size:
+        raise ValueError("its members are larger than the file")
+    return members
+
+
+def _header(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, kind: Kind, path: Path
+) -> dict[str, Any]:
+    header = json.loads(str(_array(archive, info)))
+    if not isinstance(header, dict) or header.get("format") != kind.format:
+        raise kind.error(f"{path}: not a {kind.title} (its header is of another format)", path=path)
+    version = header.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise ValueError(f"its version is {version!r}")
+    if version > kind.version:
+        raise kind.error(
+            f"{path}: written as format {version}, this program reads up to {kind.version}; "
+            "update dolfinx_mbd or write the file again",
+            path=path,
+        )
+    return header
+
+
+def _checked_arrays(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], header: dict[str, Any]
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays after a check of the list and the checksum, which are removed."""
+    checksum = header.pop("sha256")
+    digest = _digest(header)
+    listed = header.pop("arrays")
+    if members.keys() != listed.keys():
+        raise ValueError("its arrays are not those that its header lists")
+    arrays = {name: _array(archive, members[name], entry, digest) for name, entry in listed.items()}
+    if digest.hexdigest() != checksum:
+        raise ValueError("its contents do not match its checksum")
+    return arrays
+
+
+def _array(
+    archive: zipfile.ZipFile,
+    info: zipfile.ZipInfo,
+    listed: tuple[str, list[int]] | None = None,
+    digest: Any = None,
+) -> NDArray[Any]:
+    """Read an array; type and shape must be those listed, and its bytes are added to the digest."""
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)  # type: ignore[no-untyped-call]
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, fortran, dtype = read(member)  # type: ignore[no-untyped-call]
+        if dtype.hasobject:
+            raise ValueError(f"{info.filename} holds Python objects")
+        if listed is not None and [dtype.str, list(shape), fortran] != [*listed, False]:
+            raise ValueError(f"{info.filename} has another type or shape than the header lists")
+        count = math.prod(shape)
+        if count * dtype.itemsize != info.file_size - member.tell():
+            raise ValueError(f"{info.filename} has another length than its shape says")
+        data = np.empty(count * dtype.itemsize, dtype=np.uint8)
+        start = 0
+        while chunk := member.read(_CHUNK):
+            data[start : start + len(chunk)] = np.frombuffer(chunk, dtype=np.uint8)
+            start += len(chunk)
+            if digest is not None:
+                digest.update(chunk)
+    if start != len(data):
+        raise ValueError(f"{info.filename} ends early")
+    return data.view(dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _digest(header: Mapping[str, Any]) -> Any:
+    """Return a SHA-256 object that has been given the header, without the checksum itself."""
+    as_read = json.loads(json.dumps(header))  # (JSON turns numbers as keys into texts)
+    return hashlib.sha256(json.dumps(as_read, sort_keys=True).encode())

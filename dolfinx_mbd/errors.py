@@ -1,0 +1,176 @@
+"""The errors and warnings of the package.
+
+Every error that the package raises on purpose is an `Error`. Each class is also the built-in
+exception that a Python user expects, so that ``except ValueError`` works too:
+
+| class | built-in class | raised when |
+|---|---|---|
+| `InputError` | `ValueError` | an argument has an unusable value |
+| `InputTypeError` | `ValueError`, `TypeError` | an argument has the wrong type |
+| `MeshError` | `ValueError` | a mesh cannot be used |
+| `FileError` | `ValueError` | a file is damaged or is not what it should be |
+| `MissingFileError` | `FileNotFoundError` | a file does not exist |
+| `OverwriteError` | `FileExistsError` | a file exists and must not be overwritten |
+| `SolverError` | `RuntimeError` | a computation did not succeed |
+
+Every warning is an `MbdWarning`, which is a `UserWarning`; the package gives them by `warn`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import warnings
+from typing import Any
+
+__all__ = [
+    "AccuracyWarning",
+    "Error",
+    "FileError",
+    "FileWarning",
+    "InputError",
+    "InputTypeError",
+    "MbdWarning",
+    "MeshError",
+    "MeshWarning",
+    "MissingFileError",
+    "ModelRangeWarning",
+    "OverwriteError",
+    "PlacementWarning",
+    "SolverError",
+    "UnitsWarning",
+    "restore_warnings",
+    "warn",
+]
+
+
+class Error(Exception):
+    """Base class of the errors of the package."""
+
+
+class InputError(Error, ValueError):
+    """An argument with an unusable value.
+
+    Attributes:
+        argument: Name of the argument; None if the error is about several arguments.
+        value: The value that was given.
+        expected: What the argument accepts, in words.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        argument: str | None = None,
+        value: Any = None,
+        expected: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.argument, self.value, self.expected = argument, value, expected
+
+
+class InputTypeError(InputError, TypeError):
+    """An argument of the wrong type."""
+
+
+class MeshError(InputError):
+    """A mesh that cannot be used, for example because it has a degenerate cell."""
+
+
+class FileError(Error, ValueError):
+    """A file that is damaged, or that is not what it should be.
+
+    Attributes:
+        path: The file, or None if it has no name.
+    """
+
+    def __init__(self, message: str = "", *, path: Any = None) -> None:
+        super().__init__(message)
+        self.path = None if path is None else str(path)
+
+
+class MissingFileError(Error, FileNotFoundError):
+    """A file that does not exist."""
+
+
+class OverwriteError(Error, FileExistsError):
+    """A file that exists and must not be overwritten without being asked for."""
+
+
+class SolverError(Error, RuntimeError):
+    """A computation that did not succeed, for example an iteration that did not converge."""
+
+
+class MbdWarning(UserWarning):
+    """Base class of the warnings of the package.
+
+    Attributes:
+        quantity: What the warning is about, for example ``"elastic rotation"``; None if it is not
+            about a number.
+        value: The number.
+        limit: The number above which the warning is given.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        quantity: str | None = None,
+        value: float | None = None,
+        limit: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.quantity, self.value, self.limit = quantity, value, limit
+
+
+class UnitsWarning(MbdWarning):
+    """A size, density or stiffness that suggests units other than SI."""
+
+
+class MeshWarning(MbdWarning):
+    """A mesh or an element that makes results inaccurate."""
+
+
+class PlacementWarning(MbdWarning):
+    """A body that the assembly of the joints has moved from where it was placed."""
+
+
+class ModelRangeWarning(MbdWarning):
+    """A result outside the range of the theory, for example a large elastic rotation."""
+
+
+class AccuracyWarning(MbdWarning):
+    """A result that the numerical method has not resolved, for example with a large step."""
+
+
+class FileWarning(MbdWarning):
+    """A file that was not written, was written only in part, or has no checksum."""
+
+
+def warn(warning: MbdWarning) -> None:
+    """Give a warning that names the line outside the package that led to it."""
+    restore_warnings()
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
+
+
+def restore_warnings() -> None:
+    """Let Python show warnings again if they are redirected to a logger without a handler.
+
+    FFCx 0.9, which DOLFINx 0.9 imports, calls `logging.captureWarnings` and adds no handler, so
+    that no warning is shown any more. A redirection to a logger that has a handler is kept.
+    """
+    if getattr(warnings.showwarning, "__module__", None) != "logging":
+        return
+    logger: logging.Logger | None = logging.getLogger("py.warnings")
+    while logger is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return
+        logger = logger.parent if logger.propagate else None
+    logging.captureWarnings(False)
+
+
+def _is_inside(module: str) -> bool:
+    return module.partition(".")[0] in ("dolfinx_mbd", "contextlib")

@@ -1,0 +1,101 @@
+"""Checks of the arguments of forms: UFL expressions, and numbers that become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import ufl
+from ufl.core.expr import Expr
+from ufl.measure import MeasureProduct, MeasureSum
+
+from dolfinx_mbd.checks import array, instance, number, refuse
+from dolfinx_mbd.errors import InputError
+
+__all__ = [
+    "Value",
+    "as_ufl_value",
+    "expression",
+    "integral",
+    "integration",
+    "nonzero",
+    "scalar",
+    "triad",
+]
+
+Value: TypeAlias = "Expr | float | Sequence[Any] | npt.NDArray[np.floating[Any]]"
+"""A UFL expression, or numbers that become one."""
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+def scalar(argument: str, value: Any) -> Any:
+    """Return a scalar UFL expression as it is, and anything else as a finite float."""
+    if isinstance(value, Expr):
+        return expression(argument, value, ((),))
+    return number(argument, value)
+
+
+def nonzero(argument: str, value: Any) -> Any:
+    """Return a scalar as `scalar` does; the number 0 is refused."""
+    factor = scalar(argument, value)
+    if not isinstance(factor, Expr) and not factor:
+        refuse(argument, value, "other than 0: UFL has no form without an integrand")
+    return factor
+
+
+def as_ufl_value(value: Any, argument: str = "the value", shapes: Sequence[Shape] = ()) -> Expr:
+    """Return a UFL scalar or vector from an expression, a number or a sequence of them.
+
+    Args:
+        value: The value.
+        argument: Name of the argument, for the message.
+        shapes: What the shape may be; any by default.
+    """
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
+        if not len(value):
+            refuse(argument, value, "numbers or UFL expressions, one for each component")
+        value = ufl.as_vector([scalar(argument, entry) for entry in value])
+    elif not isinstance(value, Expr):
+        value = ufl.as_ufl(number(argument, value))
+    return expression(argument, value, shapes)
+
+
+def expression(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Expr:
+    """Return a UFL expression of one of some shapes; of any shape by default."""
+    instance(argument, value, Expr, "a UFL expression")
+    if (shapes and value.ufl_shape not in shapes) or value.ufl_free_indices:
+        words = " or ".join("scalar" if shape == () else f"of shape {shape}" for shape in shapes)
+        raise InputError(
+            f"{argument} must be {words}; got a UFL expression of shape {value.ufl_shape}",
+            argument=argument,
+            value=value,
+            expected=words,
+        )
+    return value
+
+
+def integration(measure: Any) -> Any:
+    """Return a measure, or a sum of measures."""
+    return instance("measure", measure, (ufl.Measure, MeasureSum, MeasureProduct))
+
+
+def integral(factor: tuple[str, Any], u: tuple[str, Any], v: Any, measure: Any) -> ufl.Form:
+    """Return ∫ factor u·v; the factor and u come with the names of their arguments."""
+    test = expression("v", v)
+    value = as_ufl_value(u[1], u[0], (test.ufl_shape,))
+    return ufl.as_ufl(nonzero(*factor)) * ufl.inner(value, test) * integration(measure)
+
+
+def triad(argument: str, axes: Any) -> Any:
+    """Return a rotation matrix, shape (3, 3); the identity for None."""
+    if axes is None:
+        return np.eye(3)
+    matrix = array(argument, axes, (3, 3))
+    unit = np.abs(matrix).max() < 2 and np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-8)
+    if not unit or np.linalg.det(matrix) < 0:
+        expected = "a rotation matrix: orthonormal columns, a right-handed triad"
+        refuse(argument, axes, expected)
+    return matrix

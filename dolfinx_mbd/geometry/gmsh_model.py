@@ -1,0 +1,246 @@
+"""gmsh sessions, and the mesh of a gmsh model as checked arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.mesh_topology import check_facets, check_topology
+
+__all__ = ["MeshArrays", "gmsh_session", "mesh_arrays"]
+
+# gmsh's element types that DOLFINx reads: Lagrange of order 1 to 3, by dimension.
+_CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 12, 29, 92}}
+
+_COUNTERS = {2: ("Triangles", "Quadrangles"), 3: ("Tetrahedra", "Hexahedra", "Prisms", "Pyramids")}
+"""What gmsh counts itself, by dimension; it does not count lines."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeshArrays:
+    """A mesh as arrays, with its nodes and cells in gmsh's order.
+
+    Attributes:
+        points: Coordinates of the nodes of the cells, shape (nodes, 3).
+        cell_type: gmsh's number of the type of the cells.
+        cells: Rows of `points`, shape (cells, nodes of a cell).
+        cell_tags: Physical tag of each cell.
+        facets: Rows of `points`, shape (tagged facets, nodes of a facet).
+        facet_tags: Physical tag of each tagged facet.
+        groups: `name -> (dimension, tag)` of every named group of cells or facets.
+        gdim: Number of coordinates that the mesh needs, or that the caller asked for.
+    """
+
+    points: NDArray[np.float64]
+    cell_type: int
+    cells: NDArray[np.int64]
+    cell_tags: NDArray[np.int32]
+    facets: NDArray[np.int64]
+    facet_tags: NDArray[np.int32]
+    groups: Mapping[str, tuple[int, int]]
+    gdim: int
+
+    def without_rows(self) -> MeshArrays:
+        """Return the same without nodes, cells and facets, for the ranks that hold none."""
+        names = ("points", "cells", "cell_tags", "facets", "facet_tags")
+        return replace(self, **{name: getattr(self, name)[:0].copy() for name in names})
+
+
+@contextmanager
+def gmsh_session() -> Iterator[Any]:
+    """Provide gmsh, silent and with a fresh model; restore its state afterwards."""
+    try:
+        import gmsh
+    except ImportError as error:
+        raise ImportError(
+            "meshes are made and read with gmsh's Python module, which is not installed: "
+            "apt install python3-gmsh, conda install python-gmsh or pip install gmsh"
+        ) from error
+
+    initialized = gmsh.isInitialized()
+    if not initialized:
+        gmsh.initialize(readConfigFiles=False, interruptible=False)
+        gmsh.option.setNumber("General.Terminal", 0)
+    terminal = gmsh.option.getNumber("General.Terminal")
+    known, current = set(gmsh.model.list()), gmsh.model.getCurrent()
+    try:
+        gmsh.option.setNumber("General.Terminal", 0)
+        gmsh.model.add(f"dolfinx_mbd {len(known)}")
+        yield gmsh
+    finally:
+        if not initialized and gmsh.isInitialized():
+            gmsh.finalize()
+        elif gmsh.isInitialized():
+            for name in set(gmsh.model.list()) - known:
+                gmsh.model.setCurrent(name)
+                gmsh.model.remove()
+            gmsh.model.setCurrent(current)
+            gmsh.option.setNumber("General.Terminal", terminal)
+
+
+def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
+    """Return the mesh of the current gmsh model as arrays that DOLFINx can distribute.
+
+    Args:
+        model: `gmsh.model`.
+        gdim: Number of coordinates; from the mesh by default.
+
+    Raises:
+        MeshError: There is no mesh, no physical group of cells, or one that DOLFINx cannot hold;
+            cells are given twice, or more than two share a facet; a node is missing.
+    """
+    tdim = _check_groups(model)
+    _check_order(model, tdim)
+    cell_type, cell_nodes, cell_tags = _elements(model, tdim)
+    _, facet_nodes, facet_tags = _elements(model, tdim - 1)
+    tags, coordinates, _ = model.mesh.getNodes()
+    order = np.argsort(tags)
+    tags, coordinates = tags[order], coordinates.reshape(-1, 3)[order]
+    nodes, cells = np.unique(cell_nodes, return_inverse=True)
+    rows = np.searchsorted(tags, nodes)
+    missing = (rows == len(tags)) | (tags[np.minimum(rows, len(tags) - 1)] != nodes)
+    if missing.any():
+        raise MeshError(f"node {nodes[missing][0]} belongs to a cell and has no coordinates")
+    points = coordinates[rows]
+    if not np.isfinite(points).all():
+        node = nodes[~np.isfinite(points).all(axis=1)][0]
+        raise MeshError(f"the coordinates of node {node} are not finite")
+    cells = cells.reshape(cell_nodes.shape).astype(np.int64)
+    _, _, _, _, reference, num_corners = model.mesh.getElementProperties(cell_type)
+    check_topology(cells, np.reshape(reference, (-1, tdim)), num_corners)
+    facets = np.minimum(np.searchsorted(nodes, facet_nodes), len(nodes) - 1)
+    check_facets(np.where(nodes[facets] == facet_nodes, facets, -1), facet_tags)
+    return MeshArrays(
+        points,
+        cell_type,
+        cells,
+        cell_tags,
+        facets.astype(np.int64),
+        facet_tags,
+        _named_groups(model, tdim),
+        _geometric_dimension(points, tdim, gdim),
+    )
+
+
+def _elements(model: Any, dim: int) -> tuple[int, NDArray[np.uint64], NDArray[np.int32]]:
+    """Type, node tags and physical tags of the elements of all groups of a dimension."""
+    kind, nodes, tags = 0, [], []
+    for _, tag in model.getPhysicalGroups(dim):
+        for entity in model.getEntitiesForPhysicalGroup(dim, tag):
+            for kind, _, flat in zip(*model.mesh.getElements(dim, entity), strict=True):
+                rows = flat.reshape(-1, model.mesh.getElementProperties(kind)[3])
+                nodes.append(rows)
+                tags.append(np.full(len(rows), tag, dtype=np.int32))
+    if not nodes:
+        return kind, np.empty((0, 0), dtype=np.uint64), np.empty(0, dtype=np.int32)
+    return int(kind), np.concatenate(nodes), np.concatenate(tags)
+
+
+def _check_groups(model: Any) -> int:
+    """Return the dimension of the cells; raise an error if the groups cannot be used."""
+    tdim = max((d for d in (1, 2, 3) if len(model.mesh.getElementTypes(d))), default=0)
+    if tdim == 0:
+        raise MeshError("it has no elements; a builder must also call model.mesh.generate")
+    kind = {1: "curve", 2: "surface", 3: "volume"}[tdim]
+    if not model.getPhysicalGroups(tdim):
+        raise MeshError(
+            f"it has elements of dimension {tdim} but no physical {kind}; "
+            f"add one to name the body, e.g. model.addPhysicalGroup({tdim}, tags, name='body')"
+        )
+    for dim in (tdim, tdim - 1):
+        owners: dict[int, str] = {}
+        types: set[int] = set()
+        for _, tag in model.getPhysicalGroups(dim):
+            label = f"'{model.getPhysicalName(dim, tag)}' ({dim}, {tag})"
+            for entity in map(int, model.getEntitiesForPhysicalGroup(dim, tag)):
+                types.update(map(int, model.mesh.getElementTypes(dim, entity)))
+                if entity in owners:
+                    raise MeshError(
+                        f"physical groups {owners[entity]} and {label} share entity {entity}; an "
+                        "element can have one tag only, so groups of one dimension must not overlap"
+                    )
+                owners[entity] = label
+        if dim == tdim:
+            _check_all_owned(model, dim, kind, set(owners))
+        if len(types) > 1 or not types <= _CELL_TYPES[dim]:
+            raise MeshError(
+                f"elements of dimension {dim} are {_type_names(model, types)}; they must be all of "
+                "one type, with Lagrange nodes of order 1 to 3: tetrahedra, hexahedra, triangles, "
+                "quadrilaterals or lines"
+            )
+    return tdim
+
+
+def _check_all_owned(model: Any, dim: int, kind: str, owned: set[int]) -> None:
+    """Raise an error if an element of the highest dimension has no physical group."""
+    filled = {e for _, e in model.getEntities(dim) if len(model.mesh.getElementTypes(dim, e))}
+    if stray := sorted(filled - owned):
+        raise MeshError(
+            f"{kind} {stray[0]} has elements and no physical group; every {kind} needs one"
+        )
+
+
+def _check_order(model: Any, tdim: int) -> None:
+    """Raise an error if elements of one shape have different orders.
+
+    gmsh assumes one order in an entity, and returns only the elements with the order of the first.
+    """
+    import gmsh
+
+    for dim in (d for d in (tdim, tdim - 1) if d in _COUNTERS):
+        tags = np.concatenate([np.empty(0, np.uint64), *model.mesh.getElements(dim)[1]])
+        count = sum(int(gmsh.option.getNumber(f"Mesh.Nb{name}")) for name in _COUNTERS[dim])
+        if len(tags) != count:
+            types = set(map(int, model.mesh.getElementTypes(dim)))
+            others = np.setdiff1d(np.arange(1, int(model.mesh.getMaxElementTag()) + 1), tags)
+            for tag in others[:100_000]:
+                try:
+                    kind, _, element_dim, _ = model.mesh.getElement(int(tag))
+                except Exception:  # (there is no element of this number)
+                    continue
+                if element_dim == dim:
+                    types.add(int(kind))
+            raise MeshError(
+                f"{count - len(tags)} of its {count} elements of dimension {dim} have another "
+                f"order than the rest; they are {_type_names(model, types)}, and must be all of "
+                "one type (gmsh: Mesh.ElementOrder, model.mesh.setOrder)"
+            )
+
+
+def _type_names(model: Any, types: set[int]) -> str:
+    return ", ".join(sorted(str(model.mesh.getElementProperties(t)[0]) for t in types))
+
+
+def _named_groups(model: Any, tdim: int) -> dict[str, tuple[int, int]]:
+    """Return the groups of cells and facets that have a name."""
+    groups: dict[str, tuple[int, int]] = {}
+    for dim in (tdim - 1, tdim):
+        for _, tag in model.getPhysicalGroups(dim):
+            name = model.getPhysicalName(dim, tag)
+            if name in groups:
+                raise MeshError(f"two physical groups are called '{name}'; rename one of them")
+            if name:
+                groups[name] = (dim, int(tag))
+    return groups
+
+
+def _geometric_dimension(points: NDArray[np.float64], tdim: int, gdim: int | None) -> int:
+    """Return the number of coordinates that the nodes need; raise an error if `gdim` is fewer."""
+    needed = 3
+    if tdim < 3:
+        used = np.abs(points).max(axis=0) > 1e-10 * np.ptp(points, axis=0).max()
+        needed = max(tdim, 1 + int(np.flatnonzero(used).max(initial=0)))
+    if gdim is None and (tdim, needed) == (2, 3):
+        raise MeshError(
+            "it has surface elements in space but no volume elements; a solid needs a physical "
+            "volume (gmsh saves only what is in a physical group); for a surface, say gdim=3"
+        )
+    if gdim is not None and not needed <= gdim <= 3:
+        raise MeshError(f"its nodes need {needed} coordinates; got gdim={gdim}", argument="gdim")
+    return needed if gdim is None else gdim

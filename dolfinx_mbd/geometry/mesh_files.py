@@ -1,0 +1,161 @@
+"""Reading of `.msh` files: gmsh reads a private copy, in a process of its own.
+
+gmsh takes a file that it does not know for a script and runs the commands in it; it does the same
+with `part.msh.opt` beside `part.msh`, and damaged meshes can crash it. Here gmsh sees only a file
+that starts as a mesh, under a private name, and a crash becomes an error.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dolfinx_mbd.errors import FileError, MeshError
+from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
+
+__all__ = ["read_msh"]
+
+_SUPPORTED = "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary"
+_CONVERSIONS = {
+    ".unv": "Convert a .unv file with 'gmsh part.unv -save -format msh41 -o part.msh'; its groups "
+    "become physical groups",
+    ".inp": "Convert an .inp file with 'meshio convert part.inp part.msh', then name its volumes "
+    "and surfaces in Gmsh (physical groups)",
+    ".bdf": "Convert a .bdf file with 'gmsh part.bdf -save -save_all -format msh41 -o part.msh', "
+    "then name its volumes and surfaces in Gmsh (physical groups)",
+    ".geo": "A .geo file is a script; mesh it with 'gmsh -3 part.geo -format msh41 -o part.msh'",
+    ".step": "Mesh a STEP file with 'dolfinx-mbd mesh step' or StepPart",
+}
+_CONVERSIONS |= {".nas": _CONVERSIONS[".bdf"], ".stp": _CONVERSIONS[".step"]}
+
+#: What a launcher of MPI processes puts into the environment of each.
+_LAUNCHER = re.compile(r"(OMPI|PMIX?|PRTE|PRRTE|HYDRA|MPI|MPICH|I_MPI|MV2|SLURM)_")
+
+
+def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:
+    """Read a `.msh` file of format 2 or 4.
+
+    Args:
+        path: The file.
+        gdim: Number of coordinates; from the mesh by default.
+
+    Raises:
+        FileError: It is not a `.msh` file of a known format.
+        MeshError: Its mesh cannot be used, or gmsh cannot read it.
+        OSError: It cannot be read.
+
+    Note: Not collective: under MPI, call it on one rank.
+    """
+    with tempfile.TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
+        with open(path, "rb") as file, open(Path(folder, "mesh.msh"), "wb") as copy:
+            file.seek(_start(file.read(4096), os.fspath(path)))
+            shutil.copyfileobj(file, copy, 1 << 20)
+        environment = {k: v for k, v in os.environ.items() if not _LAUNCHER.match(k)}
+        environment |= {
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "PYTHONSAFEPATH": "1",
+        }
+        command = [sys.executable, "-m", __name__, folder, str(gdim or 0)]
+        reader = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        if Path(folder, "mesh.npz").is_file() and not reader.returncode:
+            return _load(Path(folder, "mesh.npz"))
+        report = Path(folder, "error.json")
+        if report.is_file():
+            reason = json.loads(report.read_text(encoding="utf-8"))
+        elif reader.returncode < 0:
+            reason = f"gmsh crashed while reading it ({signal.Signals(-reader.returncode).name})"
+        else:
+            reason = f"the process that reads it failed: {reader.stderr.strip()[-500:]}"
+    raise MeshError(
+        f"cannot use '{os.fspath(path)}' as a mesh: {reason}", argument="path", value=path
+    )
+
+
+def _start(head: bytes, path: str) -> int:
+    """Return where the mesh starts in a file, or raise an error if it is not one."""
+    blank = len(head) - len(head.lstrip())
+    lines = [line.strip().decode("ascii", "replace") for line in head[blank:].split(b"\n")]
+    if lines[0] != "$MeshFormat":
+        conversion = _CONVERSIONS.get(Path(path).suffix.lower(), "")
+        raise FileError(
+            f"cannot use '{path}' as a mesh: its first line is {lines[0][:40]!r} instead of "
+            f"'$MeshFormat'. {_SUPPORTED}. {conversion}".rstrip(". ")
+            + ".",
+            path=path,
+        )
+    version = lines[1] if len(lines) > 1 else ""
+    if not re.fullmatch(r"(2(\.[0-2])?|4(\.[01])?) [01] 8( .*)?", version):
+        raise FileError(
+            f"cannot use '{path}' as a mesh: its format is {version[:40]!r}. {_SUPPORTED}.",
+            path=path,
+        )
+    return blank
+
+
+def _load(path: Path) -> MeshArrays:
+    with np.load(path, allow_pickle=False) as file:
+        values: dict[str, Any] = {name: file[name] for name in file.files}
+    groups = json.loads(str(values["groups"]))
+    values["groups"] = {name: (dim, tag) for name, (dim, tag) in groups.items()}
+    for name in ("cell_type", "gdim"):
+        values[name] = int(values[name])
+    return MeshArrays(**values)
+
+
+def _num_elements(path: Path) -> int:
+    """Return the number of elements that a file's section of elements declares or contains."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        version, binary = data[data.find(b"\n") + 1 :][:40].split()[:2]
+        at = data.find(b"\n$Elements")
+        at = data.find(b"\n", at + 1) + 1 if at >= 0 else 0
+        if not at:
+            raise MeshError("it has no section of elements")
+        if version.startswith(b"2"):
+            declared = int(data[at : at + 40].split(b"\n")[0])
+            if binary == b"1":
+                return declared
+            lines = data[at : data.find(b"\n$EndElements", at)].splitlines()[1:]
+            return max(declared, sum(1 for line in lines if line.strip()))
+        if binary == b"1":
+            return int(struct.unpack("=2Q", data[at : at + 16])[1])
+        return int(data[at : at + 120].split()[1])
+
+
+def _read(folder: Path, gdim: int) -> None:
+    """Read the mesh of a folder, and write its arrays or an error there."""
+    try:
+        declared = _num_elements(folder / "mesh.msh")
+        with gmsh_session() as gmsh:
+            gmsh.merge(str(folder / "mesh.msh"))
+            mesh = mesh_arrays(gmsh.model, gdim or None)
+            count = sum(map(len, gmsh.model.mesh.getElements()[1]))
+        if count != declared:
+            raise MeshError(
+                f"it has {declared} elements and gmsh reads {count}: some have another order "
+                "than the rest, an unknown type or a number that is given twice"
+            )
+    except Exception as error:
+        (folder / "error.json").write_text(json.dumps(str(error)), encoding="utf-8")
+        return
+    arrays = {f.name: getattr(mesh, f.name) for f in fields(mesh)}
+    arrays["groups"] = np.array(json.dumps(dict(mesh.groups)))
+    np.savez(folder / "mesh.npz", **arrays)
+
+
+if __name__ == "__main__":
+    _read(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,273 @@
+"""Valid objects from which the campaigns start: meshes, bodies, mechanisms, results and files."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import basix.ufl
+import numpy as np
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import CellType, create_mesh
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd import multibody as mb
+from dolfinx_mbd.body import Skin
+from tests.analysis.bodies import LENGTH, box
+from tests.multibody.beams import slender_rod
+from tests.multibody.test_pattern_loads import loaded_body
+
+
+def square(x: float) -> dict[str, float]:
+    """Return the result of one case of a study."""
+    return {"square": x * x}
+
+
+class Bench:
+    """Valid objects on one rank; each is made when it is first used.
+
+    Args:
+        folder: A folder for files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.comm = MPI.COMM_SELF
+        self.ground = mbd.Ground({"o": mbd.Frame(), "x": mbd.Frame((0.2, 0.0, 0.0))})
+        self.bob = mbd.RigidBody(
+            "bob", 1.0, [0.01] * 3, frames={"o": mbd.Frame(), "tip": mbd.Frame((0.1, 0, 0))}
+        )
+        self.frames = {
+            "first": self.ground.frame("o"),
+            "second": self.bob.frame("o"),
+        }
+        self.ends = {"first": self.ground.frame("x"), "second": self.bob.frame("tip")}
+
+    # ---- mechanisms
+    @cached_property
+    def pendulum(self) -> mbd.System:
+        """A rigid pendulum that swings under gravity and viscous friction."""
+        pivot = mb.revolute("pivot", **self.frames)
+        spring = mb.JointSpring("spring", "pivot", stiffness=20.0, damping=0.1)
+        return mbd.System([self.ground, self.bob], [pivot], loads=[spring], gravity=(0, -9.81, 0))
+
+    @cached_property
+    def driven(self) -> mbd.System:
+        """A pendulum that turns at constant speed."""
+        driver = mb.Driver("motor", "pivot", mb.constant_speed(10.0))
+        pivot = mb.revolute("pivot", **self.frames)
+        return mbd.System([self.ground, self.bob], [pivot], drivers=[driver])
+
+    @cached_property
+    def motion(self) -> mbd.Solution:
+        """A kinematic analysis of the driven pendulum."""
+        return mbd.kinematic_analysis(self.driven, np.linspace(0, 0.01, 5))
+
+    @cached_property
+    def state(self) -> Any:
+        """The pendulum in equilibrium."""
+        return mbd.equilibrium(self.pendulum)
+
+    @cached_property
+    def rod(self) -> mbd.ReducedBody:
+        """A slender rod with two modes in bending, one along it, and a skin."""
+        rod = slender_rod()
+        points = np.array([[0.0, 0, 0], [0.3, 0, 0], [0.15, 0.004, 0]])
+        modes = np.zeros((3, 3, 3))
+        modes[:, :, 1] = points[:, 0]
+        return rod.replace(skin=Skin(points, np.array([[0, 1, 2]]), modes))
+
+    @cached_property
+    def windy(self) -> mbd.FlexibleBody:
+        """A body with a load pattern."""
+        return mbd.FlexibleBody("sail", loaded_body())
+
+    @cached_property
+    def crank(self) -> mbd.System:
+        """A slider-crank with a flexible rod."""
+        return mbd.mechanisms.slider_crank(
+            self.rod, crank_radius=0.04, crank_mass=1.0, piston_mass=0.2, speed=10.0
+        )
+
+    @cached_property
+    def run(self) -> mbd.Solution:
+        """A short run of the slider-crank."""
+        return mbd.simulate(self.crank, t_end=1e-3, dt=2e-4)
+
+    @cached_property
+    def study(self) -> mbd.Study:
+        """A study of two cases."""
+        return mbd.sweep(square, {"x": [1.0, 2.0]}, workers=1)
+
+    @cached_property
+    def history(self) -> Any:
+        """The motion of a body with the coordinates of `reduction`."""
+        n, times = self.reduction.body.num_modes, 4
+        eta = 1e-6 * np.arange(times * n, dtype=float).reshape(times, n)
+        zero = np.zeros((times, 3))
+        return SimpleNamespace(
+            time=np.linspace(0, 0.1, times), eta=eta, eta_rate=0 * eta, eta_acceleration=0 * eta,
+            position=zero, velocity=zero, acceleration=zero, omega=zero, alpha=zero,
+            rotation=np.tile([1.0, 0, 0, 0], (times, 1)),
+        )  # fmt: skip
+
+    # ---- meshes and what is made of them
+    @cached_property
+    def box(self) -> mbd.TaggedMesh:
+        """A box with groups."""
+        return box(self.comm, cells=(3, 1, 1), cell=CellType.hexahedron)
+
+    @cached_property
+    def reduction(self) -> mbd.Reduction:
+        """The box, reduced."""
+        return mbd.reduce(
+            self.box, mbd.STEEL, interfaces=["left", "right"], num_modes=2, degree=1,
+            static_correction=True,
+        )  # fmt: skip
+
+    @cached_property
+    def recovery(self) -> Any:
+        """The recovery of fields of `reduction`."""
+        return mbd.analysis.Recovery(self.reduction, stress=mbd.STEEL)
+
+    @cached_property
+    def modal(self) -> Any:
+        """The natural modes of the box."""
+        return mbd.modal_analysis(self.box, mbd.STEEL, num_modes=2, degree=1)
+
+    @cached_property
+    def structure(self) -> Any:
+        """The box, held at one end, on a rotor."""
+        return mbd.rotating_structure(self.box, mbd.STEEL, held=["left"], degree=1)
+
+    @cached_property
+    def transient(self) -> Any:
+        """A short motion of the box at full order."""
+        return mbd.transient(
+            self.box, mbd.STEEL, motion=mbd.PrescribedMotion(), interfaces=["left"],
+            held=["left"], t_end=1e-5, dt=1e-5, degree=1, fields_at=[0.0],
+        )  # fmt: skip
+
+    @cached_property
+    def line(self) -> Any:
+        """A mesh of two intervals in space."""
+        x = np.array([[0.0, 0, 0], [0.5, 0, 0], [1.0, 0, 0]])
+        element = basix.ufl.element("Lagrange", "interval", 1, shape=(3,))
+        return create_mesh(self.comm, cells=np.array([[0, 1], [1, 2]]), e=element, x=x)
+
+    @cached_property
+    def beam(self) -> mbd.BeamModel:
+        """A straight beam."""
+        return mbd.BeamModel(self.line, mbd.Section.circle(0.01), mbd.STEEL)
+
+    @cached_property
+    def beam_reduction(self) -> Any:
+        """The beam, reduced."""
+        return mbd.reduce_beam(self.beam, interfaces={"a": 0.0, "b": 1.0}, num_modes=2)
+
+    @cached_property
+    def beam_structure(self) -> Any:
+        """The beam on a rotor."""
+        return mbd.rotating_beam(self.beam, held=[0.0], axis=(0, 0, 1))
+
+    @cached_property
+    def ufl(self) -> SimpleNamespace:
+        """Functions of UFL on the mesh of the box, and on the line."""
+        V = fem.functionspace(self.box.mesh, ("Lagrange", 1, (3,)))
+        W = fem.functionspace(self.line, ("Lagrange", 1, (6,)))
+        return SimpleNamespace(
+            u=ufl.TrialFunction(V), v=ufl.TestFunction(V), f=fem.Function(V),
+            q=fem.Function(W), p=ufl.TrialFunction(W), w=ufl.TestFunction(W), dx=ufl.dx,
+            x=ufl.SpatialCoordinate(self.box.mesh),
+            s=fem.Function(fem.functionspace(self.box.mesh, ("Lagrange", 1))),
+        )  # fmt: skip
+
+    # ---- matrices and files
+    @cached_property
+    def matrices(self) -> Any:
+        """A chain of eight particles in space with springs between all of them."""
+        grid = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], dtype=float)
+        K = np.zeros((24, 24))
+        for a in range(8):
+            for b in range(a):
+                e = grid[a] - grid[b]
+                e /= np.linalg.norm(e)
+                d = np.zeros(24)
+                d[3 * a : 3 * a + 3], d[3 * b : 3 * b + 3] = e, -e
+                K += 1e6 * np.outer(d, d)
+        return mbd.imports.FullMatrices(K, np.eye(24), grid)
+
+    @cached_property
+    def element(self) -> Any:
+        """The matrices of the reduced box in the coordinates of its interfaces."""
+        from dolfinx_mbd.export.superelement import superelement
+
+        s = superelement(self.reduction.body)
+        return mbd.imports.ReducedMatrices(s.stiffness, s.mass, s.points, ("left", "right"))
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file of a known kind, written when it is first asked for."""
+        path = self.folder / name
+        if not path.exists():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                getattr(self, "_write_" + name.replace(".", "_"))(path)
+        return path
+
+    def _write_body_npz(self, path: Path) -> None:
+        self.rod.save(path)
+
+    def _write_run_npz(self, path: Path) -> None:
+        self.run.save(path)
+
+    def _write_study_npz(self, path: Path) -> None:
+        self.study.save(path)
+
+    def _write_checkpoint_npz(self, path: Path) -> None:
+        mbd.simulate(self.crank, t_end=1e-3, dt=2e-4, checkpoint=path, every=2)
+
+    def _write_box_msh(self, path: Path) -> None:
+        mbd.analysis.write_mesh(mesh_builder, path)
+
+    def _write_part_step(self, path: Path) -> None:
+        from tests.geometry.test_step import write_step
+
+        write_step(path)
+
+    def _write_matrix_op4(self, path: Path) -> None:
+        mbd.export.export(self.reduction.body, path, "op4")
+
+    def _write_matrix_pch(self, path: Path) -> None:
+        mbd.export.export(self.reduction.body, path, "dmig")
+
+    def _write_K_mtx(self, path: Path) -> None:
+        from scipy.io import mmwrite
+
+        mmwrite(path, self.matrices.stiffness, symmetry="general")
+
+    def _write_M_mtx(self, path: Path) -> None:
+        from scipy.io import mmwrite
+
+        mmwrite(path, self.matrices.mass, symmetry="general")
+
+    def _write_materials_toml(self, path: Path) -> None:
+        path.write_text(
+            '[body]\nyoung = 2.1e11\npoisson = 0.3\ndensity = 7850.0\nname = "plain steel"\n'
+        )
+
+
+def mesh_builder(model: Any) -> None:
+    """Mesh a box with one named end."""
+    model.occ.addBox(0, 0, 0, LENGTH, 0.02, 0.012)
+    model.occ.synchronize()
+    ends = [tag for dim, tag in model.getEntities(2)]
+    model.addPhysicalGroup(3, [1], name="body")
+    model.addPhysicalGroup(2, ends[:1], name="left")
+    model.addPhysicalGroup(2, ends[1:2], name="right")
+    model.mesh.setSize(model.getEntities(0), 0.02)
+    model.mesh.generate(3)

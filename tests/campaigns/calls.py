@@ -1,0 +1,639 @@
+"""A valid call of every public function, class and method that users call.
+
+The campaign starts from these calls and replaces one argument at a time. The table maps a name to
+a function of a `Bench`, which returns what is called and its arguments by keyword (those of ``*x``
+as a tuple under ``"*x"``). A test compares the names with what the package exports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import ufl
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd import analysis, body, export, forms, geometry, imports, plotting
+from tests.campaigns.bench import Bench, mesh_builder
+from tests.campaigns.calls_mechanisms import MECHANISMS
+
+Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
+STEEL = mbd.STEEL
+
+MESHES: dict[str, Call] = {
+    "BeamModel": lambda b: (
+        mbd.BeamModel,
+        {"mesh": b.line, "section": mbd.Section.circle(0.01), "material": STEEL},
+    ),
+    "BeamModel.gathered": lambda b: (
+        b.beam.gathered,
+        {"vectors": np.zeros((b.beam.rigid_motions().shape[0], 1))},
+    ),
+    "BeamModel.node": lambda b: (b.beam.node, {"at": 0.5}),
+    "BeamModel.rigid_motions": lambda b: (b.beam.rigid_motions, {}),
+    "BeamReduction.displacement": lambda b: (b.beam_reduction.displacement, {"eta": [1e-6] * 8}),
+    "BeamReduction.write": lambda b: (
+        b.beam_reduction.write,
+        {"path": "beam.bp", "history": b.history},
+    ),
+    "InterfaceSpec": lambda b: (mbd.InterfaceSpec, {"facets": "left", "kind": "rigid"}),
+    "ModalAnalysis.summary": lambda b: (b.modal.summary, {}),
+    "PrescribedMotion": lambda b: (
+        mbd.PrescribedMotion,
+        {"omega": (0.0, 0.0, 1.0), "wrenches": {"left": [0.0] * 6}},
+    ),
+    "PrescribedMotion.from_history": lambda b: (
+        mbd.PrescribedMotion.from_history,
+        {"history": b.history},
+    ),
+    "Recovery": lambda b: (analysis.Recovery, {"reduced": b.reduction, "stress": STEEL}),
+    "Recovery.at": lambda b: (
+        b.recovery.at,
+        {"what": "von Mises", "history": b.history, "points": [[0.05, 0.01, 0.006]]},
+    ),
+    "Recovery.envelope": lambda b: (
+        b.recovery.envelope,
+        {"what": "von Mises", "history": b.history},
+    ),
+    "Recovery.modes": lambda b: (b.recovery.modes, {"name": "stress"}),
+    "Recovery.positions": lambda b: (b.recovery.positions, {}),
+    "Recovery.recover": lambda b: (b.recovery.recover, {"what": "von Mises", "history": b.history}),
+    "Recovery.stress_components": lambda b: (b.recovery.stress_components, {"u": b.ufl.f}),
+    "Recovery.write": lambda b: (b.recovery.write, {"path": "field.bp", "history": b.history}),
+    "Reducer": lambda b: (
+        mbd.Reducer,
+        {"mesh": b.box, "material": STEEL, "interfaces": ["left"], "degree": 1},
+    ),
+    "Reducer.close": lambda b: (
+        mbd.Reducer(b.box, STEEL, interfaces=["left"], degree=1).close,
+        {},
+    ),
+    "Reducer.reduce": lambda b: (
+        mbd.Reducer(b.box, STEEL, interfaces=["left"], degree=1).reduce,
+        {"num_modes": 2, "points": {"tip": (0.137, 0.0, 0.0)}},
+    ),
+    "Reduction.displacement": lambda b: (b.reduction.displacement, {"eta": [1e-6] * 8}),
+    "Reduction.static_correction": lambda b: (b.reduction.static_correction, {}),
+    "Reduction.save": lambda b: (b.reduction.save, {"path": "saved.npz"}),
+    "skin_values": lambda b: (mbd.analysis.skin_values, {"function": b.ufl.s}),
+    "static_errors": lambda b: (mbd.body.static_errors, {"body": b.reduction.body}),
+    "Reduction.write": lambda b: (b.reduction.write, {"path": "run.bp", "history": b.history}),
+    "RotatingModes.functions": lambda b: (
+        mbd.rotating_modes(b.structure, 10.0, num_modes=2).functions,
+        {"k": 0},
+    ),
+    "RotatingModes.summary": lambda b: (
+        mbd.rotating_modes(b.structure, 10.0, num_modes=2).summary,
+        {},
+    ),
+    "Campbell.summary": lambda b: (mbd.campbell(b.structure, [1.0], num_modes=2).summary, {}),
+    "RotatingStructure.factorize": lambda b: (b.structure.factorize, {"speed": 10.0}),
+    "RotatingStructure.speed_matrices": lambda b: (b.structure.speed_matrices, {}),
+    "RotatingStructure.velocity_matrix": lambda b: (b.structure.velocity_matrix, {"speed": 10.0}),
+    "SpinningEquilibrium.modes": lambda b: (
+        analysis.spinning_equilibrium(
+            b.structure, lambda u: forms.saint_venant_kirchhoff(u, STEEL), 10.0
+        ).modes,
+        {"num_modes": 2},
+    ),
+    "StaticCorrection.history": lambda b: (
+        b.reduction.static_correction().history,
+        {"motion": b.history, "wrenches": np.zeros((4, 2, 6))},
+    ),
+    "StaticCorrection.of": lambda b: (
+        analysis.StaticCorrection.of,
+        {"reduction": b.reduction, "cases": b.reduction.cases},
+    ),
+    "TaggedMesh": lambda b: (
+        mbd.TaggedMesh,
+        {
+            "mesh": b.box.mesh, "cell_tags": b.box.cell_tags, "facet_tags": b.box.facet_tags,
+            "groups": {"left": (2, 1)},
+        },
+    ),
+    "TaggedMesh.cells": lambda b: (b.box.cells, {"name": "all"}),
+    "TaggedMesh.facets": lambda b: (b.box.facets, {"name": "left"}),
+    "Transient.displacement": lambda b: (b.transient.displacement, {"k": 0}),
+    "Transient.write": lambda b: (b.transient.write, {"path": "transient.bp"}),
+    "Viscous": lambda b: (mbd.Viscous, {"viscosity": 1e3}),
+    "apply_inertia": lambda b: (
+        analysis.apply_inertia,
+        {"problem": b.structure.problem, "W": np.eye(3), "X": np.asarray(b.structure.displacement)},
+    ),
+    "beam_forces": lambda b: (analysis.beam_forces, {"model": b.beam, "q": b.ufl.q}),
+    "beam_modes": lambda b: (analysis.beam_modes, {"model": b.beam, "num_modes": 2}),
+    "beam_statics": lambda b: (
+        analysis.beam_statics,
+        {"model": b.beam, "held": [0.0], "wrenches": {1.0: [0, 0, 1.0, 0, 0, 0]}},
+    ),
+    "body_force": lambda b: (mbd.body_force, {"direction": (0, 0, -9.81)}),
+    "build_mesh": lambda b: (mbd.build_mesh, {"builder": mesh_builder, "comm": b.comm}),
+    "campbell": lambda b: (
+        mbd.campbell,
+        {"structure": b.structure, "speeds": [0.0, 10.0], "num_modes": 2},
+    ),
+    "critical_speed": lambda b: (
+        mbd.critical_speed,
+        {"structure": b.structure, "upper": 10.0, "steps": 2, "num_modes": 2},
+    ),
+    "frame_load": lambda b: (
+        analysis.frame_load,
+        {"problem": b.structure.problem, "gravity": (0, 0, -9.81)},
+    ),
+    "inertia_matrix": lambda b: (
+        analysis.inertia_matrix,
+        {"problem": b.structure.problem, "W": np.eye(3)},
+    ),
+    "modal_analysis": lambda b: (
+        mbd.modal_analysis,
+        {"mesh": b.box, "material": STEEL, "num_modes": 2, "held": ["left"], "degree": 1},
+    ),
+    "modal_transient": lambda b: (
+        analysis.modal_transient,
+        {
+            "body": b.reduction.body, "motion": mbd.PrescribedMotion(gravity=(0, 0, -9.81)),
+            "t_end": 1e-4, "dt": 1e-5,
+        },
+    ),
+    "most_stressed": lambda b: (
+        analysis.most_stressed,
+        {"recovery": b.recovery, "history": b.history, "count": 2},
+    ),
+    "pressure": lambda b: (mbd.pressure, {"mesh": b.box, "group": "left"}),
+    "analysis.quasi_static": lambda b: (
+        analysis.quasi_static,
+        {
+            "body": b.reduction.body, "motion": mbd.PrescribedMotion(gravity=(0, 0, -9.81)),
+            "times": [0.0, 0.1],
+        },
+    ),
+    "read_mesh": lambda b: (mbd.read_mesh, {"path": b.file("box.msh"), "comm": b.comm}),
+    "reduce": lambda b: (
+        mbd.reduce,
+        {
+            "mesh": b.box, "material": STEEL, "interfaces": ["left"], "num_modes": 2, "degree": 1,
+            "points": {"tip": (0.137, 0.0, 0.0)},
+        },
+    ),
+    "reduce_beam": lambda b: (
+        mbd.reduce_beam,
+        {"model": b.beam, "interfaces": {"a": 0.0}, "num_modes": 2},
+    ),
+    "rotating_beam": lambda b: (mbd.rotating_beam, {"model": b.beam, "held": [0.0]}),
+    "rotating_modes": lambda b: (
+        mbd.rotating_modes,
+        {"structure": b.structure, "speed": 10.0, "num_modes": 2},
+    ),
+    "rotating_structure": lambda b: (
+        mbd.rotating_structure,
+        {"mesh": b.box, "material": STEEL, "held": ["left"], "degree": 1},
+    ),
+    "section_forces": lambda b: (
+        analysis.section_forces,
+        {
+            "recovery": b.recovery, "history": b.history, "point": (0.0685, 0.01, 0.006),
+            "normal": (1.0, 0.0, 0.0),
+        },
+    ),
+    "spinning_equilibrium": lambda b: (
+        analysis.spinning_equilibrium,
+        {
+            "structure": b.structure, "speed": 10.0,
+            "energy": lambda u: forms.saint_venant_kirchhoff(u, STEEL),
+        },
+    ),
+    "traction": lambda b: (
+        mbd.traction,
+        {"mesh": b.box, "group": "left", "direction": (1.0, 0.0, 0.0)},
+    ),
+    "transient": lambda b: (
+        mbd.transient,
+        {
+            "mesh": b.box, "material": STEEL, "motion": mbd.PrescribedMotion(),
+            "interfaces": ["left"], "held": ["left"], "t_end": 1e-5, "dt": 1e-5, "degree": 1,
+        },
+    ),
+    "with_damping": lambda b: (
+        partial(analysis.with_damping, b.reduction),
+        {"*dampings": (mbd.Rayleigh(1.0, 1e-6),)},
+    ),
+    "write_mesh": lambda b: (
+        analysis.write_mesh,
+        {"builder": mesh_builder, "path": b.folder / "written.msh"},
+    ),
+    "ConnectingRod": lambda b: (mbd.ConnectingRod, {"length": 0.137}),
+    "StepPart": lambda b: (mbd.StepPart, {"path": b.file("part.step")}),
+    "step_surfaces": lambda b: (geometry.step_surfaces, {"path": b.file("part.step")}),
+    "CableBody": lambda b: (
+        mbd.CableBody,
+        {
+            "name": "rope", "cable": mbd.Cable(1e4, 0.1, 0.2), "start": (0, 0, 0),
+            "end": (1.0, 0, 0), "elements": 2, "frames": {"end": 1.0},
+        },
+    ),
+    "CableBody.frame": lambda b: (_cable().frame, {"name": "end"}),
+}  # fmt: skip
+
+
+def _cable() -> mbd.CableBody:
+    return mbd.CableBody(
+        "rope", mbd.Cable(1e4, 0.1, 0.2), (0, 0, 0), (1.0, 0, 0), 2, frames={"end": 1.0}
+    )
+
+
+def _beam_form(name: str, *fields: str, **arguments: Any) -> Call:
+    """Return a call of a form of `Beam` on the line."""
+
+    def call(b: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
+        known = {"u": b.ufl.p, "v": b.ufl.w, "q": b.ufl.q, "q0": b.ufl.q}
+        beam = forms.Beam(mbd.Section.circle(0.01), STEEL)
+        return getattr(beam, name), {n: known[n] for n in fields} | arguments
+
+    return call
+
+
+def _cable_form(name: str, *fields: str, **arguments: Any) -> Call:
+    """Return a call of a form of `Cable` on the line."""
+
+    def call(b: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
+        known = {"q": b.ufl.q, "v": b.ufl.q, "w": b.ufl.w}
+        return getattr(mbd.Cable(1e4, 0.1, 0.2, 0.01), name), {
+            n: known[n] for n in fields
+        } | arguments
+
+    return call
+
+
+def _form(name: str, *fields: str, **arguments: Any) -> Call:
+    """Return a call of a form of the floating frame on the box."""
+
+    def call(b: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
+        return getattr(forms, name), {n: getattr(b.ufl, n) for n in fields} | arguments
+
+    return call
+
+
+RHO, OMEGA = {"density": 7850.0}, {"omega": (0.0, 0.0, 1.0)}
+FORMS: dict[str, Call] = {
+    "Beam": lambda b: (forms.Beam, {"section": mbd.Section.circle(0.01), "material": STEEL}),
+    "Beam.axial_force": _beam_form("axial_force", "q"),
+    "Beam.centrifugal_load": _beam_form("centrifugal_load", "v", **OMEGA),
+    "Beam.centrifugal_stiffness": _beam_form("centrifugal_stiffness", "u", "v", **OMEGA),
+    "Beam.coriolis": _beam_form("coriolis", "u", "v", **OMEGA),
+    "Beam.distributed_load": _beam_form("distributed_load", "v", force=(0, 0, 1.0)),
+    "Beam.elastic_stiffness": _beam_form("elastic_stiffness", "u", "v"),
+    "Beam.euler_load": _beam_form("euler_load", "v", alpha=(0, 0, 1.0)),
+    "Beam.euler_stiffness": _beam_form("euler_stiffness", "u", "v", alpha=(0, 0, 1.0)),
+    "Beam.field": _beam_form("field", "q"),
+    "Beam.geometric_stiffness": _beam_form("geometric_stiffness", "u", "v", axial_force=1.0),
+    "Beam.gravity_load": _beam_form("gravity_load", "v", gravity=(0, 0, -9.81)),
+    "Beam.initial_stress_stiffness": _beam_form("initial_stress_stiffness", "u", "v", "q0"),
+    "Beam.mass": _beam_form("mass", "u", "v"),
+    "Beam.moment": _beam_form("moment", "q"),
+    "Beam.over_section": _beam_form("over_section", fibre=lambda y, z: y * y),
+    "Beam.shear_force": _beam_form("shear_force", "q"),
+    "Beam.translational_load": _beam_form("translational_load", "v", acceleration=(0, 0, 1.0)),
+    "BeamField": lambda b: (forms.BeamField, {"q": b.ufl.q}),
+    "BeamField.along": lambda b: (forms.BeamField(b.ufl.q).along, {"f": b.ufl.q[0]}),
+    "BeamField.at": lambda b: (forms.BeamField(b.ufl.q).at, {"y": 0.0, "z": 0.1}),
+    "BeamField.in_body": lambda b: (
+        forms.BeamField(b.ufl.q).in_body,
+        {"vector": ufl.as_vector((0.0, 0.0, 1.0))},
+    ),
+    "BeamField.position_at": lambda b: (forms.BeamField(b.ufl.q).position_at, {"y": 0.0, "z": 0.1}),
+    "BeamField.rate_at": lambda b: (forms.BeamField(b.ufl.q).rate_at, {"y": 0.0, "z": 0.1}),
+    "BeamField.strain_at": lambda b: (forms.BeamField(b.ufl.q).strain_at, {"y": 0.0, "z": 0.1}),
+    "Cable": lambda b: (
+        mbd.Cable,
+        {"axial_stiffness": 1e4, "bending_stiffness": 0.1, "linear_density": 0.2},
+    ),
+    "Cable.axial_force": _cable_form("axial_force", "q"),
+    "Cable.damping_forces": _cable_form("damping_forces", "q", "v", "w"),
+    "Cable.dissipation": _cable_form("dissipation", "q", "v"),
+    "Cable.elastic_energy": _cable_form("elastic_energy", "q"),
+    "Cable.elastic_forces": _cable_form("elastic_forces", "q", "w"),
+    "Cable.from_section": lambda b: (
+        mbd.Cable.from_section,
+        {"section": mbd.Section.circle(0.01), "material": STEEL},
+    ),
+    "Cable.gravity_load": _cable_form("gravity_load", "w", gravity=(0, 0, -9.81)),
+    "Cable.kinetic_energy": _cable_form("kinetic_energy", "v"),
+    "Cable.mass": _cable_form("mass", "v", "w"),
+    "CableField": lambda b: (forms.CableField, {"q": b.ufl.q}),
+    "GradedMaterial": lambda b: (
+        mbd.GradedMaterial,
+        {"young": 2e11 * (1 + b.ufl.x[0]), "poisson": 0.3, "density": 7850.0},
+    ),
+    "Material": lambda b: (
+        mbd.Material,
+        {"young": 2.1e11, "poisson": 0.3, "density": 7850.0, "thermal_expansion": 1.2e-5},
+    ),
+    "Orthotropic": lambda b: (
+        mbd.Orthotropic,
+        {
+            "young": (4e10, 1e10, 1e10), "poisson": (0.2, 0.2, 0.3), "shear": (3e9, 3e9, 3e9),
+            "density": 1800.0,
+        },
+    ),
+    "Orthotropic.matrix": lambda b: (_ply().matrix, {}),
+    "Orthotropic.row_across": lambda b: (_ply().row_across, {}),
+    "Orthotropic.thermal_matrix": lambda b: (_ply().thermal_matrix, {}),
+    "Section": lambda b: (
+        mbd.Section,
+        {"area": 1e-4, "Iyy": 1e-9, "Izz": 1e-9, "torsion": 2e-9},
+    ),
+    "Section.circle": lambda b: (mbd.Section.circle, {"radius": 0.01}),
+    "Section.rectangle": lambda b: (mbd.Section.rectangle, {"width": 0.01, "height": 0.02}),
+    "Section.tube": lambda b: (mbd.Section.tube, {"radius": 0.01, "thickness": 0.001}),
+    "Temperature": lambda b: (mbd.Temperature, {"rise": 10.0}),
+    "axial_force_of_motion": lambda b: (
+        forms.axial_force_of_motion,
+        {"x": 0.1, "length": 1.0, "mass_per_length": 0.8, "omega": (0, 0, 10.0)},
+    ),
+    "centrifugal_load": _form("centrifugal_load", "v", **RHO, **OMEGA),
+    "centrifugal_stiffness": _form("centrifugal_stiffness", "u", "v", **RHO, **OMEGA),
+    "coriolis": _form("coriolis", "u", "v", **RHO, **OMEGA),
+    "cross": lambda b: (forms.cross, {"omega": (0, 0, 1.0), "u": b.ufl.u}),
+    "elastic_stiffness": _form("elastic_stiffness", "u", "v", material=STEEL),
+    "euler_load": _form("euler_load", "v", **RHO, alpha=(0, 0, 1.0)),
+    "euler_stiffness": _form("euler_stiffness", "u", "v", **RHO, alpha=(0, 0, 1.0)),
+    "geometric_stiffness": lambda b: (
+        forms.geometric_stiffness,
+        {"u": b.ufl.u, "v": b.ufl.v, "reference_stress": forms.stress(b.ufl.f, STEEL)},
+    ),
+    "gravity_load": _form("gravity_load", "v", **RHO, gravity=(0, 0, -9.81)),
+    "linear_elastic": lambda b: (forms.linear_elastic, {"u": b.ufl.f, "material": STEEL}),
+    "mass": _form("mass", "u", "v", **RHO),
+    "material": lambda b: (mbd.material, {"name": "steel"}),
+    "neo_hookean": lambda b: (forms.neo_hookean, {"u": b.ufl.f, "material": STEEL}),
+    "saint_venant_kirchhoff": lambda b: (
+        forms.saint_venant_kirchhoff,
+        {"u": b.ufl.f, "material": STEEL},
+    ),
+    "strain": _form("strain", "u"),
+    "stress": _form("stress", "u", material=STEEL),
+    "thermal_stress": lambda b: (
+        forms.thermal_stress,
+        {"rise": 10.0, "material": mbd.Material(2e11, 0.3, 7850.0, thermal_expansion=1e-5)},
+    ),
+    "traction_load": _form("traction_load", "v", traction=(0, 0, 1.0)),
+    "translational_load": _form("translational_load", "v", **RHO, acceleration=(0, 0, 1.0)),
+    "viscous_damping": _form("viscous_damping", "u", "v", viscosity=1e3),
+}  # fmt: skip
+
+
+def _ply() -> mbd.Orthotropic:
+    return mbd.Orthotropic(
+        (4e10, 1e10, 1e10), (0.2, 0.2, 0.3), (3e9, 3e9, 3e9), 1800.0, thermal_expansion=1e-5
+    )
+
+
+def _response(b: Bench) -> body.FrequencyResponse:
+    return mbd.frequency_response(b.rod, [10.0, 20.0])
+
+
+BODIES: dict[str, Call] = {
+    "FrequencyResponse.between": lambda b: (
+        _response(b).between,
+        {"output": _response(b).outputs[0], "input": _response(b).inputs[0]},
+    ),
+    "FrequencyResponse.dynamic_stiffness": lambda b: (
+        _response(b).dynamic_stiffness,
+        {"*names": ("big_end",)},
+    ),
+    "FrequencyResponse.receptance": lambda b: (
+        _response(b).receptance,
+        {"*names": ("big_end",)},
+    ),
+    "Interface": lambda b: (
+        body.Interface,
+        {"name": "a", "kind": "rigid", "point": [0.0] * 3, "axes": np.eye(3),
+         "motion": np.zeros((6, 2))},
+    ),
+    "LinearizedBody.poles": lambda b: (body.linearize(b.rod).poles, {}),
+    "LoadPattern": lambda b: (
+        body.LoadPattern,
+        {"name": "wind", "force": np.ones(3), "moment": np.zeros(3), "modes": np.zeros(2),
+         "moments": np.zeros((2, 3))},
+    ),
+    "ModalDamping": lambda b: (mbd.ModalDamping, {"ratios": [0.01, 0.02]}),
+    "ModalDamping.matrix": lambda b: (
+        mbd.ModalDamping(0.01).matrix,
+        {"mass": np.eye(2), "stiffness": np.eye(2)},
+    ),
+    "Mode": lambda b: (body.Mode, {"label": "first", "frequency": 10.0}),
+    "Participation.most": lambda b: (body.participation(b.rod).most, {"share": 0.5}),
+    "Rayleigh": lambda b: (mbd.Rayleigh, {"mass": 1.0, "stiffness": 1e-6}),
+    "Rayleigh.from_ratios": lambda b: (
+        mbd.Rayleigh.from_ratios,
+        {"frequencies": [10.0, 100.0], "ratios": [0.01, 0.02]},
+    ),
+    "Rayleigh.matrix": lambda b: (
+        mbd.Rayleigh(1.0, 1e-6).matrix,
+        {"mass": np.eye(2), "stiffness": np.eye(2)},
+    ),
+    "Rayleigh.ratio": lambda b: (mbd.Rayleigh(1.0, 1e-6).ratio, {"frequency": 10.0}),
+    "ReducedBody": lambda b: (
+        mbd.ReducedBody,
+        {
+            "name": "rod", "total_mass": b.rod.total_mass, "first_moments": b.rod.first_moments,
+            "second_moments": b.rod.second_moments, "mass": b.rod.mass,
+            "stiffness": b.rod.stiffness, "damping": b.rod.damping,
+            "interfaces": b.rod.interfaces, "modes": b.rod.modes, "skin": b.rod.skin,
+        },
+    ),
+    "ReducedBody.from_arrays": lambda b: (
+        mbd.ReducedBody.from_arrays,
+        {
+            "total_mass": b.rod.total_mass, "first_moments": b.rod.first_moments,
+            "second_moments": b.rod.second_moments, "stiffness": b.rod.stiffness,
+        },
+    ),
+    "ReducedBody.interface": lambda b: (b.rod.interface, {"name": "big_end"}),
+    "ReducedBody.load": lambda b: (mbd.ReducedBody.load, {"path": b.file("body.npz")}),
+    "ReducedBody.load_pattern": lambda b: (b.windy.reduced.load_pattern, {"name": "wind"}),
+    "ReducedBody.point": lambda b: (b.rod.point, {"name": "middle"}),
+    "ReducedBody.replace": lambda b: (b.rod.replace, {"name": "link", "total_mass": 2.0}),
+    "ReducedBody.rigid": lambda b: (b.rod.rigid, {}),
+    "ReducedBody.save": lambda b: (b.rod.save, {"path": b.folder / "saved.npz"}),
+    "ReducedBody.selected": lambda b: (b.rod.selected, {"modes": [0, 2]}),
+    "ReducedBody.summary": lambda b: (b.rod.summary, {}),
+    "ReducedBody.truncated": lambda b: (b.rod.truncated, {"num_modes": 2}),
+    "ReducedBody.with_damping": lambda b: (
+        b.rod.with_damping,
+        {"*dampings": (mbd.Rayleigh(1.0, 1e-6),)},
+    ),
+    "Skin": lambda b: (
+        body.Skin,
+        {"points": b.rod.skin.points, "triangles": b.rod.skin.triangles,
+         "modes": b.rod.skin.modes},
+    ),
+    "Station": lambda b: (
+        body.Station,
+        {"name": "p", "position": np.zeros(3), "modes": np.zeros((2, 3))},
+    ),
+    "Stiffening": lambda b: (
+        body.Stiffening,
+        {"spin": np.zeros((6, 2, 2)), "interfaces": np.zeros((2, 6, 2, 2))},
+    ),
+    "Stiffening.selected": lambda b: (
+        b.reduction.body.stiffening.selected,
+        {"modes": np.array([0])},
+    ),
+    "StressModes": lambda b: (
+        body.StressModes,
+        {"points": np.zeros((2, 3)), "stress": np.zeros((6, 2, 8))},
+    ),
+    "StressModes.envelope": lambda b: (
+        _stress(b).envelope,
+        {"name": "von Mises", "history": b.history},
+    ),
+    "StressModes.selected": lambda b: (_stress(b).selected, {"modes": np.array([0])}),
+    "StressModes.values": lambda b: (
+        _stress(b).values,
+        {"name": "von Mises", "history": b.history},
+    ),
+    "compare": lambda b: (body.compare, {"first": b.rod, "second": b.rod}),
+    "frequency_response": lambda b: (
+        mbd.frequency_response,
+        {"body": b.rod, "frequencies": [10.0, 20.0]},
+    ),
+    "half_power": lambda b: (
+        body.half_power,
+        {
+            "frequencies": np.linspace(0.5, 1.5, 101),
+            "values": 1 / np.abs(1 - np.linspace(0.5, 1.5, 101) ** 2 + 0.05j),
+        },
+    ),
+    "body.linearize": lambda b: (body.linearize, {"body": b.rod}),
+    "load_body": lambda b: (body.load_body, {"path": b.file("body.npz")}),
+    "participation": lambda b: (body.participation, {"body": b.rod}),
+    "save_body": lambda b: (body.save_body, {"body": b.rod, "path": b.folder / "kept.npz"}),
+    "export": lambda b: (
+        export.export,
+        {"body": b.reduction.body, "path": b.folder / "out", "format": "op4"},
+    ),
+    "Format.check": lambda b: (_format().check, {"body": b.rod}),
+    "Format.losses": lambda b: (_format().losses, {"body": b.rod}),
+    "Units": lambda b: (export.Units, {"name": "mm-t-s", "length": 1e-3, "mass": 1e3}),
+    "FullMatrices": lambda b: (
+        imports.FullMatrices,
+        {"stiffness": b.matrices.stiffness, "mass": b.matrices.mass, "nodes": b.matrices.nodes},
+    ),
+    "FullMatrices.in_order": lambda b: (
+        imports.FullMatrices.in_order,
+        {
+            "stiffness": b.matrices.stiffness, "mass": b.matrices.mass, "nodes": b.matrices.nodes,
+            "dofs": np.arange(24).reshape(8, 3),
+        },
+    ),
+    "FullMatrices.in_si": lambda b: (b.matrices.in_si, {"length": 1e-3}),
+    "FullMatrices.rows": lambda b: (b.matrices.rows, {"labels": [0, 1], "what": "nodes"}),
+    "NodeInterface": lambda b: (imports.NodeInterface, {"nodes": [0, 1, 2]}),
+    "ReducedMatrices": lambda b: (
+        imports.ReducedMatrices,
+        {"stiffness": b.element.stiffness, "mass": b.element.mass, "points": b.element.points},
+    ),
+    "ReducedMatrices.in_si": lambda b: (b.element.in_si, {"length": 1e-3}),
+    "body_from_reduced": lambda b: (imports.body_from_reduced, {"element": b.element}),
+    "read_dmig": lambda b: (imports.read_dmig, {"path": b.file("matrix.pch")}),
+    "read_matrices": lambda b: (
+        imports.read_matrices,
+        {
+            "stiffness": b.file("K.mtx"), "mass": b.file("M.mtx"), "nodes": b.matrices.nodes,
+        },
+    ),
+    "read_op4": lambda b: (imports.read_op4, {"path": b.file("matrix.op4")}),
+    "reduce_matrices": lambda b: (
+        imports.reduce_matrices,
+        {
+            "matrices": b.matrices, "num_modes": 2,
+            "interfaces": {"a": imports.NodeInterface([0, 1, 2, 3])},
+        },
+    ),
+}  # fmt: skip
+
+
+def _stress(b: Bench) -> body.StressModes:
+    stress = 1e6 * np.arange(1.0, 97).reshape(6, 2, 8)
+    return body.StressModes(np.array([[0.0, 0, 0], [1, 0, 0]]), stress)
+
+
+def _format() -> export.Format:
+    from dolfinx_mbd.export import FORMATS
+
+    return FORMATS["op4"]
+
+
+def _picture() -> Any:
+    return plotting.Picture(np.zeros((4, 4, 3), dtype=np.uint8))
+
+
+PICTURES: dict[str, Call] = {
+    "Picture.save": lambda b: (_picture().save, {"path": b.folder / "picture.png"}),
+    "animate": lambda b: (
+        plotting.animate,
+        {"solution": b.run, "path": b.folder / "run.gif", "frames": 2, "window": (80, 60)},
+    ),
+    "campbell_diagram": lambda b: (
+        plotting.campbell_diagram,
+        {"speeds": [0.0, 10.0], "frequencies": [[1.0, 2.0], [1.5, 3.0]]},
+    ),
+    "plot_body": lambda b: (
+        plotting.plot_body,
+        {"body": b.rod, "eta": [1e-3, 0.0, 0.0], "window": (80, 60)},
+    ),
+    "plot_energies": lambda b: (plotting.plot_energies, {"solution": b.run}),
+    "plot_modes": lambda b: (
+        plotting.plot_modes,
+        {"body": b.rod, "modes": [0], "panel": (80, 60)},
+    ),
+    "plot_response": lambda b: (
+        plotting.plot_response,
+        {"response": _response(b), "entries": [(_response(b).outputs[0], _response(b).inputs[0])]},
+    ),
+    "plot_skin": lambda b: (
+        plotting.plot_skin,
+        {"body": b.rod, "values": np.array([1e6, 2e6, 3e6]), "window": (80, 60)},
+    ),
+    "plot_spectrum": lambda b: (
+        plotting.plot_spectrum,
+        {"spectrum": mbd.spectrum(np.linspace(0, 1, 16), np.ones(16))},
+    ),
+    "plot_system": lambda b: (plotting.plot_system, {"source": b.crank, "window": (80, 60)}),
+    "skin_displacement": lambda b: (
+        plotting.skin_displacement,
+        {"skin": b.rod.skin, "eta": [1e-3, 0.0, 0.0]},
+    ),
+    "skin_points": lambda b: (
+        plotting.skin_points,
+        {"skin": b.rod.skin, "eta": [1e-3, 0.0, 0.0]},
+    ),
+}
+
+
+def _recovering(name: str, **arguments: Any) -> dict[str, Call]:
+    """Return calls of a method that reductions and static corrections have in common."""
+
+    def call(b: Bench, static: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+        owner: Any = b.reduction.static_correction() if static else b.reduction
+        history = owner.history(b.history, np.zeros((4, 2, 6))) if static else b.history
+        return getattr(owner, name), {"history": history} | arguments
+
+    return {
+        f"Reduction.{name}": lambda b: call(b, False),
+        f"StaticCorrection.{name}": lambda b: call(b, True),
+    }
+
+
+RECOVERY: dict[str, Call] = {
+    **_recovering("envelope", what="von Mises"),
+    **_recovering("most_stressed", count=2),
+    **_recovering("recover", what="von Mises"),
+    **_recovering("section_forces", point=(0.0685, 0.01, 0.006), normal=(1.0, 0.0, 0.0)),
+    "Reduction.with_stress": lambda b: (b.reduction.with_stress, {}),
+}
+
+CALLS: dict[str, Call] = {**RECOVERY, **FORMS, **BODIES, **MECHANISMS, **MESHES, **PICTURES}

@@ -1,0 +1,211 @@
+"""Valid calls of the public functions and methods for mechanisms; see `calls`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd import multibody as mb
+from tests.campaigns.bench import Bench, square
+
+Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
+CRANK = {"crank_radius": 0.04, "crank_mass": 1.0, "piston_mass": 0.2, "speed": 10.0}
+TIMES = np.linspace(0.0, 1.0, 16)
+
+
+def _joint(name: str) -> Call:
+    """Return a call that makes a joint of some kind."""
+    return lambda b: (getattr(mb, name), {"name": "a", **b.frames})
+
+
+def _tip(b: Bench) -> dict[str, Any]:
+    """Return the arguments of a load on the tip of the pendulum."""
+    return {"name": "push", "frame": b.bob.frame("tip"), "value": (0.0, 1.0, 0.0)}
+
+
+MECHANISMS: dict[str, Call] = {
+    "Adaptive": lambda b: (mbd.Adaptive, {"tolerance": 1e-5, "first": 1e-4}),
+    "Bushing": lambda b: (mbd.Bushing, {"name": "rubber", **b.ends, "stiffness": [1e3] * 6}),
+    "Driver": lambda b: (
+        mb.Driver,
+        {"name": "motor", "joint": "pivot", "motion": mb.constant_speed(1.0)},
+    ),
+    "Driver.at": lambda b: (b.driven.drivers[0].at, {"t": 0.1}),
+    "FlexibleBody": lambda b: (
+        mbd.FlexibleBody,
+        {"name": "rod", "reduced": b.rod, "position": (0.0, 0, 0)},
+    ),
+    "FlexibleBody.frame": lambda b: (
+        mbd.FlexibleBody("rod", b.rod).frame,
+        {"name": "big_end"},
+    ),
+    "FlexibleBody.load_pattern": lambda b: (b.windy.load_pattern, {"name": "wind"}),
+    "FlexibleBody.pattern": lambda b: (b.windy.pattern, {"name": "wind"}),
+    "Frame": lambda b: (mbd.Frame, {"point": (0.0, 0.0, 1.0)}),
+    "FrameLoad": lambda b: (mb.FrameLoad, _tip(b)),
+    "GeneralizedAlpha": lambda b: (
+        mbd.GeneralizedAlpha,
+        {"alpha_m": 0.0, "alpha_f": 0.0, "beta": 0.25, "gamma": 0.5},
+    ),
+    "GeneralizedAlpha.from_spectral_radius": lambda b: (
+        mbd.GeneralizedAlpha.from_spectral_radius,
+        {"rho": 0.8},
+    ),
+    "GeneralizedAlpha.hht": lambda b: (mbd.GeneralizedAlpha.hht, {"alpha": 0.1}),
+    "GeneralizedAlpha.newmark": lambda b: (mbd.GeneralizedAlpha.newmark, {"beta": 0.25}),
+    "Ground": lambda b: (mbd.Ground, {"frames": {"o": mbd.Frame()}}),
+    "Ground.frame": lambda b: (b.ground.frame, {"name": "o"}),
+    "ImplicitEuler": lambda b: (mb.ImplicitEuler, {"system": b.pendulum}),
+    "Joint": lambda b: (mb.Joint, {"name": "a", "kind": "revolute", **b.frames}),
+    "Joint.axis": lambda b: (b.pendulum.joints[0].axis, {"motion": "rotation", "what": "spring"}),
+    "Joint.row_name": lambda b: (b.pendulum.joints[0].row_name, {"motion": 0}),
+    "JointFriction": lambda b: (
+        mb.JointFriction,
+        {"name": "rub", "joint": "pivot", "limit": 0.1, "rate": 0.01},
+    ),
+    "JointLoad": lambda b: (
+        mb.JointLoad,
+        {"name": "motor", "joint": "pivot", "motion": "rotation", "value": 1.0},
+    ),
+    "JointSpring": lambda b: (
+        mb.JointSpring,
+        {"name": "spring", "joint": "pivot", "stiffness": 10.0, "damping": 0.1},
+    ),
+    "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 0}),
+    "LinearizedSystem.summary": lambda b: (_linear(b).summary, {}),
+    "PatternLoad": lambda b: (
+        mbd.PatternLoad,
+        {"name": "gust", "pattern": b.windy.pattern("wind"), "value": 2.0},
+    ),
+    "RigidBody": lambda b: (
+        mbd.RigidBody,
+        {"name": "bob", "mass": 1.0, "inertia": [0.1] * 3, "frames": {"o": mbd.Frame()}},
+    ),
+    "RigidBody.frame": lambda b: (b.bob.frame, {"name": "tip"}),
+    "RigidBody.box": lambda b: (
+        mbd.RigidBody.box,
+        {"name": "bob", "size": (0.1, 0.1, 0.1), "mass": 1.0},
+    ),
+    "RigidBody.cylinder": lambda b: (
+        mbd.RigidBody.cylinder,
+        {"name": "bob", "radius": 0.1, "length": 0.2, "density": 7850.0},
+    ),
+    "Shape": lambda b: (
+        mb.Shape,
+        {"points": np.eye(3), "triangles": np.array([[0, 1, 2]])},
+    ),
+    "Solution.body": lambda b: (b.run.body, {"name": "rod"}),
+    "Solution.constraint_violation": lambda b: (b.run.constraint_violation, {}),
+    "Solution.energies": lambda b: (b.run.energies, {}),
+    "Solution.joint": lambda b: (b.run.joint, {"name": "main"}),
+    "Solution.load": lambda b: (
+        mbd.Solution.load,
+        {"path": b.file("run.npz"), "system": b.crank},
+    ),
+    "Solution.momenta": lambda b: (b.run.momenta, {}),
+    "Solution.names": lambda b: (b.run.names, {}),
+    "Solution.projected": lambda b: (b.run.projected, {}),
+    "Solution.save": lambda b: (b.run.save, {"path": b.folder / "saved_run.npz"}),
+    "Solution.sensor": lambda b: (
+        b.run.sensor,
+        {"body": "crank", "point": (0.0, 0.0, 0.0), "quantity": "velocity"},
+    ),
+    "Solution.to_csv": lambda b: (b.run.to_csv, {"path": b.folder / "run.csv"}),
+    "SpringDamper": lambda b: (
+        mbd.SpringDamper,
+        {"name": "spring", **b.ends, "stiffness": 1e3, "damping": 1.0},
+    ),
+    "Stepper": lambda b: (mb.Stepper, {"system": b.pendulum}),
+    "Study.at": lambda b: (b.study.at, {"**values": {"x": 1.0}}),
+    "Study.load": lambda b: (mbd.Study.load, {"path": b.file("study.npz")}),
+    "Study.names": lambda b: (b.study.names, {}),
+    "Study.save": lambda b: (b.study.save, {"path": b.folder / "saved_study.npz"}),
+    "Study.to_csv": lambda b: (b.study.to_csv, {"path": b.folder / "study.csv"}),
+    "System": lambda b: (
+        mbd.System,
+        {
+            "bodies": [b.ground, b.bob], "joints": [mb.revolute("pivot", **b.frames)],
+            "drivers": [mb.Driver("motor", "pivot", mb.constant_speed(1.0))],
+            "loads": [mb.force(**_tip(b))],
+        },
+    ),
+    "System.body": lambda b: (b.pendulum.body, {"name": "bob"}),
+    "System.body_index": lambda b: (b.pendulum.body_index, {"name": "bob"}),
+    "System.check_step": lambda b: (b.pendulum.check_step, {"t": 0.0, "dt": 1e-3}),
+    "System.constraint_name": lambda b: (b.pendulum.constraint_name, {"row": 0}),
+    "System.frame_index": lambda b: (b.pendulum.frame_index, {"frame": b.bob.frame("tip")}),
+    "System.joint": lambda b: (b.pendulum.joint, {"name": "pivot"}),
+    "System.joint_index": lambda b: (b.pendulum.joint_index, {"name": "pivot"}),
+    "System.load_pattern": lambda b: (
+        mbd.System([b.windy]).load_pattern,
+        {"load": mbd.PatternLoad("gust", b.windy.pattern("wind"), 2.0)},
+    ),
+    "System.row_name": lambda b: (b.pendulum.row_name, {"row": 0}),
+    "System.summary": lambda b: (b.pendulum.summary, {}),
+    "System.without_rows": lambda b: (b.pendulum.without_rows, {"rows": [0]}),
+    "box_shape": lambda b: (mb.box_shape, {"size": (1.0, 2.0, 3.0)}),
+    "consistent_state": lambda b: (mb.consistent_state, {"system": b.pendulum, "t": 0.0}),
+    "constant_speed": lambda b: (mb.constant_speed, {"speed": 10.0}),
+    "cylinder_shape": lambda b: (mb.cylinder_shape, {"radius": 0.1, "length": 0.2}),
+    "cylindrical": _joint("cylindrical"),
+    "differentiated": lambda b: (mb.differentiated, {"position": np.sin}),
+    "distance": lambda b: (mb.distance, {"name": "a", **b.ends, "length": 0.1}),
+    "equilibrium": lambda b: (mbd.equilibrium, {"system": b.pendulum}),
+    "fixed": _joint("fixed"),
+    "force": lambda b: (mb.force, _tip(b)),
+    "inline_engine": lambda b: (
+        mbd.mechanisms.inline_engine,
+        {"rod": b.rod, "cylinders": 2, "firing_order": (1, 2), "speed": 10.0},
+    ),
+    "integrated": lambda b: (mb.integrated, {"rate": np.sin}),
+    "interface_wrenches": lambda b: (
+        mb.interface_wrenches,
+        {"solution": b.run, "body": "rod"},
+    ),
+    "inverse_dynamics": lambda b: (
+        mbd.inverse_dynamics,
+        {"system": b.pendulum, "motion": b.motion, "actuators": ["pivot"]},
+    ),
+    "kinematic_analysis": lambda b: (
+        mbd.kinematic_analysis,
+        {"system": b.driven, "times": [0.0, 0.01]},
+    ),
+    "linear_torque": lambda b: (
+        mbd.mechanisms.linear_torque,
+        {"stall": 10.0, "no_load_speed": 100.0},
+    ),
+    "linearize": lambda b: (mbd.linearize, {"system": b.pendulum, "state": b.state}),
+    "planar": _joint("planar"),
+    "point_on_line": _joint("point_on_line"),
+    "point_on_plane": _joint("point_on_plane"),
+    "prismatic": _joint("prismatic"),
+    "quasi_static": lambda b: (
+        mbd.quasi_static,
+        {"system": b.pendulum, "times": [0.0, 0.1]},
+    ),
+    "redundancies": lambda b: (mb.redundancies, {"system": b.pendulum}),
+    "resume": lambda b: (mbd.resume, {"path": b.file("checkpoint.npz"), "system": b.crank}),
+    "revolute": _joint("revolute"),
+    "rigid_rod": lambda b: (mbd.mechanisms.rigid_rod, {"length": 0.3, "mass": 1.0}),
+    "rod_length": lambda b: (mbd.mechanisms.rod_length, {"rod": b.rod}),
+    "simulate": lambda b: (
+        mbd.simulate,
+        {"system": b.pendulum, "t_end": 1e-3, "dt": 5e-4},
+    ),
+    "slider_crank": lambda b: (mbd.mechanisms.slider_crank, {"rod": b.rod, **CRANK}),
+    "spectrum": lambda b: (
+        mbd.spectrum,
+        {"time": TIMES, "signal": np.sin(20 * TIMES)},
+    ),
+    "spherical": _joint("spherical"),
+    "sweep": lambda b: (mbd.sweep, {"run": square, "parameters": {"x": [1.0, 2.0]}, "workers": 1}),
+    "torque": lambda b: (mb.torque, _tip(b)),
+    "universal": _joint("universal"),
+}  # fmt: skip
+
+
+def _linear(b: Bench) -> Any:
+    return mbd.linearize(b.pendulum, b.state)

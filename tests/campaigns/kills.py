@@ -1,0 +1,200 @@
+"""SIGKILL during a save: the file then has its old contents or its new ones, never half of them.
+
+A child process, forked from this one, saves an object and is killed. It kills itself when it has
+come to a random one of all calls and returns of the save, or is killed after a random time. Then
+the file is loaded. The next save must also leave nothing but the file.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dolfinx_mbd as mbd
+from tests.campaigns.bench import Bench, square
+from tests.campaigns.cases import Case
+from tests.campaigns.contents import digest
+
+KILLS = 60
+"""Number of kills of each way for each kind of file."""
+
+KINDS = ("body", "solution", "study")
+RUN: dict[str, Any] = {"t_end": 0.01, "dt": 2e-4}
+
+Work = Callable[[], None]
+Killer = Callable[[random.Random], Callable[[Work], str | None]]
+"""Return, for random numbers, a function that runs some work in a child and kills it."""
+
+
+class Saved:
+    """Two objects of a kind, how they are loaded, and the hashes of both when loaded.
+
+    Attributes:
+        path: A file that holds the first object, in a folder of its own.
+        calls: Number of calls and returns in a save of the second one to `path`.
+    """
+
+    def __init__(self, folder: Path, objects: tuple[Any, Any], load: Callable[[Path], Any]) -> None:
+        folder.mkdir(exist_ok=True)
+        self.objects, self.load, self.path = objects, load, folder / "saved.npz"
+        self.digests = set()
+        for value in objects:
+            value.save(self.path)
+            self.digests.add(digest(load(self.path)))
+        objects[0].save(self.path)
+        self.calls = _count(lambda: objects[1].save(self.path))
+        objects[0].save(self.path)
+
+
+@cache
+def _saved(bench: Bench, kind: str) -> Saved:
+    folder = bench.folder / f"kill-{kind}"
+    if kind == "body":
+        return Saved(folder, (bench.reduction.body, bench.rod), mbd.ReducedBody.load)
+    if kind == "solution":
+        longer = mbd.simulate(bench.crank, t_end=4e-3, dt=2e-4)
+        return Saved(folder, (bench.run, longer), lambda path: mbd.Solution.load(path, bench.crank))
+    other = mbd.sweep(square, {"x": [3.0, 4.0, 5.0]}, workers=1)
+    return Saved(folder, (bench.study, other), mbd.Study.load)
+
+
+def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[Case]:
+    """Return the kills of each kind of file, and those during a run with checkpoints.
+
+    All objects are made, and all kernels compiled, before the first case begins.
+    """
+    bench = Bench(folder)
+    for kind in KINDS:
+        if only not in (None, kind):
+            continue
+        calls = _saved(bench, kind).calls
+        for way, kill in (("call", _at_call(calls)), ("time", _after_time(0.06))):
+            for number in range(KILLS):
+                chance = random.Random(f"{seed} {kind} {way} {number}")
+                yield Case(
+                    kind, f"kill at a {way}", str(number),
+                    lambda k=kind, f=kill, c=chance: _killed(_saved(bench, k), f(c)),
+                )  # fmt: skip
+    if only in (None, "checkpoint"):
+        path = bench.folder / "kill-checkpoint.npz"
+        expected = digest(mbd.simulate(bench.crank, **RUN))
+        calls = int(0.99 * _count(lambda: _checkpointed(bench, path)))  # (it must not end before)
+        for way, kill in (("call", _at_call(calls)), ("time", _after_time(0.3))):
+            for number in range(KILLS):
+                chance = random.Random(f"{seed} checkpoint {way} {number}")
+                yield Case(
+                    "checkpoint", f"kill at a {way}", str(number),
+                    lambda f=kill, c=chance: _run_killed(bench, path, f(c), expected),
+                )  # fmt: skip
+
+
+def _at_call(calls: int) -> Killer:
+    """Return a way to kill a child at a random one of a number of calls and returns."""
+
+    def killer(chance: random.Random) -> Callable[[Work], str | None]:
+        last = chance.randrange(1, calls)
+
+        def count(*_: Any) -> None:
+            nonlocal last
+            last -= 1
+            if last == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        return lambda work: _fork(lambda: _profiled(work, count), None)
+
+    return killer
+
+
+def _after_time(most: float) -> Killer:
+    """Return a way to kill a child after a random time, in seconds."""
+    return lambda chance: lambda work: _fork(work, chance.uniform(0.0, most))
+
+
+def _fork(work: Work, seconds: float | None) -> str | None:
+    """Run some work in a child; kill it after some seconds, or let it kill itself.
+
+    Returns:
+        What is wrong if the child ends in another way.
+    """
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status) or (seconds is not None and status == 0):
+        return None
+    return f"the child has not been killed (status {status})"
+
+
+def _profiled(work: Work, event: Callable[..., None]) -> None:
+    sys.setprofile(event)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+
+
+def _count(work: Work) -> int:
+    """Return the number of calls and returns in some work, which is done once before."""
+    work()
+    number = 0
+
+    def count(*_: Any) -> None:
+        nonlocal number
+        number += 1
+
+    _profiled(work, count)
+    return number
+
+
+def _killed(saved: Saved, kill: Callable[[Work], str | None]) -> str | None:
+    """Kill saves to a path in a child; return what is wrong with the file."""
+    first, second = saved.objects
+
+    def work() -> None:
+        while True:
+            second.save(saved.path)
+            first.save(saved.path)
+
+    fault = kill(work)
+    try:
+        if fault is None and digest(saved.load(saved.path)) not in saved.digests:
+            fault = "the file has neither the old nor the new contents"
+        first.save(saved.path)
+    except mbd.errors.Error as error:  # (`attempt` would take it for handled)
+        return f"the file cannot be loaded or replaced: {error}"
+    left = sorted(p.name for p in saved.path.parent.iterdir() if p != saved.path)
+    return f"left behind: {left}" if fault is None and left else fault
+
+
+def _checkpointed(bench: Bench, path: Path) -> None:
+    path.unlink(missing_ok=True)
+    mbd.simulate(bench.crank, checkpoint=path, every=1, **RUN)
+
+
+def _run_killed(
+    bench: Bench, path: Path, kill: Callable[[Work], str | None], expected: str
+) -> str | None:
+    """Kill a run that writes checkpoints, resume it, and compare with an undisturbed run."""
+    fault = kill(lambda: _checkpointed(bench, path))
+    if fault is not None or not path.exists():
+        return fault
+    try:
+        resumed = mbd.resume(path, bench.crank)
+    except mbd.errors.Error as error:  # (`attempt` would take it for handled)
+        return f"the run cannot be resumed: {error}"
+    return "the resumed run is another one" if digest(resumed) != expected else None

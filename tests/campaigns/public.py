@@ -1,0 +1,67 @@
+"""The public callables of the package, and those that the campaign need not call."""
+
+from __future__ import annotations
+
+import inspect
+
+import dolfinx_mbd as mbd
+
+RECORDS = {
+    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "CableMotion", "Campbell", "Case",
+    "CaseError", "Comparison", "CriticalSpeed", "Energies", "EquilibriumError", "ExportReport",
+    "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
+    "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
+    "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
+    "Reduction", "RotatingModes",
+    "RotatingStructure", "RunFileError", "SpinningEquilibrium", "Spectrum", "StaticCorrection",
+    "SteadyError", "StepError", "Study", "Transient", "WorkerError", "Animation", "BeamReduction",
+    "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Redundancy", "Solution", "State",
+}  # fmt: skip
+"""Results, references, errors and warnings: the package makes them and checks them in use."""
+
+INTERNAL = {
+    "begin", "derivatives", "destroy", "energies", "energy", "frame_bias", "CableBody.check",
+    "frame_jacobians", "frame_velocities", "frame_velocity_tangents", "coordinates", "increment",
+    "increment_tangent", "initial_coordinates", "local_error", "magnitude", "memory", "momenta",
+    "placed", "poses", "rescaled", "residual", "restore", "size", "step", "tangent", "tension",
+    "wrench", "wrenches", "with_files", "from_states", "motion", "nodal", "rows_of",
+    "steady_rates", "with_misfit",
+}  # fmt: skip
+"""Methods that the solvers call in their loops, without checks of their arguments."""
+
+
+def public_names() -> set[str]:
+    """Return the names of the public functions, classes, and methods that users call.
+
+    A name that two modules export with different meanings carries its module:
+    ``analysis.quasi_static``.
+    """
+    names: dict[int, str] = {}
+    taken: dict[str, object] = {}
+    modules = {"": mbd, **{f"{name}.": getattr(mbd, name) for name in mbd._MODULES}}
+    for prefix, module in modules.items():
+        if module is mbd.errors:
+            continue
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not callable(value) or id(value) in names:
+                continue
+            if not getattr(value, "__module__", "").startswith("dolfinx_mbd"):
+                continue
+            label = name if name not in taken else f"{prefix}{name}"
+            taken[name] = value
+            names[id(value)] = label
+    classes = {label: taken[label] for label in names.values() if inspect.isclass(taken.get(label))}
+    methods = {
+        f"{label}.{name}"
+        for label, kind in classes.items()
+        for name, member in inspect.getmembers(kind, inspect.isroutine)
+        if not name.startswith("_")
+        and callable(member)  # (a cached property is a routine for inspect)
+        and not {name, f"{label}.{name}"} & INTERNAL
+        and getattr(member, "__module__", "").startswith("dolfinx_mbd")
+    }
+    methods |= {"Solution.energies", "Solution.momenta"}  # (bodies have internal ones)
+    protocols = {label for label, kind in classes.items() if getattr(kind, "_is_protocol", False)}
+    of_protocols = {m for m in methods if m.partition(".")[0] in protocols}
+    return (set(names.values()) | methods) - RECORDS - protocols - of_protocols

@@ -1,0 +1,206 @@
+"""The checks of arguments: what they return, and the type and fields of what they raise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import create_unit_interval
+from mpi4py import MPI
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.errors import Error, InputError, InputTypeError
+
+
+class Unprintable:
+    """An object whose representation fails."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no representation")
+
+
+NO_NUMBERS = (
+    None, True, np.True_, "1", b"1", 1j, np.complex128(1), [], [1.0], [[1.0], [2.0, 3.0]],
+    {}, object(), float, np.ones(1), np.array("1"), np.array(None), Unprintable(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(2, 2.0), (2.5, 2.5), (np.float32(0.5), 0.5), (np.int8(3), 3.0), (np.array(4.0), 4.0)],
+)
+def test_numbers(value: Any, number: float) -> None:
+    checked = checks.number("mass", value)
+    assert type(checked) is float
+    assert checked == number
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("check", [checks.number, checks.integer])
+def test_no_numbers(check: Callable[..., Any], value: Any) -> None:
+    with pytest.raises(InputTypeError) as caught:
+        check("mass", value)
+    assert caught.value.argument == "mass"
+    assert caught.value.value is value or isinstance(value, np.ndarray)
+    assert caught.value.expected
+
+
+@pytest.mark.parametrize(
+    ("value", "limits"),
+    [
+        (math.nan, {}), (math.inf, {}), (-math.inf, {}), (np.float64("nan"), {}), (10**400, {}),
+        (0.0, {"positive": True}), (-1, {"low": 0.0}), (2, {"high": 1.0}),
+    ],
+)  # fmt: skip
+def test_numbers_out_of_range(value: Any, limits: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        checks.number("mass", value, unit="kg", **limits)
+    assert not isinstance(caught.value, InputTypeError)
+    assert caught.value.argument == "mass"
+    assert "kg" in str(caught.value)
+
+
+def test_whole_numbers() -> None:
+    assert checks.integer("count", np.int64(3), low=0, high=3) == 3
+    for value, kind in ((2.0, InputTypeError), (-1, InputError), (4, InputError)):
+        with pytest.raises(kind) as caught:
+            checks.integer("count", value, low=0, high=3)
+        assert caught.value.argument == "count"
+
+
+def test_flags() -> None:
+    assert checks.flag("skin", np.True_) is True
+    for value in (1, 0, None, "yes", [], math.nan):
+        with pytest.raises(InputTypeError):
+            checks.flag("skin", value)
+
+
+def test_arrays() -> None:
+    source = [[0, 1], [2, 3]]
+    array = checks.array("eta", source, (None, 2))
+    assert array.dtype == float and not array.flags.writeable
+    assert np.array_equal(array, source)
+    given = np.ones(3)
+    assert checks.vector("point", given) is not given and given.flags.writeable
+    assert np.isnan(checks.array("eta", [math.nan], finite=False)).all()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, "abc", b"abc", [1.0, "x", 2.0], [[1.0], [2.0, 3.0]], [1j, 0, 0], [True] * 3,
+        ["1", "2", "3"], {}, {1, 2, 3}, object(), np.array([None] * 3), (x for x in (1, 2, 3)),
+    ],
+)  # fmt: skip
+def test_no_vectors(value: Any) -> None:
+    with pytest.raises(InputTypeError) as caught:
+        checks.vector("point", value)
+    assert caught.value.argument == "point"
+
+
+@pytest.mark.parametrize(
+    "value", [[], [1.0, 2.0], np.zeros((3, 3)), 1.0, [math.nan] * 3, [0.0, math.inf, 0.0]]
+)
+def test_vectors_that_do_not_fit(value: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        checks.vector("point", value)
+    assert caught.value.argument == "point"
+
+
+def test_choices() -> None:
+    assert checks.choice("plane", "strain", ("strain", "stress")) == "strain"
+    assert checks.choice("plane", None, ("strain",), none=True) is None
+    for value in (None, "Strain", 1, ["strain"], np.array(["strain", "stress"]), math.nan):
+        with pytest.raises(InputError) as caught:
+            checks.choice("plane", value, ("strain", "stress"))
+        assert caught.value.argument == "plane"
+    with pytest.raises(InputError):  # (True == 1)
+        checks.choice("dim", True, (1, 2))
+
+
+def test_names() -> None:
+    assert checks.name("name", "rod") == "rod"
+    assert checks.names("held", (name for name in ("a", "b"))) == ("a", "b")
+    assert checks.names("held", {"a": 1}) == ("a",)
+    for value, kind in ((None, InputTypeError), (1, InputTypeError), (" ", InputError)):
+        with pytest.raises(kind):
+            checks.name("name", value)
+    for value, kind in (
+        ("left", InputTypeError), (None, InputTypeError), ([1], InputTypeError),
+        (["a", "a"], InputError), ([""], InputError),
+    ):  # fmt: skip
+        with pytest.raises(kind):
+            checks.names("held", value)
+
+
+def test_instances_and_functions() -> None:
+    assert checks.instance("count", 1, (int, type(None))) == 1
+    assert checks.function("law", math.sin) is math.sin
+    with pytest.raises(InputTypeError) as caught:
+        checks.instance("count", "1", (int, type(None)), "a count")
+    assert caught.value.expected == "int or None (a count)"
+    with pytest.raises(InputTypeError):
+        checks.function("law", 3.0, "law(s, rate)")
+
+
+def test_paths() -> None:
+    assert checks.file_path("path", "a/rod.NPZ", (".npz",)) == Path("a/rod.NPZ")
+    for value, kind in (
+        (None, InputTypeError), (1, InputTypeError), (b"rod", InputTypeError), ("", InputError),
+        ("a\0b", InputError), ("rod.msh", InputError), ("rod", InputError),
+    ):  # fmt: skip
+        with pytest.raises(kind) as caught:
+            checks.file_path("path", value, (".npz",))
+        assert caught.value.argument == "path"
+
+
+def test_messages_are_short() -> None:
+    for value in ("x" * 10_000, list(range(10_000)), np.zeros(10_000), {"a": "b" * 9_999}):
+        with pytest.raises(Error) as caught:
+            checks.number("mass", value)
+        assert len(str(caught.value)) < 300
+        assert "\n" not in str(caught.value)
+
+
+def expressions() -> list[Any]:
+    """UFL expressions, alone and in lists."""
+    mesh = create_unit_interval(MPI.COMM_SELF, 2)
+    scalar = fem.Function(fem.functionspace(mesh, ("Lagrange", 1)))
+    return [scalar, ufl.SpatialCoordinate(mesh), [scalar, 1.0], [[0.0], [scalar]]]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("k", range(4))
+def test_expressions_are_refused_at_once(k: int) -> None:
+    """The conversion of a `fem.Function` to a number does not end."""
+    value = expressions()[k]
+    for check in (checks.array, checks.vector, checks.number):
+        with pytest.raises(InputTypeError) as caught:
+            check("values", value)
+        assert caught.value.argument == "values"
+
+
+def test_increasing_numbers() -> None:
+    for values in ([0, 1, 2], range(3), iter([0.0, 1.0, 2.0]), np.arange(3)):
+        assert checks.increasing("times", values).tolist() == [0.0, 1.0, 2.0]
+    for value in ([], [1.0, 1.0], [1.0, 0.0], [0.0, math.nan], [[0.0, 1.0]], 1.0, None, "times"):
+        with pytest.raises(InputError) as caught:
+            checks.increasing("times", value)
+        assert caught.value.argument == "times"
+    with pytest.raises(InputError):
+        checks.increasing("times", [0.0, 1.0], least=3)
+
+
+def test_objects_with_attributes() -> None:
+    path = Path("rod.npz")
+    assert checks.having("path", path, "name", "suffix") is path
+    for value in (None, 1.0, "rod", Path):
+        with pytest.raises(InputTypeError) as caught:
+            checks.having("path", value, "name", "suffix")
+        assert caught.value.argument == "path"

@@ -1,0 +1,54 @@
+"""The hierarchy of errors and warnings: their built-in classes, their fields, and pickling."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from dolfinx_mbd import errors
+
+BUILT_IN = {
+    "InputError": ValueError,
+    "InputTypeError": (ValueError, TypeError),
+    "MeshError": ValueError,
+    "FileError": ValueError,
+    "MissingFileError": FileNotFoundError,
+    "OverwriteError": FileExistsError,
+    "SolverError": RuntimeError,
+}
+CLASSES = [name for name in errors.__all__ if isinstance(getattr(errors, name), type)]
+
+
+CLASSES = [name for name in errors.__all__ if name[0].isupper()]
+
+
+def test_every_class_has_its_place() -> None:
+    kinds = {name for name in CLASSES if name.endswith("Error")} - {"Error"}
+    assert kinds == set(BUILT_IN)
+    for name, built_in in BUILT_IN.items():
+        kind = getattr(errors, name)
+        assert issubclass(kind, errors.Error)
+        for base in built_in if isinstance(built_in, tuple) else (built_in,):
+            assert issubclass(kind, base)
+    for name in set(CLASSES) - kinds - {"Error"}:
+        assert issubclass(getattr(errors, name), errors.MbdWarning)
+    assert issubclass(errors.MbdWarning, UserWarning)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_pickling_keeps_message_and_fields(name: str) -> None:
+    """Errors go from rank to rank and from workers to their parent."""
+    kind = getattr(errors, name)
+    if issubclass(kind, errors.InputError):
+        error = kind("a text", argument="mass", value=-1.0, expected="a positive number")
+    elif issubclass(kind, errors.FileError):
+        error = kind("a text", path="rod.npz")
+    elif issubclass(kind, errors.MbdWarning):
+        error = kind("a text", quantity="rotation", value=0.5, limit=0.2)
+    else:
+        error = kind("a text")
+    other = pickle.loads(pickle.dumps(error))
+    assert type(other) is kind
+    assert str(other) == "a text"
+    assert vars(other) == vars(error)

@@ -1,0 +1,117 @@
+"""Counts that would need more memory than there is are refused before anything is allocated."""
+
+from __future__ import annotations
+
+import csv
+import math
+import subprocess
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from dolfinx_mbd import ConnectingRod, checks, errors
+from dolfinx_mbd.analysis import build_mesh
+from dolfinx_mbd.cli.values import numbers
+from dolfinx_mbd.multibody import RigidBody, System, simulate, sweep
+from dolfinx_mbd.multibody.mechanisms import inline_engine, slider_crank
+
+from .multibody.beams import slender_rod
+
+ENGINE = {"crank_radius": 0.1, "crank_mass": 0.2, "piston_mass": 0.1, "speed": 10.0}
+
+
+def many_cases() -> None:
+    grid = {name: range(10**4) for name in "abcd"}
+    sweep(lambda a, b, c, d: a, grid, workers=1)
+
+
+def many_steps() -> None:
+    simulate(slider_crank(slender_rod(), **ENGINE), t_end=1.0, dt=1e-13)
+
+
+def tiny_step() -> None:
+    simulate(slider_crank(slender_rod(), **ENGINE), t_end=1.0, dt=5e-324)
+
+
+CALLS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: inline_engine(slender_rod(), cylinders=10**9, speed=1.0), "cylinders"),
+    (many_steps, "dt"),
+    (tiny_step, "dt"),
+    (many_cases, "parameters"),
+    (lambda: build_mesh(ConnectingRod(size=1e-7), MPI.COMM_SELF), "size"),
+]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("call", "argument"), CALLS)
+def test_absurd_counts(call: Callable[[], Any], argument: str) -> None:
+    with pytest.raises(errors.InputError) as error:
+        call()
+    assert error.value.argument == argument
+
+
+def test_memory() -> None:
+    checks.memory("frames", 1, 1e6)
+    for size in (1e18, math.inf, math.nan):
+        with pytest.raises(errors.InputError):
+            checks.memory("frames", 1, size)
+
+
+def test_ranges_on_the_command_line() -> None:
+    assert numbers("1,3-5") == [1, 3, 4, 5]
+    with pytest.raises(ArgumentTypeError):
+        numbers("1-1000000000")
+
+
+def test_an_animation_has_no_more_pictures_than_times(tmp_path: Path) -> None:
+    pytest.importorskip("pyvista")
+    from dolfinx_mbd.plotting.movie import _rows
+
+    run = simulate(slider_crank(slender_rod(), **ENGINE), t_end=1e-3, dt=1e-4)
+    assert np.array_equal(_rows(run, None, None, 10**15), np.arange(11))
+
+
+def test_a_reduction_starts_no_huge_engine(tmp_path: Path) -> None:
+    """The process stays small: it is refused before a list of that length is made."""
+    if MPI.COMM_WORLD.size > 1 or not sys.platform.startswith("linux"):
+        return
+    path = slender_rod().save(tmp_path / "rod.npz")
+    script = f"""
+import resource
+import dolfinx_mbd as mbd
+rod = mbd.ReducedBody.load({str(path)!r})
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    mbd.mechanisms.inline_engine(rod, cylinders=10**9, speed=1.0)
+except mbd.errors.InputError:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert int(done.stdout) < 100_000, done.stderr  # KiB
+
+
+def test_names_in_tables(tmp_path: Path) -> None:
+    """Names with line breaks stay in their cell, and none is read as a formula."""
+    names = ["=1+1", "@x", "-y", "+z", "two\nlines", 'a "b", c']
+
+    def case(x: float) -> dict[str, float]:
+        return {name: x for name in names}
+
+    study = sweep(case, {"x": [1.0, 2.0]}, workers=1)
+    path = study.to_csv(tmp_path / "study.csv")
+    with path.open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head[2:8] == ["'=1+1", "'@x", "'-y", "'+z", "two\nlines", 'a "b", c']
+    assert [float(row[2]) for row in rows] == [1.0, 2.0]
+    bob = RigidBody("=cmd\n()", 1.0, [1.0, 1.0, 1.0])
+    run = simulate(System([bob], []), t_end=0.02, dt=0.01)
+    with run.to_csv(tmp_path / "run.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head[1] == "'=cmd\n().position.x [m]"
+    assert [float(row[0]) for row in rows] == [0.0, 0.01, 0.02]
