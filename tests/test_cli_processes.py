@@ -149,7 +149,7 @@ def fail(*arguments, **options):
 
 if MPI.COMM_WORLD.rank == 1:
     meshing.TaggedMesh.__post_init__ = fail
-mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.02))
+mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.02), MPI.COMM_WORLD)
 mesh.mesh.comm.barrier()
 """
 
