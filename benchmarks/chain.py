@@ -14,14 +14,7 @@ import time
 
 import numpy as np
 
-from dolfinx_mbd.multibody import (
-    Frame,
-    Ground,
-    RigidBody,
-    System,
-    consistent_state,
-    revolute,
-)
+from dolfinx_mbd.multibody import Frame, Ground, RigidBody, System, consistent_state, revolute
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
 DT = 1e-3

@@ -49,7 +49,7 @@ ENDS = ("big_end", "small_end")
 def inline_three(path: Path) -> System:
     """The engine with the reduced rod of a file."""
     from dolfinx_mbd.body import ReducedBody
-    from dolfinx_mbd.multibody.mechanisms import inline_engine
+    from dolfinx_mbd.mechanisms.engines import inline_engine
 
     rod = ReducedBody.load(path)
     rod = rod.replace(damping=DAMPING * rod.stiffness, stiffening=None)
@@ -99,7 +99,7 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
     from exudyn import utilities as items
     from exudyn.FEM import FEMinterface, ObjectFFRFreducedOrderInterface
 
-    from dolfinx_mbd.multibody.kinematics import SliderCrank
+    from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
     data = np.load(directory / "finite_elements.npz")
     fem = FEMinterface()
@@ -229,7 +229,7 @@ def prepare(directory: Path, size: float) -> int:
     from raw_reduction import assemble, scipy_matrices
 
     from dolfinx_mbd import STEEL, reduce
-    from dolfinx_mbd.analysis import build_mesh
+    from dolfinx_mbd.fem import build_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
     mesh = build_mesh(ConnectingRod(size=size), MPI.COMM_SELF)

@@ -79,10 +79,10 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
     from petsc4py import PETSc
 
     from dolfinx_mbd import STEEL
-    from dolfinx_mbd.analysis.assembly import elastic_problem
-    from dolfinx_mbd.analysis.iterative.conjugate_gradients import IterativeSolver
-    from dolfinx_mbd.analysis.la import configure, constrain
-    from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.assembly import elastic_problem
+    from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
+    from dolfinx_mbd.linalg.factorization import configure, constrain
+    from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)
     problem = elastic_problem(mesh, STEEL)
@@ -212,7 +212,7 @@ def main() -> None:
     import dolfinx
     from petsc4py import PETSc
 
-    from dolfinx_mbd.analysis import write_mesh
+    from dolfinx_mbd.fem import write_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
     sizes = {size: SIZES[size] for size in arguments.sizes} | (LARGE if arguments.large else {})

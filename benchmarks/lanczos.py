@@ -31,10 +31,11 @@ PACKAGES = ("cholmod", "mumps")
 def measure(path: Path, package: str, block: int) -> dict[str, Any]:
     """Seconds of the processor, in this process."""
     from dolfinx_mbd import STEEL
-    from dolfinx_mbd.analysis import eigen, lanczos
-    from dolfinx_mbd.analysis.assembly import elastic_problem
-    from dolfinx_mbd.analysis.la import cholesky, constrain, count_below, solve
-    from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.assembly import elastic_problem
+    from dolfinx_mbd.linalg import block_lanczos as lanczos
+    from dolfinx_mbd.linalg import eigenvalues as eigen
+    from dolfinx_mbd.linalg.factorization import cholesky, constrain, count_below, solve
+    from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     eigen.BLOCK = lanczos.BLOCK = block
     mesh = read(path)

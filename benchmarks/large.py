@@ -72,7 +72,7 @@ def main() -> None:
     if arguments.child:
         measure(Path(arguments.child[0]), arguments.child[1])
         return
-    from dolfinx_mbd.analysis import write_mesh
+    from dolfinx_mbd.fem import write_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
     with tempfile.TemporaryDirectory() as directory:

@@ -35,7 +35,7 @@ def prepare(path: Path, size: float) -> dict[str, Any]:
     from mpi4py import MPI
 
     from dolfinx_mbd import STEEL, reduce
-    from dolfinx_mbd.analysis import build_mesh
+    from dolfinx_mbd.fem import build_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
     mesh = build_mesh(ConnectingRod(size=size), MPI.COMM_SELF)

@@ -40,9 +40,9 @@ def measure(path: Path) -> dict[str, Any]:
     from petsc4py import PETSc
 
     from dolfinx_mbd import STEEL, forms
-    from dolfinx_mbd.analysis.assembly import elastic_problem
-    from dolfinx_mbd.analysis.la import multiply
-    from dolfinx_mbd.analysis.operators import apply_inertia, coriolis, inertia_matrix
+    from dolfinx_mbd.fem.assembly import elastic_problem
+    from dolfinx_mbd.fem.operators import apply_inertia, coriolis, inertia_matrix
+    from dolfinx_mbd.linalg.factorization import multiply
 
     problem = elastic_problem(read(path), STEEL)
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)

@@ -104,7 +104,7 @@ def krylov_schur_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: in
 
 def block_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> Array:
     """The lowest modes by the package's block Lanczos."""
-    from dolfinx_mbd.analysis.lanczos import BLOCK, block_lanczos
+    from dolfinx_mbd.linalg.block_lanczos import BLOCK, block_lanczos
 
     def solve(B: Array) -> Array:
         X = np.zeros(B.shape, order="F")

@@ -138,7 +138,7 @@ def warm_up_mesh(path: Path) -> Any:
 
 def prepare(directory: Path, sizes: list[str]) -> None:
     """Write the meshes."""
-    from dolfinx_mbd.analysis import write_mesh
+    from dolfinx_mbd.fem import write_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
     write_mesh(ConnectingRod(size=0.012), directory / "warm_up.msh", overwrite=True)

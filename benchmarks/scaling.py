@@ -75,7 +75,7 @@ def product_alone(path: Path) -> dict[str, float]:
     from mpi4py import MPI
 
     problem, held = assembled(path)
-    from dolfinx_mbd.analysis.iterative.products import Products
+    from dolfinx_mbd.iterative.products import Products
 
     products = Products(problem.stiffness, held)
     products.input(BLOCK)[:] = 1.0
@@ -88,8 +88,8 @@ def assembled(path: Path) -> tuple[Any, Any]:
     from mpi4py import MPI
 
     from dolfinx_mbd import STEEL, read_mesh
-    from dolfinx_mbd.analysis.assembly import elastic_problem
-    from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.assembly import elastic_problem
+    from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read_mesh(path, MPI.COMM_WORLD)
     problem = elastic_problem(mesh, STEEL)
@@ -99,10 +99,10 @@ def assembled(path: Path) -> tuple[Any, Any]:
 
 def measured_parts(path: Path) -> dict[str, float]:
     """Processor seconds of the parts of both paths on one rank; per column where it has some."""
-    from dolfinx_mbd.analysis.iterative import lobpcg
-    from dolfinx_mbd.analysis.iterative.conjugate_gradients import IterativeSolver
-    from dolfinx_mbd.analysis.iterative.modes import lowest_modes_iteratively
-    from dolfinx_mbd.analysis.la import cholesky, constrain, solve
+    from dolfinx_mbd.iterative import lobpcg
+    from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
+    from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
+    from dolfinx_mbd.linalg.factorization import cholesky, constrain, solve
 
     counts: list[tuple[Any, ...]] = []
 
@@ -275,7 +275,7 @@ def main() -> None:
     import dolfinx
     from petsc4py import PETSc
 
-    from dolfinx_mbd.analysis import write_mesh
+    from dolfinx_mbd.fem import write_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
     print(f"DOLFINx {dolfinx.__version__}, PETSc {PETSc.Sys.getVersion()}, 1 thread a rank")

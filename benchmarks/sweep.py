@@ -33,8 +33,8 @@ EMPTY = 200  # cases in which nothing is done
 
 def engine(speed: float, steps: int, rod: Any) -> dict[str, float]:
     """Peak forces of an engine run."""
+    from dolfinx_mbd.mechanisms.engines import inline_engine
     from dolfinx_mbd.multibody import simulate
-    from dolfinx_mbd.multibody.mechanisms import inline_engine
 
     run = simulate(inline_engine(rod, speed=speed), t_end=1e-5 * steps, dt=1e-5)
     pins = ("crank pin 1", "piston pin 1")

@@ -29,7 +29,7 @@ CRANK, LENGTH, SPEED, DT = 0.040, 0.137, 628.318, 1e-5
 
 def engine_motion() -> Any:
     """Spin and pin forces of a rod, harmonic, of the size that they have in the engine."""
-    from dolfinx_mbd.analysis.prescribed_motion.motion import PrescribedMotion
+    from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 
     ratio = CRANK / LENGTH * SPEED
 
@@ -51,13 +51,13 @@ def engine_motion() -> Any:
 def measure(path: Path, steps: int) -> dict[str, Any]:
     """Times of one body."""
     from dolfinx_mbd import ALUMINIUM_7075 as material
-    from dolfinx_mbd.analysis.assembly import elastic_problem
-    from dolfinx_mbd.analysis.la import multiply
-    from dolfinx_mbd.analysis.prescribed_motion.full_order import FullOrder
-    from dolfinx_mbd.analysis.prescribed_motion.observation import Observer
-    from dolfinx_mbd.analysis.prescribed_motion.solve import start_state
-    from dolfinx_mbd.analysis.prescribed_motion.time_stepping import MotionStepper
-    from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.assembly import elastic_problem
+    from dolfinx_mbd.linalg.factorization import multiply
+    from dolfinx_mbd.prescribed_motion.full_order import FullOrder
+    from dolfinx_mbd.prescribed_motion.observation import Observer
+    from dolfinx_mbd.prescribed_motion.solve import start_state
+    from dolfinx_mbd.prescribed_motion.time_stepping import MotionStepper
+    from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)
     problem = elastic_problem(mesh, material)

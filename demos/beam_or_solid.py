@@ -28,7 +28,7 @@ from dolfinx import mesh
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis.beams.reduce import BeamModel, beam_modes
+from dolfinx_mbd.beams.reduce import BeamModel, beam_modes
 from dolfinx_mbd.forms.beam_sections import Section
 
 comm = MPI.COMM_WORLD

@@ -33,16 +33,16 @@ from dolfinx.mesh import CellType, create_box, locate_entities_boundary, meshtag
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis import (
+from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.forms import saint_venant_kirchhoff
+from dolfinx_mbd.plotting.charts import campbell_diagram
+from dolfinx_mbd.rotating import (
     campbell,
     critical_speed,
     rotating_modes,
     rotating_structure,
     spinning_equilibrium,
 )
-from dolfinx_mbd.body import Rayleigh
-from dolfinx_mbd.forms import saint_venant_kirchhoff
-from dolfinx_mbd.plotting.charts import campbell_diagram
 
 comm = MPI.COMM_WORLD
 root = comm.rank == 0

@@ -24,13 +24,12 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis.recovery.most_stressed import most_stressed
-from dolfinx_mbd.analysis.recovery.section_forces import section_forces
-from dolfinx_mbd.analysis.recovery.skin_stress import skin_stress
-from dolfinx_mbd.analysis.recovery.stress import Recovery
-from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
-from dolfinx_mbd.multibody.gas import FourStrokePressure
-from dolfinx_mbd.multibody.kinematics import SliderCrank
+from dolfinx_mbd.mechanisms.gas import FourStrokePressure
+from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.recovery.sections import section_forces
+from dolfinx_mbd.recovery.skin_stress import skin_stress
+from dolfinx_mbd.recovery.stress import Recovery
+from dolfinx_mbd.recovery.stressed_places import most_stressed
 
 comm = MPI.COMM_WORLD
 root = comm.rank == 0
@@ -218,7 +217,7 @@ report(f"stress                   {time.perf_counter() - start:6.1f} s")
 # between: at half length it lies between the forces that the two pins pull with.
 
 # +
-wrenches = interface_wrenches(run, "rod 1")
+wrenches = run.body("rod 1").wrenches
 axis = half[1] / np.linalg.norm(half[1])
 pulls = np.stack([wrenches["small_end"], -wrenches["big_end"]])[:, :, :3] @ axis
 worst = int(np.argmax(np.abs(normal_force)))

@@ -33,11 +33,13 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis.beams.problem import BeamModel
-from dolfinx_mbd.analysis.beams.reduce import reduce_beam
+from dolfinx_mbd.beams.problem import BeamModel
+from dolfinx_mbd.beams.reduce import reduce_beam
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.beam_sections import Section
+from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
+from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody import (
     Driver,
     FlexibleBody,
@@ -54,9 +56,7 @@ from dolfinx_mbd.multibody import (
     revolute,
     spherical,
 )
-from dolfinx_mbd.multibody.gas import AMBIENT_PRESSURE, FourStrokePressure
-from dolfinx_mbd.multibody.kinematics import SliderCrank
-from dolfinx_mbd.multibody.papers.two_beam_engine import PlanarBeam, TwoBeamEngine
+from dolfinx_mbd.papers.two_beam_engine import PlanarBeam, TwoBeamEngine
 
 Array = NDArray[np.float64]
 comm = MPI.COMM_WORLD

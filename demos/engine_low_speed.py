@@ -29,9 +29,8 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody import STANDARD_GRAVITY, Solution, spectrum
-from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
-from dolfinx_mbd.multibody.kinematics import SliderCrank
 from dolfinx_mbd.plotting.response import plot_spectrum
 
 Array = NDArray[np.float64]
@@ -115,7 +114,7 @@ def turns(frequency: float) -> tuple[Array, Solution]:
 def measured(run: Solution) -> Record:
     """The record of the flexible mechanism."""
     a = run.sensor("rod", "middle", "acceleration", axes="body")
-    wrenches = interface_wrenches(run, "rod")
+    wrenches = run.body("rod").wrenches
     piston = run.body("piston")
     return Record(
         a[:, 0],

@@ -34,8 +34,8 @@ from mpi4py import MPI
 from scipy.integrate import trapezoid
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.multibody.gas import FourStrokePressure
-from dolfinx_mbd.multibody.kinematics import SliderCrank
+from dolfinx_mbd.mechanisms.gas import FourStrokePressure
+from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
 root = MPI.COMM_WORLD.rank == 0
 results = Path("results/engine_torque")

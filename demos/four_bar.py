@@ -30,7 +30,7 @@ from dolfinx_mbd.multibody import (
     revolute,
     spherical,
 )
-from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring
+from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring
 
 root = MPI.COMM_WORLD.rank == 0
 results = Path("results/four_bar")

@@ -28,7 +28,6 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis.reduction.damping import Viscous, with_damping
 from dolfinx_mbd.body import (
     ModalDamping,
     Rayleigh,
@@ -50,6 +49,7 @@ from dolfinx_mbd.multibody import (
     spectrum,
 )
 from dolfinx_mbd.plotting.response import plot_response, plot_spectrum
+from dolfinx_mbd.reduction.damping import Viscous, with_damping
 
 comm = MPI.COMM_WORLD
 root = comm.rank == 0

@@ -27,7 +27,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.multibody import JointLoad, revolute
-from dolfinx_mbd.multibody.papers.stick_model import Rod, StickModel, StickMotion, newmark
+from dolfinx_mbd.papers.stick_model import Rod, StickModel, StickMotion, newmark
 
 root = MPI.COMM_WORLD.rank == 0
 results = Path("results/planar_mechanisms")

@@ -31,10 +31,9 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis import PrescribedMotion, modal_transient, quasi_static, transient
 from dolfinx_mbd.body import Rayleigh
-from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
-from dolfinx_mbd.multibody.gas import FourStrokePressure
+from dolfinx_mbd.mechanisms.gas import FourStrokePressure
+from dolfinx_mbd.prescribed_motion import PrescribedMotion, modal_transient, quasi_static, transient
 
 comm = MPI.COMM_WORLD
 root = comm.rank == 0
@@ -90,7 +89,7 @@ report(f"{run}\nin {time.perf_counter() - start:.1f} s")
 # +
 history = run.body("rod 1")
 motion = PrescribedMotion.from_history(
-    history, gravity=engine.gravity, wrenches=interface_wrenches(run, "rod 1")
+    history, gravity=engine.gravity, wrenches=run.body("rod 1").wrenches
 )
 settings: dict[str, Any] = {"motion": motion, "t_end": t_end, "dt": dt}
 at_full: dict[str, Any] = {"interfaces": ends, "damping": damping, "points": points, **settings}

@@ -35,8 +35,8 @@ from dolfinx.mesh import create_interval
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analysis import BeamModel, reduce_beam
-from dolfinx_mbd.analysis.absolute.cables import CableBody
+from dolfinx_mbd.beams import BeamModel, reduce_beam
+from dolfinx_mbd.cables.cable_body import CableBody
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.multibody import (
@@ -50,9 +50,9 @@ from dolfinx_mbd.multibody import (
     constant_speed,
     simulate,
 )
-from dolfinx_mbd.multibody.joints import Joint
-from dolfinx_mbd.multibody.loads import force
-from dolfinx_mbd.multibody.start import consistent_state
+from dolfinx_mbd.multibody.model.joints import Joint
+from dolfinx_mbd.multibody.model.loads import force
+from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
 
 comm = MPI.COMM_WORLD

@@ -37,12 +37,15 @@ from dolfinx_mbd import (
     System,
     errors,
 )
-from dolfinx_mbd.analysis import TaggedMesh, build_mesh, modal_analysis, read_mesh, reduce
-from dolfinx_mbd.analysis.la import FactorizationError
-from dolfinx_mbd.analysis.requirements import check_requirements
 from dolfinx_mbd.body import Interface, ReducedBody, Skin
-from dolfinx_mbd.body.files import BodyFileError, part_of
+from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.fem import TaggedMesh, build_mesh, read_mesh
+from dolfinx_mbd.files import part_of
+from dolfinx_mbd.linalg.factorization import FactorizationError
+from dolfinx_mbd.mechanisms import engines as mechanisms
+from dolfinx_mbd.mechanisms.gas import FourStrokePressure
+from dolfinx_mbd.modal import modal_analysis
 from dolfinx_mbd.multibody import (
     AssemblyError,
     Driver,
@@ -55,15 +58,15 @@ from dolfinx_mbd.multibody import (
     StepError,
     constant_speed,
     force,
-    mechanisms,
     revolute,
     simulate,
     spherical,
 )
-from dolfinx_mbd.multibody.gas import FourStrokePressure
-from tests.analysis.bodies import box
-from tests.analysis.plates import plate
-from tests.multibody.beams import slender_rod
+from dolfinx_mbd.reduction import reduce
+from dolfinx_mbd.requirements import check_requirements
+from tests.models.beams import slender_rod
+from tests.models.bodies import box
+from tests.models.plates import plate
 
 pytestmark = pytest.mark.timeout(30, func_only=True)  # (compiling kernels is set-up)
 
@@ -720,6 +723,6 @@ mbd.reduce
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode == 1
-    assert last.startswith(f"ImportError: dolfinx_mbd.analysis needs {missing}")
+    assert last.startswith(f"ImportError: dolfinx_mbd needs {missing}")
     for cure in ("./with-fenicsx", "conda install", "docker", "apt"):
         assert cure in last.lower()

@@ -16,12 +16,11 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import ConnectingRod, checks, errors
-from dolfinx_mbd.analysis import build_mesh
 from dolfinx_mbd.cli.values import numbers
+from dolfinx_mbd.fem import build_mesh
+from dolfinx_mbd.mechanisms.engines import inline_engine, slider_crank
 from dolfinx_mbd.multibody import RigidBody, System, simulate, sweep
-from dolfinx_mbd.multibody.mechanisms import inline_engine, slider_crank
-
-from .multibody.beams import slender_rod
+from tests.models.beams import slender_rod
 
 ENGINE = {"crank_radius": 0.1, "crank_mass": 0.2, "piston_mass": 0.1, "speed": 10.0}
 

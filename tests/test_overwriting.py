@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+import dolfinx_mbd as mbd
 from dolfinx_mbd import ConnectingRod, errors
-from dolfinx_mbd.analysis import build_mesh, reduce, write_mesh
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.cli import main
 from dolfinx_mbd.export import FORMATS, export
+from dolfinx_mbd.fem import build_mesh, write_mesh
 from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.mechanisms.engines import slider_crank
 from dolfinx_mbd.multibody import simulate, sweep
-from dolfinx_mbd.multibody.mechanisms import slider_crank
-
-from .export.reduced import reduced
-from .multibody.beams import slender_rod
+from dolfinx_mbd.reduction import reduce
+from tests.export.reduced import reduced
+from tests.models.beams import slender_rod
 
 COARSE = ConnectingRod(size=0.02, order=1)
 
@@ -159,8 +160,8 @@ def test_folders_for_paraview(tmp_path: Path, comm: MPI.Intracomm) -> None:
     eta = np.zeros((2, reduction.body.num_modes))
     writers: list[Callable[[Path], None]] = [
         lambda path: reduction.write(path, _History(eta), motion="body"),
-        lambda path: reduction.recovery.write(path, eta),
-        reduction.envelope("von Mises", eta).write,
+        lambda path: mbd.recovery.Recovery(reduction).write(path, eta),
+        mbd.envelope(reduction, eta).write,
     ]
     for k, write in enumerate(writers):
         for name in ("x.vtu", "x"):

@@ -1,4 +1,4 @@
-"""Imports point one way; knowledge of DOLFINx's versions stays in one place; exports exist."""
+"""Structure of the package: imports without cycles, versions of DOLFINx in one file, exports."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,51 +16,126 @@ import dolfinx_mbd
 
 PACKAGE = Path(dolfinx_mbd.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-#: What a part of the package may import, besides itself; a part that is not here has no place.
-MAY_IMPORT = {
-    "errors": set(),
-    "checks": set(),
-    "parallel": set(),
-    "forms": set(),
-    "body": set(),
-    "geometry": set(),
-    "analysis": {"forms", "body", "geometry"},
-    "multibody": {"body"},
-    "export": {"body"},
-    "imports": {"body"},
-    "cli": {"analysis", "body", "export", "forms", "geometry", "imports", "multibody", "plotting"},
-    "plotting": {"analysis", "body", "multibody"},
-    "__main__": {"cli"},
-    "__init__": {
-        "analysis",
-        "body",
-        "export",
-        "forms",
-        "geometry",
-        "imports",
-        "multibody",
-        "plotting",
-    },
-}
-#: What every part may import.
-SHARED = {"errors", "checks", "parallel"}
-MESH_SIDE = {"basix", "dolfinx", "ffcx", "gmsh", "mpi4py", "petsc4py", "slepc4py", "ufl"}
+WITHOUT_MESH = ("body", "export", "imports", "kernels", "mechanisms", "multibody", "papers")
+"""Folders that must not import the libraries of meshes and distributed matrices."""
+MESH_LIBRARIES = {"basix", "dolfinx", "ffcx", "gmsh", "mpi4py", "petsc4py", "slepc4py", "ufl"}
 
 
-def imports(path: Path) -> set[str]:
-    """Dotted names of all that a file imports, wherever in the file."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+def module_name(path: Path) -> str:
+    """Return the dotted name of a file of the package."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
 
 
-def part(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+MODULES = {module_name(path): path for path in FILES}
+
+
+class Imports(ast.NodeVisitor):
+    """Names that a file imports, by where the import stands.
+
+    Attributes:
+        top: Imports that run when the file is loaded.
+        inner: Imports inside functions.
+        typing: Imports for type checkers only; these never run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.top: set[str] = set()
+        self.inner: set[str] = set()
+        self.typing: set[str] = set()
+        self._current = self.top
+        self.visit(ast.parse(path.read_text(encoding="utf-8")))
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self._current |= {alias.name for alias in node.names}
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        assert node.level == 0, "relative import"
+        for alias in node.names:
+            full = f"{node.module}.{alias.name}"
+            self._current.add(full if full in MODULES else str(node.module))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._within(node, self.inner if self._current is not self.typing else self.typing)
+
+    def visit_If(self, node: ast.If) -> None:
+        typing = "TYPE_CHECKING" in ast.unparse(node.test)
+        self._within(node, self.typing if typing else self._current)
+
+    def _within(self, node: ast.AST, names: set[str]) -> None:
+        outer, self._current = self._current, names
+        self.generic_visit(node)
+        self._current = outer
+
+
+IMPORTS = {name: Imports(path) for name, path in MODULES.items()}
+
+
+def graph(*, inner: bool) -> dict[str, set[str]]:
+    """Return the modules of the package that each module imports."""
+    return {
+        name: {m for m in found.top | (found.inner if inner else set()) if m in MODULES} - {name}
+        for name, found in IMPORTS.items()
+        if ".studies." not in name  # is being replaced
+    }
+
+
+def folder(module: str) -> str:
+    """Return the folder of a module; files directly in the package are folders of their own."""
+    parts = module.split(".")
+    if len(parts) == 1 or MODULES[module].name == "__init__.py":
+        return module
+    return ".".join(parts[:-1]) if len(parts) > 2 else module
+
+
+def folder_graph(*, inner: bool) -> dict[str, set[str]]:
+    """Return the folders that each folder imports from."""
+    folders: dict[str, set[str]] = {}
+    for name, targets in graph(inner=inner).items():
+        found = folders.setdefault(folder(name), set())
+        found |= {folder(target) for target in targets} - {folder(name)}
+    return folders
+
+
+def cycle_in(edges: Mapping[str, set[str]]) -> list[str]:
+    """Return one cycle of a directed graph, or an empty list."""
+    done: set[str] = set()
+    for start in sorted(edges):
+        path: list[str] = []
+        stack = [(start, iter(sorted(edges[start])))] if start not in done else []
+        path += [start] if stack else []
+        while stack:
+            target = next(stack[-1][1], None)
+            if target is None:
+                done.add(path.pop())
+                stack.pop()
+            elif target in path:
+                return [*path[path.index(target) :], target]
+            elif target not in done:
+                path.append(target)
+                stack.append((target, iter(sorted(edges.get(target, ())))))
+    return []
+
+
+def test_a_cycle_is_found() -> None:
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["top level", "and inside functions"])
+def test_imports_between_files_have_no_cycle(inner: bool) -> None:
+    assert cycle_in(graph(inner=inner)) == []
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["top level", "and inside functions"])
+def test_imports_between_folders_have_no_cycle(inner: bool) -> None:
+    assert cycle_in(folder_graph(inner=inner)) == []
+
+
+def test_few_imports_inside_functions() -> None:
+    """Imports inside functions serve fast starts of the command line and optional packages."""
+    inner = [(n, m) for n, found in IMPORTS.items() for m in found.inner if m in MODULES]
+    assert {name.split(".")[1] for name, _ in inner} <= {"cli", "multibody", "plotting"}
 
 
 def place(path: Path) -> str:
@@ -67,27 +143,29 @@ def place(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=place)
-def test_imports_point_one_way(path: Path) -> None:
-    names = imports(path)
-    parts = {name.split(".")[1] for name in names if name.startswith("dolfinx_mbd.")}
-    own = part(path)
-    assert parts & MAY_IMPORT.keys() <= MAY_IMPORT[own] | {own} | SHARED
-    roots = {name.split(".")[0] for name in names}
-    if own in ("body", "multibody", "export", "imports", "plotting"):
-        assert not roots & MESH_SIDE
+def test_libraries_of_meshes_stay_in_their_folders(path: Path) -> None:
+    found = IMPORTS[module_name(path)]
+    roots = {name.split(".")[0] for name in found.top | found.inner}
+    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if own in WITHOUT_MESH:
+        assert not roots & MESH_LIBRARIES
     if own == "forms":
-        assert not roots & MESH_SIDE - {"ufl"}
+        assert not roots & MESH_LIBRARIES - {"ufl"}
     if "gmsh" in roots:
-        assert own == "geometry" or place(path) == "analysis/compat.py"
+        assert own == "geometry" or place(path) == "fem/compat.py"
+    if own != "papers":
+        assert not any(name.startswith("dolfinx_mbd.papers") for name in found.top | found.inner)
 
 
 @pytest.mark.parametrize("path", FILES, ids=place)
-def test_only_compat_knows_versions_of_dolfinx(path: Path) -> None:
-    if place(path) == "analysis/compat.py":
+def test_only_compat_depends_on_the_version_of_dolfinx(path: Path) -> None:
+    if place(path) == "fem/compat.py":
         return
-    assert not {n for n in imports(path) if n.startswith("dolfinx.io.gmsh")}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Compare):  # (a record of the version in a file is no branch on it)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert not str(node.module).startswith("dolfinx.io.gmsh")
+        if isinstance(node, ast.Compare):  # a record of the version in a file is allowed
             assert "dolfinx.__version__" not in ast.unparse(node)
         if isinstance(node, ast.Attribute):
             assert node.attr not in ("gmshio", "cmap", "cmaps"), f"line {node.lineno}"
@@ -95,11 +173,11 @@ def test_only_compat_knows_versions_of_dolfinx(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=place)
 def test_exports_exist(path: Path) -> None:
-    name = ".".join(("dolfinx_mbd", *path.relative_to(PACKAGE).with_suffix("").parts))
-    module = importlib.import_module(name.removesuffix(".__init__"))
+    name = module_name(path)
+    module = importlib.import_module(name)
     assert module.__doc__
     exports = getattr(module, "__all__", [])
-    assert len(set(exports)) == len(exports)  # (Ruff sees that they are sorted)
+    assert len(set(exports)) == len(exports)  # Ruff checks the order
     for export in exports:
         assert hasattr(module, export), f"{name}.__all__ names {export!r}, which is not there"
 
@@ -117,7 +195,7 @@ WITHOUT_MESHES = f"""
 import importlib, sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {sorted(MESH_SIDE)}:
+        if name.split(".")[0] in {sorted(MESH_LIBRARIES)}:
             raise ImportError("refused: " + name)
 sys.meta_path.insert(0, Refuse())
 """
@@ -129,14 +207,13 @@ sys.meta_path.insert(0, Refuse())
     [
         "import sys, dolfinx_mbd\n"
         "assert not {'numba', 'numpy', 'gmsh', 'dolfinx', 'mpi4py', 'ufl'} & sys.modules.keys()",
-        WITHOUT_MESHES
-        + "import dolfinx_mbd.body, dolfinx_mbd.export, dolfinx_mbd.multibody.mechanisms",
+        WITHOUT_MESHES + "import dolfinx_mbd.body, dolfinx_mbd.export, dolfinx_mbd.mechanisms",
         "import sys, dolfinx_mbd.forms\nassert not {'numba', 'dolfinx'} & sys.modules.keys()",
         "import sys, dolfinx_mbd.body, dolfinx_mbd.cli\n"
         "assert not {'numba', 'dolfinx', 'mpi4py', 'scipy.linalg'} & sys.modules.keys()",
         "import sys, dolfinx.fem.petsc, slepc4py.SLEPc\n"
         "before = set(sys.modules)\n"
-        "import dolfinx_mbd.analysis, dolfinx_mbd.geometry\n"
+        "import dolfinx_mbd.recovery, dolfinx_mbd.reduction, dolfinx_mbd.geometry\n"
         f"assert not {HEAVY} & (sys.modules.keys() - before)",
     ],
     ids=[

@@ -94,7 +94,7 @@ def test_commands_show_warnings(tmp_path: Path) -> None:
 import dolfinx_mbd as mbd
 from mpi4py import MPI
 rod = mbd.ConnectingRod(size=0.012, order=1)
-mbd.analysis.write_mesh(rod, {mesh!r})
+mbd.fem.write_mesh(rod, {mesh!r})
 import gmsh
 gmsh.initialize(); gmsh.option.setNumber("General.Terminal", 0); gmsh.open({mesh!r})
 gmsh.model.mesh.affineTransform([1e3, 0, 0, 0, 0, 1e3, 0, 0, 0, 0, 1e3, 0]); gmsh.write({mesh!r})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
-from dolfinx_mbd.body.files import BodyFileError, load_body, save_body
+from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize
 from dolfinx_mbd.body.participation import Participation, participation
@@ -39,8 +39,6 @@ __all__ = [
     "frequency_response",
     "half_power",
     "linearize",
-    "load_body",
     "participation",
-    "save_body",
     "static_errors",
 ]

@@ -1,40 +1,35 @@
-"""The file of a reduced body: an archive (:mod:`dolfinx_mbd.body.archive`), never a pickle."""
+"""The file of a reduced body: an archive (:mod:`dolfinx_mbd.archive`), never a pickle."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import filecmp
-import glob
-import os
-import socket
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dolfinx_mbd.body.archive import Kind, archive_writer, damage_as, is_archive, read_archive
+from dolfinx_mbd.archive import Kind, archive_writer, damage_as, is_archive, read_archive
 from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
-from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.stress_modes import StressModes
-from dolfinx_mbd.checks import file_path, instance
-from dolfinx_mbd.errors import FileError, InputError, OverwriteError
+from dolfinx_mbd.checks import file_path
+from dolfinx_mbd.errors import FileError
+from dolfinx_mbd.files import has_content, write_aside
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.body.reduced_body import ReducedBody
 
 __all__ = [
     "FORMAT_VERSION",
     "BodyFileError",
     "is_body_file",
-    "load_body",
-    "part_of",
+    "read_body",
     "save_body",
-    "write_aside",
 ]
+
+T = TypeVar("T")
 
 #: Version of the file format; a reader refuses a newer one.
 FORMAT_VERSION = 2
 
-_DAY = 86400.0  # s
 _LOAD_PARTS = ("force", "moment", "modes", "moments")
 _MATRICES = ("first_moments", "second_moments", "mass", "stiffness", "damping")
 
@@ -57,7 +52,6 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         OverwriteError: If there is a file that is not a reduced body.
         OSError: If the file cannot be written; a file that was there before is left as it was.
     """
-    instance("body", body, ReducedBody)
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():
         path = path.with_suffix(".npz")
@@ -100,105 +94,17 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
     return write_aside(path, write, "body file", replaces=is_body_file)
 
 
-def write_aside(
-    path: str | Path,
-    write: Callable[[BinaryIO], None],
-    what: str,
-    *,
-    replaces: Callable[[Path], bool] = lambda path: True,
-) -> Path:
-    """Write a file aside and give it its name when it is complete; return its path.
-
-    Several processes may write the same file: each has its own beside it until the last step.
-    Those of processes that were killed are removed. A file that is there already and has the same
-    content is never in the way.
-
-    Args:
-        path: Where the file shall be.
-        write: Writes all of it into an open binary file.
-        what: What the file is, for an error.
-        replaces: Whether a file that is there already may be replaced; by default any may be.
-
-    Raises:
-        InputError: If the path is that of a device or a pipe.
-        OverwriteError: If a file that is there already must not be replaced.
-        OSError: If it cannot be written (no space left, no such folder, a directory); then nothing
-            is left of it, and a file that was there before is as it was.
-    """
-    path = file_path("path", path)
-    if path.is_dir():
-        raise IsADirectoryError(
-            errno.EISDIR, f"cannot write {what} (a directory; add a file's name)", str(path)
-        )
-    if path.exists() and not path.is_file():  # (the rename below would replace it, even /dev/null)
-        raise InputError(f"'{path}' is a device or a pipe; give the name of a file")
-    _remove_stale_parts(path)
-    part = part_of(path)
-    try:
-        with part.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        if _has_content(path) and not filecmp.cmp(part, path, shallow=False) and not replaces(path):
-            raise OverwriteError(
-                f"'{path}' is there already and is not replaced by this {what}; choose another "
-                "name, delete it, or ask for it where there is such an option (overwrite=True, "
-                "--force)"
-            )
-        os.replace(part, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        if isinstance(error, OverwriteError) or not isinstance(error, OSError):
-            raise
-        reason = error.strerror or error
-        raise OSError(
-            error.errno, f"cannot write {what} ({reason}); nothing was written", str(path)
-        ) from error
-    return path
-
-
-def part_of(path: Path) -> Path:
-    """Return the name under which this process writes a file before it is complete."""
-    return path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.part")
-
-
-def _remove_stale_parts(path: Path) -> None:
-    """Remove incomplete files of processes of this computer that ended, or older than a day."""
-    start, end = f".{path.name}.", ".part"
-    for part in path.parent.glob(f"{glob.escape(start)}*{end}"):
-        host, _, process = part.name[len(start) : -len(end)].rpartition(".")
-        with contextlib.suppress(OSError):
-            old = time.time() - part.lstat().st_mtime > _DAY
-            if process.isdecimal() and (old or (_is_here(host) and not _is_running(int(process)))):
-                part.unlink()
-
-
-def _is_here(host: str) -> bool:
-    return host in ("", socket.gethostname())  # (the first edition wrote no name of a computer)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # it belongs to another user
-        return True
-    return True
-
-
 def is_body_file(path: Path) -> bool:
     """Return whether a file is a reduced body, as far as its header says, or empty."""
-    return not _has_content(path) or is_archive(path, _KIND)
+    return not has_content(path) or is_archive(path, _KIND)
 
 
-def _has_content(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
+def read_body(path: str | Path, create: Callable[..., T]) -> T:
+    """Read a file that `save_body` wrote.
 
-
-def load_body(path: str | Path) -> ReducedBody:
-    """Read a body that :func:`save_body` wrote.
+    Args:
+        path: The file.
+        create: Constructor of the body, called with the values in the file.
 
     Warns:
         FileWarning: The file was written by the first edition and has no checksum.
@@ -210,10 +116,10 @@ def load_body(path: str | Path) -> ReducedBody:
     """
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
-        return _body(header, arrays)
+        return create(**_values(header, arrays))
 
 
-def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
+def _values(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     interfaces = tuple(
         Interface(
             name=i["name"],
@@ -245,7 +151,7 @@ def _body(header: dict[str, Any], arrays: dict[str, Any]) -> ReducedBody:
     stress = None
     if "stress_modes" in arrays:
         stress = StressModes(arrays["stress_points"], arrays["stress_modes"])
-    return ReducedBody(
+    return dict(
         name=header["name"],
         total_mass=header["total_mass"],
         interfaces=interfaces,

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.damping import Damping, damping_matrix
+from dolfinx_mbd.body.files import read_body, save_body
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (
     Interface,
@@ -33,8 +34,10 @@ from dolfinx_mbd.body.parts import (
     mode_numbers,
 )
 from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.body.summary import summary
 from dolfinx_mbd.checks import array, instance, integer, name, number, refuse, short
 from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.parallel import on_rank_zero
 
 __all__ = ["ReducedBody"]
 
@@ -328,8 +331,6 @@ class ReducedBody:
 
     def summary(self) -> str:
         """The body on one page, for a person."""
-        from dolfinx_mbd.body.summary import summary
-
         return summary(self)
 
     def save(self, path: str | Path, *, comm: Any = None) -> Path:
@@ -348,9 +349,6 @@ class ReducedBody:
 
         Note: Collective over ``comm``.
         """
-        from dolfinx_mbd.body.files import save_body
-        from dolfinx_mbd.parallel import on_rank_zero
-
         return on_rank_zero(comm, lambda: save_body(self, path))
 
     @classmethod
@@ -361,9 +359,7 @@ class ReducedBody:
             BodyFileError: If the file is not a body, is damaged, or is of a newer version.
             OSError: If the file cannot be read.
         """
-        from dolfinx_mbd.body.files import load_body
-
-        return load_body(path)
+        return read_body(path, cls)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For processes to send to one another; a file is written by :meth:`save`."""

@@ -13,13 +13,17 @@ component it is also the relative error of the displacement at its own point and
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import instance
+from dolfinx_mbd.checks import having
 from dolfinx_mbd.errors import AccuracyWarning, warn
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.body.reduced_body import ReducedBody
 
 __all__ = ["LIMIT", "static_errors", "unit_load_names", "unit_work", "warn_of_statics"]
 
@@ -73,7 +77,7 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
         >>> errors["spin zz"]  # doctest: +SKIP
         0.9991
     """
-    instance("body", body, ReducedBody)
+    having("body", body, "stiffness", "interfaces", "stiffening")
     if body.stiffening is None or body.stiffening.work is None:
         return {}
     full = body.stiffening.work

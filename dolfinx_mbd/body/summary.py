@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.static_errors import LIMIT, static_errors
 from dolfinx_mbd.errors import UnitsWarning, warn
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.body.reduced_body import ReducedBody
 
 __all__ = ["summary", "warn_of_units"]
 

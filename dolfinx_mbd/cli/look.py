@@ -67,8 +67,8 @@ def _info(options: argparse.Namespace) -> int:
     from dolfinx import fem
     from mpi4py import MPI
 
-    from dolfinx_mbd.analysis import read_mesh
-    from dolfinx_mbd.analysis.surface import body_size, volume_integral
+    from dolfinx_mbd.fem import read_mesh
+    from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
 
     tagged = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
     mesh = tagged.mesh

@@ -107,7 +107,7 @@ def _step(options: argparse.Namespace) -> int:
 def _write(builder: Any, output: str | None, source: str | None, force: bool) -> int:
     from mpi4py import MPI
 
-    from dolfinx_mbd.analysis.meshing import write_mesh
+    from dolfinx_mbd.fem.meshing import write_mesh
     from dolfinx_mbd.parallel import on_rank_zero
 
     path = output_path(output, source, ".msh")

@@ -11,18 +11,12 @@ from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import array, integer
 from dolfinx_mbd.cli.estimate import estimate
 from dolfinx_mbd.cli.materials import chosen_materials, known_materials
-from dolfinx_mbd.cli.values import (
-    assignments,
-    frequency,
-    length_unit,
-    output_path,
-    setting,
-)
+from dolfinx_mbd.cli.values import assignments, frequency, length_unit, output_path, setting
 from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.analysis import TaggedMesh
-    from dolfinx_mbd.analysis.facets import FacetGroups
+    from dolfinx_mbd.fem import TaggedMesh
+    from dolfinx_mbd.fem.facets import FacetGroups
 
 __all__ = ["add_to"]
 
@@ -143,9 +137,11 @@ def add_to(commands: Any) -> None:
 def _reduce(options: argparse.Namespace) -> int:
     from mpi4py import MPI
 
-    from dolfinx_mbd.analysis import pressure, read_mesh, reduce
-    from dolfinx_mbd.analysis.facets import facet_groups
     from dolfinx_mbd.body import ModalDamping
+    from dolfinx_mbd.fem import read_mesh
+    from dolfinx_mbd.fem.facets import facet_groups
+    from dolfinx_mbd.recovery import skin_stress
+    from dolfinx_mbd.reduction import pressure, reduce
 
     integer("--modes", options.modes, low=0)
     if options.degree is not None:
@@ -193,7 +189,9 @@ def _reduce(options: argparse.Namespace) -> int:
         petsc_options={k: setting(v) for k, v in assignments(options.petsc, "--petsc").items()},
         **degree,
     )
-    body = reduction.with_stress() if options.stress else reduction.body
+    body = reduction.body
+    if options.stress:
+        body = body.replace(stress=skin_stress(reduction))
     body.save(path, comm=MPI.COMM_WORLD)
     print(body.summary())
     print(f"\nwrote {path} ({path.stat().st_size / 1e6:.2f} MB)")
@@ -209,7 +207,7 @@ def _materials(options: argparse.Namespace) -> int:
 
 
 def _interfaces(words: list[str]) -> dict[str, Any]:
-    from dolfinx_mbd.analysis import InterfaceSpec
+    from dolfinx_mbd.reduction import InterfaceSpec
 
     result: dict[str, Any] = {}
     for word in words:
@@ -250,9 +248,9 @@ def _point(name: str, text: str) -> list[float]:
 
 def _warn_of_units(mesh: TaggedMesh, materials: Any, options: argparse.Namespace) -> None:
     """Give the warnings that the reduction would give."""
-    from dolfinx_mbd.analysis.material_fields import body_materials
-    from dolfinx_mbd.analysis.mesh_checks import warn_of_materials
-    from dolfinx_mbd.analysis.surface import body_size, volume_integral
+    from dolfinx_mbd.fem.material_fields import body_materials
+    from dolfinx_mbd.fem.mesh_checks import warn_of_materials
+    from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
 
     made_of = body_materials(mesh, materials, plane=options.plane)
     warn_of_materials(made_of.by_group.values())
@@ -264,7 +262,7 @@ def _dry_run(mesh: TaggedMesh, groups: FacetGroups, options: argparse.Namespace)
     """Return what the reduction would be, without doing it."""
     from dolfinx import fem
 
-    from dolfinx_mbd.analysis.compat import geometry_degree
+    from dolfinx_mbd.fem.compat import geometry_degree
 
     comm, dim = mesh.mesh.comm, mesh.mesh.geometry.dim
     degree = max(options.degree or 2, geometry_degree(mesh.mesh))

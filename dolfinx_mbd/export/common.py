@@ -31,13 +31,7 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import choice, file_path, flag, instance
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export.text import (
-    ascii_labels,
-    ascii_text,
-    number_lines,
-    write_binary,
-    write_text,
-)
+from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, write_binary, write_text
 from dolfinx_mbd.export.units import SI, UNITS, Units, as_units, scaled
 
 __all__ = [

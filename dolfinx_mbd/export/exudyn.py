@@ -35,9 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.rotations import axial, skew
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_text, prepare, write_binary
+from dolfinx_mbd.kernels.rotations import axial, skew
 
 __all__ = ["marker_nodes", "to_exudyn", "write"]
 

@@ -55,18 +55,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.body.rotations import skew
 from dolfinx_mbd.checks import choice, instance
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export.common import (
-    SI,
-    ExportReport,
-    Units,
-    ascii_labels,
-    prepare,
-    write_text,
-)
+from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_labels, prepare, write_text
 from dolfinx_mbd.export.invariants import cross_moments, skew_moments
+from dolfinx_mbd.kernels.rotations import skew
 
 __all__ = ["Dialect", "write"]
 

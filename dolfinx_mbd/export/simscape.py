@@ -23,16 +23,9 @@ import numpy as np
 import scipy.io
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.rotations import quaternion_from_matrix
-from dolfinx_mbd.export.common import (
-    SI,
-    ExportReport,
-    Units,
-    ascii_text,
-    prepare,
-    write_binary,
-)
+from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_text, prepare, write_binary
 from dolfinx_mbd.export.superelement import superelement
+from dolfinx_mbd.kernels.rotations import quaternion_from_matrix
 
 __all__ = ["write"]
 

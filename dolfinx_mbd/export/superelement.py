@@ -32,8 +32,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.body.rotations import axial, skew
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.rotations import axial, skew
 
 __all__ = ["COMPONENTS", "Superelement", "superelement"]
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.body.files import write_aside
+from dolfinx_mbd.files import write_aside
 
 __all__ = ["ascii_labels", "ascii_text", "number_lines", "write_binary", "write_text"]
 

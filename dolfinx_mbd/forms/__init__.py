@@ -33,11 +33,7 @@ from dolfinx_mbd.forms.floating_frame import (
     traction_load,
     translational_load,
 )
-from dolfinx_mbd.forms.hyperelastic import (
-    linear_elastic,
-    neo_hookean,
-    saint_venant_kirchhoff,
-)
+from dolfinx_mbd.forms.hyperelastic import linear_elastic, neo_hookean, saint_venant_kirchhoff
 from dolfinx_mbd.forms.materials import (
     ALUMINIUM,
     ALUMINIUM_7075,

@@ -47,13 +47,7 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd.checks import array, function, having, instance, number, refuse
 from dolfinx_mbd.forms import floating_frame as inertial
-from dolfinx_mbd.forms.arguments import (
-    as_ufl_value,
-    integration,
-    nonzero,
-    scalar,
-    triad,
-)
+from dolfinx_mbd.forms.arguments import as_ufl_value, integration, nonzero, scalar, triad
 from dolfinx_mbd.forms.beam_fields import BeamField
 from dolfinx_mbd.forms.beam_fields import arm as section_arm
 from dolfinx_mbd.forms.beam_sections import Section

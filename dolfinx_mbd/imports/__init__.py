@@ -16,11 +16,7 @@ from dolfinx_mbd.imports.craig_bampton import NodeInterface, reduce_matrices
 from dolfinx_mbd.imports.files import read_matrices
 from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError
 from dolfinx_mbd.imports.nastran import read_dmig, read_op4
-from dolfinx_mbd.imports.reduced import (
-    FirstOrderInertiaWarning,
-    ReducedMatrices,
-    body_from_reduced,
-)
+from dolfinx_mbd.imports.reduced import FirstOrderInertiaWarning, ReducedMatrices, body_from_reduced
 
 __all__ = [
     "FirstOrderInertiaWarning",

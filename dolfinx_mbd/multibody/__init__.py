@@ -6,7 +6,6 @@ Plain NumPy (compiled by numba where it is installed); nothing here knows a mesh
 from __future__ import annotations
 
 from dolfinx_mbd.multibody.analyses.equilibrium import EquilibriumError, equilibrium, quasi_static
-from dolfinx_mbd.multibody.analyses.interface_forces import interface_wrenches
 from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     InverseDynamics,
     KinematicError,
@@ -14,17 +13,15 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     kinematic_analysis,
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
+from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
-from dolfinx_mbd.multibody.bodies import (
-    DEFAULT_DAMPING_RATIO,
-    FlexibleBody,
-    RigidBody,
-)
-from dolfinx_mbd.multibody.elements.bushings import Bushing
-from dolfinx_mbd.multibody.elements.force_elements import JointFriction, JointSpring, SpringDamper
+from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
 from dolfinx_mbd.multibody.files.run_files import RunFileError
-from dolfinx_mbd.multibody.ground import Ground
-from dolfinx_mbd.multibody.joints import (
+from dolfinx_mbd.multibody.model.bodies import DEFAULT_DAMPING_RATIO, FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.model.bushings import Bushing
+from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, SpringDamper
+from dolfinx_mbd.multibody.model.ground import Ground
+from dolfinx_mbd.multibody.model.joints import (
     JOINT_KINDS,
     Driver,
     FrameRef,
@@ -41,7 +38,7 @@ from dolfinx_mbd.multibody.joints import (
     spherical,
     universal,
 )
-from dolfinx_mbd.multibody.loads import (
+from dolfinx_mbd.multibody.model.loads import (
     FrameLoad,
     FrameMotion,
     JointCoordinate,
@@ -49,21 +46,25 @@ from dolfinx_mbd.multibody.loads import (
     force,
     torque,
 )
-from dolfinx_mbd.multibody.motions import differentiated, integrated
-from dolfinx_mbd.multibody.pattern_loads import PatternLoad, PatternRef
-from dolfinx_mbd.multibody.protocol import Body, Frame
-from dolfinx_mbd.multibody.redundancy import Redundancy
-from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
-from dolfinx_mbd.multibody.simulation import resume, simulate
-from dolfinx_mbd.multibody.solution import BodyHistory, Energies, JointHistory, Solution
-from dolfinx_mbd.multibody.start import AssemblyError, consistent_state, redundancies
+from dolfinx_mbd.multibody.model.motions import differentiated, integrated
+from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
+from dolfinx_mbd.multibody.model.protocol import Body, Frame
+from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
+from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
+from dolfinx_mbd.multibody.results.histories import BodyHistory, Energies, JointHistory
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.start.consistent_state import (
+    AssemblyError,
+    consistent_state,
+    redundancies,
+)
 from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
 from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from dolfinx_mbd.multibody.studies.outcomes import WorkerError
 from dolfinx_mbd.multibody.studies.study import Case, Study
 from dolfinx_mbd.multibody.studies.sweep import CaseError, sweep
-from dolfinx_mbd.multibody.system import STANDARD_GRAVITY, State, System
+from dolfinx_mbd.multibody.system import System
 
 __all__ = [
     "DEFAULT_DAMPING_RATIO",
@@ -123,7 +124,6 @@ __all__ = [
     "fixed",
     "force",
     "integrated",
-    "interface_wrenches",
     "inverse_dynamics",
     "kinematic_analysis",
     "linearize",

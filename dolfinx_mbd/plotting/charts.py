@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, instance, refuse
-from dolfinx_mbd.multibody.solution import Solution
+from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.output import new_figure, save_figure
 
 __all__ = ["campbell_diagram", "plot_energies"]

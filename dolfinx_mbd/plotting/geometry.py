@@ -11,11 +11,11 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import array, instance, number, vector
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.bodies import FlexibleBody, RigidBody
-from dolfinx_mbd.multibody.protocol import Body, Frame
-from dolfinx_mbd.multibody.shapes import Shape, box_shape, cylinder_shape
-from dolfinx_mbd.multibody.solution import rotation_matrices
-from dolfinx_mbd.multibody.system import System
+from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.model.protocol import Body, Frame
+from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
+from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.results.histories import rotation_matrices
 
 __all__ = [
     "Part",
@@ -165,7 +165,7 @@ def length_of(points: ArrayLike) -> float:
     return float(np.linalg.norm(np.ptp(np.asarray(points), axis=0))) or 1.0
 
 
-def frame_poses(system: System, q: Array) -> tuple[Array, Array]:
+def frame_poses(system: SystemData, q: Array) -> tuple[Array, Array]:
     """Positions (F, 3) and orientations (F, 3, 3) of all frames at a system's coordinates (nq,)."""
     position, rotation = np.zeros((system.num_frames, 3)), np.zeros((system.num_frames, 3, 3))
     for body, qs, fs in zip(system.bodies, system.q_slices, system.frame_slices, strict=True):
@@ -173,7 +173,7 @@ def frame_poses(system: System, q: Array) -> tuple[Array, Array]:
     return position, rotation
 
 
-def system_length(system: System, q: Array) -> float:
+def system_length(system: SystemData, q: Array) -> float:
     """Size of a mechanism by its frames and the origins of its bodies, m."""
     origins = [q[s][:3] for s in system.q_slices if s.stop > s.start]
     return length_of(np.vstack([frame_poses(system, q)[0], *origins]))

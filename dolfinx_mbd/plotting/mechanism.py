@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import instance, number, refuse
-from dolfinx_mbd.multibody.joints import Joint
-from dolfinx_mbd.multibody.position_assembly import coordinates
-from dolfinx_mbd.multibody.solution import Solution
-from dolfinx_mbd.multibody.start import consistent_state
-from dolfinx_mbd.multibody.system import System
+from dolfinx_mbd.multibody.model.joints import Joint
+from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.start.consistent_state import consistent_state
+from dolfinx_mbd.multibody.start.position_assembly import coordinates
 from dolfinx_mbd.plotting.camera import Camera, camera_of
 from dolfinx_mbd.plotting.geometry import frame_poses, length_of, part_of, system_length
 from dolfinx_mbd.plotting.output import Picture, check_drawing, finished
@@ -48,7 +48,7 @@ class Drawing:
         scale: Enlargement of the elastic part.
     """
 
-    def __init__(self, system: System, states: Array, *, scale: float) -> None:
+    def __init__(self, system: SystemData, states: Array, *, scale: float) -> None:
         length = system_length(system, states[0])
         pairs = [
             (part_of(body, length), s)
@@ -91,7 +91,7 @@ class Drawing:
 
 
 def mechanism_camera(
-    system: System, q: Array, points: Array, view: str | ArrayLike | None
+    system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
 ) -> Camera:
     """A camera obliquely onto the plane in which the joints turn, gravity downwards."""
     turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]
@@ -105,7 +105,7 @@ def mechanism_camera(
 
 
 def plot_system(
-    source: System | Solution,
+    source: SystemData | Solution,
     time: float | None = None,
     path: str | Path | None = None,
     *,
@@ -147,7 +147,7 @@ def plot_system(
         ImportError: If pyvista is not installed.
         OSError: If the file cannot be written.
     """
-    instance("source", source, (System, Solution))
+    instance("source", source, (SystemData, Solution))
     check_drawing(None, window, scale=number("scale", scale), opacity=opacity, cmap=cmap, time=time)
     check_drawing(joints=joints, frames=frames, names=names, assembled=assembled)
     system, q, t = _state_of(source, time, assembled)
@@ -171,10 +171,10 @@ def plot_system(
 
 
 def _state_of(
-    source: System | Solution, time: float | None, assembled: bool
-) -> tuple[System, Array, float]:
-    """System, coordinates (nq,) and time."""
-    if isinstance(source, System):
+    source: SystemData | Solution, time: float | None, assembled: bool
+) -> tuple[SystemData, Array, float]:
+    """SystemData, coordinates (nq,) and time."""
+    if isinstance(source, SystemData):
         t = 0.0 if time is None else float(time)
         if assembled:
             return source, consistent_state(source, t).q, t
@@ -187,7 +187,7 @@ def _state_of(
     return source.system, source.q[k], float(source.time[k])
 
 
-def _draw_joints(plotter: Any, system: System, q: Array, length: float) -> None:
+def _draw_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
     """A mark for each joint where its frames meet."""
     pv = pyvista()
     position, rotation = frame_poses(system, q)
@@ -211,7 +211,7 @@ def _draw_joints(plotter: Any, system: System, q: Array, length: float) -> None:
         )
 
 
-def _draw_frames(plotter: Any, system: System, q: Array, length: float) -> None:
+def _draw_frames(plotter: Any, system: SystemData, q: Array, length: float) -> None:
     pv = pyvista()
     for p, axes in zip(*frame_poses(system, q), strict=True):
         for axis, colour in zip(axes.T, _AXIS_COLOURS, strict=True):
@@ -220,12 +220,12 @@ def _draw_frames(plotter: Any, system: System, q: Array, length: float) -> None:
             )
 
 
-def _place(system: System, joint: Joint, position: Array) -> Array:
+def _place(system: SystemData, joint: Joint, position: Array) -> Array:
     """Where a joint is: its second frame, which is the one that slides."""
     return position[system.frame_index(joint.second)]
 
 
-def _name_joints(plotter: Any, system: System, q: Array, length: float) -> None:
+def _name_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
     """One label for all joints that are in the same place."""
     position, _ = frame_poses(system, q)
     places: list[tuple[Array, list[str]]] = []

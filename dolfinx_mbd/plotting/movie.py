@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, instance, integer, memory, number, refuse
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.solution import Solution
+from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera
 from dolfinx_mbd.plotting.output import check_drawing, checked_path, write_whole
 from dolfinx_mbd.plotting.scene import CMAP, add_axes, add_text, new_plotter

@@ -15,12 +15,7 @@ from dolfinx_mbd.checks import integer, number, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.plotting.camera import camera_of
 from dolfinx_mbd.plotting.geometry import length_of, needed_skin, skin_displacement, skin_points
-from dolfinx_mbd.plotting.output import (
-    Picture,
-    check_drawing,
-    checked_window,
-    finished,
-)
+from dolfinx_mbd.plotting.output import Picture, check_drawing, checked_window, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
     Surface,

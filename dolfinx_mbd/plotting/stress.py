@@ -90,12 +90,12 @@ def plot_skin(
 
 def _on_skin(function: Any) -> NDArray[np.float64]:
     """Return a function at the nodes of the skin, if one rank has all of it."""
-    from dolfinx_mbd.analysis import skin_values
+    from dolfinx_mbd.recovery import skin_values
 
     if function.function_space.mesh.comm.size > 1:
         raise InputError(
             "values is a function that is distributed over several ranks: call "
-            "dolfinx_mbd.analysis.skin_values(function) on all of them, and draw its result on one",
+            "dolfinx_mbd.recovery.skin_values(function) on all of them, and draw its result on one",
             argument="values",
             value=function,
             expected="numbers at the nodes of the skin, or a function on one rank",

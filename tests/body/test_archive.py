@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dolfinx_mbd.archive import Kind, archive_writer, read_archive
 from dolfinx_mbd.body import BodyFileError, LoadPattern, ReducedBody, Skin, Station
-from dolfinx_mbd.body.archive import Kind, archive_writer, read_archive
-from dolfinx_mbd.body.files import _KIND, part_of
+from dolfinx_mbd.body.files import _KIND
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.errors import FileError, FileWarning, InputError
-
-from ..multibody.particles import Particles
+from dolfinx_mbd.files import part_of
+from tests.models.particles import Particles
 
 KIND = Kind("dolfinx_mbd test", "test file", 2)
 ARRAYS = {

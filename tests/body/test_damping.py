@@ -11,8 +11,7 @@ import pytest
 from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody import FlexibleBody, GeneralizedAlpha, State, System, simulate
-
-from .lattice import Lattice
+from tests.body.lattice import Lattice
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,7 @@ from dolfinx_mbd.multibody import (
     revolute,
     simulate,
 )
-
-from .lattice import Lattice, skew
+from tests.body.lattice import Lattice, skew
 
 SPIN = np.array([30.0, -200.0, 350.0])
 ENDS = ("left", "right")

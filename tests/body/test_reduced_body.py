@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.body import BodyFileError, Mode, ReducedBody, Skin, Station
-from dolfinx_mbd.body.files import part_of
 from dolfinx_mbd.errors import InputError
-
-from ..multibody.particles import Particles
+from dolfinx_mbd.files import part_of
+from tests.models.particles import Particles
 
 
 def body(num_modes: int = 3) -> ReducedBody:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import rotations as so3
+from dolfinx_mbd.kernels import rotations as so3
 
 ANGLES = [1e-9, 1e-3, 0.0999, 0.1001, 1.0, 3.0]
 

@@ -99,7 +99,7 @@ UNBOUNDED = {
 GREAT = {"10**9", "10**400", "1e300", "1e-300", "-1", "-1.5", "0.5"}
 """The values that are great for an argument in `UNBOUNDED`."""
 
-NAN_RESULTS = {"analysis.quasi_static"}
+NAN_RESULTS = {"prescribed_motion.quasi_static"}
 """Functions whose documented results hold NaN."""
 
 

@@ -18,9 +18,9 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import multibody as mb
 from dolfinx_mbd.body import Skin
-from tests.analysis.bodies import LENGTH, box
-from tests.multibody.beams import slender_rod
-from tests.multibody.test_pattern_loads import loaded_body
+from tests.models.beams import slender_rod
+from tests.models.bodies import LENGTH, box
+from tests.multibody.model.test_pattern_loads import loaded_body
 
 
 def square(x: float) -> dict[str, float]:
@@ -114,6 +114,7 @@ class Bench:
             time=np.linspace(0, 0.1, times), eta=eta, eta_rate=0 * eta, eta_acceleration=0 * eta,
             position=zero, velocity=zero, acceleration=zero, omega=zero, alpha=zero,
             rotation=np.tile([1.0, 0, 0, 0], (times, 1)),
+            wrenches={"left": np.zeros((times, 6)), "right": np.zeros((times, 6))},
         )  # fmt: skip
 
     # ---- meshes and what is made of them
@@ -133,7 +134,7 @@ class Bench:
     @cached_property
     def recovery(self) -> Any:
         """The recovery of fields of `reduction`."""
-        return mbd.analysis.Recovery(self.reduction, stress=mbd.STEEL)
+        return mbd.recovery.Recovery(self.reduction, stress=mbd.STEEL)
 
     @cached_property
     def modal(self) -> Any:
@@ -232,7 +233,7 @@ class Bench:
         mbd.simulate(self.crank, t_end=1e-3, dt=2e-4, checkpoint=path, every=2)
 
     def _write_box_msh(self, path: Path) -> None:
-        mbd.analysis.write_mesh(mesh_builder, path)
+        mbd.fem.write_mesh(mesh_builder, path)
 
     def _write_part_step(self, path: Path) -> None:
         from tests.geometry.test_step import write_step

@@ -15,7 +15,7 @@ import numpy as np
 import ufl
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import analysis, body, export, forms, geometry, imports, plotting
+from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
 from tests.campaigns.calls_mechanisms import MECHANISMS
 
@@ -48,7 +48,7 @@ MESHES: dict[str, Call] = {
         mbd.PrescribedMotion.from_history,
         {"history": b.history},
     ),
-    "Recovery": lambda b: (analysis.Recovery, {"reduced": b.reduction, "stress": STEEL}),
+    "Recovery": lambda b: (mbd.recovery.Recovery, {"reduction": b.reduction, "stress": STEEL}),
     "Recovery.at": lambda b: (
         b.recovery.at,
         {"what": "von Mises", "history": b.history, "points": [[0.05, 0.01, 0.006]]},
@@ -57,6 +57,7 @@ MESHES: dict[str, Call] = {
         b.recovery.envelope,
         {"what": "von Mises", "history": b.history},
     ),
+    "Recovery.motion": lambda b: (b.recovery.motion, {"history": b.history}),
     "Recovery.modes": lambda b: (b.recovery.modes, {"name": "stress"}),
     "Recovery.positions": lambda b: (b.recovery.positions, {}),
     "Recovery.recover": lambda b: (b.recovery.recover, {"what": "von Mises", "history": b.history}),
@@ -75,9 +76,8 @@ MESHES: dict[str, Call] = {
         {"num_modes": 2, "points": {"tip": (0.137, 0.0, 0.0)}},
     ),
     "Reduction.displacement": lambda b: (b.reduction.displacement, {"eta": [1e-6] * 8}),
-    "Reduction.static_correction": lambda b: (b.reduction.static_correction, {}),
     "Reduction.save": lambda b: (b.reduction.save, {"path": "saved.npz"}),
-    "skin_values": lambda b: (mbd.analysis.skin_values, {"function": b.ufl.s}),
+    "skin_values": lambda b: (mbd.recovery.skin_values, {"function": b.ufl.s}),
     "static_errors": lambda b: (mbd.body.static_errors, {"body": b.reduction.body}),
     "Reduction.write": lambda b: (b.reduction.write, {"path": "run.bp", "history": b.history}),
     "RotatingModes.functions": lambda b: (
@@ -93,18 +93,10 @@ MESHES: dict[str, Call] = {
     "RotatingStructure.speed_matrices": lambda b: (b.structure.speed_matrices, {}),
     "RotatingStructure.velocity_matrix": lambda b: (b.structure.velocity_matrix, {"speed": 10.0}),
     "SpinningEquilibrium.modes": lambda b: (
-        analysis.spinning_equilibrium(
+        mbd.rotating.spinning_equilibrium(
             b.structure, lambda u: forms.saint_venant_kirchhoff(u, STEEL), 10.0
         ).modes,
         {"num_modes": 2},
-    ),
-    "StaticCorrection.history": lambda b: (
-        b.reduction.static_correction().history,
-        {"motion": b.history, "wrenches": np.zeros((4, 2, 6))},
-    ),
-    "StaticCorrection.of": lambda b: (
-        analysis.StaticCorrection.of,
-        {"reduction": b.reduction, "cases": b.reduction.cases},
     ),
     "TaggedMesh": lambda b: (
         mbd.TaggedMesh,
@@ -119,13 +111,13 @@ MESHES: dict[str, Call] = {
     "Transient.write": lambda b: (b.transient.write, {"path": "transient.bp"}),
     "Viscous": lambda b: (mbd.Viscous, {"viscosity": 1e3}),
     "apply_inertia": lambda b: (
-        analysis.apply_inertia,
+        mbd.fem.apply_inertia,
         {"problem": b.structure.problem, "W": np.eye(3), "X": np.asarray(b.structure.displacement)},
     ),
-    "beam_forces": lambda b: (analysis.beam_forces, {"model": b.beam, "q": b.ufl.q}),
-    "beam_modes": lambda b: (analysis.beam_modes, {"model": b.beam, "num_modes": 2}),
+    "beam_forces": lambda b: (mbd.beams.beam_forces, {"model": b.beam, "q": b.ufl.q}),
+    "beam_modes": lambda b: (mbd.beams.beam_modes, {"model": b.beam, "num_modes": 2}),
     "beam_statics": lambda b: (
-        analysis.beam_statics,
+        mbd.beams.beam_statics,
         {"model": b.beam, "held": [0.0], "wrenches": {1.0: [0, 0, 1.0, 0, 0, 0]}},
     ),
     "body_force": lambda b: (mbd.body_force, {"direction": (0, 0, -9.81)}),
@@ -139,11 +131,11 @@ MESHES: dict[str, Call] = {
         {"structure": b.structure, "upper": 10.0, "steps": 2, "num_modes": 2},
     ),
     "frame_load": lambda b: (
-        analysis.frame_load,
+        mbd.fem.frame_load,
         {"problem": b.structure.problem, "gravity": (0, 0, -9.81)},
     ),
     "inertia_matrix": lambda b: (
-        analysis.inertia_matrix,
+        mbd.fem.inertia_matrix,
         {"problem": b.structure.problem, "W": np.eye(3)},
     ),
     "modal_analysis": lambda b: (
@@ -151,19 +143,19 @@ MESHES: dict[str, Call] = {
         {"mesh": b.box, "material": STEEL, "num_modes": 2, "held": ["left"], "degree": 1},
     ),
     "modal_transient": lambda b: (
-        analysis.modal_transient,
+        mbd.prescribed_motion.modal_transient,
         {
             "body": b.reduction.body, "motion": mbd.PrescribedMotion(gravity=(0, 0, -9.81)),
             "t_end": 1e-4, "dt": 1e-5,
         },
     ),
     "most_stressed": lambda b: (
-        analysis.most_stressed,
-        {"recovery": b.recovery, "history": b.history, "count": 2},
+        mbd.most_stressed,
+        {"source": b.recovery, "history": b.history, "count": 2},
     ),
     "pressure": lambda b: (mbd.pressure, {"mesh": b.box, "group": "left"}),
-    "analysis.quasi_static": lambda b: (
-        analysis.quasi_static,
+    "prescribed_motion.quasi_static": lambda b: (
+        mbd.prescribed_motion.quasi_static,
         {
             "body": b.reduction.body, "motion": mbd.PrescribedMotion(gravity=(0, 0, -9.81)),
             "times": [0.0, 0.1],
@@ -191,14 +183,14 @@ MESHES: dict[str, Call] = {
         {"mesh": b.box, "material": STEEL, "held": ["left"], "degree": 1},
     ),
     "section_forces": lambda b: (
-        analysis.section_forces,
+        mbd.section_forces,
         {
-            "recovery": b.recovery, "history": b.history, "point": (0.0685, 0.01, 0.006),
+            "source": b.recovery, "history": b.history, "point": (0.0685, 0.01, 0.006),
             "normal": (1.0, 0.0, 0.0),
         },
     ),
     "spinning_equilibrium": lambda b: (
-        analysis.spinning_equilibrium,
+        mbd.rotating.spinning_equilibrium,
         {
             "structure": b.structure, "speed": 10.0,
             "energy": lambda u: forms.saint_venant_kirchhoff(u, STEEL),
@@ -216,11 +208,11 @@ MESHES: dict[str, Call] = {
         },
     ),
     "with_damping": lambda b: (
-        partial(analysis.with_damping, b.reduction),
+        partial(mbd.reduction.with_damping, b.reduction),
         {"*dampings": (mbd.Rayleigh(1.0, 1e-6),)},
     ),
     "write_mesh": lambda b: (
-        analysis.write_mesh,
+        mbd.fem.write_mesh,
         {"builder": mesh_builder, "path": b.folder / "written.msh"},
     ),
     "ConnectingRod": lambda b: (mbd.ConnectingRod, {"length": 0.137}),
@@ -508,9 +500,7 @@ BODIES: dict[str, Call] = {
         },
     ),
     "body.linearize": lambda b: (body.linearize, {"body": b.rod}),
-    "load_body": lambda b: (body.load_body, {"path": b.file("body.npz")}),
     "participation": lambda b: (body.participation, {"body": b.rod}),
-    "save_body": lambda b: (body.save_body, {"body": b.rod, "path": b.folder / "kept.npz"}),
     "export": lambda b: (
         export.export,
         {"body": b.reduction.body, "path": b.folder / "out", "format": "op4"},
@@ -614,26 +604,10 @@ PICTURES: dict[str, Call] = {
 }
 
 
-def _recovering(name: str, **arguments: Any) -> dict[str, Call]:
-    """Return calls of a method that reductions and static corrections have in common."""
-
-    def call(b: Bench, static: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
-        owner: Any = b.reduction.static_correction() if static else b.reduction
-        history = owner.history(b.history, np.zeros((4, 2, 6))) if static else b.history
-        return getattr(owner, name), {"history": history} | arguments
-
-    return {
-        f"Reduction.{name}": lambda b: call(b, False),
-        f"StaticCorrection.{name}": lambda b: call(b, True),
-    }
-
-
 RECOVERY: dict[str, Call] = {
-    **_recovering("envelope", what="von Mises"),
-    **_recovering("most_stressed", count=2),
-    **_recovering("recover", what="von Mises"),
-    **_recovering("section_forces", point=(0.0685, 0.01, 0.006), normal=(1.0, 0.0, 0.0)),
-    "Reduction.with_stress": lambda b: (b.reduction.with_stress, {}),
+    "envelope": lambda b: (mbd.envelope, {"source": b.reduction, "history": b.history}),
+    "recover": lambda b: (mbd.recover, {"source": b.reduction, "history": b.history}),
+    "skin_stress": lambda b: (mbd.recovery.skin_stress, {"source": b.reduction}),
 }
 
 CALLS: dict[str, Call] = {**RECOVERY, **FORMS, **BODIES, **MECHANISMS, **MESHES, **PICTURES}

@@ -161,10 +161,6 @@ MECHANISMS: dict[str, Call] = {
         {"rod": b.rod, "cylinders": 2, "firing_order": (1, 2), "speed": 10.0},
     ),
     "integrated": lambda b: (mb.integrated, {"rate": np.sin}),
-    "interface_wrenches": lambda b: (
-        mb.interface_wrenches,
-        {"solution": b.run, "body": "rod"},
-    ),
     "inverse_dynamics": lambda b: (
         mbd.inverse_dynamics,
         {"system": b.pendulum, "motion": b.motion, "actuators": ["pivot"]},

@@ -24,12 +24,12 @@ TIME = 60.0
 """Seconds after which a job counts as hanging."""
 
 PLACES = {
-    "read": ("dolfinx_mbd.analysis.meshing", "TaggedMesh.__post_init__"),
-    "assemble": ("dolfinx_mbd.analysis.reduction.reducer", "elastic_problem"),
-    "interfaces": ("dolfinx_mbd.analysis.reduction.reducer", "mesh_interfaces"),
-    "modes": ("dolfinx_mbd.analysis.reduction.craig_bampton", "CraigBampton.__init__"),
-    "inertia": ("dolfinx_mbd.analysis.reduction.reducer", "inertia"),
-    "skin": ("dolfinx_mbd.analysis.reduction.reducer", "surface_skin"),
+    "read": ("dolfinx_mbd.fem.meshing", "TaggedMesh.__post_init__"),
+    "assemble": ("dolfinx_mbd.reduction.reducer", "elastic_problem"),
+    "interfaces": ("dolfinx_mbd.reduction.reducer", "mesh_interfaces"),
+    "modes": ("dolfinx_mbd.reduction.craig_bampton", "CraigBampton.__init__"),
+    "inertia": ("dolfinx_mbd.reduction.reducer", "inertia"),
+    "skin": ("dolfinx_mbd.reduction.reducer", "surface_skin"),
     "body": ("dolfinx_mbd.body.reduced_body", "ReducedBody.__post_init__"),
     "save": ("dolfinx_mbd.body.reduced_body", "ReducedBody.save"),
 }
@@ -113,7 +113,7 @@ def _job(options: dict[str, Any]) -> int:
     comm = MPI.COMM_WORLD
     folder = Path(options["folder"])
     if comm.rank == 0 and not (folder / "fault.msh").exists():
-        mbd.analysis.write_mesh(mesh_builder, folder / "fault.msh")
+        mbd.fem.write_mesh(mesh_builder, folder / "fault.msh")
     comm.Barrier()
     if comm.rank == options["rank"]:
         _inject(options["place"], options["fault"])

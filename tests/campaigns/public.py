@@ -13,7 +13,7 @@ RECORDS = {
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
     "Reduction", "RotatingModes",
-    "RotatingStructure", "RunFileError", "SpinningEquilibrium", "Spectrum", "StaticCorrection",
+    "RotatingStructure", "RunFileError", "SpinningEquilibrium", "Spectrum",
     "SteadyError", "StepError", "Study", "Transient", "WorkerError", "Animation", "BeamReduction",
     "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Redundancy", "Solution", "State",
 }  # fmt: skip
@@ -34,7 +34,7 @@ def public_names() -> set[str]:
     """Return the names of the public functions, classes, and methods that users call.
 
     A name that two modules export with different meanings carries its module:
-    ``analysis.quasi_static``.
+    ``prescribed_motion.quasi_static``.
     """
     names: dict[int, str] = {}
     taken: dict[str, object] = {}

@@ -1,6 +1,6 @@
 """Equations of motion of a body from the content of a file alone, as the programs solve them.
 
-Rows and states are those of :mod:`dolfinx_mbd.multibody.floating_frame`: q = (R, quaternion, η),
+Rows and states are those of :mod:`dolfinx_mbd.kernels.floating_frame`: q = (R, quaternion, η),
 v = (Ṙ global, ω body, η̇), a their rates; rows force (global), moment about the body frame's origin
 (body components) and elastic.  Wrenches (F, 6) act on the body at its interfaces, in global
 components.
@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dolfinx_mbd.body.rotations import rotation_matrix, skew
-
-from .readers.fem import FemFile
-from .readers.sid import SidFile
+from dolfinx_mbd.kernels.rotations import rotation_matrix, skew
+from tests.export.readers.fem import FemFile
+from tests.export.readers.sid import SidFile
 
 
 def fem_rows(

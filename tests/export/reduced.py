@@ -11,8 +11,8 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body import ReducedBody
-from tests.analysis.bodies import box
-from tests.analysis.plates import plate
+from tests.models.bodies import box
+from tests.models.plates import plate
 
 TURN = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
 TURN = TURN * np.linalg.det(TURN)

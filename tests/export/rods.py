@@ -9,9 +9,9 @@ import scipy.linalg
 from mpi4py import MPI
 
 from dolfinx_mbd import STEEL, reduce
-from dolfinx_mbd.analysis import InterfaceSpec
 from dolfinx_mbd.body import ReducedBody
-from tests.analysis.bodies import box, dynamic_stiffness
+from dolfinx_mbd.reduction import InterfaceSpec
+from tests.models.bodies import box, dynamic_stiffness
 
 NUM_MODES = 5
 TURNED = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.body import LoadPattern, ReducedBody
-from dolfinx_mbd.body.files import part_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import FORMATS, SI, UNITS, Units, export
 from dolfinx_mbd.export.common import scaled
 from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, write_text
-
-from .reduced import reduced
-from .states import assert_same_rows, own_rows, random_state
+from dolfinx_mbd.files import part_of
+from tests.export.reduced import reduced
+from tests.export.states import assert_same_rows, own_rows, random_state
 
 TEXT_FORMATS = ("mbdyn", "sid")
 

@@ -13,18 +13,18 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import reduce
-from dolfinx_mbd.analysis import InterfaceSpec
 from dolfinx_mbd.body import ReducedBody, Station
-from dolfinx_mbd.body.rotations import exp_rotation
 from dolfinx_mbd.export import export
 from dolfinx_mbd.export.exudyn import marker_nodes, to_exudyn
+from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.multibody import simulate
-from dolfinx_mbd.multibody.solution import rotation_matrices
-from tests.analysis.bodies import box
+from dolfinx_mbd.multibody.results.histories import rotation_matrices
+from dolfinx_mbd.reduction import InterfaceSpec
 from tests.exudyn import test_motion
 from tests.exudyn.models import REFERENCES, Model, Reference, finite_elements, peer_body
 from tests.exudyn.test_motion import DAMPING, METHOD, RELATIVE, STEEL, Peer, bar, compare, damped
-from tests.multibody.particles import Particles
+from tests.models.bodies import box
+from tests.models.particles import Particles
 
 exudyn = pytest.importorskip("exudyn")
 alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one rank")

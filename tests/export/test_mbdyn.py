@@ -11,11 +11,10 @@ import pytest
 
 from dolfinx_mbd.export import Units, export, mbdyn
 from dolfinx_mbd.multibody import FlexibleBody
-
-from .equations import fem_rows
-from .readers.fem import FemFile, read_fem
-from .reduced import KINDS, reduced
-from .states import assert_same_rows, moment_rows_linear, own_rows, random_state
+from tests.export.equations import fem_rows
+from tests.export.readers.fem import FemFile, read_fem
+from tests.export.reduced import KINDS, reduced
+from tests.export.states import assert_same_rows, moment_rows_linear, own_rows, random_state
 
 MANUAL = """** MBDyn MODAL DATA FILE
 ** NODE SET "ALL"

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.rotations import skew
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import UNITS, Units, export
+from dolfinx_mbd.kernels.rotations import skew
 from dolfinx_mbd.multibody import FlexibleBody
-
-from .equations import sid_rows
-from .readers.sid import SidFile, Taylor, read_sid
-from .reduced import KINDS, reduced
-from .states import State, assert_same_rows, moment_rows_linear, random_state
+from tests.export.equations import sid_rows
+from tests.export.readers.sid import SidFile, Taylor, read_sid
+from tests.export.reduced import KINDS, reduced
+from tests.export.states import State, assert_same_rows, moment_rows_linear, random_state
 
 BY_AXIS, BY_MODE = "(a-1)*nq+l", "3*(l-1)+a"
 COLUMNS = {"simpack": BY_AXIS, "embslib": BY_MODE, "fembeam": BY_MODE}

@@ -18,11 +18,10 @@ from scipy.linalg import eigh, null_space
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.rotations import rotation_matrix
 from dolfinx_mbd.export import export
-
-from .equations import sid_rows
-from .readers.sid import SidFile, read_sid
+from dolfinx_mbd.kernels.rotations import rotation_matrix
+from tests.export.equations import sid_rows
+from tests.export.readers.sid import SidFile, read_sid
 
 LENGTH, SIDE = 0.3, 0.006
 STEEL = mbd.Material(2.0e11, 0.0, 7850.0)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.io
 
-from dolfinx_mbd.body.rotations import rotation_matrix
 from dolfinx_mbd.export import export
 from dolfinx_mbd.export.superelement import superelement
+from dolfinx_mbd.kernels.rotations import rotation_matrix
 from tests.export.rods import NUM_MODES, check_superelement, relative, rod
 
 

@@ -9,10 +9,10 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import STEEL, reduce
-from dolfinx_mbd.analysis import InterfaceSpec
 from dolfinx_mbd.export.superelement import superelement
-from tests.analysis.bodies import box
+from dolfinx_mbd.reduction import InterfaceSpec
 from tests.export.rods import NUM_MODES, check_superelement, relative, rod
+from tests.models.bodies import box
 
 
 def test_the_body_in_other_coordinates() -> None:

@@ -12,10 +12,11 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
-from dolfinx_mbd.analysis import InterfaceSpec, Reduction, TaggedMesh, reduce
-from dolfinx_mbd.analysis.assembly import elastic_problem
-from dolfinx_mbd.analysis.reduction.interfaces import mesh_interfaces
+from dolfinx_mbd.fem import TaggedMesh
+from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import Material
+from dolfinx_mbd.reduction import InterfaceSpec, Reduction, reduce
+from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
 Array = NDArray[np.float64]
 Reference = Literal["attached", "mean axis"]

@@ -20,8 +20,8 @@ from dolfinx_mbd.multibody import (
     consistent_state,
     simulate,
 )
-from dolfinx_mbd.multibody.elements.force_elements import SpringDamper
-from dolfinx_mbd.multibody.joints import distance
+from dolfinx_mbd.multibody.model.force_elements import SpringDamper
+from dolfinx_mbd.multibody.model.joints import distance
 
 exudyn = pytest.importorskip("exudyn")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one rank")

@@ -31,9 +31,9 @@ from dolfinx_mbd.multibody import (
     simulate,
     spherical,
 )
-from dolfinx_mbd.multibody.solution import rotation_matrices
-from tests.analysis.bodies import box
+from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from tests.exudyn.models import REFERENCES, Array, Model, Reference, finite_elements, peer_body
+from tests.models.bodies import box
 
 exudyn = pytest.importorskip("exudyn")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one rank")

@@ -10,14 +10,15 @@ import scipy.linalg
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
-from dolfinx_mbd.analysis import Reduction, build_mesh
-from dolfinx_mbd.analysis.assembly import rigid_motions
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.rotations import skew
+from dolfinx_mbd.fem import build_mesh
+from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.geometry import ConnectingRod
-from tests.analysis.bodies import box
+from dolfinx_mbd.kernels.rotations import skew
+from dolfinx_mbd.reduction import Reduction
 from tests.exudyn.models import REFERENCES, Array, Model, finite_elements, peer_body
+from tests.models.bodies import box
 
 pytest.importorskip("exudyn")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn takes whole matrices")

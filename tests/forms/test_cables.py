@@ -17,11 +17,11 @@ from scipy.linalg import eigh
 from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
-from dolfinx_mbd.body.rotations import exp_rotation, skew
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.cables import Cable, CableField
+from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 
 Array = NDArray[np.float64]
 SELF = MPI.COMM_SELF

@@ -16,13 +16,13 @@ import ufl
 from dolfinx import fem
 from mpi4py import MPI
 
-from dolfinx_mbd.analysis import compat
-from dolfinx_mbd.analysis.compat import geometry_dofmap
-from dolfinx_mbd.analysis.meshing import TaggedMesh, build_mesh, read_mesh
-from dolfinx_mbd.analysis.modal import modal_analysis
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.compat import geometry_dofmap
+from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh
 from dolfinx_mbd.forms import ALUMINIUM_7075
 from dolfinx_mbd.geometry import ConnectingRod
+from dolfinx_mbd.modal.natural_modes import modal_analysis
 
 
 @pytest.fixture(scope="module")

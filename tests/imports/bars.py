@@ -9,9 +9,10 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.imports import FullMatrices, NodeInterface
-from dolfinx_mbd.multibody import mechanisms, simulate
-from tests.analysis.bodies import box
+from dolfinx_mbd.mechanisms import engines as mechanisms
+from dolfinx_mbd.multibody import simulate
 from tests.exudyn.models import Model
+from tests.models.bodies import box
 
 ENDS = ("left", "right")
 NUM_MODES = 6

@@ -27,7 +27,6 @@ from dolfinx_mbd.imports import (
     reduce_matrices,
 )
 from dolfinx_mbd.imports.matrix_market import read_matrix_market
-from tests.analysis.bodies import dynamic_stiffness
 from tests.imports.bars import (
     ENDS,
     NUM_MODES,
@@ -39,6 +38,7 @@ from tests.imports.bars import (
     reference,
     relative,
 )
+from tests.models.bodies import dynamic_stiffness
 
 
 def write_matrix_market(folder: Path, first: int) -> tuple[Path, Path, Path]:

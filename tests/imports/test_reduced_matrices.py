@@ -21,8 +21,8 @@ from dolfinx_mbd.imports import (
     read_dmig,
     read_op4,
 )
-from tests.analysis.bodies import dynamic_stiffness
 from tests.imports.bars import ENDS, NUM_MODES, piston, reference, relative
+from tests.models.bodies import dynamic_stiffness
 
 pytest.importorskip("pyNastran")
 

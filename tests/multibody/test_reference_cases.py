@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dolfinx_mbd.mechanisms.engines import inline_engine, rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody import (
     Frame,
     Ground,
@@ -16,8 +18,6 @@ from dolfinx_mbd.multibody import (
     revolute,
     simulate,
 )
-from dolfinx_mbd.multibody.kinematics import SliderCrank
-from dolfinx_mbd.multibody.mechanisms import inline_engine, rigid_rod, slider_crank
 
 DENSITY = 7800.0
 

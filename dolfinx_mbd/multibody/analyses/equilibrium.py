@@ -18,9 +18,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.rotations import rotation_matrix
 from dolfinx_mbd.checks import array, increasing, instance, integer, number, vector
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
@@ -29,13 +29,13 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
     multipliers,
     small_motions,
 )
-from dolfinx_mbd.multibody.assembly import Assembler, extent
-from dolfinx_mbd.multibody.floating_body import FloatingBody
-from dolfinx_mbd.multibody.position_assembly import coordinates
-from dolfinx_mbd.multibody.quasi_static_start import EquilibriumError
-from dolfinx_mbd.multibody.solution import Solution
-from dolfinx_mbd.multibody.start import AssemblyError, assemble, move
-from dolfinx_mbd.multibody.system import State, System
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.model.floating_body import FloatingBody
+from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.start.consistent_state import AssemblyError, assemble, move
+from dolfinx_mbd.multibody.start.position_assembly import coordinates
+from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 
 __all__ = ["EquilibriumError", "equilibrium", "quasi_static"]
 
@@ -46,7 +46,7 @@ _FLOOR = 1e-12  # of the greatest stiffness: below, a direction is taken for fre
 
 
 def equilibrium(
-    system: System,
+    system: SystemData,
     *,
     t: float = 0.0,
     spin: ArrayLike | None = None,
@@ -79,7 +79,7 @@ def equilibrium(
         AssemblyError: If the mechanism cannot be put together.
         ValueError: If the spin is not three numbers, or the joints do not let the whole turn so.
     """
-    instance("system", system, System)
+    instance("system", system, SystemData)
     t = number("t", t, unit="s")
     omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
     number("tolerance", tolerance, positive=True, high=1.0)
@@ -108,7 +108,7 @@ def equilibrium(
 
 
 def quasi_static(
-    system: System, times: Iterable[float], *, spin: ArrayLike | None = None
+    system: SystemData, times: Iterable[float], *, spin: ArrayLike | None = None
 ) -> Solution:
     """A sequence of equilibria: drivers and loads move slowly, nothing has inertia.
 

@@ -12,14 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import choice, increasing, instance, number, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
-from dolfinx_mbd.multibody.assembly import Assembler, extent
-from dolfinx_mbd.multibody.loads import JointCoordinate
-from dolfinx_mbd.multibody.motions import check_drivers
-from dolfinx_mbd.multibody.position_assembly import coordinates
-from dolfinx_mbd.multibody.redundancy import find_redundant
-from dolfinx_mbd.multibody.solution import Solution
-from dolfinx_mbd.multibody.start import AssemblyError, assemble, consistent_state, move
-from dolfinx_mbd.multibody.system import State, System
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.assembly.redundancy import find_redundant
+from dolfinx_mbd.multibody.model.loads import JointCoordinate
+from dolfinx_mbd.multibody.model.motions import check_drivers
+from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.start.consistent_state import (
+    AssemblyError,
+    assemble,
+    consistent_state,
+    move,
+)
+from dolfinx_mbd.multibody.start.position_assembly import coordinates
 
 __all__ = ["InverseDynamics", "KinematicError", "inverse_dynamics", "kinematic_analysis"]
 
@@ -44,7 +49,7 @@ class KinematicError(SolverError, ValueError):
 
 
 def kinematic_analysis(
-    system: System,
+    system: SystemData,
     times: Iterable[float],
     *,
     elastic: Literal["undeformed", "quasi-static"] = "undeformed",
@@ -71,7 +76,7 @@ def kinematic_analysis(
         AssemblyError: If the mechanism cannot be put together at the first time.
         ValueError: If there are no times, they do not increase, or ``elastic`` is unknown.
     """
-    instance("system", system, System)
+    instance("system", system, SystemData)
     choice("elastic", elastic, ("undeformed", "quasi-static"))
     moments = increasing("times", times, unit="s").tolist()
     if len(moments) > 1:
@@ -219,7 +224,7 @@ class InverseDynamics:
 
 
 def inverse_dynamics(
-    system: System,
+    system: SystemData,
     motion: Solution,
     *,
     actuators: Iterable[str | JointCoordinate] = (),
@@ -242,7 +247,7 @@ def inverse_dynamics(
         ValueError: If the motion is that of other bodies, breaks a constraint, or asks for forces
             that neither joints nor drivers nor actuators carry; the message says where.
     """
-    instance("system", system, System)
+    instance("system", system, SystemData)
     instance("motion", motion, Solution, "of simulate or kinematic_analysis")
     number("tolerance", tolerance, positive=True, high=1.0)
     if motion.q.shape[1] != system.num_coordinates or motion.v.shape[1] != system.num_velocities:
@@ -295,7 +300,7 @@ def inverse_dynamics(
     )
 
 
-def _coordinate(system: System, actuator: str | JointCoordinate) -> JointCoordinate:
+def _coordinate(system: SystemData, actuator: str | JointCoordinate) -> JointCoordinate:
     instance("every entry of actuators", actuator, (str, JointCoordinate))
     if isinstance(actuator, str):
         joint = system.joint(actuator)

@@ -27,10 +27,10 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
     small_motions,
     steady_rates,
 )
-from dolfinx_mbd.multibody.assembly import Assembler, extent
-from dolfinx_mbd.multibody.start import check_state
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.start.consistent_state import check_state
 from dolfinx_mbd.multibody.stepping.convergence import row_kinds
-from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["LinearizedSystem", "SteadyError", "linearize"]
 
@@ -66,7 +66,7 @@ class LinearizedSystem:
         modes: Increments of all coordinates of each pole, largest component 1, shape (nv, p).
     """
 
-    system: System
+    system: SystemData
     state: State
     mass: Array
     damping: Array
@@ -131,7 +131,7 @@ class LinearizedSystem:
 
 
 def linearize(
-    system: System,
+    system: SystemData,
     state: State,
     *,
     axes: Literal["auto", "body", "global"] | ArrayLike = "auto",
@@ -157,7 +157,7 @@ def linearize(
         SteadyError: If the forces do not balance, or the coefficients change along the motion.
         ValueError: If the state is that of another system, or nothing is free to move.
     """
-    instance("system", system, System)
+    instance("system", system, SystemData)
     check_state("state", state, system)
     at = Assembler(system)
     at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
@@ -256,7 +256,7 @@ def unbalanced(at: Assembler) -> tuple[int, float]:
 
 
 def _solved(
-    system: System, state: State, axes: str, motions: SmallMotions, basis: Array
+    system: SystemData, state: State, axes: str, motions: SmallMotions, basis: Array
 ) -> LinearizedSystem:
     M, rate, K = motions.reduced(basis)
     poles, vectors = _poles(M, rate, K)

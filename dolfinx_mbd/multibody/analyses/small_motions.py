@@ -26,10 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.linearized import RANK_TOLERANCE
-from dolfinx_mbd.body.rotations import exp_rotation, rotation_matrix, rotation_vector, skew, tangent
-from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.floating_body import FloatingBody
-from dolfinx_mbd.multibody.system import System
+from dolfinx_mbd.kernels.rotations import (
+    exp_rotation,
+    rotation_matrix,
+    rotation_vector,
+    skew,
+    tangent,
+)
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.model.floating_body import FloatingBody
+from dolfinx_mbd.multibody.model.system import SystemData
 
 __all__ = [
     "Axes",
@@ -57,7 +63,7 @@ class Axes:
     spin: Array
 
     @classmethod
-    def of_bodies(cls, system: System, q: Array, v: Array) -> Axes:
+    def of_bodies(cls, system: SystemData, q: Array, v: Array) -> Axes:
         """The frames of the bodies themselves."""
         turn = np.tile(np.eye(3), (len(system.bodies), 1, 1))
         spin = np.zeros((len(system.bodies), 3))
@@ -68,7 +74,7 @@ class Axes:
         return cls(turn, spin)
 
     @classmethod
-    def common(cls, system: System, spin: Array) -> Axes:
+    def common(cls, system: SystemData, spin: Array) -> Axes:
         """Axes that turn about the global origin's directions with one angular velocity."""
         count = len(system.bodies)
         return cls(np.tile(np.eye(3), (count, 1, 1)), np.tile(np.asarray(spin, float), (count, 1)))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd.multibody.system import System
+from dolfinx_mbd.multibody.model.system import SystemData
 
 __all__ = ["differences", "digest", "fingerprint", "names_used"]
 
@@ -25,7 +25,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # where data is from, and what is drawn
 
 
-def fingerprint(system: System, *, functions: bool = True) -> dict[str, str]:
+def fingerprint(system: SystemData, *, functions: bool = True) -> dict[str, str]:
     """A digest of every body, joint, driver and load by name, of gravity and of the constraints.
 
     Args:

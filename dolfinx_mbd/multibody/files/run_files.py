@@ -1,6 +1,6 @@
 """Files of runs: solutions, tables for other programs, and checkpoints; plain arrays, no pickles.
 
-A file is an archive (:mod:`dolfinx_mbd.body.archive`) whose header says which system it belongs
+A file is an archive (:mod:`dolfinx_mbd.archive`) whose header says which system it belongs
 to (:mod:`dolfinx_mbd.multibody.files.fingerprint`).  It appears under its name
 only when it is complete, so that a process that is killed leaves the file before it.
 """
@@ -16,12 +16,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.archive import Kind, archive_writer, is_archive
-from dolfinx_mbd.body.files import write_aside
+from dolfinx_mbd.archive import Kind, archive_writer, is_archive
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError
+from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.files.fingerprint import differences, fingerprint
-from dolfinx_mbd.multibody.system import State, System
+from dolfinx_mbd.multibody.model.system import State, SystemData
 
 __all__ = [
     "RunFileError",
@@ -79,7 +79,7 @@ def write_run(
 # ---- systems ------------------------------------------------------------------------------------
 
 
-def system_rows(system: System, *, functions: bool) -> dict[str, Any]:
+def system_rows(system: SystemData, *, functions: bool) -> dict[str, Any]:
     """What a file says of the system: its fingerprint and the constraints that were kept."""
     whole = system.whole
     kept = set(zip(map(int, system.row_entry), map(int, system.row_motion), strict=True))
@@ -94,8 +94,8 @@ def system_rows(system: System, *, functions: bool) -> dict[str, Any]:
 
 
 def check_system(
-    path: str | Path, header: Mapping[str, Any], system: System, *, functions: bool
-) -> System:
+    path: str | Path, header: Mapping[str, Any], system: SystemData, *, functions: bool
+) -> SystemData:
     """The system, with the constraints that the file's run kept, if it is the one of the file.
 
     Raises:

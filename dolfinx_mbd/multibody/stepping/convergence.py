@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.jit import kernel
-from dolfinx_mbd.multibody.protocol import Body
-from dolfinx_mbd.multibody.system import System
+from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.multibody.model.protocol import Body
+from dolfinx_mbd.multibody.model.system import SystemData
 
 __all__ = [
     "Measure",
@@ -102,7 +102,7 @@ class Measure:
             of coordinates, shape (nv,).
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: SystemData) -> None:
         n = system.num_velocities
         self._groups = np.zeros(n, dtype=np.int64)
         self.lengths = np.ones(n)

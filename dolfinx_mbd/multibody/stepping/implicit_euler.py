@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.convergence import Monitor
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
-from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["ImplicitEuler"]
 
@@ -28,7 +28,7 @@ class ImplicitEuler(Stepper):
         tolerance: As that of :class:`~dolfinx_mbd.multibody.stepping.integrators.Stepper`.
     """
 
-    def __init__(self, system: System, *, tolerance: float = 1e-8) -> None:
+    def __init__(self, system: SystemData, *, tolerance: float = 1e-8) -> None:
         super().__init__(system, tolerance=tolerance)
 
     def begin(self, state: State, dt: float) -> State:

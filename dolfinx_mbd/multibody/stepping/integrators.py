@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import flag, instance, name, number, refuse
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.rates import jerk_at, restart
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
+from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.convergence import (
     Measure,
     Monitor,
@@ -38,7 +39,6 @@ from dolfinx_mbd.multibody.stepping.factors import (
     restored,
 )
 from dolfinx_mbd.multibody.stepping.iteration_matrix import IterationMatrix
-from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
 
@@ -131,7 +131,7 @@ class Stepper:
 
     def __init__(
         self,
-        system: System,
+        system: SystemData,
         method: GeneralizedAlpha | None = None,
         *,
         tolerance: float = 1e-8,
@@ -139,7 +139,7 @@ class Stepper:
         reuse: bool = True,
     ) -> None:
         hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
-        self.system = instance("system", system, System)
+        self.system = instance("system", system, SystemData)
         self.method: GeneralizedAlpha = (
             GeneralizedAlpha.from_spectral_radius()
             if method is None
@@ -381,7 +381,7 @@ def _resampled(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
     return tuple((at(-k * ratio, *pairs[0]), at(-k * ratio, *pairs[1])) for k in (1, 2))
 
 
-def _where(system: System, row: int) -> str:
+def _where(system: SystemData, row: int) -> str:
     if row < system.num_velocities:
         return system.row_name(row)
     return system.constraint_name(row - system.num_velocities)

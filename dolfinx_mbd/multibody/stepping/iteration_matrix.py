@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.jit import kernel
-from dolfinx_mbd.body.small import identity, mm
-from dolfinx_mbd.multibody.assembly import Assembler, TangentBlocks
-from dolfinx_mbd.multibody.blocks import SparseBlocks, Stacked
-from dolfinx_mbd.multibody.system import System
+from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.small_vectors import identity, mm
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, TangentBlocks
+from dolfinx_mbd.multibody.assembly.blocks import SparseBlocks, Stacked
+from dolfinx_mbd.multibody.model.system import SystemData
 
 __all__ = ["IterationMatrix"]
 
@@ -32,7 +32,7 @@ class IterationMatrix:
         sparse: Whether the matrix is sparse.
     """
 
-    def __init__(self, system: System, mass: float, sparse: bool) -> None:
+    def __init__(self, system: SystemData, mass: float, sparse: bool) -> None:
         self._system, self._mass, self.sparse = system, mass, sparse
         n = system.num_velocities
         rows = [slice(s.start + n, s.stop + n) for s in system.entry_slices]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import number
-from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.floating_body import FloatingBody
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.model.floating_body import FloatingBody
+from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
-from dolfinx_mbd.multibody.system import State, System
 
 __all__ = ["Adaptive", "AdaptiveSteps", "FixedSteps", "Steps", "steps_from"]
 
@@ -110,7 +110,7 @@ class AdaptiveSteps:
     kind = "adaptive"
     total = 1000
 
-    def __init__(self, control: Adaptive, system: System, start: State, t_end: float) -> None:
+    def __init__(self, control: Adaptive, system: SystemData, start: State, t_end: float) -> None:
         self.control = control
         self.t_start, self.t_end, self._now = start.time, t_end, start.time
         span = t_end - start.time
@@ -243,7 +243,7 @@ class AdaptiveSteps:
 Steps = FixedSteps | AdaptiveSteps
 
 
-def steps_from(record: Mapping[str, Any], system: System, state: State) -> Steps:
+def steps_from(record: Mapping[str, Any], system: SystemData, state: State) -> Steps:
     """The steps that :meth:`record` describes."""
     if record["kind"] == "fixed":
         return FixedSteps(record["dt"], record["total"], record["taken"])
@@ -258,7 +258,7 @@ def _mean(u: Array, mass: Array, whole: float) -> float:
     return math.sqrt(max(float(u @ mass @ u), 0.0) / whole)
 
 
-def _length(system: System, state: State) -> float:
+def _length(system: SystemData, state: State) -> float:
     """The size of a mechanism: of its frames and origins, or the widest body's radius, m."""
     at = Assembler(system)
     at.q[:] = state.q

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
-from dolfinx_mbd.multibody.solution import Solution
+from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.studies.plan import Plan
-from dolfinx_mbd.multibody.threads import one_thread
+from dolfinx_mbd.threads import one_thread
 
 __all__ = ["Call", "Outcome", "WorkerError", "died"]
 

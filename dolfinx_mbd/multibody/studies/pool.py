@@ -26,7 +26,7 @@ from typing import Any
 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.studies.outcomes import Call, Outcome, WorkerError, died
-from dolfinx_mbd.multibody.threads import THREADS
+from dolfinx_mbd.threads import THREADS
 
 __all__ = ["in_workers", "packed"]
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.archive import damage_as, read_archive
-from dolfinx_mbd.body.files import write_aside
+from dolfinx_mbd.archive import damage_as, read_archive
 from dolfinx_mbd.checks import choice, file_path
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.errors import FileWarning, warn
+from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.files.fingerprint import differences, digest
 from dolfinx_mbd.multibody.files.run_files import (
     RunFileError,

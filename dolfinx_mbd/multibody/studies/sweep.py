@@ -18,15 +18,15 @@ import numpy as np
 from dolfinx_mbd.checks import choice, file_path, flag, function, instance, integer
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError, MbdWarning, SolverError, warn
-from dolfinx_mbd.multibody.simulation import progress_bar
+from dolfinx_mbd.multibody.analyses.simulation import progress_bar
 from dolfinx_mbd.multibody.studies.guard import unguarded_line
 from dolfinx_mbd.multibody.studies.identity import function_name
 from dolfinx_mbd.multibody.studies.outcomes import Call, Outcome
 from dolfinx_mbd.multibody.studies.plan import Combine, Parameters, Plan
 from dolfinx_mbd.multibody.studies.study import Case, Study
 from dolfinx_mbd.multibody.studies.study_files import StudyFolder, assembled
-from dolfinx_mbd.multibody.threads import available_cores
 from dolfinx_mbd.parallel import picklable
+from dolfinx_mbd.threads import available_cores
 
 __all__ = ["CaseError", "dealt", "sweep"]
 

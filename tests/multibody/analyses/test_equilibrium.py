@@ -24,7 +24,7 @@ from dolfinx_mbd.multibody import (
 )
 from dolfinx_mbd.multibody.analyses.equilibrium import EquilibriumError, equilibrium, quasi_static
 from dolfinx_mbd.multibody.analyses.linearization import linearize
-from tests.multibody.beams import slender_rod
+from tests.models.beams import slender_rod
 
 GRAVITY = 9.81
 ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])

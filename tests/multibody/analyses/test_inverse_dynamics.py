@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dolfinx_mbd.mechanisms.engines import rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody import (
     Driver,
     Frame,
@@ -24,9 +26,7 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     inverse_dynamics,
     kinematic_analysis,
 )
-from dolfinx_mbd.multibody.kinematics import SliderCrank
-from dolfinx_mbd.multibody.mechanisms import rigid_rod, slider_crank
-from tests.multibody.beams import slender_rod
+from tests.models.beams import slender_rod
 
 SETTINGS = {
     "crank_radius": 0.15,

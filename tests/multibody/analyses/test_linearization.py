@@ -7,7 +7,8 @@ import pytest
 
 from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.body import linearize as linearize_body
-from dolfinx_mbd.body.rotations import exp_rotation, rotation_matrix, rotation_vector
+from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix, rotation_vector
+from dolfinx_mbd.mechanisms.engines import slider_crank
 from dolfinx_mbd.multibody import (
     Driver,
     FlexibleBody,
@@ -34,10 +35,9 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
     small_motions,
     steady_rates,
 )
-from dolfinx_mbd.multibody.assembly import Assembler
-from dolfinx_mbd.multibody.mechanisms import slider_crank
-from tests.multibody.beams import slender_rod
-from tests.multibody.particles import Particles
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from tests.models.beams import slender_rod
+from tests.models.particles import Particles
 
 GRAVITY = 9.81
 ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])

@@ -7,15 +7,9 @@ import pytest
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody import (
-    FlexibleBody,
-    GeneralizedAlpha,
-    System,
-    consistent_state,
-    simulate,
-)
-from dolfinx_mbd.multibody.mechanisms import slider_crank
-from tests.multibody.beams import slender_rod
+from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.multibody import FlexibleBody, GeneralizedAlpha, System, consistent_state, simulate
+from tests.models.beams import slender_rod
 
 METHODS = [
     GeneralizedAlpha.from_spectral_radius(0.8),

@@ -24,7 +24,7 @@ from dolfinx_mbd.multibody import (
     simulate,
 )
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
-from tests.multibody.particles import Particles
+from tests.models.particles import Particles
 
 
 def chain(links: int, *, flexible: bool = False, loads: bool = False) -> System:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd import errors
+from dolfinx_mbd.mechanisms.engines import slider_crank
 from dolfinx_mbd.multibody import (
     Frame,
     GeneralizedAlpha,
@@ -21,9 +22,8 @@ from dolfinx_mbd.multibody import (
     simulate,
     torque,
 )
-from dolfinx_mbd.multibody.mechanisms import slider_crank
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
-from tests.multibody.beams import slender_rod
+from tests.models.beams import slender_rod
 
 
 def flexible_crank() -> System:

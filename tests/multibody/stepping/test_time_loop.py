@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd.body.jit import COMPILED
+from dolfinx_mbd.kernels.compilation import COMPILED
+from dolfinx_mbd.mechanisms.engines import inline_engine
 from dolfinx_mbd.multibody import (
     FlexibleBody,
     Frame,
@@ -26,12 +27,11 @@ from dolfinx_mbd.multibody import (
     force,
     simulate,
 )
-from dolfinx_mbd.multibody.floating_bodies import FloatingBodies
-from dolfinx_mbd.multibody.mechanisms import inline_engine
+from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.stepping.convergence import Monitor
-from dolfinx_mbd.multibody.threads import controls, one_thread
-from tests.multibody.beams import slender_rod
-from tests.multibody.particles import Particles
+from dolfinx_mbd.threads import controls, one_thread
+from tests.models.beams import slender_rod
+from tests.models.particles import Particles
 
 DT, SPEED = 1e-5, 300.0
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.mechanisms.engines import slider_crank
 from dolfinx_mbd.multibody import Solution, simulate
-from dolfinx_mbd.multibody.mechanisms import slider_crank
 
 LIMIT = {"sum": 100.0}
 

@@ -24,7 +24,7 @@ from dolfinx_mbd.multibody import Study, sweep
 from dolfinx_mbd.multibody.studies.outcomes import Call
 from dolfinx_mbd.multibody.studies.plan import Plan
 from dolfinx_mbd.multibody.studies.pool import packed
-from tests.multibody.beams import slender_rod
+from tests.models.beams import slender_rod
 from tests.multibody.studies.cases import crank, deadly, law, noted_slowly
 
 ROOT = Path(__file__).parents[3]

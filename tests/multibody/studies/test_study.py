@@ -14,7 +14,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import OverwriteError
 from dolfinx_mbd.multibody import Study, sweep
 from dolfinx_mbd.multibody.files.run_files import RunFileError
-from tests.multibody.beams import slender_rod
+from tests.models.beams import slender_rod
 from tests.multibody.studies.cases import crank, law, product
 
 X, Y = [1.0, 2.0, 4.0], [8.0, 0.0]
@@ -156,7 +156,7 @@ def test_a_table_for_other_programs(study: Study, tmp_path: Path) -> None:
 
 def test_one_blas_thread_wherever_it_is_done() -> None:
     """A case has the bits of one thread also where this process has several."""
-    from dolfinx_mbd.multibody.threads import controls, one_thread
+    from dolfinx_mbd.threads import controls, one_thread
 
     with one_thread():
         alone = product(3)

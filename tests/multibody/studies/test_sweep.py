@@ -14,7 +14,7 @@ from mpi4py import MPI
 from dolfinx_mbd import errors
 from dolfinx_mbd.multibody import CaseError, RunFileError, Study, sweep
 from dolfinx_mbd.multibody.studies.sweep import dealt
-from tests.multibody.beams import slender_rod
+from tests.models.beams import slender_rod
 from tests.multibody.studies.cases import LIMIT, crank, interrupted, law, noted, product
 
 GRID = {"x": [1.0, 2.0, 4.0], "y": [8.0, 0.0]}
@@ -50,7 +50,7 @@ def test_ranks_share_the_cases_and_have_the_same_study(comm: MPI.Intracomm, shar
 
 def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
     """Against plain calls on one thread, of a mechanism and of large matrices."""
-    from dolfinx_mbd.multibody.threads import one_thread
+    from dolfinx_mbd.threads import one_thread
 
     speeds, rod = [20.0, 30.0, 40.0], slender_rod(bending=2, axial=0)
     study = sweep(

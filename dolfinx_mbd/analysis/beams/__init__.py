@@ -1,1 +1,0 @@
-"""Beams: the same analyses as for solids, on a line."""

@@ -1,1 +1,0 @@
-"""Solutions and modes without a factor of the stiffness, for bodies whose factor does not fit."""

@@ -1,1 +1,0 @@
-"""From a mesh with interfaces to a reduced body: modes, frames, inertia, loads, stiffening."""

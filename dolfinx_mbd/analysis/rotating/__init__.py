@@ -1,1 +1,0 @@
-"""Bodies that rotate steadily: frequencies, whirl, Campbell diagrams, loss of stability."""

@@ -1,0 +1,25 @@
+"""Beams: the analyses of solids, on a line."""
+
+from __future__ import annotations
+
+from dolfinx_mbd.beams.reduce import (
+    BeamModel,
+    BeamModes,
+    BeamReduction,
+    beam_forces,
+    beam_modes,
+    beam_statics,
+    reduce_beam,
+)
+from dolfinx_mbd.beams.rotating import rotating_beam
+
+__all__ = [
+    "BeamModel",
+    "BeamModes",
+    "BeamReduction",
+    "beam_forces",
+    "beam_modes",
+    "beam_statics",
+    "reduce_beam",
+    "rotating_beam",
+]

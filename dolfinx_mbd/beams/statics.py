@@ -1,0 +1,228 @@
+"""Natural modes, statics and section forces of a beam."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import ufl
+from dolfinx import fem, la
+from dolfinx.fem import petsc as fem_petsc
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.beams.model import BeamModel
+from dolfinx_mbd.beams.problem import beam_problem
+from dolfinx_mbd.checks import choice, instance, names, refuse, vector
+from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.free_motions import null_space, triangle
+from dolfinx_mbd.linalg.factorization import cholesky, constrain, solve, solver_options
+from dolfinx_mbd.modal.natural_modes import check_num_modes
+from dolfinx_mbd.modal.spectrum import spectrum
+from dolfinx_mbd.reduction.craig_bampton import COMPONENTS
+
+__all__ = [
+    "BeamModes",
+    "Held",
+    "Place",
+    "beam_forces",
+    "beam_modes",
+    "beam_statics",
+    "held_dofs",
+]
+
+Array = NDArray[np.float64]
+
+Place: TypeAlias = "float | ArrayLike"
+"""A node: its distance along the beam, m, or its position, shape (3,)."""
+
+Held: TypeAlias = "Iterable[Place] | Mapping[float, Sequence[str]]"
+"""Nodes that are clamped; or the components of each that are held, of ux, uy, uz, rx, ry, rz."""
+
+
+@dataclass(frozen=True, eq=False)
+class BeamModes:
+    """Natural modes of a beam.
+
+    Attributes:
+        frequencies: Of the elastic modes, shape (num_modes,), ascending, Hz.
+        modes: Functions on `model.space`, ∫ρ ψ·ψ = 1.
+        num_rigid: Rigid motions found.
+        model: The beam.
+    """
+
+    frequencies: Array
+    modes: tuple[fem.Function, ...]
+    num_rigid: int
+    model: BeamModel
+
+
+def beam_modes(
+    model: BeamModel,
+    num_modes: int = 10,
+    *,
+    held: Held = (),
+    petsc_options: Mapping[str, Any] | None = None,
+    petsc_options_prefix: str = "dolfinx_mbd_beam_modes_",
+) -> BeamModes:
+    """Lowest elastic modes of a beam, free or held at some nodes.
+
+    Args:
+        model: The beam.
+        num_modes: Elastic modes; the rigid ones come on top and are only counted.
+        held: Clamped nodes, `[0.0]`; or what is held of each, `{0.0: ["uy", "uz"]}`.
+        petsc_options: Options of the linear solver and of the eigenvalue solver.
+        petsc_options_prefix: Prefix of these options.
+
+    Raises:
+        ValueError: Something given does not fit.
+        EigenError: The eigenvalue solver failed, or missed a mode.
+
+    Note: Collective.
+    """
+    check_num_modes(num_modes)
+    solver = solver_options(petsc_options_prefix, petsc_options)
+    dofs = held_dofs(model, held)
+    problem: Any = beam_problem(model)
+    motions = _free_motions(model, dofs)
+    found = spectrum(problem, num_modes, dofs, motions, estimate=problem.first_square(), **solver)
+    signs = problem.inertia(found.vectors).signs
+    problem.destroy()
+    modes = tuple(
+        as_function(model.space, s * v) for s, v in zip(signs, found.vectors.T, strict=True)
+    )
+    return BeamModes(
+        np.sqrt(np.maximum(found.squares, 0)) / (2 * np.pi), modes, found.num_rigid, model
+    )
+
+
+def beam_statics(
+    model: BeamModel,
+    load: ufl.Form | None = None,
+    *,
+    held: Held,
+    wrenches: Mapping[float, ArrayLike] | None = None,
+    petsc_options: Mapping[str, Any] | None = None,
+    petsc_options_prefix: str = "dolfinx_mbd_beam_statics_",
+) -> fem.Function:
+    """Displacements and rotations of a held beam under loads.
+
+    Args:
+        model: The beam.
+        load: A linear form on `model.space`, for instance of `model.beam`'s loads.
+        held: See `beam_modes`.
+        wrenches: Force and moment at nodes by their distance along the beam, shape (6,), body
+            components.
+        petsc_options: Options of the linear solver.
+        petsc_options_prefix: Prefix of these options.
+
+    Returns:
+        A function on `model.space`: at each node u (m), then θ (rad).
+
+    Raises:
+        ValueError: A node is unknown, or what is held leaves a rigid motion free.
+
+    Note: Collective.
+    """
+    solver = solver_options(petsc_options_prefix, petsc_options)
+    dofs, size = held_dofs(model, held), 6 * len(model.positions)
+    instance("wrenches", wrenches, (Mapping, type(None)))
+    _check_held(model, dofs)
+    b = np.zeros(size)
+    if load is not None:
+        instance("load", load, ufl.Form)
+        if [v.ufl_function_space() for v in load.arguments()] != [model.space]:
+            refuse("load", load, "a linear form in a test function on model.space")
+        forces = fem.assemble_vector(fem.form(load))
+        forces.scatter_reverse(la.InsertMode.add)
+        b += forces.array[:size]
+    for at, wrench in (wrenches or {}).items():
+        _, blocks = model.node(at, "wrenches")
+        values = vector("wrenches", wrench, 6)
+        for block in blocks:
+            b[6 * block : 6 * block + 6] += values
+    u, v = ufl.TrialFunction(model.space), ufl.TestFunction(model.space)
+    K = fem_petsc.assemble_matrix(fem.form(model.beam.elastic_stiffness(u, v)))
+    K.assemble()
+    constrain(K, dofs, 1.0)
+    b[dofs] = 0.0
+    ksp = cholesky(K, **solver)
+    x = solve(ksp, np.asfortranarray(b[:, None]))[:, 0]
+    ksp.destroy()
+    K.destroy()
+    return as_function(model.space, x)
+
+
+def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
+    """Forces and moments in the beam, in its axes: what a part gets from that at larger x.
+
+    They are those of the element's cubic: exact under loads at nodes; under a distributed load q
+    moments at the ends of a cell are off by qh²/12 and shear forces by qh/2.
+
+    Args:
+        model: The beam.
+        q: Displacements and rotations, on `model.space`.
+
+    Returns:
+        Distances along the beam of both ends of each cell, shape (cells, 2), in ascending order;
+        and N, V_y, V_z, T, M_y, M_z there, shape (cells, 2, 6), N and N m.
+
+    Note: Collective.
+    """
+    instance("model", model, BeamModel)
+    instance("q", q, fem.Function)
+    mesh, beam = model.mesh, model.beam
+    V, M = beam.shear_force(q), beam.moment(q)
+    parts = ufl.as_vector([beam.axial_force(q), V[0], V[1], M[0], M[1], M[2]])
+    cells = np.arange(mesh.topology.index_map(1).size_local, dtype=np.int32)
+    field = beam.field(q)
+    where = ufl.dot(
+        field.position_at(ufl.as_ufl(0.0), ufl.as_ufl(0.0)), ufl.as_vector(list(model.direction))
+    )
+    ends = np.array([[0.0], [1.0]])
+    values = fem.Expression(parts, ends).eval(mesh, cells).reshape(-1, 2, 6)
+    places = fem.Expression(where, ends).eval(mesh, cells).reshape(-1, 2)
+    gathered = mesh.comm.allgather((places, values))
+    x, f = (np.concatenate([part[i] for part in gathered]) for i in (0, 1))
+    order = np.argsort(x.mean(axis=1))
+    x, f = x[order], f[order]
+    turned = x[:, 0] > x[:, 1]  # cells drawn backwards
+    x[turned], f[turned] = x[turned, ::-1], f[turned, ::-1]
+    return x, f
+
+
+def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
+    """Return the rigid motions that held degrees of freedom allow, shape (owned dofs, r)."""
+    chain = model.chain
+    R = model.rigid_motions(chain.mean(axis=0))
+    R[:, 3:] /= np.linalg.norm(chain[-1] - chain[0])
+    free = null_space(model.mesh.comm, triangle(model.mesh.comm, R[held]))
+    motions = np.asfortranarray(R @ free)
+    motions[held] = 0.0
+    return motions
+
+
+def _check_held(model: BeamModel, dofs: NDArray[np.int32]) -> None:
+    """Raise an error if a rigid motion is free."""
+    free = _free_motions(model, dofs).shape[1]
+    if free:
+        raise InputError(
+            f"the beam is not held: {free} rigid motions are free", argument="held", value=free
+        )
+
+
+def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
+    """Owned held degrees of freedom (local numbers); see `beam_modes`."""
+    instance("model", model, BeamModel)
+    if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
+        refuse("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
+    known = COMPONENTS[3]
+    items = held.items() if isinstance(held, Mapping) else [(at, known) for at in held]
+    dofs: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
+    for at, components in items:
+        _, blocks = model.node(at, "held")
+        for c in names("held", components):
+            dofs.append(6 * blocks + known.index(choice("held", c, known)))
+    return np.unique(np.concatenate(dofs)).astype(np.int32)

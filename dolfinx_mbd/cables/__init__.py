@@ -1,0 +1,14 @@
+"""Cables and slender rods with large rotations, in absolute coordinates."""
+
+from __future__ import annotations
+
+from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
+from dolfinx_mbd.cables.cable_body import (
+    CableBody,
+    CableMotion,
+)
+
+__all__ = [
+    "CableBody",
+    "CableMotion",
+]

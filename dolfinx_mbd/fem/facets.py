@@ -1,0 +1,111 @@
+"""Groups of facets by name, tag or number: where a body is held or joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from dolfinx.mesh import Mesh, MeshTags
+from numpy.typing import NDArray
+
+from dolfinx_mbd.checks import array, instance, integer, refuse
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.linalg.factorization import raise_together
+
+__all__ = ["FacetGroups", "checked_key", "facet_groups"]
+
+FacetGroups = Mapping[str, NDArray[np.int32]]
+
+
+def facet_groups(
+    mesh: TaggedMesh | Mesh, names: Mapping[str, Any] | Any, facet_tags: MeshTags | None
+) -> FacetGroups:
+    """Return the local facets of each interface, given by name, tag or number.
+
+    Args:
+        mesh: A tagged mesh, whose groups go by name, or a plain mesh with `facet_tags`.
+        names: Names of groups, or a mapping from name to group name, tag or array of local facets.
+        facet_tags: Tags of facets of a plain mesh.
+
+    Raises:
+        InputError: An unknown group, or one without facets on any rank; the same on every rank.
+
+    Note: Collective.
+    """
+    instance("mesh", mesh, (TaggedMesh, Mesh))
+    instance("facet_tags", facet_tags, (MeshTags, type(None)))
+    if isinstance(names, str):
+        names = [names]
+    if not isinstance(names, Mapping):
+        names = {name: name for name in checked_names("interfaces", names)}
+    for name in names:
+        checked_name("the name of an interface", name)
+    return {name: _facets(mesh, name, key, facet_tags) for name, key in names.items()}
+
+
+def _facets(
+    mesh: TaggedMesh | Mesh, name: str, key: Any, facet_tags: MeshTags | None
+) -> NDArray[np.int32]:
+    key = checked_key(f"interface {name!r}", key)
+    if isinstance(key, str):
+        if not isinstance(mesh, TaggedMesh):
+            raise InputError(
+                f"interface {name!r}: a plain mesh has no group names; give a mapping from name to "
+                "tag and facet_tags, or a TaggedMesh",
+                argument="interfaces",
+                value=key,
+            )
+        facets = mesh.facets(key)
+    elif isinstance(key, int):
+        tags = (
+            mesh.facet_tags if facet_tags is None and isinstance(mesh, TaggedMesh) else facet_tags
+        )
+        if tags is None:
+            raise InputError(
+                f"interface {name!r} is tag {key}, but no facet_tags were given",
+                argument="facet_tags",
+            )
+        plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
+        dim = plain.topology.dim - 1
+        if tags.dim != dim:
+            raise InputError(
+                f"facet_tags must tag facets (dimension {dim}), these have dimension {tags.dim}",
+                argument="facet_tags",
+                value=tags,
+            )
+        facets = tags.find(key)
+    else:
+        facets = key
+    plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
+    comm, dim = plain.comm, plain.topology.dim - 1
+    plain.topology.create_entities(dim)
+    index_map = plain.topology.index_map(dim)
+    count = index_map.size_local + index_map.num_ghosts
+    known = np.all((facets >= 0) & (facets < count))
+    text = None if known else f"interface {name!r}: some of its facets are not on this mesh"
+    raise_together(comm, text, InputError)
+    if comm.allreduce(len(facets)) == 0:
+        shown = "" if key == name else f" ({key!r})" if isinstance(key, (str, int)) else ""
+        raise InputError(
+            f"interface {name!r}{shown} has no facets on this mesh",
+            argument="interfaces",
+            value=key,
+        )
+    return np.unique(facets).astype(np.int32)
+
+
+def checked_key(argument: str, key: Any) -> str | int | NDArray[np.int32]:
+    """Return the name of a group, a tag, or an array of local facets."""
+    if isinstance(key, str):
+        return checked_name(argument, key)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        return integer(argument, key, low=-(2**31), high=2**31 - 1)
+    expected = "the name of a group, a tag or an array of local facets"
+    facets = array(argument, key, (None,), expected=expected)
+    if (facets % 1 != 0).any() or (np.abs(facets) >= 2**31).any():
+        refuse(argument, key, expected, InputTypeError)
+    return facets.astype(np.int32)

@@ -1,0 +1,211 @@
+"""Inertia operators of a moving frame at full order, all through the scalar mass matrix M_s.
+
+Every inertia term is ρ times a constant matrix W between u and v (in body components):
+
+    ∫ρ (W u)·v  =  vᵀ (M_s ⊗ W) u,
+
+with W = I for the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler
+stiffness (`dolfinx_mbd.forms.floating_frame` has them as forms). So a sum of terms at one instant
+is one product with M_s, and nothing is assembled: ω and α may change at every step of a loop. In
+the plane ω and α are scalars, the components about z, and W has shape (2, 2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+from petsc4py import PETSc
+
+from dolfinx_mbd.checks import array, having, instance, refuse, vector
+from dolfinx_mbd.linalg.factorization import multiply
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.fem.assembly import ElasticProblem
+
+__all__ = [
+    "apply_inertia",
+    "centrifugal",
+    "coriolis",
+    "euler",
+    "frame_load",
+    "inertia_matrix",
+    "load_fields",
+    "spin_matrix",
+]
+
+Array = NDArray[np.float64]
+
+
+def spin_matrix(omega: ArrayLike) -> Array:
+    """ω̃ with ω̃ u = ω×u: shape (3, 3) of a vector ω, (2, 2) of a scalar ω about z.
+
+    Raises:
+        ValueError: ω is neither.
+    """
+    w = np.asarray(omega, dtype=float)
+    if w.shape == ():
+        return np.array([[0.0, -w], [w, 0.0]])
+    if w.shape == (3,):
+        return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+    refuse("omega", omega, "of shape (3,), or a scalar in the plane")
+
+
+def coriolis(omega: ArrayLike) -> Array:
+    """W = 2ω̃ of the Coriolis (gyroscopic) operator, to act on u̇: skew, does no work."""
+    return 2.0 * spin_matrix(omega)
+
+
+def centrifugal(omega: ArrayLike) -> Array:
+    """W = ω̃ω̃ of spin softening: symmetric, negative semi-definite."""
+    spin = spin_matrix(omega)
+    return spin @ spin
+
+
+def euler(alpha: ArrayLike) -> Array:
+    """W = α̃ of the Euler stiffness: skew."""
+    return spin_matrix(alpha)
+
+
+def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
+    """M_s ⊗ W without the zeros of W; the caller destroys it.
+
+    Its pattern is a part of that of K (of K ⊗ a full W all of it), so that
+    ``K.axpy(s, matrix, structure=SUBSET_NONZERO_PATTERN)`` adds it to a copy of K.
+
+    Args:
+        problem: Scalar mass matrix and layout.
+        W: Shape (dim, dim).
+
+    Raises:
+        ValueError: W has another shape.
+
+    Note: Collective.
+    """
+    dim = _checked_problem(problem).dim
+    weights = _weights(W, dim)
+    indptr, columns, values = problem.scalar_mass.getValuesCSR()
+    num_blocks, blocks = len(indptr) - 1, dim * columns
+    kept = [np.flatnonzero(row) for row in weights]
+    ends = np.cumsum([0, *(len(k) * len(values) for k in kept)])
+    entries, where = np.empty(ends[-1]), np.empty(ends[-1], dtype=columns.dtype)
+    for a, k in enumerate(kept):  # the rows of component a
+        part = slice(ends[a], ends[a + 1])
+        for j, b in enumerate(k):
+            np.multiply(values, weights[a, b], out=entries[part][j :: len(k)])
+            np.add(blocks, blocks.dtype.type(b), out=where[part][j :: len(k)])
+    starts = [ends[a] + len(k) * indptr[:-1] for a, k in enumerate(kept)]
+    start = np.concatenate([*starts, ends[-1:]]).astype(indptr.dtype)
+    sizes = problem.stiffness.getSizes()
+    shape = dim * num_blocks, sizes[1][1]
+    by_component = scipy.sparse.csr_matrix((entries, where, start), shape=shape)
+    rows = by_component[np.arange(dim * num_blocks).reshape(dim, num_blocks).T.ravel()]
+    csr = tuple(part.astype(PETSc.IntType, copy=False) for part in (rows.indptr, rows.indices))
+    return PETSc.Mat().createAIJWithArrays(sizes, (*csr, rows.data), bsize=dim, comm=problem.comm)
+
+
+def apply_inertia(problem: ElasticProblem, W: ArrayLike, X: Array) -> Array:
+    """(M_s ⊗ W) X through the scalar mass matrix, which costs a fraction of a product with K.
+
+    Args:
+        problem: Scalar mass matrix and layout.
+        W: Shape (dim, dim).
+        X: Vectors, shape (owned dofs, k) or (owned dofs,).
+
+    Returns:
+        The shape of `X`, Fortran order.
+
+    Raises:
+        ValueError: W has another shape.
+
+    Note: Collective.
+    """
+    dim = _checked_problem(problem).dim
+    weights = _weights(W, dim)
+    _check_rows("X", X, problem.num_owned, (1, 2))
+    rows, columns = len(X) // dim, 1 if X.ndim == 1 else X.shape[1]
+    vectors = X.reshape(rows, dim, columns).transpose(0, 2, 1).reshape(-1, dim)
+    fields = (vectors @ weights.T).reshape(rows, columns * dim)
+    result = multiply(problem.scalar_mass, fields).reshape(rows, columns, dim)
+    return np.asfortranarray(result.transpose(0, 2, 1).reshape(X.shape))
+
+
+def load_fields(problem: ElasticProblem) -> Array:
+    """M_s [1, x]: what the loads of any motion of the frame are made of.
+
+    Returns:
+        Shape (owned blocks, 1 + dim); see `frame_load`.
+
+    Note: Collective.
+    """
+    x = problem.positions
+    return multiply(problem.scalar_mass, np.column_stack([np.ones(len(x)), x]))
+
+
+def frame_load(
+    problem: ElasticProblem,
+    acceleration: ArrayLike | None = None,
+    omega: ArrayLike | None = None,
+    alpha: ArrayLike | None = None,
+    gravity: ArrayLike | None = None,
+    *,
+    fields: Array | None = None,
+) -> Array:
+    """The load -∫ρ (a₀ - g + α×x + ω×(ω×x))·v of the motion of the frame, as a right-hand side.
+
+    Args:
+        problem: Scalar mass matrix and positions.
+        acceleration: a₀ of the frame's origin, shape (dim,), m/s², body components; None is zero,
+            as of the others.
+        omega: ω, shape (3,), in the plane a scalar, rad/s.
+        alpha: α likewise, rad/s².
+        gravity: Aᵀg, shape (dim,), m/s², body components.
+        fields: From `load_fields`, for a loop: then nothing is collective.
+
+    Returns:
+        Shape (owned dofs,), N (of a plane body with its thickness).
+
+    Raises:
+        ValueError: A shape is wrong.
+
+    Note: Collective without `fields`.
+    """
+    dim = _checked_problem(problem).dim
+    turning = (3,) if dim == 3 else ()
+    shift, spin = np.zeros(dim), np.zeros((dim, dim))
+    if acceleration is not None:
+        shift += vector("acceleration", acceleration, dim, unit="m/s²")
+    if gravity is not None:
+        shift -= vector("gravity", gravity, dim, unit="m/s²")
+    if omega is not None:
+        spin += centrifugal(array("omega", omega, turning))
+    if alpha is not None:
+        spin += euler(array("alpha", alpha, turning))
+    if fields is None:
+        fields = load_fields(problem)
+    _check_rows("fields", fields, problem.num_owned // dim, (2,))
+    if not np.isfinite(spin).all():
+        refuse("omega", omega, "a vector whose square is finite")
+    return -(fields @ np.vstack([shift, spin.T])).ravel()
+
+
+def _weights(W: ArrayLike, dim: int) -> Array:
+    """Return a matrix between displacements."""
+    of = "of shape (3,)" if dim == 3 else "as scalars"
+    expected = f"numbers of shape ({dim}, {dim}), as made of angular velocities {of}"
+    return np.asarray(array("W", W, (dim, dim), expected=expected))
+
+
+def _checked_problem(problem: ElasticProblem) -> ElasticProblem:
+    """Return a problem with its scalar mass matrix (a beam has none)."""
+    having("problem", problem, "scalar_mass", "positions", "num_owned", "dim")
+    return problem
+
+
+def _check_rows(argument: str, vectors: Array, rows: int, ndim: tuple[int, ...]) -> None:
+    """Raise an error unless these are real vectors of the owned rows; their values are not read."""
+    instance(argument, vectors, np.ndarray)
+    if vectors.dtype.kind != "f" or vectors.ndim not in ndim or len(vectors) != rows:
+        refuse(argument, vectors, f"an array of floats with {rows} rows")

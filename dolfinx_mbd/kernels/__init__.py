@@ -1,0 +1,1 @@
+"""Compiled functions: small vectors, rotations, bodies in a floating frame, joints."""

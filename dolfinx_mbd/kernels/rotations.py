@@ -1,0 +1,224 @@
+"""Rotations: SO(3) by unit quaternions (w, x, y, z), with the tangent operator that Newton needs.
+
+A rotation maps body components to global ones.  Increments are rotation vectors in body
+components, applied from the right: ``A <- A exp(θ)``.
+
+References:
+    M. Arnold, O. Brüls, A. Cardona, Convergence analysis of generalized-α Lie group time
+    integrators for constrained systems, Multibody Dynamics 2011 (tangent operator T).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.checks import array
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.small_vectors import (
+    Matrix3,
+    Vector3,
+    add3,
+    cross3,
+    dot3,
+    identity,
+    mm,
+    mv,
+    outer,
+    scaled3,
+)
+
+__all__ = [
+    "axial",
+    "axial3",
+    "axial_product3",
+    "exp_quaternion",
+    "exp_rotation",
+    "multiply_quaternions",
+    "quaternion_from_matrix",
+    "rotation_matrix",
+    "rotation_rows",
+    "rotation_vector",
+    "skew",
+    "skew3",
+    "tangent",
+    "tangent_derivative",
+    "tangent_times",
+    "turned",
+    "turning",
+]
+
+Array = NDArray[np.float64]
+Quaternion = tuple[float, float, float, float]
+
+_SMALL = (
+    1e-2  # below this squared angle (rad²), series: their first neglected terms are under 1e-15
+)
+
+
+@kernel
+def skew(w: Array) -> Array:
+    """Matrix of the cross product, ``skew(w) @ u == cross(w, u)``; shape (3, 3)."""
+    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+
+
+@kernel
+def axial(X: Array) -> Array:
+    """Vector with components ε_ijk X_jk; ``axial(∫c⊗y) == ∫c×y``; shape (3,)."""
+    return np.array([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])
+
+
+@kernel
+def skew3(w: Vector3) -> Matrix3:
+    """w̃ by rows."""
+    return (0.0, -w[2], w[1]), (w[2], 0.0, -w[0]), (-w[1], w[0], 0.0)
+
+
+@kernel
+def axial3(A: Matrix3) -> Vector3:
+    """axial(A), twice the axial vector of the skew part."""
+    return A[1][2] - A[2][1], A[2][0] - A[0][2], A[0][1] - A[1][0]
+
+
+@kernel
+def axial_product3(A: Matrix3, B: Matrix3) -> Vector3:
+    """axial(A Bᵀ)."""
+    return (
+        dot3(A[1], B[2]) - dot3(A[2], B[1]),
+        dot3(A[2], B[0]) - dot3(A[0], B[2]),
+        dot3(A[0], B[1]) - dot3(A[1], B[0]),
+    )
+
+
+@kernel
+def rotation_rows(w: float, x: float, y: float, z: float) -> Matrix3:
+    """Rows of the rotation matrix (body to global) of a unit quaternion."""
+    return (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+        (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+        (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+    )
+
+
+@kernel
+def rotation_matrix(p: Array) -> Array:
+    """Rotation matrix (body to global) of a unit quaternion; shape (3, 3)."""
+    return np.array(rotation_rows(p[0], p[1], p[2], p[3]))
+
+
+@kernel
+def turned(a: Quaternion, b: Quaternion) -> Quaternion:
+    """Product of two quaternions, scaled to unit length."""
+    w = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3]
+    x = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2]
+    y = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1]
+    z = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0]
+    length = math.sqrt(w * w + x * x + y * y + z * z)
+    return w / length, x / length, y / length, z / length
+
+
+@kernel
+def multiply_quaternions(a: Array, b: Array) -> Array:
+    """Product of two quaternions, scaled to unit length; shape (4,)."""
+    return np.array(turned((a[0], a[1], a[2], a[3]), (b[0], b[1], b[2], b[3])))
+
+
+@kernel
+def turning(theta: Vector3) -> Quaternion:
+    """Unit quaternion of a rotation vector (rad)."""
+    angle = math.sqrt(dot3(theta, theta))
+    half = 0.5 * angle
+    s = math.sin(half) / angle if angle > 1e-8 else 0.5
+    return math.cos(half), s * theta[0], s * theta[1], s * theta[2]
+
+
+@kernel
+def exp_quaternion(theta: Array) -> Array:
+    """Unit quaternion of a rotation vector (rad); shape (4,)."""
+    return np.array(turning((theta[0], theta[1], theta[2])))
+
+
+@kernel
+def exp_rotation(theta: Array) -> Array:
+    """Rotation matrix of a rotation vector (rad); shape (3, 3)."""
+    return rotation_matrix(exp_quaternion(theta))
+
+
+@kernel
+def _coefficients(x: float) -> tuple[float, float, float, float]:
+    """b, c of T = I − b θ̃ + c θ̃², and b'/|θ|, c'/|θ|, of x = |θ|²."""
+    if x < _SMALL:
+        b = 0.5 - x / 24.0 * (1.0 - x / 30.0 * (1.0 - x / 56.0 * (1.0 - x / 90.0)))
+        c = 1.0 / 6.0 - x / 120.0 * (1.0 - x / 42.0 * (1.0 - x / 72.0 * (1.0 - x / 110.0)))
+        db = -1.0 / 12.0 + x / 180.0 - x * x / 6720.0 + x * x * x / 453600.0
+        dc = -1.0 / 60.0 + x / 1260.0 - x * x / 60480.0 + x * x * x / 4989600.0
+        return b, c, db, dc
+    angle = math.sqrt(x)
+    b = (1.0 - math.cos(angle)) / x
+    c = (angle - math.sin(angle)) / (x * angle)
+    return b, c, (math.sin(angle) / angle - 2.0 * b) / x, (b - 3.0 * c) / x
+
+
+@kernel
+def tangent(theta: Array) -> Array:
+    """Tangent operator T: ``exp(θ + δ) = exp(θ) exp(T(θ) δ)`` to first order in δ; shape (3, 3).
+
+    Its transpose ``T(−θ)`` gives the same rotation in the components before it.
+    """
+    b, c, _, _ = _coefficients(theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2])
+    t = skew(theta)
+    return identity(1.0) - b * t + c * mm(t, t)
+
+
+@kernel
+def tangent_times(theta: Vector3, w: Vector3) -> Vector3:
+    """``T(θ) w``."""
+    b, c, _, _ = _coefficients(dot3(theta, theta))
+    first = cross3(theta, w)
+    return add3(w, add3(scaled3(-b, first), scaled3(c, cross3(theta, first))))
+
+
+@kernel
+def tangent_derivative(theta: Array, w: Array) -> Array:
+    """Derivative of ``T(θ) w`` with respect to θ at constant w; shape (3, 3)."""
+    b, c, db, dc = _coefficients(theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2])
+    t, ww = skew(theta), skew(w)
+    first = mv(t, w)
+    second = mv(t, first)
+    radial = dc * second - db * first
+    return b * ww - c * (skew(first) + mm(t, ww)) + outer(radial, theta)
+
+
+def quaternion_from_matrix(A: ArrayLike) -> Array:
+    """Unit quaternion (w ≥ 0) of a rotation matrix.
+
+    Raises:
+        ValueError: If the matrix is not a rotation (orthogonal, determinant +1).
+    """
+    R: Array = array("rotation", A, (3, 3))
+    if not np.allclose(R.T @ R, np.eye(3), atol=1e-8):
+        raise InputError("expected a 3×3 orthogonal matrix as rotation", argument="rotation")
+    if np.linalg.det(R) < 0:
+        raise InputError(
+            "expected a rotation, got a reflection (determinant −1)", argument="rotation"
+        )
+    K = np.array(  # largest eigenvector (Bar-Itzhack 2000): robust at every angle
+        [
+            [R[0, 0] + R[1, 1] + R[2, 2], 0, 0, 0],
+            [R[2, 1] - R[1, 2], R[0, 0] - R[1, 1] - R[2, 2], 0, 0],
+            [R[0, 2] - R[2, 0], R[0, 1] + R[1, 0], R[1, 1] - R[0, 0] - R[2, 2], 0],
+            [R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], R[2, 2] - R[0, 0] - R[1, 1]],
+        ]
+    )
+    p = np.linalg.eigh(K)[1][:, -1]
+    return p * (1.0 if p[np.argmax(np.abs(p) > 1e-12)] > 0 else -1.0)
+
+
+def rotation_vector(A: ArrayLike) -> Array:
+    """Rotation vector (rad, angle at most π) of a rotation matrix; shape (3,)."""
+    p = quaternion_from_matrix(A)
+    s = np.linalg.norm(p[1:])
+    return 2.0 * p[1:] if s < 1e-12 else 2.0 * np.arctan2(s, p[0]) / s * p[1:]

@@ -1,0 +1,10 @@
+"""Natural frequencies and modes of a free or held body."""
+
+from __future__ import annotations
+
+from dolfinx_mbd.modal.natural_modes import ModalAnalysis, modal_analysis
+
+__all__ = [
+    "ModalAnalysis",
+    "modal_analysis",
+]

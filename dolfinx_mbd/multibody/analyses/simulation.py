@@ -1,0 +1,241 @@
+"""Run a mechanism over time: start, steps, what is kept, progress, checkpoints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dolfinx_mbd.checks import choice, file_path, flag, instance, integer, memory, number, refuse
+from dolfinx_mbd.errors import MbdWarning, warn
+from dolfinx_mbd.multibody.model.motions import check_drivers
+from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.run_checks import RunChecks
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.start.consistent_state import check_state, consistent_state
+from dolfinx_mbd.multibody.start.position_assembly import fitted
+from dolfinx_mbd.multibody.stepping.checkpoints import Checkpoint, Run, read_checkpoint
+from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
+from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
+from dolfinx_mbd.threads import one_thread
+
+__all__ = ["progress_bar", "resume", "simulate"]
+
+
+@one_thread()  # the sums of several have other bits, and what is solved is small
+def simulate(
+    system: SystemData,
+    *,
+    t_end: float,
+    dt: float | Adaptive | Literal["adaptive"],
+    t_start: float = 0.0,
+    method: GeneralizedAlpha | None = None,
+    tolerance: float = 1e-8,
+    elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
+    start: State | None = None,
+    rates: Mapping[str, float] | None = None,
+    redundant: Literal["stop", "drop", "keep"] = "stop",
+    reuse: bool = True,
+    save_every: int = 1,
+    progress: bool = False,
+    checkpoint: str | Path | None = None,
+    every: int | None = None,
+) -> Solution:
+    """Simulate a system from ``t_start`` to ``t_end`` with fixed or adaptive steps.
+
+    The run is the same, bitwise, on every MPI rank that does it and every time it is done; BLAS has
+    one thread meanwhile.
+
+    Args:
+        system: The mechanism; it is not changed.
+        t_end: End time, s; the last step ends there.
+        dt: Step, s; the number of steps is rounded, the step fitted to it.  Or an
+            :class:`Adaptive` control; ``adaptive``: the one with its defaults.
+        t_start: Start time, s.
+        method: A row of the generalized-α family; None: ρ∞ = 0.8.
+        tolerance: Of Newton's method, relative to the forces that act (:class:`Stepper`).
+        elastic_start: See :func:`~dolfinx_mbd.multibody.start.consistent_state.consistent_state`.
+        start: A state to start from instead; ``t_start`` and ``elastic_start`` are then not used.
+        rates: Rates of joints at the start, by name (rad/s or m/s), for mechanisms that are not
+            driven.
+        redundant: What to do with constraints that repeat others: ``stop`` with their names;
+            ``drop`` them (their joints then carry no such force); ``keep`` them: the same motion,
+            and joint forces with the least norm over all constraints. What small misfits leave of
+            them, up to 1e-5 of the size of the mechanism, stays as it is at the start. Constraints
+            that only the deformation of bodies tells apart are not redundant.
+        reuse: Whether the factorized iteration matrix is kept while it converges fast
+            (:class:`Stepper`); results agree to the tolerance, steps take longer without.
+        save_every: Keep every so manieth step; the first and the last are always kept.
+        progress: Show a progress bar (with tqdm, where it is installed).
+        checkpoint: A file to which the run is written now and then, from which :func:`resume` goes
+            on, to the same bits; one that is there is replaced.  Under MPI every rank may write it.
+        every: Steps between two checkpoints; None: about a minute.
+
+    Returns:
+        The solution by names.  After Ctrl-C: what was computed so far, with a warning and
+        ``complete == False``.
+
+    Raises:
+        AssemblyError: If the mechanism cannot be put together.
+        StepError: If a step does not converge; ``error.solution`` holds what was computed before.
+        ValueError: If times or steps make no sense, or the angle, rate and acceleration of a driver
+            contradict each other.
+        OSError: If the first checkpoint cannot be written; later ones give a warning.
+    """
+    instance("system", system, SystemData)
+    if start is not None:
+        check_state("start", start, system)
+        t_start = start.time
+    control = Adaptive() if isinstance(dt, str) and dt == "adaptive" else dt
+    t_start, t_end, dt = _times(t_start, t_end, 1.0 if isinstance(control, Adaptive) else control)
+    choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
+    save_every = integer("save_every", save_every, low=1, high=sys.maxsize)
+    flag("progress", progress)
+    if checkpoint is not None:
+        checkpoint = file_path("checkpoint", checkpoint)
+    if every is not None:
+        integer("every", every, low=1)
+        if checkpoint is None:
+            refuse("every", every, "absent without the path of a checkpoint")
+    check_drivers(system, t_start, t_end)
+    system = _resolved(system, t_start, redundant, start)
+    stepper = Stepper(system, method, tolerance=tolerance, reuse=reuse)
+    writer = None if checkpoint is None else Checkpoint(checkpoint, every, system)
+    state = (
+        start
+        if start is not None
+        else consistent_state(system, t_start, elastic=elastic_start, rates=rates)
+    )
+    steps: Steps
+    if isinstance(control, Adaptive):
+        steps = AdaptiveSteps(control, system, state, t_end)
+    else:
+        kept = 1 + (t_end - t_start) / dt / save_every
+        memory("dt", dt, 8 * kept * sum(np.size(getattr(state, key)) for key in _HISTORY))
+        count = max(1, round((t_end - t_start) / dt))
+        steps = FixedSteps((t_end - t_start) / count, count)
+    run = Run(system, stepper, steps, steps.begin(stepper, state), [state], save_every)
+    if writer is not None:
+        run.mark()
+        writer.write(run)  # at once: a path that cannot be written is told before the work
+    return _finished(run, writer, progress)
+
+
+@one_thread()
+def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> Solution:
+    """Go on with a simulation from its checkpoint, to the same bits as if it had not stopped.
+
+    Checkpoints go on to be written to the same file, as often as before.  That of a finished run
+    gives its solution at once.
+
+        run = mbd.resume(path, system) if path.exists() else mbd.simulate(..., checkpoint=path)
+
+    Args:
+        path: The checkpoint that :func:`simulate` wrote.
+        system: The mechanism, built as it was.
+        progress: Show a progress bar.
+
+    Returns:
+        The whole solution, from the start of the simulation.
+
+    Raises:
+        RunFileError: If the file is no checkpoint, damaged, of a newer version, or of another
+            system; the message says what differs.
+        StepError: As of :func:`simulate`.
+        OSError: If the file cannot be read.
+    """
+    flag("progress", progress)
+    run, writer = read_checkpoint(path, system)
+    return _finished(run, writer, progress)
+
+
+_HISTORY = ("q", "v", "a", "lam", "angles")
+"""What a solution keeps of each saved state."""
+
+
+def _times(t_start: float, t_end: float, dt: object) -> tuple[float, float, float]:
+    """Return the times as numbers."""
+    t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
+    if not t_end > t_start:
+        refuse("t_end", t_end, f"after the start, {t_start:g} s")
+    unit = "s, an Adaptive control or 'adaptive'"
+    return t_start, t_end, number("dt", dt, positive=True, unit=unit)
+
+
+def _finished(run: Run, writer: Checkpoint | None, progress: bool) -> Solution:
+    """Take the steps that are left."""
+    steps, stepper, states, complete = run.steps, run.stepper, run.states, False
+    checks = RunChecks(run.system, stepper, run.state)
+    if writer is not None:
+        run.mark()
+    try:
+        with progress_bar(steps.total, progress, "simulate", "step") as bar:
+            while not steps.done:
+                run.state = steps.advance(stepper, run.state)
+                kept = steps.taken % run.save_every == 0 or steps.done
+                if kept:
+                    states.append(run.state)
+                checks.see(run.state, kept=kept)
+                if writer is not None:
+                    run.mark()
+                    writer.offer(run)
+                if bar is not None:
+                    bar.update(steps.progress - bar.n)
+        complete = True
+        if writer is not None:
+            writer.write_or_warn(run)
+    except StepError as error:
+        _keep(states, run.state)
+        error.solution = Solution.from_states(run.system, states, stepper, complete=False)
+        checks.warn(error.solution)
+        raise
+    except KeyboardInterrupt:
+        if writer is not None:
+            writer.write_or_warn(run)
+        _keep(states, run.state)
+        time = run.state.time
+        text = f"interrupted at t = {time:g} s; what was computed is returned"
+        warn(MbdWarning(text, quantity="time", value=time))
+    if states[-1].time == run.state.time:
+        states[-1] = run.state  # with the integrator's memory, which a resumed history has not
+    solution = Solution.from_states(run.system, states, stepper, complete=complete)
+    checks.warn(solution)
+    return solution
+
+
+def _keep(states: list[State], last: State) -> None:
+    """Keep the last state before a run ended early, between two that are kept anyway."""
+    if last.time > states[-1].time:
+        states.append(last)
+
+
+def _resolved(system: SystemData, t: float, redundant: str, start: State | None) -> SystemData:
+    choice("redundant", redundant, ("stop", "drop", "keep"))
+    if redundant == "stop":
+        return system
+    system, found = fitted(system, t, None if start is None else start.q)
+    return (
+        system.without_rows([r.row for r in found], least_norm=redundant == "keep")
+        if found
+        else system
+    )
+
+
+@contextmanager
+def progress_bar(total: int, show: bool, title: str, unit: str) -> Iterator[Any]:
+    """Show a bar of tqdm; None if it is not to be shown, or tqdm is not installed."""
+    if not show:
+        yield None
+        return
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
+        yield None
+        return
+    with tqdm(total=total, desc=title, unit=unit, mininterval=0.2) as bar:
+        yield bar

@@ -1,0 +1,1 @@
+"""Equations of a mechanism at one time and state."""

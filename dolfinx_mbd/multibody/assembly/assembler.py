@@ -1,0 +1,362 @@
+"""The equations of a system at one time and state: rows, constraints, and their derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.kernels import joints as kernels
+from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
+from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, SparseBlocks
+from dolfinx_mbd.multibody.assembly.loads import LoadAssembler
+from dolfinx_mbd.multibody.model.pattern_loads import pattern_rows
+from dolfinx_mbd.multibody.model.system import State, SystemData
+
+__all__ = ["Assembler", "AssemblyError", "Tangent", "TangentBlocks", "extent"]
+
+Array = NDArray[np.float64]
+
+
+class AssemblyError(SolverError, ValueError):
+    """A mechanism cannot be put together: its constraints contradict or repeat each other.
+
+    Attributes:
+        joint: Name of the joint or driver whose constraint is violated most; None if no
+            constraint is.
+        misfit: By how much, m or rad.
+    """
+
+    def __init__(self, message: str, *, joint: str | None = None, misfit: float = 0.0) -> None:
+        super().__init__(message)
+        self.joint, self.misfit = joint, misfit
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """Derivatives of the rows to increments of q, to v and to a, and the constraint matrix.
+
+    Attributes:
+        K: (nv, nv).
+        C: (nv, nv).
+        M: (nv, nv).
+        B: Gradient of the constraints, (nc, nv); Bᵀλ are the rows of the constraint forces.
+    """
+
+    K: Array
+    C: Array
+    M: Array
+    B: Array
+
+
+@dataclass(frozen=True)
+class TangentBlocks:
+    """The matrices of a :class:`Tangent` by blocks: of two bodies, B of an entry and a body."""
+
+    K: SparseBlocks
+    C: SparseBlocks
+    M: SparseBlocks
+    B: SparseBlocks
+
+
+class Assembler(LoadAssembler):
+    """Evaluates a system in buffers of its own; the system itself stays as it is.
+
+    Attributes:
+        q, v, a, lam: The point of evaluation; set them, then call.
+        angles: Rotations of the joints at the last accepted time, from which turns are counted;
+            of driven joints what the driver prescribes, as soon as poses are updated.
+        rows, scale: Rows (nv,) and the sum of the magnitudes of their terms, after
+            :meth:`residual`.
+        values: Constraint values (nc,), after :meth:`residual`.
+    """
+
+    def __init__(self, system: SystemData) -> None:
+        super().__init__(system)
+        self.lam = np.zeros(system.num_constraints)
+        self.values = np.zeros(system.num_constraints)
+        self._entries = len(system.first)
+        self._lam = np.zeros((self._entries, 6))
+        self._turns = np.zeros(self._entries)
+        self._offsets = system.lengths[system.row_entry] + system.misfit
+        self._detours: dict[int, Array] = {}
+        self._motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
+        whole = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
+        driven = [
+            len(system.joints) + k
+            for k, driver in enumerate(system.drivers)
+            if driver.along == "rotation"
+        ]
+        self._pairs = system.frame_body[np.column_stack([system.first, system.second])]
+        self._held = [system.row_motion[rows] for rows in system.entry_slices]
+        self._turned = np.array(whole + driven, dtype=np.int64)
+        sliding = any(driver.along == "displacement" for driver in system.drivers)
+        self._shifted = bool(sliding or (system.form == kernels.DISTANCE).any())
+
+    # ---- states ---------------------------------------------------------------------------------
+    def put(self, state: State) -> None:
+        """Set the point of evaluation to a state."""
+        self.q[:], self.v[:], self.a[:], self.lam[:] = state.q, state.v, state.a, state.lam
+        self.angles[:] = state.angles
+
+    def state(self, t: float) -> State:
+        """Return the point of evaluation as a state."""
+        q, v, a, lam = (x.copy() for x in (self.q, self.v, self.a, self.lam))
+        return State(t, q, v, a, lam, self.joint_rotations())
+
+    # ---- poses and constraints ------------------------------------------------------------------
+    def move(self, q: Array, delta: Array) -> None:
+        """Set the coordinates to others moved by an increment (nv,)."""
+        self._floating.increment(q, delta, self.q)
+        s = self.system
+        for k in self._others:
+            part = s.q_slices[k]
+            s.bodies[k].increment(q[part], delta[s.v_slices[k]], self.q[part])
+
+    def update_poses(self, t: float) -> None:
+        """Poses of all frames, and the drivers' turns, at q and t."""
+        self._floating.poses(self.q, self.position, self.rotation)
+        for k in self._others:
+            body, view, _, _, position, rotation = self._views[k]
+            body.poses(view[0], position, rotation)
+        s = self.system
+        if self._detours:
+            self._detours = {}
+        motions = self.driver_motions(t)
+        for k, (driver, (value, *_)) in enumerate(zip(s.drivers, motions, strict=True)):
+            entry = len(s.joints) + k
+            if driver.along == "rotation":
+                self._turns[entry] = self.angles[s.driven_joints[k]] = value
+            else:
+                rows = s.row_entry == entry
+                self._offsets[rows] = value + s.misfit[rows]
+
+    def driver_motions(self, t: float) -> list[tuple[float, float, float]]:
+        """Return value, rate and acceleration of each driver at a time (evaluated once a time)."""
+        if self._motions[0] != t:
+            self._motions = t, [driver.at(t) for driver in self.system.drivers]
+        return self._motions[1]
+
+    def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
+        s = self.system
+        p1, Q1, p2, Q2 = kernels.joint_frames(
+            self.position, self.rotation, s.first, s.second, self._turns, s.form
+        )
+        for entry, turn in self._detours.items():
+            Q1[entry] = turn @ Q1[entry]
+        return p1, Q1, p2, Q2
+
+    def constraints(self, t: float) -> Array:
+        """Values of the constraints, shape (nc,).
+
+        Rotations that are off by more than a radian are asked to come as far as that, since their
+        rows, sines, are zero half a turn away too; :meth:`constraint_matrix` then belongs to these
+        values.
+        """
+        self.update_poses(t)
+        p1, Q1, p2, Q2 = self._joint_frames()
+        if self._turned.size:
+            self._detours = self._find_detours(Q1, Q2)
+            for entry, turn in self._detours.items():
+                Q1[entry] = turn @ Q1[entry]
+        values = kernels.joint_values(p1, Q1, p2, Q2)
+        return values[self.system.row_entry, self.system.row_motion] - self._offsets
+
+    def _find_detours(self, Q1: Array, Q2: Array) -> dict[int, Array]:
+        """Rotations of first frames that leave a radian to the second, by entry."""
+        first, second = Q1[self._turned], Q2[self._turned]
+        near = np.einsum("jka,jka->ja", first, second).min(axis=1) > np.cos(1.0)
+        detours = {}
+        for entry in self._turned[~near].tolist():
+            if entry < len(self.system.joints):
+                theta = Q1[entry] @ rotation_vector(Q1[entry].T @ Q2[entry])
+            else:
+                x, y = Q1[entry].T[:2] @ Q2[entry][:, 0]
+                theta = np.arctan2(y, x) * Q1[entry][:, 2]
+            size = float(np.linalg.norm(theta))
+            if size > 1.0:
+                detours[entry] = exp_rotation((1.0 - 1.0 / size) * theta)
+        return detours
+
+    def constraint_matrix(self, jacobians: list[Array]) -> Array:
+        """B, shape (nc, nv), at the current poses."""
+        B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
+        s = self.system
+        G = kernels.joint_gradients(*self._joint_frames())[s.row_entry, s.row_motion]
+        for entry, rows in enumerate(s.entry_slices):
+            for frames, part in ((s.first, slice(0, 6)), (s.second, slice(6, 12))):
+                k, J = self._frame_jacobian(int(frames[entry]), jacobians)
+                B.add(entry, k, G[rows, part] @ J)
+        return B.array
+
+    def constraint_rates(self, t: float) -> tuple[Array, Array]:
+        """∂Φ/∂t, and Φ̈ at zero accelerations (Ḃv and the drivers' terms), shape (nc,) each."""
+        s = self.system
+        p1, Q1, p2, Q2 = self._joint_frames()
+        velocities = self.update_velocities()
+        bias = np.concatenate([b.frame_bias(view[0], view[1]) for b, view, *_ in self._views])
+        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        u1, u2 = velocities[s.first].copy(), velocities[s.second]
+        b1, b2 = bias[s.first].copy(), bias[s.second]
+        rate, push = np.zeros((self._entries, 6)), np.zeros((self._entries, 6))
+        for k, driver in enumerate(s.drivers, start=len(s.joints)):
+            _, speed, acceleration = driver.at(t)
+            if driver.along == "displacement":
+                rate[k, 2], push[k, 2] = -speed, -acceleration
+                continue
+            spin = speed * Q1[k, :, 2]
+            rate[k] = G[k, :, 3:6] @ spin
+            b1[k, 3:] += acceleration * Q1[k, :, 2] + np.cross(u1[k, 3:], spin)
+            u1[k, 3:] += spin
+        second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
+        if self._shifted:
+            kernels.distance_bias(p1, Q1, u1, p2, u2, s.form, second)
+        second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2])) + push
+        return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
+
+    def constraint_slopes(self, w: Array, t: float | None = None) -> Array:
+        """Derivative of B w to q (increments) with w (nv,) held, shape (nc, nv).
+
+        Call it at updated poses. With a time, ∂Φ/∂t is added to B w.
+        """
+        s = self.system
+        p1, Q1, p2, Q2 = self._joint_frames()
+        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        second = np.zeros((6, self._entries, 12, 12))
+        for motion in range(6):
+            unit = np.tile(np.eye(6)[motion], (self._entries, 1))
+            second[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
+            if self._shifted:
+                kernels.distance_second(p1, Q1, p2, unit, s.form, second[motion])
+        jacobians = self.jacobians()
+        speeds = np.concatenate(
+            [J @ w[part] for J, part in zip(jacobians, s.v_slices, strict=True)]
+        )
+        tangents = [
+            body.frame_velocity_tangents(view[0], w[part])
+            for (body, view, *_), part in zip(self._views, s.v_slices, strict=True)
+        ]
+        slopes = DenseBlocks(s.entry_slices, s.v_slices)
+        for entry, rows in enumerate(s.entry_slices):
+            motions = s.row_motion[rows]
+            ends = int(s.first[entry]), int(s.second[entry])
+            speed = np.concatenate([speeds[ends[0]], speeds[ends[1]]])
+            slope = np.zeros((len(motions), 12))
+            driver = entry - len(s.joints)
+            if t is not None and driver >= 0 and s.drivers[driver].along == "rotation":
+                spin = s.drivers[driver].at(t)[1] * Q1[entry, :, 2]
+                speed[3:6] += spin
+                slope[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
+            slope += np.einsum("a,rab->rb", speed, second[motions, entry])
+            for end, part in zip(ends, (slice(0, 6), slice(6, 12)), strict=True):
+                k, J = self._frame_jacobian(end, jacobians)
+                _, T = self._frame_jacobian(end, tangents)
+                slopes.add(entry, k, slope[:, part] @ J + G[entry, motions, part] @ T)
+        return slopes.array
+
+    # ---- rows and their derivatives -------------------------------------------------------------
+    def residual(self, t: float) -> None:
+        """Evaluate rows, scale and constraint values at (t, q, v, a, λ)."""
+        s = self.system
+        self.update_poses(t)
+        self.wrenches[:] = 0.0
+        if s.loads:
+            self._apply_loads(t)
+        kernels.constraint_rows(
+            self.position,
+            self.rotation,
+            s.first,
+            s.second,
+            self._turns,
+            s.form,
+            s.row_entry,
+            s.row_motion,
+            self._offsets,
+            self.lam,
+            self._lam,
+            self.wrenches,
+            self.values,
+        )
+        self._floating.residual(
+            self.q, self.v, self.a, s.gravity, self.wrenches, self.rows, self.scale
+        )
+        for k in self._others:
+            body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
+            body.residual(t, q, v, a, s.gravity, wrenches, rows, scale)
+        if self._pattern_loads:
+            self._apply_patterns(t)
+
+    def power(self, t: float) -> float:
+        """Return the power of loads and drivers, W; call after :meth:`residual`.
+
+        Joints do no work, so that of all wrenches together only loads and drivers remain.  Without
+        loads it is the power of the drivers alone: λ is the negative force on the second frame.
+        """
+        s = self.system
+        if not s.loads:
+            rows = s.entry_slices[len(s.joints) :]
+            return -sum(
+                float(self.lam[row]) * rate
+                for part, (_, rate, _) in zip(rows, self.driver_motions(t), strict=True)
+                for row in range(part.start, part.stop)
+            )
+        power = float(np.vdot(self.wrenches, self.velocities))
+        for load, k, pattern, axis in self._pattern_loads:
+            _, (q, v, *_), *_ = self._views[k]
+            power += load.size(t, *self._seen(axis)) * float(pattern_rows(pattern, q) @ v)
+        return power
+
+    def tangent(self, t: float) -> Tangent:
+        """Derivatives at (t, q, v, a, λ); call after :meth:`residual` at the same point."""
+        vs = self.system.v_slices
+        K, C, M = (DenseBlocks(vs, vs) for _ in range(3))
+        B = DenseBlocks(self.system.entry_slices, vs)
+        self._add_tangent(t, K, C, M, B)
+        return Tangent(K.array, C.array, M.array, B.array)
+
+    def tangent_blocks(self, t: float) -> TangentBlocks:
+        """The same by blocks, without those that are zero: for long chains."""
+        K, C, M, B = (SparseBlocks(self.system.v_slices) for _ in range(4))
+        self._add_tangent(t, K, C, M, B)
+        return TangentBlocks(K, C, M, B)
+
+    def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
+        s = self.system
+        members = self._floating.members
+        point = self.q, self.v, self.a, s.gravity, self.wrenches
+        for k, parts in zip(members, self._floating.tangents(*point), strict=True):
+            for target, block in zip((K, C, M), parts, strict=True):
+                target.add(k, k, block)
+        for k in self._others:
+            body, (q, v, a, wrenches), *_ = self._views[k]
+            parts = body.tangent(t, q, v, a, s.gravity, wrenches)
+            for target, block in zip((K, C, M), parts, strict=True):
+                target.add(k, k, block)
+        jacobians = self.jacobians()
+        if self._entries:
+            self._add_joints(K, B)
+        if s.loads:
+            self._add_loads(t, jacobians, K, C)
+
+    def _add_joints(self, K: Blocks, B: Blocks) -> None:
+        """Derivatives of the joints' wrenches and of the constraints, with the last jacobians."""
+        s = self.system
+        p1, Q1, p2, Q2 = self._joint_frames()
+        D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
+        if self._shifted:
+            kernels.distance_second(p1, Q1, p2, self._lam, s.form, D)
+        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        second, gradient = kernels.joint_products(
+            D, G, s.first, s.second, self._jacobians, self._widths
+        )
+        K.add_pairs(self._pairs, second)
+        B.add_rows(self._pairs, gradient, self._held)
+
+
+def extent(at: Assembler) -> float:
+    """Return the size of the mechanism at the assembler's poses, at least 1 mm, m."""
+    if not len(at.position):
+        return 1e-3
+    return max(1e-3, float(np.ptp(at.position, axis=0).max()))

@@ -1,0 +1,340 @@
+"""What acts on a system besides its constraints, and how frames carry it to the velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.kernels import joints as kernels
+from dolfinx_mbd.multibody.assembly.blocks import Blocks
+from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
+from dolfinx_mbd.multibody.model.force_elements import (
+    FramePair,
+    JointFriction,
+    JointSpring,
+    PairElement,
+)
+from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
+from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
+from dolfinx_mbd.multibody.model.system import SystemData
+
+__all__ = ["LoadAssembler"]
+
+Array = NDArray[np.float64]
+
+
+class LoadAssembler:
+    """Frames, coordinates of joints and loads of a system, in buffers of its own.
+
+    Attributes:
+        q, v, a: The point of evaluation.
+        angles: Rotations of the joints from which turns are counted.
+        rows, scale: Rows (nv,) and the sum of the magnitudes of their terms.
+        position, rotation, velocities, wrenches: Of all frames: (nf, 3), (nf, 3, 3), (nf, 6) and,
+            on them, (nf, 6).
+    """
+
+    def __init__(self, system: SystemData) -> None:
+        self.system = system
+        nq, nv, nf = system.num_coordinates, system.num_velocities, system.num_frames
+        self.q, self.v, self.a = np.zeros(nq), np.zeros(nv), np.zeros(nv)
+        self.angles = np.zeros(len(system.joints))
+        self.rows, self.scale = np.zeros(nv), np.zeros(nv)
+        self.position, self.rotation = np.zeros((nf, 3)), np.zeros((nf, 3, 3))
+        self.velocities, self.wrenches = np.zeros((nf, 6)), np.zeros((nf, 6))
+        sizes = np.array([body.num_velocities for body in system.bodies])
+        self._widths = sizes[system.frame_body]
+        self._jacobians = np.zeros((nf, 6, int(sizes.max())))
+        self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        self._floating = FloatingBodies(system)
+        self._others = [k for k in self._moving if k not in self._floating.members]
+        self._views = []
+        for body, qs, vs, fs in zip(
+            system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
+        ):
+            view = (self.q[qs], self.v[vs], self.a[vs], self.wrenches[fs])
+            self._views.append(
+                (body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs])
+            )
+        for body, (q, *_), _, _, position, rotation in self._views:
+            if not body.num_velocities:
+                body.poses(q, position, rotation)
+        joints = len(system.joints)
+        self._ends = system.first[:joints], system.second[:joints]
+        self._find_loads()
+
+    def _find_loads(self) -> None:
+        system = self.system
+        self._frame_loads = [
+            (load, system.frame_index(load.frame))
+            for load in system.loads
+            if isinstance(load, FrameLoad)
+        ]
+        self._joint_loads: list[
+            tuple[JointLoad | JointSpring | JointFriction, tuple[int, int], tuple[int, int]]
+        ] = [
+            (
+                load,
+                self._axis(JointCoordinate(load.joint, load.motion)),
+                self._axis(load.coordinate),
+            )
+            for load in system.loads
+            if isinstance(load, JointLoad)
+        ]
+        for load in system.loads:
+            if isinstance(load, JointSpring | JointFriction):
+                axis = self._axis(load.coordinate)
+                self._joint_loads.append((load, axis, axis))
+        self._pair_loads = [
+            (load, system.frame_index(load.first), system.frame_index(load.second))
+            for load in system.loads
+            if isinstance(load, PairElement)
+        ]
+        self._pattern_loads = [
+            (
+                load,
+                system.body_index(load.pattern.body),
+                system.load_pattern(load),
+                None if load.of is None else self._axis(load.of),
+            )
+            for load in system.loads
+            if isinstance(load, PatternLoad)
+        ]
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there are moving bodies that are not in a floating frame."""
+        return bool(self._others)
+
+    # ---- frames ---------------------------------------------------------------------------------
+    def update_velocities(self) -> Array:
+        """Velocities and angular velocities of all frames, global, shape (nf, 6)."""
+        self._floating.velocities(self.q, self.v, self.velocities)
+        for k in self._others:
+            body, (q, v, *_), *_ = self._views[k]
+            body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
+        return self.velocities
+
+    def jacobians(self) -> list[Array]:
+        """Jacobians (F, 6, nv) of the frames of every body, at the current poses."""
+        self._floating.jacobians(self.q, self._jacobians)
+        for k in self._others:
+            body, (q, *_), *_ = self._views[k]
+            frames, width = self.system.frame_slices[k], body.num_velocities
+            self._jacobians[frames, :, :width] = body.frame_jacobians(q)
+        return [
+            self._jacobians[frames, :, : body.num_velocities].copy()
+            for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
+        ]
+
+    def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
+        """Body of a frame and its Jacobian (6, nv of the body)."""
+        k = int(self.system.frame_body[frame])
+        return k, jacobians[k][frame - self.system.frame_slices[k].start]
+
+    def _add(
+        self,
+        target: Blocks,
+        jacobians: list[Array],
+        frames: tuple[int, ...],
+        D: Array,
+        right: list[Array] | None = None,
+    ) -> None:
+        """target += Jᵀ D J over the given frames, six rows and columns of D each; or, with
+        ``right``, Jᵀ D R."""
+        blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
+        others = [self._frame_jacobian(frame, right) for frame in frames] if right else blocks
+        for i, (k, Jk) in enumerate(blocks):
+            for j, (m, Jm) in enumerate(others):
+                block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
+                target.add(k, m, Jk.T @ (block @ Jm))
+
+    def _add_outer(
+        self,
+        target: Blocks,
+        column: Array,
+        rows_of: Iterable[int],
+        row: Array,
+        columns_of: Iterable[int],
+    ) -> None:
+        """target += column ⊗ row, which are zero but for some bodies."""
+        vs = self.system.v_slices
+        columns_of = set(columns_of)
+        for k in set(rows_of):
+            for m in columns_of:
+                target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
+
+    def _bodies(self, frames: tuple[int, int]) -> tuple[int, int]:
+        """Bodies of two frames."""
+        return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
+
+    def _pull(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
+        """row (12,) over two frames as a row over all velocities, shape (nv,)."""
+        out = np.zeros(self.system.num_velocities)
+        for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
+            k, J = self._frame_jacobian(frame, jacobians)
+            out[self.system.v_slices[k]] += part @ J
+        return out
+
+    # ---- coordinates of joints ------------------------------------------------------------------
+    def joint_rotations(self) -> Array:
+        """Rotations of all joints about their axes (nj,), rad, counted over turns."""
+        return kernels.joint_angles(self.rotation, *self._ends, self.angles)
+
+    def _axis(self, coordinate: JointCoordinate) -> tuple[int, int]:
+        """Number of the joint, and 0 for its rotation or 1 for its displacement."""
+        return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
+
+    def _coordinates(self) -> tuple[Array, Array, Array]:
+        return kernels.axis_coordinates(
+            self.position, self.rotation, self.velocities, *self._ends, self.angles
+        )
+
+    def _seen(self, axis: tuple[int, int] | None) -> tuple[float, float]:
+        """Value and rate of the joint coordinate that a load sees; 0 without one."""
+        if axis is None:
+            return 0.0, 0.0
+        values, rates, _ = self._coordinates()
+        return float(values[axis]), float(rates[axis])
+
+    def axis_gradient(self, joint: str, motion: str) -> Array:
+        """Gradient of a joint's rotation or displacement to all velocities, shape (nv,)."""
+        k, _ = axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        gradient = self._coordinates()[2][axis]
+        return self._pull(
+            gradient, (int(self._ends[0][k]), int(self._ends[1][k])), self.jacobians()
+        )
+
+    def axis_rate_slope(self, joint: str, motion: str) -> Array:
+        """Derivative of the rate of a joint's rotation or displacement to q (increments), (nv,).
+
+        Call it at updated velocities.
+        """
+        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        return self._slopes(axis, self.jacobians(), self._velocity_tangents())[1]
+
+    def _velocity_tangents(self) -> list[Array]:
+        return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
+
+    def _axis_second(self, axis: tuple[int, int]) -> Array:
+        """Derivative of the gradient of a joint's coordinate to both poses, shape (12, 12)."""
+        first, second = (ends[axis[0]] for ends in self._ends)
+        if axis[1] == 0:
+            return kernels.rotation_second(self.rotation[first], self.rotation[second])
+        one, two = slice(first, first + 1), slice(second, second + 1)
+        pose = self.position[one], self.rotation[one], self.position[two], self.rotation[two]
+        return kernels.joint_second(*pose, np.eye(6)[[2]])[0]
+
+    def _slopes(
+        self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array]
+    ) -> tuple[Array, Array]:
+        """Gradients of a joint coordinate and, to q, of its rate; shape (nv,) each."""
+        ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+        gradient = self._coordinates()[2][axis]
+        slope = self._pull(gradient, ends, jacobians)
+        u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
+        rate_slope = self._pull(u @ self._axis_second(axis), ends, jacobians)
+        return slope, rate_slope + self._pull(gradient, ends, tangents)
+
+    # ---- loads ----------------------------------------------------------------------------------
+    def _motion(self, frame: int) -> FrameMotion:
+        velocity = self.velocities[frame]
+        return FrameMotion(self.position[frame], self.rotation[frame], velocity[:3], velocity[3:])
+
+    def _pair(self, first: int, second: int) -> FramePair:
+        p, Q, u = self.position, self.rotation, self.velocities
+        return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
+
+    def stored_energy(self) -> float:
+        """Energy of springs and bushings at the current poses, J."""
+        energy = sum(load.energy(self._pair(*ends)) for load, *ends in self._pair_loads)
+        if any(isinstance(load, JointSpring) for load, *_ in self._joint_loads):
+            values = self._coordinates()[0]
+            for load, axis, _ in self._joint_loads:
+                if isinstance(load, JointSpring):
+                    energy += load.energy(float(values[axis]))
+        return float(energy)
+
+    def _apply_loads(self, t: float) -> None:
+        self.update_velocities()
+        for push, frame in self._frame_loads:
+            self.wrenches[frame] += push.wrench(t, self._motion(frame))
+        for element, first, second in self._pair_loads:
+            wrench = element.wrenches(self._pair(first, second))
+            self.wrenches[first] += wrench[:6]
+            self.wrenches[second] += wrench[6:]
+        if self._joint_loads:
+            values, rates, gradients = self._coordinates()
+            for load, axis, seen in self._joint_loads:
+                wrench = load.magnitude(t, values[seen], rates[seen]) * gradients[axis]
+                self.wrenches[self._ends[0][axis[0]]] += wrench[:6]
+                self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
+
+    def _apply_patterns(self, t: float) -> None:
+        """Take the distributed loads off the rows."""
+        for load, k, pattern, axis in self._pattern_loads:
+            _, (q, *_), rows, scale, _, _ = self._views[k]
+            push = load.size(t, *self._seen(axis)) * pattern_rows(pattern, q)
+            rows -= push
+            scale += np.abs(push)
+
+    def _add_loads(self, t: float, jacobians: list[Array], K: Blocks, C: Blocks) -> None:
+        tangents = self._velocity_tangents()
+        length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
+        for push, frame in self._frame_loads:
+            D, E = push.derivatives(t, self._motion(frame), length)
+            self._add(K, jacobians, (frame,), -D)
+            self._add(C, jacobians, (frame,), -E)
+            k, J = self._frame_jacobian(frame, jacobians)
+            K.add(k, k, -J.T @ (E @ self._frame_jacobian(frame, tangents)[1]))
+        for element, first, second in self._pair_loads:
+            D, E = element.derivatives(self._pair(first, second))
+            self._add(K, jacobians, (first, second), -D)
+            self._add(C, jacobians, (first, second), -E)
+            self._add(K, jacobians, (first, second), -E, tangents)
+        if self._joint_loads:
+            coordinates = self._coordinates()
+            for load, axis, seen in self._joint_loads:
+                self._add_joint_load(t, load, axis, seen, coordinates, jacobians, tangents, K, C)
+
+        for pattern_load, k, pattern, coordinate in self._pattern_loads:
+            value, rate = self._seen(coordinate)
+            q = self._views[k][1][0]
+            K.add(k, k, -pattern_load.size(t, value, rate) * pattern_tangent(pattern, q))
+            by_value, by_rate = pattern_load.derivatives(t, value, rate)
+            if coordinate is not None and (by_value or by_rate):
+                slope, rate_slope = self._slopes(coordinate, jacobians, tangents)
+                ends = int(self._ends[0][coordinate[0]]), int(self._ends[1][coordinate[0]])
+                rows = np.zeros(self.system.num_velocities)
+                rows[self.system.v_slices[k]] = -pattern_rows(pattern, q)
+                change = by_value * slope + by_rate * rate_slope
+                self._add_outer(K, rows, (k,), change, self._bodies(ends))
+                self._add_outer(C, rows, (k,), by_rate * slope, self._bodies(ends))
+
+    def _add_joint_load(
+        self,
+        t: float,
+        load: JointLoad | JointSpring | JointFriction,
+        axis: tuple[int, int],
+        seen: tuple[int, int],
+        coordinates: tuple[Array, Array, Array],
+        jacobians: list[Array],
+        tangents: list[Array],
+        K: Blocks,
+        C: Blocks,
+    ) -> None:
+        values, rates, gradients = coordinates
+        value, rate = values[seen], rates[seen]
+        own = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+        self._add(K, jacobians, own, -load.magnitude(t, value, rate) * self._axis_second(axis))
+        by_value, by_rate = load.derivatives(t, value, rate)
+        if by_value or by_rate:
+            direction = self._pull(gradients[axis], own, jacobians)
+            slope, rate_slope = self._slopes(seen, jacobians, tangents)
+            ends = int(self._ends[0][seen[0]]), int(self._ends[1][seen[0]])
+            pair, others = self._bodies(own), self._bodies(ends)
+            change = by_value * slope + by_rate * rate_slope
+            self._add_outer(K, -direction, pair, change, others)
+            self._add_outer(C, -direction, pair, by_rate * slope, others)

@@ -1,0 +1,177 @@
+"""Velocities, accelerations and multipliers that fulfil the derivatives of the constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.multibody.model.system import State, SystemData
+
+__all__ = [
+    "accelerations",
+    "consistent_rates",
+    "jerk_at",
+    "rate_rows",
+    "restart",
+    "saddle",
+    "steady_accelerations",
+    "velocities",
+]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.integer]
+
+_OFF = 1e-7  # of the greatest rate: what may be left of the rates of constraints and joints
+
+
+def consistent_rates(system: SystemData, state: State) -> State:
+    """The state with velocities, accelerations and multipliers that fulfil Φ̇ = 0 and Φ̈ = 0.
+
+    Velocities are the nearest in kinetic energy; positions and elastic coordinates stay.
+    """
+    at = Assembler(system)
+    at.q[:], at.angles[:] = state.q, state.angles
+    free = np.arange(system.num_velocities)
+    velocities(at, state.time, state.v, free)
+    accelerations(at, state.time, free)
+    return State(state.time, state.q, at.v.copy(), at.a.copy(), at.lam.copy(), state.angles)
+
+
+def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
+    """Rate of the accelerations along the motion, and its part in constrained directions, (nv,).
+
+    That part is the nearest to zero, in the metric of the mass, that the constraints feel alike.
+    """
+    at = Assembler(system)
+    step = 0.01 * dt
+    at.q[:], at.angles[:] = state.q, state.angles
+    at.move(at.q.copy(), step * state.v + 0.5 * step * step * state.a)
+    at.v[:] = state.v + step * state.a
+    free = np.arange(system.num_velocities)
+    at.update_poses(state.time + step)
+    accelerations(at, state.time + step, free)
+    jerk = np.asarray((at.a - state.a) / step, dtype=float)
+    if system.num_constraints == 0:
+        return jerk, np.zeros_like(jerk)
+    tangent = at.tangent(state.time + step)
+    held, _ = saddle(tangent.M, tangent.B, np.zeros_like(jerk), tangent.B @ jerk)
+    return jerk, held
+
+
+def restart(
+    system: SystemData, state: State, dt: float, offset: Array
+) -> tuple[State, Array, Array]:
+    """The consistent state, the jerk in constrained directions, and an offset without such a part.
+
+    That jerk follows from the constraints' third derivative alone; what is stiff has no part in it.
+
+    Args:
+        system: The mechanism.
+        state: A state of the integrator.
+        dt: Its step, s; of it, a hundredth is that of a difference.
+        offset: In the accelerations, shape (nv,).
+
+    Returns:
+        The state (:func:`consistent_rates`), and two arrays of shape (nv,).
+    """
+    fresh = consistent_rates(system, state)
+    if system.num_constraints == 0:
+        return fresh, np.zeros_like(offset), offset
+    at, step = Assembler(system), 0.01 * dt
+    at.q[:], at.angles[:] = fresh.q, fresh.angles
+    at.move(at.q.copy(), step * fresh.v + 0.5 * step * step * fresh.a)
+    at.v[:] = fresh.v + step * fresh.a
+    at.residual(fresh.time + step)
+    tangent = at.tangent(fresh.time + step)
+    _, bias = at.constraint_rates(fresh.time + step)
+    zero = np.zeros_like(offset)
+    below = np.asarray(-(tangent.B @ fresh.a + bias) / step, dtype=float)
+    held, _ = saddle(tangent.M, tangent.B, zero, below)
+    part, _ = saddle(tangent.M, tangent.B, zero, tangent.B @ offset)
+    return fresh, held, offset - part
+
+
+def velocities(
+    at: Assembler, t: float, v: Array, free: Index, rates: Mapping[str, float] | None = None
+) -> None:
+    """Set velocities with Bv + ∂Φ/∂t = 0 and given rates of joints, nearest to others.
+
+    Args:
+        at: The point of evaluation.
+        t: Time, s.
+        v: The other velocities (nv,); nearest is meant in the metric of the mass.
+        free: Numbers of the velocities that may differ from them.
+        rates: Rates of joints by name, rad/s or m/s.
+
+    Raises:
+        AssemblyError: If no velocities have these rates.
+    """
+    rates = rates or {}
+    at.update_poses(t)
+    at.v[:] = v
+    if at.system.num_constraints == 0 and not rates:
+        return
+    at.a[:], at.lam[:] = 0.0, 0.0
+    at.residual(t)
+    tangent = at.tangent(t)
+    B = np.concatenate([tangent.B, rate_rows(at, rates)])
+    speeds = np.concatenate([-at.constraint_rates(t)[0], np.array([*rates.values()], dtype=float)])
+    part = np.ix_(free, free)
+    try:
+        change, _ = saddle(tangent.M[part], B[:, free], np.zeros(len(free)), speeds - B @ v)
+    except np.linalg.LinAlgError:
+        change = np.full(len(free), np.nan)
+    at.v[free] += change
+    off = np.abs(B @ at.v - speeds).max()
+    if np.isnan(off) or (rates and off > _OFF * max(float(np.abs(speeds).max()), 1e-3)):
+        names = ", ".join(map(repr, rates))
+        reason = f"the rates of {names} contradict the constraints or each other"
+        singular = "no unique velocities: the equations are singular"
+        raise AssemblyError(f"{reason if rates else singular} at t = {t:g} s")
+
+
+def rate_rows(at: Assembler, rates: Mapping[str, float]) -> Array:
+    """Gradients of the rates of joints to all velocities, shape (rates, nv)."""
+    rows = [at.axis_gradient(name, at.system.joint(name).axis_by_default) for name in rates]
+    return np.array(rows).reshape(len(rows), at.system.num_velocities)
+
+
+def accelerations(at: Assembler, t: float, free: Index) -> None:
+    """Accelerations and multipliers at given q and v; those not free are as `_steady` has them."""
+    s = at.system
+    at.a[:], at.lam[:] = steady_accelerations(at, free), 0.0
+    at.residual(t)
+    tangent = at.tangent(t)
+    below = -at.constraint_rates(t)[1] - tangent.B @ at.a if s.num_constraints else np.zeros(0)
+    part = np.ix_(free, free)
+    try:
+        at.a[free], at.lam[:] = saddle(tangent.M[part], tangent.B[:, free], -at.rows[free], below)
+    except np.linalg.LinAlgError as error:
+        raise AssemblyError(
+            f"no unique accelerations at t = {t:g} s: the equations are singular"
+        ) from error
+
+
+def steady_accelerations(at: Assembler, free: Index) -> Array:
+    """Accelerations that are not free: 0, or what a body says of turning without deforming."""
+    s = at.system
+    out = np.zeros(s.num_velocities)
+    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
+        steady = getattr(body, "steady_rates", None)
+        if steady is not None:
+            out[vs] = steady(at.q[qs], at.v[vs])
+    out[free] = 0.0
+    return out
+
+
+def saddle(M: Array, B: Array, right: Array, below: Array) -> tuple[Array, Array]:
+    """Solve [M Bᵀ; B 0] (x, y) = (right, below), rows scaled."""
+    n, m = len(M), len(B)
+    scale = max(float(np.abs(np.diag(M)).max(initial=0.0)), 1e-300)
+    S = np.zeros((n + m, n + m))
+    S[:n, :n], S[:n, n:], S[n:, :n] = M, scale * B.T, scale * B
+    solution = np.linalg.solve(S, np.concatenate([right, scale * below]))
+    return solution[:n], scale * solution[n:]

@@ -1,0 +1,183 @@
+"""Constraints that repeat each other: find them, name them, and go on without them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.multibody.model.system import SystemData
+
+__all__ = [
+    "DEPENDENT",
+    "NEARLY_DEPENDENT",
+    "Redundancy",
+    "find_redundant",
+    "independent_rows",
+    "least_norm_multipliers",
+    "without_units",
+]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.integer]
+
+_NOTHING = 1e-12  # length of a row without units that holds no motion
+
+#: Length that is left of a row of unit length outside the rows before it: below, it is redundant.
+DEPENDENT = 1e-9
+
+#: The same if the frames of the joints fit each other only up to a small misfit.
+NEARLY_DEPENDENT = 1e-4
+
+
+class Redundancy(NamedTuple):
+    """A constraint row that other rows hold already.
+
+    Attributes:
+        row: Its number among the system's constraints.
+        name: The row in words.
+        held_by: The rows, in words, that together hold the same motion.
+        joints: Names of the joints and drivers of those rows.
+    """
+
+    row: int
+    name: str
+    held_by: tuple[str, ...]
+    joints: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} (held by {', '.join(map(repr, self.joints)) or 'the ground'} already)"
+
+
+def _order(system: SystemData) -> list[int]:
+    """Return the rows in the order in which they are kept.
+
+    Drivers come first, then displacements and rotations. The displacement of a hinge along its axis
+    comes last: hinges with parallel axes are held in their plane by the rotations, in every
+    position of the mechanism, and a misfit of their planes tilts no body. So do distances.
+    """
+    joints = len(system.joints)
+
+    def rank(row: int) -> tuple[int, int]:
+        entry, motion = int(system.row_entry[row]), int(system.row_motion[row])
+        if entry >= joints:
+            return 0, row
+        if motion >= 3:
+            return 2, row
+        kind = system.joints[entry].kind
+        return (3 if (kind, motion) in (("revolute", 2), ("distance", 0)) else 1), row
+
+    return sorted(range(system.num_constraints), key=rank)
+
+
+def without_units(system: SystemData, B: Array) -> tuple[Array, Array, Array]:
+    """Return the constraint matrix with entries of order one, whatever the units and sizes.
+
+    Lengths are measured with the size of the mechanism, angles in rad. The elastic coordinates of
+    a body have a common scale, by which the greatest entry of their columns becomes one.
+
+    Args:
+        system: The system.
+        B: Gradient of all constraints, shape (nc, nv).
+
+    Returns:
+        The matrix (nc, nv) and the factors of its rows (nc,) and of its columns (nv,).
+    """
+    rows = np.where(system.row_motion < 3, 1.0 / system.size, 1.0)
+    columns = np.ones(system.num_velocities)
+    scaled = rows[:, None] * B
+    for body, part in zip(system.bodies, system.v_slices, strict=True):
+        floating = body.num_velocities - body.num_elastic == 6
+        if floating:
+            columns[part.start : part.start + 3] = system.size
+        others = slice(part.start + 6 * floating, part.stop)
+        largest = float(np.abs(scaled[:, others]).max(initial=0.0))
+        columns[others] = 1.0 / largest if largest > 0 else 1.0
+    return scaled * columns, rows, columns
+
+
+def independent_rows(
+    system: SystemData, matrix: Array, limit: float = DEPENDENT
+) -> tuple[list[int], Array]:
+    """Return the rows of a matrix that do not depend on others, and the remainders of all rows.
+
+    Args:
+        system: The system.
+        matrix: Matrix of all constraints without units, shape (nc, n).
+        limit: Remainder below which a row is redundant.
+
+    Returns:
+        Numbers of the independent rows; and of each row, scaled to unit length, the length of its
+        part outside the independent rows before it, shape (nc,).
+    """
+    lengths = np.linalg.norm(matrix, axis=1)
+    scaled = matrix / np.where(lengths > _NOTHING, lengths, np.inf)[:, None]
+    order = _order(system)
+    if len(order) <= matrix.shape[1]:  # in most mechanisms no row is redundant
+        diagonal = np.abs(np.diag(np.linalg.qr(scaled[order].T, mode="r")))
+        if diagonal.min(initial=1.0) > limit:
+            remainders = np.empty(len(order))
+            remainders[order] = diagonal
+            return order, remainders
+    remainders = np.zeros(len(order))
+    independent: list[int] = []
+    basis = np.zeros((min(matrix.shape), matrix.shape[1]))
+    for row in order:
+        known = basis[: len(independent)]
+        rest = scaled[row]
+        for _ in range(2):  # twice is enough
+            rest = rest - known.T @ (known @ rest)
+        remainders[row] = np.linalg.norm(rest)
+        if remainders[row] > limit and len(independent) < len(basis):
+            basis[len(independent)] = rest / remainders[row]
+            independent.append(row)
+    return independent, remainders
+
+
+def find_redundant(
+    system: SystemData, B: Array, columns: Index | None = None, limit: float = DEPENDENT
+) -> list[Redundancy]:
+    """Return the constraints that depend on others, with those that hold the same motion.
+
+    Args:
+        system: The system.
+        B: Gradient of all constraints, shape (nc, nv).
+        columns: Velocities that are free; None: all.
+        limit: See `independent_rows`.
+    """
+    matrix = without_units(system, B)[0]
+    if columns is not None:
+        matrix = matrix[:, columns]
+    independent, _ = independent_rows(system, matrix, limit)
+    redundant = []
+    for row in sorted(set(range(system.num_constraints)) - set(independent)):
+        weights = np.linalg.lstsq(matrix[independent].T, matrix[row], rcond=limit)[0]
+        holders = sorted(independent[k] for k in np.flatnonzero(np.abs(weights) > max(1e-6, limit)))
+        names = tuple(system.constraint_name(k) for k in holders)
+        items = (*system.joints, *system.drivers)
+        joints = dict.fromkeys(items[system.row_entry[k]].name for k in holders)
+        redundant.append(Redundancy(row, system.constraint_name(row), names, tuple(joints)))
+    return redundant
+
+
+def least_norm_multipliers(
+    system: SystemData, whole: Array, part: Array, lam: Array, length: float
+) -> Array:
+    """Multipliers of all rows with the same constraint forces as those of a part, and the least
+    norm.
+
+    Args:
+        system: The system with all its rows.
+        whole: B of all rows, shape (nc, nv).
+        part: B of the kept rows, shape (nk, nv).
+        lam: Multipliers of the kept rows, shape (nk,).
+        length: What moments are divided by to be measured with forces, m.
+
+    Returns:
+        Shape (nc,).
+    """
+    weight = np.where(system.row_motion < 3, 1.0, length)
+    rcond = NEARLY_DEPENDENT if system.misfit.any() else 1e-10
+    scaled = np.linalg.lstsq(whole.T * weight, part.T @ lam, rcond=rcond)[0]
+    return weight * scaled

@@ -1,1 +1,0 @@
-"""Springs, dampers, bushings and friction between frames."""

@@ -1,0 +1,1 @@
+"""Histories of a run, its energies and the checks of its accuracy."""

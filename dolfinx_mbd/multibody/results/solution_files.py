@@ -1,0 +1,96 @@
+"""Solutions in files: saved and loaded to the bit, and tables for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.archive import damage_as, read_archive
+from dolfinx_mbd.checks import choice, instance
+from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.multibody.files.run_files import (
+    check_system,
+    run_kind,
+    state_arrays,
+    state_from,
+    states_from,
+    system_rows,
+    write_run,
+    write_table,
+)
+from dolfinx_mbd.multibody.model.system import SystemData
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.multibody.results.solution import Solution
+
+__all__ = ["load_solution", "save_solution", "write_csv"]
+
+Array = NDArray[np.float64]
+
+_KIND = run_kind("solution", version=2)
+_HISTORY = ("time", "q", "v", "a", "lam", "angles")
+
+#: Units and names of components of what a table holds; no names: counted from 1, "-": one column.
+_BODY_UNITS = {
+    "position": ("m", "xyz"),
+    "rotation": ("1", "wxyz"),
+    "velocity": ("m/s", "xyz"),
+    "omega": ("rad/s", "xyz"),
+    "acceleration": ("m/s²", "xyz"),
+    "alpha": ("rad/s²", "xyz"),
+    "eta": ("SI", ""),
+    "eta_rate": ("SI/s", ""),
+    "eta_acceleration": ("SI/s²", ""),
+}
+_JOINT_UNITS = {"force": ("N", "xyz"), "moment": ("N m", "xyz"), "rotation": ("rad", "-")}
+
+
+def save_solution(solution: Solution, path: str | Path) -> Path:
+    """See :meth:`~dolfinx_mbd.multibody.Solution.save`."""
+    header = {
+        **system_rows(solution.system, functions=False),
+        "units": "SI: m, kg, s, rad",
+        "complete": solution.complete,
+        "iterations": solution.iterations,
+        "factorizations": solution.factorizations,
+    }
+    arrays = {key: getattr(solution, key) for key in _HISTORY}
+    arrays |= state_arrays("final", solution.final_state)
+    return write_run(path, _KIND, header, arrays)
+
+
+def load_solution(kind: type[Solution], path: str | Path, system: SystemData) -> Solution:
+    """See :meth:`~dolfinx_mbd.multibody.Solution.load`."""
+    instance("system", system, SystemData)
+    header, arrays = read_archive(path, _KIND)
+    with damage_as(_KIND, path):
+        system = check_system(path, header, system, functions=False)
+        states = states_from(arrays)
+        states[-1] = state_from("final", arrays)
+        return kind(
+            system,
+            states,
+            complete=bool(header["complete"]),
+            iterations=int(header["iterations"]),
+            factorizations=int(header["factorizations"]),
+        )
+
+
+def write_csv(solution: Solution, path: str | Path, names: Sequence[str] | None) -> Path:
+    """See :meth:`~dolfinx_mbd.multibody.Solution.to_csv`."""
+    columns: dict[str, Array] = {"time [s]": solution.time}
+    known = solution.names()
+    for name in known if names is None else checked_names("names", names):
+        choice("every entry of names", name, known)
+        history = solution[name]
+        units = _BODY_UNITS if hasattr(history, "eta") else _JOINT_UNITS
+        for key, (unit, labels) in units.items():
+            values = getattr(history, key).reshape(len(solution), -1)
+            for k, column in enumerate(values.T):
+                label = "" if labels == "-" else f".{labels[k] if labels else k + 1}"
+                columns[f"{name}.{key}{label} [{unit}]"] = column
+    return write_table(path, list(columns), np.column_stack(list(columns.values())))

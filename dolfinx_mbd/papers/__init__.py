@@ -1,0 +1,1 @@
+"""Models of the papers as printed, for comparison with this package."""

@@ -1,0 +1,21 @@
+"""Deformation of a body whose rigid motion is given, at full order and in modes."""
+
+from __future__ import annotations
+
+from dolfinx_mbd.prescribed_motion.modal_coordinates import (
+    ModalTransient,
+    modal_transient,
+    quasi_static,
+)
+from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
+from dolfinx_mbd.prescribed_motion.observation import Transient
+from dolfinx_mbd.prescribed_motion.solve import transient
+
+__all__ = [
+    "ModalTransient",
+    "PrescribedMotion",
+    "Transient",
+    "modal_transient",
+    "quasi_static",
+    "transient",
+]

@@ -1,0 +1,119 @@
+"""A recovered quantity at some instants, and its envelope over time, as functions on the mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from dolfinx import fem
+from dolfinx.io import VTXWriter
+from numpy.typing import NDArray
+
+from dolfinx_mbd.body.quantities import Quantity
+from dolfinx_mbd.body.stress_modes import values_over_time
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.fields import output_folder
+from dolfinx_mbd.recovery.field_modes import Points
+
+__all__ = ["Envelope", "Fields", "check_writable"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """A quantity at some instants, on the mesh; ``fields[k]`` is a new `fem.Function`.
+
+    Attributes:
+        points: Where its values are.
+        modes: Its ingredients once for each mode, shape (ingredients, np, n).
+        quantity: What it is.
+        time: Shape (nt,), s.
+        eta: Shape (nt, n).
+    """
+
+    points: Points
+    modes: Array
+    quantity: Quantity
+    time: Array
+    eta: Array
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, row: int) -> fem.Function:
+        return self.at_row(row)
+
+    def __iter__(self) -> Iterator[fem.Function]:
+        return (self.at_row(k) for k in range(len(self)))
+
+    def new(self) -> fem.Function:
+        """A function for such a field, zero.
+
+        Note: Collective.
+        """
+        return fem.Function(self.points.space(self.quantity.shape), name=self.quantity.name)
+
+    def values(self, row: int) -> Array:
+        """Values at the points of this rank, shape (np, *shape)."""
+        return values_over_time(self.modes, self.eta[row][None], self.quantity)[0]
+
+    def at_row(self, row: int, out: fem.Function | None = None) -> fem.Function:
+        """The field at an instant, in `out` if given.
+
+        Note: Collective.
+        """
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"there are {len(self)} instants, got {row}")
+        return self.points.fill(self.new() if out is None else out, self.values(row))
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """The extreme value of a scalar over time at each point, and when it was first reached.
+
+    Attributes:
+        quantity: What it is.
+        value: On a discontinuous space.
+        time: On the same space, s.
+        points: Where the values are.
+    """
+
+    quantity: Quantity
+    value: fem.Function
+    time: fem.Function
+    points: Points
+
+    def values(self) -> tuple[Array, Array]:
+        """Values and times at the points of this rank, shape (np,) each."""
+        return self.value.x.array[self.points.dofs], self.time.x.array[self.points.dofs]
+
+    def write(self, path: str | Path) -> None:
+        """Write both functions as VTX (``.bp``) for ParaView; missing directories are made.
+
+        Raises:
+            ValueError: Values at quadrature points cannot be written.
+            OSError: The directory cannot be made.
+
+        Note: Collective.
+        """
+        check_writable(self.points)
+        comm = self.points.mesh.comm
+        folder = output_folder(comm, path)
+        with VTXWriter(comm, str(folder), [self.value, self.time]) as writer:
+            writer.write(0.0)
+
+
+def check_writable(points: Points) -> None:
+    """Refuse points whose values no file holds.
+
+    Raises:
+        ValueError: They are quadrature points.
+    """
+    if points.where == "quadrature":
+        raise InputError(
+            "values at quadrature points have no shape between them that a file could hold; write "
+            "those of where='nodes' or 'cells'"
+        )

@@ -1,0 +1,112 @@
+"""Stress modes, and values of functions, at the nodes of the skin."""
+
+from __future__ import annotations
+
+import basix
+import numpy as np
+from dolfinx import fem
+from dolfinx.mesh import Mesh
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.checks import instance, refuse
+from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.fields import surface_nodes
+from dolfinx_mbd.linalg.factorization import agreed
+from dolfinx_mbd.recovery.field_modes import Points, field_modes, linear_in
+from dolfinx_mbd.recovery.stress import Recovery, recovery_of
+from dolfinx_mbd.reduction.result import Reduction
+
+__all__ = ["skin_stress", "skin_values"]
+
+Array = NDArray[np.float64]
+
+
+def skin_stress(source: Reduction | Recovery) -> StressModes:
+    """Stress per elastic coordinate at the skin's nodes, the mean of the cells that meet there.
+
+    The nodes are in the order of the body's skin, and the same on every rank:
+    ``reduction.body.replace(stress=skin_stress(reduction))`` keeps them with the body. The mean is
+    nearer to the truth than the stress of one cell; between two materials it is of little use.
+
+    Args:
+        source: A reduction, or a `Recovery` with another stress law.
+
+    Raises:
+        ValueError: There is no stress law.
+
+    Note: Collective.
+    """
+    recovery = recovery_of(source)
+    space = recovery.space
+    mesh = space.mesh
+    expression, _ = linear_in(space, recovery.stress_components, "stress")
+    corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
+    cells = recovery.points.cells
+    at = Points(mesh, "nodes", None, corners, cells, np.zeros(0, dtype=np.int32))
+    values = field_modes(space, recovery.reduction.modes, expression, at)
+    x, mean = _means(mesh, cells, values)
+    return StressModes(x, mean)
+
+
+def skin_values(function: fem.Function) -> Array:
+    """Return a scalar function at the nodes of the skin, the mean of the cells that meet there.
+
+    Args:
+        function: A scalar function on the mesh of the body, for example the value of an envelope.
+
+    Returns:
+        Shape (ns,), in the order of the body's skin, the same on every rank.
+
+    Raises:
+        InputTypeError: It is not a scalar function.
+        InputError: It has values at quadrature points only.
+
+    Note: Collective.
+    """
+    instance("function", function, fem.Function)
+    space = function.function_space
+    if function.ufl_shape != ():
+        refuse("function", function, "a scalar function", InputTypeError)
+    if space.ufl_element().family_name == "quadrature":
+        refuse("function", function, "a function on a space with values at the nodes")
+    mesh = space.mesh
+    corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
+    cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
+    values = fem.Expression(function, corners).eval(mesh, cells)
+    return _means(mesh, cells, np.reshape(values, (1, -1, 1)))[1][0, :, 0]
+
+
+def _means(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
+    """Average values at the corners of cells over the cells that meet at each node of the skin.
+
+    Args:
+        mesh: The mesh of the body.
+        cells: Owned cells.
+        values: Shape (components, cells · corners, n).
+
+    Returns:
+        Positions (ns, 3) and means (components, ns, n), the same on every rank.
+    """
+    comm = mesh.comm
+    corners = len(np.asarray(basix.geometry(mesh.basix_cell())))
+    nodes = compat.geometry_dofmap(mesh)[cells][:, :corners].ravel()
+    keys = np.asarray(mesh.geometry.input_global_indices)[nodes]
+    skin = surface_nodes(fem.functionspace(mesh, ("Lagrange", 1)))
+    sums, count = np.zeros((len(values), len(skin), values.shape[2])), np.zeros(len(skin))
+    x = np.full((len(skin), 3), -np.inf)
+    with agreed(comm):
+        place = np.minimum(np.searchsorted(skin, keys), len(skin) - 1)
+        mine = skin[place] == keys
+        np.add.at(count, place[mine], 1.0)
+        for k in range(len(values)):
+            np.add.at(sums[k], place[mine], values[k, mine])
+        x[place[mine]] = mesh.geometry.x[nodes[mine]]
+    for array, operation in ((sums, MPI.SUM), (count, MPI.SUM), (x, MPI.MAX)):
+        total = np.empty_like(array)
+        comm.Reduce(array, total, op=operation, root=0)
+        comm.Bcast(total, root=0)
+        array[:] = total
+    return x, sums / count[None, :, None]

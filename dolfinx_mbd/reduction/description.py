@@ -1,0 +1,144 @@
+"""What a reduction notes for a person: what each mode is, and where the numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dolfinx
+import numpy as np
+
+from dolfinx_mbd.body import Mode
+from dolfinx_mbd.body.multiple import groups_of
+from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.fem.inertia import Inertia
+from dolfinx_mbd.fem.material_fields import Materials
+from dolfinx_mbd.forms import AnyMaterial, Orthotropic, Temperature
+from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.reduction.reference import ReducedModes
+
+__all__ = ["materials_of", "mode_facts", "mode_table", "provenance"]
+
+VARIES = "a function of space"
+
+
+def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, ...]:
+    """The table of modes, with the character of each.
+
+    Which way the mass moves is told by the parts of the kinetic energy in x, y and z. How much of
+    the strain energy is in constraint modes, and not in fixed-interface modes, says whether the
+    mode is the static response to forces at the interfaces or a vibration between them.
+
+    Args:
+        modes: The modes.
+        moments: Their moments.
+        dim: Directions: 3, or 2 in the plane.
+    """
+    energy = np.einsum("kkaa->ka", moments.second_moments[1:, 1:])[:, :dim]
+    energy = energy / energy.sum(axis=1, keepdims=True)
+    has_interfaces = modes.shares.any()
+    groups = groups_of(modes.squares) if modes.orthonormal else np.arange(len(modes.squares))
+    rows = []
+    for k, (label, frequency) in enumerate(zip(modes.labels, modes.frequencies, strict=True)):
+        order = np.argsort(-energy[k], kind="stable")
+        main = [f"{100 * energy[k, a]:.0f} % {'xyz'[a]}" for a in order if energy[k, a] > 0.045]
+        words = "moves " + ", ".join(main)
+        if has_interfaces and modes.orthonormal:
+            share = 100 * float(np.clip(modes.shares[k], 0.0, 1.0))
+            words += f"; strain energy {share:.0f} % in constraint modes"
+        same = int(np.sum(groups == groups[k]))
+        if same > 1:
+            words += f"; one of {same} of the same frequency"
+        rows.append(Mode(label, float(frequency), words))
+    return tuple(rows)
+
+
+def provenance(
+    problem: ElasticProblem,
+    material: Materials | None,
+    density: Any,
+    num_modes: int,
+    completed: int,
+    found: tuple[MeshInterface, ...],
+    up_to: float | None,
+    prestress: Any = None,
+) -> dict[str, str | int | float]:
+    """Where the numbers of a body come from, without the seconds that they took."""
+    V = problem.space
+    cells = V.mesh.topology.index_map(problem.dim).size_global
+    facts: dict[str, str | int | float] = {
+        "dolfinx": dolfinx.__version__,
+        "cell": V.mesh.topology.cell_name(),
+        "cells": int(cells),
+        "degree": int(V.ufl_element().sub_elements[0].degree),
+        "dofs": int(problem.num_dofs),
+        "ranks": int(problem.comm.size),
+        "interfaces": ", ".join(f"{i.name} ({i.kind})" for i in found),
+    } | mode_facts(num_modes, completed, fixed=bool(found))
+    if problem.thickness is not None:
+        facts |= {"plane": problem.plane or "own stiffness", "thickness (m)": problem.thickness}
+    if material is not None:
+        facts |= _material_facts(material, density is None)
+    if isinstance(density, (int, float)):
+        facts["density (kg/m^3)"] = float(density)
+    elif density is not None:
+        facts["density (kg/m^3)"] = VARIES
+    if problem.prestress is not None:
+        facts["prestress"] = _prestress_fact(prestress)
+    if up_to is not None:
+        facts["up to (Hz)"] = float(up_to)
+    return facts
+
+
+def mode_facts(requested: int, count: int, *, fixed: bool) -> dict[str, str | int | float]:
+    """Return the number of modes, and why it is not the requested one."""
+    facts: dict[str, str | int | float] = {
+        "fixed-interface modes" if fixed else "free modes": count
+    }
+    if count > requested:
+        facts["modes requested"] = f"{requested}; the last frequency is a multiple one"
+    return facts
+
+
+def materials_of(material: Materials | None) -> list[tuple[str, AnyMaterial]]:
+    """The group of cells and the material of each; of one for all cells the group is ""."""
+    if material is None:
+        return []
+    if isinstance(material, Mapping):
+        return [(str(group), m) for group, m in material.items()]
+    return [("", material)]
+
+
+def _material_facts(material: Materials, with_density: bool) -> dict[str, str | float]:
+    listed = materials_of(material)
+    facts: dict[str, str | float] = {}
+    names = [f"{group}: {_name(m)}" if group else _name(m) for group, m in listed]
+    facts["material"] = ", ".join(names)
+    for group, m in listed:
+        where = f"{group}: " if group else ""
+        if isinstance(m, Orthotropic):
+            pairs = ("12", "13", "23")
+            facts |= {f"{where}young {k + 1} (Pa)": v for k, v in enumerate(m.young)}
+            facts |= {f"{where}poisson {p}": v for p, v in zip(pairs, m.poisson, strict=True)}
+            facts |= {f"{where}shear {p} (Pa)": v for p, v in zip(pairs, m.shear, strict=True)}
+        else:
+            facts |= {f"{where}young (Pa)": _value(m.young), f"{where}poisson": _value(m.poisson)}
+        if with_density:
+            facts[f"{where}density (kg/m^3)"] = _value(m.density)
+    return facts
+
+
+def _name(material: AnyMaterial) -> str:
+    kind = "orthotropic" if isinstance(material, Orthotropic) else "isotropic"
+    return material.name or kind
+
+
+def _value(value: Any) -> str | float:
+    return value if isinstance(value, float) else VARIES
+
+
+def _prestress_fact(prestress: Any) -> str:
+    if not isinstance(prestress, Temperature):
+        return "initial stress"
+    rise = prestress.rise
+    return f"temperature {rise:+g} K" if isinstance(rise, float) else f"temperature, {VARIES}"

@@ -1,0 +1,168 @@
+"""Distributed loads given as UFL: pressures, tractions, body forces, as vectors and as patterns.
+
+A load is a function from a test function v to a linear form, its virtual work for a size of one:
+
+    reduce(mesh, STEEL, interfaces=["foot"], loads={"gas": pressure(mesh, "crown")})
+    reduce(mesh, STEEL, interfaces=["foot"], loads={"wind": lambda v: ufl.inner(w, v) * ds(3)})
+
+It acts on the undeformed shape and turns with the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import ufl
+from dolfinx import default_scalar_type, fem, la
+from numpy.typing import NDArray
+from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
+from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
+from ufl.core.expr import Expr
+from ufl.domain import extract_unique_domain
+
+from dolfinx_mbd.body import LoadPattern
+from dolfinx_mbd.checks import array, instance, refuse
+from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, rigid_motions
+from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.forms import traction_load
+from dolfinx_mbd.forms.arguments import as_ufl_value
+from dolfinx_mbd.linalg.factorization import agreed, gram
+
+__all__ = ["LoadForm", "body_force", "load_patterns", "load_vectors", "pressure", "traction"]
+
+Array = NDArray[np.float64]
+LoadForm: TypeAlias = Callable[[Expr], ufl.Form]
+"""From a test function to the virtual work of a load."""
+
+
+def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
+    """A pressure of 1 Pa on a named group of facets, positive if it pushes.
+
+    Raises:
+        ValueError: The mesh has no facets of that name.
+    """
+    measure = _facets(mesh, group)
+    normal = ufl.FacetNormal(mesh.mesh)
+    return lambda v: traction_load(v, -normal, measure)
+
+
+def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
+    """A force per area on a named group of facets, body components, Pa.
+
+    Args:
+        mesh: The mesh.
+        group: Name of a group of facets.
+        direction: Numbers or a UFL vector; as many components as the mesh has.
+
+    Raises:
+        ValueError: The mesh has no facets of that name.
+    """
+    measure = _facets(mesh, group)
+    vector = _checked_direction(direction)
+    return lambda v: traction_load(v, _constant(vector, v), measure)
+
+
+def body_force(direction: Any) -> LoadForm:
+    """A force per volume in the whole body, body components, N/m³.
+
+    Args:
+        direction: Numbers or a UFL vector; as many components as the mesh has.
+    """
+    vector = _checked_direction(direction)
+    return lambda v: traction_load(v, _constant(vector, v), ufl.dx)
+
+
+def _checked_direction(direction: Any) -> Any:
+    """Return a UFL vector, or numbers as an array."""
+    parts = direction if isinstance(direction, (list, tuple)) else (direction,)
+    if any(isinstance(part, Expr) for part in parts):
+        return as_ufl_value(direction, "direction", ((2,), (3,)))
+    expected = "two or three finite numbers, or a UFL vector"
+    numbers = array("direction", direction, (None,), expected=expected)
+    if len(numbers) not in (2, 3):
+        refuse("direction", direction, expected)
+    return numbers
+
+
+def _constant(direction: Any, v: Expr) -> Any:
+    """Numbers as a `Constant` on the mesh of v, or they would be compiled into the form."""
+    if isinstance(direction, Expr):
+        return direction
+    return fem.Constant(extract_unique_domain(v), np.asarray(direction, dtype=default_scalar_type))
+
+
+def _facets(mesh: TaggedMesh, group: str) -> ufl.Measure:
+    instance("mesh", mesh, TaggedMesh)
+    mesh.facets(group)  # (raises if there is no such group)
+    tag = mesh.groups[group][1]
+    return ufl.Measure("ds", domain=mesh.mesh, subdomain_data=mesh.facet_tags, subdomain_id=tag)
+
+
+def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Array:
+    """Consistent nodal forces of loads of size one, shape (owned dofs, loads).
+
+    Raises:
+        TypeError: A load is no function from a test function to a linear form.
+        ValueError: A load is zero, or not finite; the same error on every rank.
+
+    Note: Collective.
+    """
+    v = ufl.TestFunction(problem.space)
+    F = np.zeros((problem.num_owned, len(loads)), order="F")
+    for column, (name, load) in enumerate(loads.items()):
+        form = load(v) if callable(load) else None
+        if not _is_linear(form, v):
+            raise InputTypeError(
+                f"load {name!r}: expected a function of a test function v that returns a linear "
+                "form, for instance lambda v: ufl.inner(t, v) * ds(3), or pressure(mesh, 'crown')"
+            )
+        vector = fem.assemble_vector(fem.form(form))
+        vector.scatter_reverse(la.InsertMode.add)
+        with agreed(problem.comm):
+            F[:, column] = vector.array[: problem.num_owned]
+        largest = max(problem.comm.allgather(np.abs(F[:, column]).max(initial=0.0)))
+        if not 0 < largest < np.inf:
+            what = "zero: does it act on facets inside the body?" if largest == 0 else "not finite"
+            raise InputError(f"load {name!r} is {what}")
+    return F
+
+
+def _is_linear(form: Any, v: Expr) -> bool:
+    if not isinstance(form, ufl.Form) or form.arguments() != (v,):
+        return False
+    try:
+        check_form_arity(apply_algebra_lowering(form), (v,))
+    except ArityMismatch:
+        return False
+    return True
+
+
+def load_patterns(
+    problem: ElasticProblem, names: Mapping[str, Any], forces: Array, modes: Array
+) -> tuple[LoadPattern, ...]:
+    """What a multibody program needs of each load.
+
+    Args:
+        problem: The body.
+        names: Of the loads, in the order of the columns.
+        forces: From `load_vectors`, shape (owned dofs, loads).
+        modes: Shape (owned dofs, n).
+
+    Note: Collective.
+    """
+    comm, dim, n = problem.comm, problem.dim, modes.shape[1]
+    resultants = gram(comm, rigid_motions(problem.positions), forces)
+    work = gram(comm, modes, forces)
+    fields = in_space(modes.reshape(len(modes) // dim, dim, n), axis=1)
+    result = []
+    for column, name in enumerate(names):
+        f = in_space(forces[:, column].reshape(-1, dim))
+        moments = comm.allreduce(np.cross(fields, f[:, :, None], axis=1).sum(axis=0))
+        force, moment = np.zeros(3), np.zeros(3)
+        force[:dim] = resultants[:dim, column]
+        moment[slice(None) if dim == 3 else slice(2, None)] = resultants[dim:, column]
+        result.append(LoadPattern(name, force, moment, work[:, column], moments.T))
+    return tuple(result)

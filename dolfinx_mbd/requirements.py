@@ -1,0 +1,46 @@
+"""Checks of DOLFINx, PETSc and SLEPc, made when this module is imported."""
+
+from __future__ import annotations
+
+import importlib
+
+from dolfinx_mbd.errors import restore_warnings
+from dolfinx_mbd.parallel import end_job_on_errors
+
+__all__ = ["check_requirements"]
+
+_CURE = (
+    "Run your command through ./with-fenicsx of the dolfinx_mbd repository, which fetches what is "
+    "missing, or get DOLFINx 0.9 to 0.11 from conda (conda install -c conda-forge fenics-dolfinx "
+    "'petsc=*=real*' slepc4py gmsh python-gmsh), Docker (dolfinx/dolfinx:stable) or apt "
+    "(python3-dolfinx-real python3-slepc4py-real python3-gmsh on Debian 13 and Ubuntu 25.10)"
+)
+
+
+def check_requirements() -> None:
+    """Raise an error without DOLFINx, petsc4py and slepc4py, or with complex PETSc.
+
+    Raises:
+        ImportError: Names what is missing and how to get it.
+    """
+    for name in ("dolfinx", "petsc4py", "slepc4py"):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise ImportError(
+                f"dolfinx_mbd needs {name}, which this Python cannot import ({error}). " + _CURE
+            ) from error
+    restore_warnings()
+    from petsc4py import PETSc
+
+    if PETSc.ScalarType().dtype.kind == "c":
+        raise ImportError(
+            f"dolfinx_mbd needs PETSc with real scalars; this one has complex scalars. {_CURE}"
+        )
+
+
+check_requirements()
+
+from mpi4py import MPI  # noqa: E402
+
+end_job_on_errors(MPI.COMM_WORLD)

@@ -1,0 +1,96 @@
+"""Bad input: one clear error, the same on every rank, and no hang."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import CellType, create_box, locate_entities, meshtags
+from mpi4py import MPI
+
+from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.forms import STEEL, elastic_stiffness
+from dolfinx_mbd.linalg.factorization import agreed, raise_together
+from dolfinx_mbd.reduction.front_end import reduce
+from tests.models.bodies import box
+
+
+def refused(comm: MPI.Intracomm, kind: type[Exception], text: str, call: Callable[[], Any]) -> None:
+    """The call raises the same error on every rank."""
+    with pytest.raises(kind, match=text) as caught:
+        call()
+    assert len(set(comm.allgather(str(caught.value)))) == 1
+
+
+def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
+    """Discontinuous, scalar, or of another mesh."""
+    mesh = box(comm).mesh
+    other = create_box(comm, [np.zeros(3), np.ones(3)], [2, 2, 2], CellType.hexahedron)
+    for space in (
+        fem.functionspace(mesh, ("DG", 1, (3,))),
+        fem.functionspace(mesh, ("Lagrange", 1)),
+        fem.functionspace(other, ("Lagrange", 1, (3,))),
+    ):
+        refused(
+            comm,
+            ValueError,
+            "continuous vector Lagrange space",
+            lambda space=space: reduce(mesh, STEEL, interfaces=(), space=space),
+        )
+
+
+def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
+    """Of another space, linear, or with a support that a floating body must not have."""
+    mesh = box(comm).mesh
+    spaces = [fem.functionspace(mesh, ("Lagrange", 1, (3,))) for _ in range(2)]
+    (u, w), (v, _) = [[f(V) for V in spaces] for f in (ufl.TrialFunction, ufl.TestFunction)]
+    for text, form in (
+        ("on `space`", elastic_stiffness(w, ufl.TestFunction(spaces[1]), STEEL)),
+        ("bilinear", v[0] * ufl.dx),
+        ("contains a support", elastic_stiffness(u, v, STEEL) + 1e12 * ufl.inner(u, v) * ufl.ds),
+    ):
+        refused(
+            comm,
+            ValueError,
+            text,
+            lambda form=form: reduce(mesh, STEEL, interfaces=(), space=spaces[0], stiffness=form),
+        )
+
+
+def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
+    """They have no surface to find an axis on."""
+    mesh = create_box(comm, [np.zeros(3), np.ones(3)], [2, 1, 1], CellType.hexahedron)
+    facets = locate_entities(mesh, 2, lambda x: np.isclose(x[0], 0.5))
+    tags = meshtags(mesh, 2, facets, np.ones(len(facets), dtype=np.int32))
+    refused(
+        comm,
+        ValueError,
+        "no facets on the surface",
+        lambda: reduce(mesh, STEEL, interfaces={"in": 1}, facet_tags=tags),
+    )
+
+
+def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
+    """Whichever rank sees them."""
+    last = comm.size - 1
+
+    def one_sided() -> None:
+        with agreed(comm):
+            if comm.rank == last:
+                raise KeyError("only here")
+
+    refused(comm, KeyError, "only here", one_sided)
+
+    def with_an_object_that_cannot_be_sent() -> None:
+        with agreed(comm):
+            if comm.rank == last:
+                raise InputTypeError("only here", argument="x", value=lambda: None)
+
+    refused(comm, InputTypeError, "only here", with_an_object_that_cannot_be_sent)
+    message = "told" if comm.rank == last else None
+    refused(comm, OSError, "told", lambda: raise_together(comm, message, OSError))
+    raise_together(comm, None)

@@ -1,0 +1,110 @@
+"""Warnings of elements that lock: linear tetrahedra, and linear elements at ν near 1/2."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from dolfinx.mesh import CellType
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.errors import MeshWarning
+from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
+from dolfinx_mbd.prescribed_motion.solve import transient
+from dolfinx_mbd.rotating.structure import rotating_structure
+from tests.models.bodies import box
+from tests.models.plates import plate
+
+RUBBER = mbd.Material(2e9, 0.495, 1200.0)
+
+
+def reported(call: Callable[[], Any]) -> list[tuple[str | None, float | None]]:
+    """Quantities and values of the warnings of meshes that a call gives."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [
+        (w.message.quantity, w.message.value) for w in caught if isinstance(w.message, MeshWarning)
+    ]
+
+
+def modes(comm: MPI.Comm, cell: CellType, material: Any = mbd.STEEL, degree: int = 1) -> float:
+    """The first frequency of a free bar with one layer of cells."""
+    mesh = box(comm, (0.2, 0.02, 0.02), (10, 1, 1), cell)
+    return float(mbd.modal_analysis(mesh, material, num_modes=1, degree=degree).frequencies[0])
+
+
+LINEAR, RATIO = ("degree of the elements", 1.0), ("Poisson's ratio", 0.495)
+
+
+@pytest.mark.parametrize(
+    ("cell", "material", "degree", "expected"),
+    [
+        (CellType.tetrahedron, mbd.STEEL, 1, [LINEAR]),
+        (CellType.tetrahedron, RUBBER, 1, [LINEAR, RATIO]),
+        (CellType.hexahedron, RUBBER, 1, [RATIO]),
+        (CellType.hexahedron, mbd.STEEL, 1, []),
+        (CellType.tetrahedron, RUBBER, 2, []),
+        (CellType.hexahedron, RUBBER, 2, []),
+        (CellType.hexahedron, mbd.GradedMaterial(2e9, 0.495, 1200.0), 1, [RATIO]),
+    ],
+)
+def test_elements_that_lock(
+    comm: MPI.Comm, cell: CellType, material: Any, degree: int, expected: list[Any]
+) -> None:
+    """The warnings come with elements whose first frequency is more than 1.4 times too high."""
+    stiff: list[float] = []
+    assert reported(lambda: stiff.append(modes(comm, cell, material, degree))) == expected
+    exact = modes(comm, CellType.hexahedron, material, 3)
+    assert (stiff[0] / exact > 1.4) == bool(expected)
+
+
+FRONT_ENDS: dict[str, Callable[..., Any]] = {
+    "reduce": lambda m, **o: mbd.reduce(m, mbd.STEEL, interfaces=["left"], num_modes=1, **o),
+    "Reducer": lambda m, **o: mbd.Reducer(m, mbd.STEEL, interfaces=["left"], **o).close(),
+    "modal_analysis": lambda m, **o: mbd.modal_analysis(m, mbd.STEEL, num_modes=1, **o),
+    "transient": lambda m, **o: transient(
+        m,
+        mbd.STEEL,
+        motion=PrescribedMotion(),
+        interfaces=["left"],
+        held="left",
+        stiffening=False,
+        t_end=1e-5,
+        dt=1e-5,
+        **o,
+    ),
+    "rotating_structure": lambda m, **o: rotating_structure(
+        m, mbd.STEEL, held=["left"], axis=(0, 0, 1), **o
+    ).destroy(),
+}
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_every_front_end_warns(comm: MPI.Comm, front_end: str) -> None:
+    """Once, with linear tetrahedra; not with quadratic ones."""
+    mesh = box(comm, cells=(2, 1, 1), cell=CellType.tetrahedron)
+    assert reported(lambda: FRONT_ENDS[front_end](mesh, degree=1)) == [LINEAR]
+    assert reported(lambda: FRONT_ENDS[front_end](mesh, degree=2)) == []
+
+
+def test_plane_stress_does_not_lock_in_volume(comm: MPI.Comm) -> None:
+    """A plate that is free across keeps its volume by getting thinner."""
+    mesh = plate(comm, cells=(4, 1))
+    options: dict[str, Any] = {"num_modes": 1, "degree": 1, "thickness": 0.01}
+    for plane, expected in (("stress", []), ("strain", [RATIO])):
+        call = lambda p=plane: mbd.modal_analysis(mesh, RUBBER, plane=p, **options)  # noqa: E731
+        assert reported(call) == expected
+
+
+def test_the_warning_has_numbers(comm: MPI.Comm) -> None:
+    """Value and limit."""
+    with pytest.warns(MeshWarning) as caught:
+        modes(comm, CellType.hexahedron, RUBBER)
+    found = [w.message for w in caught if isinstance(w.message, MeshWarning)]
+    assert [m.limit for m in found] == [0.49]
+    assert np.isclose(found[0].value or 0.0, 0.495)

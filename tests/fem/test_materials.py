@@ -1,0 +1,442 @@
+"""Bodies of other than one isotropic material, against closed forms and against one."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import meshtags
+from mpi4py import MPI
+from petsc4py import PETSc
+from scipy.linalg import eigh
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.fem.material_fields import body_materials
+from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
+from dolfinx_mbd.forms import STEEL, GradedMaterial, Material, Orthotropic, material
+from dolfinx_mbd.modal.natural_modes import modal_analysis
+from dolfinx_mbd.reduction.front_end import reduce
+from tests.forms.test_materials import ANYHOW, CARBON, same_as, turn
+from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
+from tests.models.plates import plate
+
+ENDS = ("left", "right")
+BRONZE = material("bronze")
+AREA = HEIGHT * WIDTH
+STIFF, SOFT = Material(2e11, 0.0, 8000.0, "stiff"), Material(5e10, 0.0, 2000.0, "soft")
+"""Without Poisson's ratio a bar of them is that of beam theory."""
+
+
+def grouped(mesh: TaggedMesh, inside: Callable[[np.ndarray], np.ndarray]) -> TaggedMesh:
+    """The mesh with the groups of cells "a", whose centres are `inside`, and "b"; owned cells."""
+    plain = mesh.mesh
+    dim = plain.topology.dim
+    own = np.arange(plain.topology.index_map(dim).size_local, dtype=np.int32)
+    centres = plain.geometry.x[compat.geometry_dofmap(plain)[own]].mean(axis=1).T
+    values = np.where(inside(centres), 11, 12).astype(np.int32)
+    groups = {name: pair for name, pair in mesh.groups.items() if pair[0] < dim}
+    groups |= {"a": (dim, 11), "b": (dim, 12)}
+    return TaggedMesh(plain, meshtags(plain, dim, own, values), mesh.facet_tags, groups)
+
+
+def halves(comm: MPI.Intracomm, **options: Any) -> TaggedMesh:
+    """The bar in two halves along x."""
+    return grouped(box(comm, **options), lambda x: x[0] < LENGTH / 2)
+
+
+def flexibility(body: ReducedBody, row: int = 0) -> float:
+    """How far a pair of unit forces (row < 3) or moments at the ends of a bar moves them apart."""
+    pull = body.interface("right").motion[row] - body.interface("left").motion[row]
+    return float(pull @ np.linalg.solve(body.stiffness, pull))
+
+
+def difference(A: PETSc.Mat, B: PETSc.Mat) -> float:
+    A.axpy(-1.0, B)
+    return A.norm() / B.norm()
+
+
+PLANES: list[dict[str, Any]] = [{}] + [
+    {"plane": p, "thickness": 0.01} for p in ("strain", "stress")
+]
+
+
+@pytest.mark.parametrize("options", PLANES, ids=["space", "strain", "stress"])
+def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any]) -> None:
+    """Written as orthotropic, turned anyhow, graded, or in two groups: K and M to round-off."""
+    dim = 2 if options else 3
+    mesh = grouped(plate(comm) if options else box(comm), lambda x: x[0] < LENGTH / 3)
+    x = ufl.SpatialCoordinate(mesh.mesh)
+    one = elastic_problem(mesh, STEEL, degree=1, **options)
+    Q = ANYHOW if dim == 3 else turn(2, 0.7)
+    turning = same_as(STEEL, axes=ufl.as_matrix(Q[:dim, :dim].tolist()))
+    graded = GradedMaterial(STEEL.young + x[0] - x[0], STEEL.poisson, STEEL.density + x[0] - x[0])
+    others: list[Any] = [
+        same_as(STEEL, axes=Q),
+        graded,
+        {"a": STEEL, "b": dataclasses.replace(STEEL, name="other")},
+        {"b": same_as(STEEL), "a": STEEL},
+        {"a": graded, 12: turning},
+    ]
+    for other in others:
+        problem = elastic_problem(mesh, other, degree=1, **options)
+        assert difference(problem.stiffness, one.stiffness) < 1e-12
+        assert difference(problem.scalar_mass, one.scalar_mass) < 1e-13
+        problem.destroy()
+    one.destroy()
+
+
+def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
+    """Fibres along circles: a ring sector stretched along them feels E₁, across them E₂.
+
+    The energy of a strain field of unit stretch along the fibres is ½ ∫C₁₁, with axes by UFL.
+    """
+    mesh = plate(comm, (1.0, 0.5), (4, 2), origin=(1.0, 1.0)).mesh
+    x = ufl.SpatialCoordinate(mesh)
+    r = ufl.sqrt(ufl.dot(x, x))
+    axes = ufl.as_matrix([[-x[1] / r, x[0] / r], [-x[0] / r, -x[1] / r]])
+    law = body_materials(mesh, dataclasses.replace(CARBON, axes=axes), plane="stress").law
+    along = ufl.as_vector([axes[0, 0], axes[1, 0]])
+    across = ufl.as_vector([axes[0, 1], axes[1, 1]])
+    C = CARBON.matrix(2, "stress")
+    for k, e in enumerate((along, across)):
+        form = fem.form(ufl.inner(law(ufl.outer(e, e)), ufl.outer(e, e)) * ufl.dx(degree=6))
+        found = comm.allreduce(fem.assemble_scalar(form))
+        assert found == pytest.approx(0.5 * C[k, k], rel=1e-12)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.5])
+def test_tension_along_and_across_the_fibres(comm: MPI.Intracomm, angle: float) -> None:
+    """Pulled by averaged ends, a bar stretches by F L/(E_x A), shear and contraction being free.
+
+    1/E_x = c⁴/E₁ + s⁴/E₂ + (1/G₁₂ − 2ν₁₂/E₁) s²c².
+    """
+    (e1, e2, _), nu, g = CARBON.young, CARBON.poisson[0], CARBON.shear[0]
+    c, s = np.cos(angle), np.sin(angle)
+    exact = (c**4 / e1 + s**4 / e2 + (1 / g - 2 * nu / e1) * s**2 * c**2) * LENGTH / AREA
+    fibres = dataclasses.replace(CARBON, axes=turn(2, angle))
+    body = reduce(box(comm), fibres, interfaces=ENDS, num_modes=0, kind="averaged").body
+    assert flexibility(body) == pytest.approx(exact, rel=1e-8)
+
+
+def test_two_bars_in_series(comm: MPI.Intracomm) -> None:
+    """Without Poisson's ratio a stretch is ΣL/(E A), to round-off; so are mass and centre."""
+    body = reduce(
+        halves(comm), {"a": STIFF, "b": SOFT}, interfaces=ENDS, num_modes=0, kind="averaged"
+    ).body
+    exact = LENGTH / (2 * AREA) * (1 / STIFF.young + 1 / SOFT.young)
+    assert flexibility(body) == pytest.approx(exact, rel=1e-8)
+    assert body.total_mass == pytest.approx(AREA * LENGTH * 5000, rel=1e-12)
+    centre = LENGTH * (0.25 * 8000 + 0.75 * 2000) / 10000
+    assert body.centre == pytest.approx([centre, HEIGHT / 2, WIDTH / 2], rel=1e-12)
+
+
+def test_composite_beam_in_bending(comm: MPI.Intracomm) -> None:
+    """Two layers, rigid ends: a pair of moments turns them by M L/EI, ends to the neutral axis.
+
+    Plane sections stay plane, exactly; EI is about the axis without stretch,
+    y₀ = ΣE A y/ΣE A, as no force acts.
+    """
+    mesh = grouped(box(comm, cells=(4, 4, 1)), lambda x: x[1] < HEIGHT / 4)
+    body = reduce(mesh, {"a": STIFF, "b": SOFT}, interfaces=ENDS, num_modes=0).body
+    low, high = np.array([0, 0.25]) * HEIGHT, np.array([0.25, 1]) * HEIGHT
+    young = np.array([STIFF.young, SOFT.young])
+    area, first, second = (np.sum(young * WIDTH * (high**k - low**k) / k) for k in (1, 2, 3))
+    rigidity = second - first**2 / area
+    assert flexibility(body, 5) == pytest.approx(LENGTH / rigidity, rel=1e-8)
+
+
+def test_graded_bar(comm: MPI.Intracomm) -> None:
+    """E and ρ grow along the bar to twice as much: mass, centre, and L ln 2/(E A)."""
+    mesh = box(comm, cells=(6, 1, 1))
+    growth = 1 + ufl.SpatialCoordinate(mesh.mesh)[0] / LENGTH
+    graded = GradedMaterial(STIFF.young * growth, 0.0, 1000 * growth, "graded")
+    body = reduce(mesh, graded, interfaces=ENDS, num_modes=0, kind="averaged").body
+    assert body.total_mass == pytest.approx(1500 * AREA * LENGTH, rel=1e-12)
+    assert body.centre[0] == pytest.approx(5 / 9 * LENGTH, rel=1e-12)
+    exact = np.log(2) * LENGTH / (STIFF.young * AREA)
+    assert flexibility(body) == pytest.approx(exact, rel=1e-6)
+    assert body.provenance["young (Pa)"] == "a function of space"
+
+
+def test_modulus_as_a_function_on_the_mesh(comm: MPI.Intracomm) -> None:
+    """A `Function` of the user: E and ρ scaled alike leave the frequencies."""
+    mesh = box(comm)
+    twice = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
+    twice.x.array[:] = 2.0
+    graded = GradedMaterial(twice * STEEL.young, STEEL.poisson, twice * STEEL.density)
+    found = modal_analysis(mesh, graded, num_modes=3).frequencies
+    assert found == pytest.approx(modal_analysis(mesh, STEEL, num_modes=3).frequencies, rel=1e-9)
+
+
+def test_one_material_in_two_groups(comm: MPI.Intracomm) -> None:
+    """The body is the same to round-off, geometric stiffening included."""
+    mesh = halves(comm)
+    bodies = [
+        reduce(mesh, m, interfaces=ENDS, num_modes=4).body
+        for m in (STEEL, {"a": STEEL, "b": STEEL}, {"a": STEEL, "b": same_as(STEEL)})
+    ]
+    for body in bodies[1:]:
+        assert np.diag(body.stiffness) == pytest.approx(np.diag(bodies[0].stiffness), rel=1e-9)
+        for k in range(6):
+            a, b = (
+                eigh(each.stiffening.spin[k], each.stiffness, eigvals_only=True)
+                for each in (body, bodies[0])
+                if each.stiffening is not None
+            )
+            assert np.allclose(a, b, rtol=0, atol=1e-9 * np.abs(b).max())
+
+
+def test_a_sandwich_buckles_at_eulers_load(comm: MPI.Intracomm) -> None:
+    """π²EI/L² with EI of the layers, less shear: 1/P = 1/P_E + 1/S, S by energy.
+
+    1/S = ∫τ²/G dA for a unit shear force, τ from the equilibrium of the layers.
+    """
+    length, h = 0.4, 0.01
+    mesh = grouped(box(comm, (length, h, h), (16, 4, 2)), lambda x: np.abs(x[1] - h / 2) > h / 4)
+    skins, core = STIFF, Material(1e11, 0.0, 1000.0)
+    body = reduce(mesh, {"a": skins, "b": core}, interfaces=ENDS, num_modes=6).body
+    assert body.stiffening is not None
+    tension = body.stiffening.interfaces[1, 0] - body.stiffening.interfaces[0, 0]
+    loads = 1 / eigh(tension, body.stiffness, eigvals_only=True)[::-1]
+    y = (np.arange(4000) + 0.5) / 4000 * h - h / 2
+    layers = np.abs(y) > h / 4
+    young = np.where(layers, skins.young, core.young)
+    shear = np.where(layers, skins.shear, core.shear)
+    flexural = np.sum(young * y**2) * h * h / 4000
+    flow = np.cumsum(young * y) * h * h / 4000 / flexural  # τ h of a unit shear force
+    compliance = np.sum(flow**2 / (shear * h)) * h / 4000
+    euler = np.pi**2 * flexural / length**2
+    about_z = 1 / (1 / euler + compliance)
+    about_y = np.pi**2 * (skins.young + core.young) / 2 * h**4 / 12 / length**2
+    about_y *= 1 - 1.2 * about_y / ((skins.shear + core.shear) / 2 * h**2)
+    # two columns in one: the layers side by side bend about y, on top of each other about z
+    assert loads[0] == pytest.approx(min(about_y, about_z), rel=0.004)
+    assert loads[1] == pytest.approx(max(about_y, about_z), rel=0.004)
+
+
+def test_orthotropic_cantilever(comm: MPI.Intracomm) -> None:
+    """A slender bar with fibres along it vibrates like a beam of E₁, shear by G₁₂ (Timoshenko)."""
+    length, h = 0.6, 0.01
+    fibres = dataclasses.replace(CARBON, poisson=(0.0, 0.0, 0.0))
+    mesh = box(comm, (length, h, h), (12, 1, 1))
+    found = modal_analysis(mesh, fibres, num_modes=1, held=["left"]).frequencies[0]
+    rho, e = CARBON.density, CARBON.young[0]
+    euler = 1.8751040687**2 / (2 * np.pi) * np.sqrt(e * h**2 / 12 / rho) / length**2
+    # Dunkerley: 1/f² = 1/f_bending² + 1/f_shear², a shear cantilever of stiffness 5/6 GA
+    shear = np.sqrt(5 / 6 * CARBON.shear[1] / rho) / (4 * length)
+    lowest = 1 / np.sqrt(1 / euler**2 + 1 / shear**2)
+    assert lowest < found < euler
+    assert found == pytest.approx(lowest, rel=0.005)
+
+
+@pytest.mark.parametrize("plane", ["strain", "stress"])
+def test_stress_across_a_plane_body(comm: MPI.Intracomm, plane: Any) -> None:
+    """The law of a reduction in three dimensions: σ_zz of plane strain is that of the solid."""
+    mesh = grouped(plate(comm), lambda x: x[0] < LENGTH / 2)
+    turned = dataclasses.replace(CARBON, axes=turn(2, 0.5))
+    as_ufl = dataclasses.replace(CARBON, axes=ufl.as_matrix(turn(2, 0.5)[:2, :2].tolist()))
+    G = 1e-3 * np.array([[1.0, 0.4], [-0.2, 0.7]])
+    eps = (G + G.T) / 2
+    strains = np.array([eps[0, 0], eps[1, 1], 0, 0, 0, 2 * eps[0, 1]])
+    if plane == "strain":
+        expected = [STEEL.lame * np.trace(eps), (turned.matrix() @ strains)[2]]
+    else:
+        expected = [0.0, 0.0]
+    for fibres in (turned, as_ufl):
+        reduction = reduce(
+            mesh, {"a": STEEL, "b": fibres}, interfaces=(), num_modes=1, degree=1,
+            plane=plane, thickness=0.01,
+        )  # fmt: skip
+        u = fem.Function(reduction.space)
+        u.interpolate(lambda x: G @ x[:2])
+        assert reduction.stress is not None
+        sigma = reduction.stress(u)
+        assert sigma.ufl_shape == (3, 3)
+        dx = ufl.dx(domain=mesh.mesh, subdomain_data=mesh.cell_tags)
+        for tag, value in zip((11, 12), expected, strict=True):
+            found = comm.allreduce(fem.assemble_scalar(fem.form(sigma[2, 2] * dx(tag))))
+            assert found == pytest.approx(value * LENGTH * HEIGHT / 2, rel=1e-9, abs=1e-9)
+
+
+def _mixed(comm: MPI.Intracomm) -> ReducedBody:
+    made_of = {"a": dataclasses.replace(CARBON, axes=ANYHOW), "b": BRONZE}
+    return reduce(halves(comm), made_of, interfaces=ENDS, num_modes=6).body
+
+
+def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
+    """Two materials, one of them orthotropic: eigenvalues 1e-9, dynamic stiffness 1e-8."""
+    alone, shared = _mixed(MPI.COMM_SELF), _mixed(comm)
+    assert np.diag(shared.stiffness) == pytest.approx(np.diag(alone.stiffness), rel=1e-9)
+    assert shared.total_mass == pytest.approx(alone.total_mass, rel=1e-12)
+    omega = 1.3 * 2 * np.pi * alone.frequencies[0]
+    a, b = dynamic_stiffness(alone, omega), dynamic_stiffness(shared, omega)
+    scale = np.sqrt(np.abs(np.outer(np.diag(a), np.diag(a))))
+    assert (np.abs(a - b) / scale).max() < 1e-8
+
+
+def _eye(model: Any) -> None:
+    """An eye with a bush: volumes "shank" and "bush" that share a surface, the bore as "bore"."""
+    occ = model.occ
+    flat = (3, occ.addBox(-0.02, -0.02, 0, 0.08, 0.04, 0.01))
+    round_ = [(3, occ.addCylinder(0, 0, 0, 0, 0, 0.01, radius)) for radius in (0.012, 0.009)]
+    occ.fragment([flat], round_)
+    occ.synchronize()
+    bodies = sorted((tag for _, tag in model.getEntities(3)), key=lambda t: occ.getMass(3, t))
+    bush, core, shank = bodies
+    model.removeEntities([(3, core)])
+    occ.remove([(3, core)])
+    occ.synchronize()
+    model.addPhysicalGroup(3, [shank], name="shank")
+    model.addPhysicalGroup(3, [bush], name="bush")
+    inner = [
+        tag
+        for _, tag in model.getBoundary([(3, bush)], oriented=False)
+        if abs(occ.getMass(2, tag) - 2 * np.pi * 0.009 * 0.01) < 1e-9
+    ]
+    model.addPhysicalGroup(2, inner, name="bore")
+    model.mesh.setSize(model.getEntities(0), 0.006)
+    model.mesh.generate(3)
+    model.mesh.setOrder(2)
+
+
+def test_named_volumes_from_gmsh(comm: MPI.Intracomm) -> None:
+    """An eye with a bronze bush: mass of both, and the summary names them."""
+    pytest.importorskip("gmsh")
+    made_of = {"shank": STEEL, "bush": BRONZE}
+    body = reduce(build_mesh(_eye, comm), made_of, interfaces=["bore"], num_modes=1).body
+    shank = 0.01 * (0.08 * 0.04 - np.pi * 0.012**2)
+    bush = 0.01 * np.pi * (0.012**2 - 0.009**2)
+    assert body.total_mass == pytest.approx(STEEL.density * shank + BRONZE.density * bush, rel=1e-3)
+    assert body.provenance["material"] == "shank: steel, bush: bronze"
+
+
+def test_plain_mesh_with_cell_tags(comm: MPI.Intracomm) -> None:
+    """By tag as by name."""
+    mesh = halves(comm)
+    named = modal_analysis(mesh, {"a": STEEL, "b": BRONZE}, num_modes=2).frequencies
+    tags: Any = mesh.cell_tags
+    tagged = modal_analysis(mesh.mesh, {11: STEEL, 12: BRONZE}, cell_tags=tags, num_modes=2)
+    assert tagged.frequencies == pytest.approx(named, rel=1e-12)
+
+
+def test_summary_names_all_materials(comm: MPI.Intracomm) -> None:
+    body = _mixed(comm)
+    assert body.provenance["material"] == "a: carbon fibre, b: bronze"
+    assert body.provenance["b: young (Pa)"] == BRONZE.young
+    assert body.provenance["a: shear 23 (Pa)"] == CARBON.shear[2]
+    assert body.provenance["a: density (kg/m^3)"] == CARBON.density
+    assert "a: carbon fibre, b: bronze" in body.summary()
+
+
+def test_units_of_every_material(comm: MPI.Intracomm) -> None:
+    """Each of those in GPa is named; functions of space are not judged."""
+    wrong = dataclasses.replace(CARBON, young=(135.0, 10.0, 8.0), shear=(5.0, 4.5, 3.5))
+    groups = {"a": Material(100.0, 0.3, 8000.0), "b": wrong}
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        reduce(halves(comm), groups, interfaces=(), num_modes=1, degree=1)
+    said = [str(w.message) for w in found if w.filename == __file__]
+    assert [text.split(" Pa")[0] for text in said] == [
+        "implausible: E = 100", "implausible: E = 135"
+    ]  # fmt: skip
+    x = ufl.SpatialCoordinate((mesh := box(comm)).mesh)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graded = GradedMaterial(1e11 + x[0], 0.3, 8000.0)
+        reduce(mesh, graded, interfaces=(), num_modes=1, degree=1)
+
+
+def _other_mesh() -> GradedMaterial:
+    x = ufl.SpatialCoordinate(box(MPI.COMM_WORLD).mesh)
+    return GradedMaterial(1e11 + x[0], 0.3, 8000.0)
+
+
+BAD: list[tuple[str, Callable[[TaggedMesh], Any], str]] = [
+    (
+        "a group without material",
+        lambda m: {"a": STEEL},
+        r"24 of the 48 cells have no material: 24 in the group 'b'; give each group",
+    ),
+    ("an unknown group", lambda m: {"a": STEEL, "c": STEEL}, "unknown region 'c'; .*'a', 'b'"),
+    (
+        "a group twice",
+        lambda m: {"a": STEEL, 11: BRONZE, "b": STEEL},
+        "24 cells have two materials, those of the groups 'a' and 11",
+    ),
+    ("a tag without cells", lambda m: {"a": STEEL, 7: STEEL}, "group of cells 7, .* has no cells"),
+    ("no group at all", lambda m: {}, "must not be empty"),
+    ("a key that is none", lambda m: {1.5: STEEL}, "by the name or the tag of a group .* got 1.5"),
+    (
+        "axes that are no rotation",
+        lambda m: same_as(STEEL, axes=2 * ufl.Identity(3)),
+        "axes of an orthotropic material are no rotation everywhere",
+    ),
+    (
+        "axes of a plane body",
+        lambda m: same_as(STEEL, axes=ufl.as_matrix(np.eye(2).tolist())),
+        r"shape \(3, 3\) where displacements have 3 components; got \(2, 2\)",
+    ),
+    ("a modulus of another mesh", lambda m: _other_mesh(), "given on another mesh"),
+    (
+        "a modulus that is negative somewhere",
+        lambda m: GradedMaterial(1e11 * (ufl.SpatialCoordinate(m.mesh)[0] - 0.05), 0.3, 1.0),
+        "stiffness is not positive everywhere",
+    ),
+    (
+        "a density that is negative somewhere",
+        lambda m: GradedMaterial(1e11, 0.3, ufl.SpatialCoordinate(m.mesh)[0] - 0.05),
+        "density is not positive everywhere",
+    ),
+]
+
+
+@pytest.mark.parametrize(("made_of", "text"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+def test_refused(comm: MPI.Intracomm, made_of: Any, text: str) -> None:
+    mesh = halves(comm, cells=(12, 2, 2))
+    with pytest.raises(ValueError, match=text) as caught:
+        elastic_problem(mesh, made_of(mesh), degree=1)
+    assert len(set(comm.allgather(str(caught.value)))) == 1
+
+
+def test_cells_without_tag(comm: MPI.Intracomm) -> None:
+    mesh = box(comm, cells=(12, 1, 1))
+    own = np.arange(mesh.mesh.topology.index_map(3).size_local, dtype=np.int32)
+    x = mesh.mesh.geometry.x[compat.geometry_dofmap(mesh.mesh)[own]].mean(axis=1)[:, 0]
+    some = own[x < LENGTH / 2]
+    tags = meshtags(mesh.mesh, 3, some, np.full(len(some), 1, dtype=np.int32))
+    with pytest.raises(ValueError, match="6 of the 12 cells have no material: 6 without a tag"):
+        elastic_problem(mesh.mesh, {1: STEEL}, cell_tags=tags)
+    with pytest.raises(ValueError, match="a plain mesh has no group names"):
+        elastic_problem(mesh.mesh, {"a": STEEL}, cell_tags=tags)
+    with pytest.raises(ValueError, match="tag 1, but no cell_tags were given"):
+        elastic_problem(mesh.mesh, {1: STEEL})
+    with pytest.raises(ValueError, match="must tag cells"):
+        elastic_problem(mesh.mesh, {1: STEEL}, cell_tags=mesh.facet_tags)
+
+
+def test_values_that_are_no_materials(comm: MPI.Intracomm) -> None:
+    with pytest.raises(TypeError, match=r"expected a material, got 'steel'; .*material\('steel'\)"):
+        elastic_problem(halves(comm), {"a": STEEL, "b": "steel"})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="expected a material, got None"):
+        elastic_problem(halves(comm), {"a": STEEL, "b": None})  # type: ignore[dict-item]
+
+
+def test_plane_without_symmetry(comm: MPI.Intracomm) -> None:
+    turned = dataclasses.replace(CARBON, axes=turn(0, 0.5))
+    with pytest.raises(ValueError, match="z is one of the material's axes"):
+        elastic_problem(plate(comm), turned, plane="stress", thickness=0.01)
+
+
+def test_orthotropic_is_exported() -> None:
+    import dolfinx_mbd as mbd
+
+    assert mbd.Orthotropic is Orthotropic
+    assert mbd.material("bronze") is BRONZE

@@ -1,0 +1,196 @@
+"""Full-order inertia operators through the scalar mass matrix: equal to the assembled forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from dolfinx.fem import petsc as fem_petsc
+from dolfinx.la import InsertMode
+from dolfinx.mesh import CellType
+from mpi4py import MPI
+from petsc4py import PETSc
+
+from dolfinx_mbd import forms
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions
+from dolfinx_mbd.fem.meshing import build_mesh
+from dolfinx_mbd.fem.operators import (
+    apply_inertia,
+    centrifugal,
+    coriolis,
+    euler,
+    frame_load,
+    inertia_matrix,
+    load_fields,
+)
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.geometry import ConnectingRod
+from dolfinx_mbd.linalg.factorization import multiply
+from tests.models.bodies import box
+from tests.models.plates import plate
+
+THICKNESS = 0.012
+MOTION: Mapping[int, dict[str, Any]] = {
+    3: {
+        "acceleration": np.array([3.0, -2.0, 0.7]),
+        "omega": np.array([1.2, -0.4, 0.9]),
+        "alpha": np.array([-0.3, 2.0, 0.8]),
+        "gravity": np.array([0.2, 0.1, -9.81]),
+    },
+    2: {
+        "acceleration": np.array([3.0, -2.0]),
+        "omega": 1.7,
+        "alpha": -2.3,
+        "gravity": np.array([0.3, -9.81]),
+    },
+}
+TERMS = ("mass", "coriolis", "centrifugal", "euler")
+
+
+@pytest.fixture(scope="module", params=["box", "tetrahedra", "curved", "plate", "triangles"])
+def problem(request: pytest.FixtureRequest) -> ElasticProblem:
+    """Bodies in space and in the plane, straight and curved cells."""
+    comm = MPI.COMM_WORLD
+    plane: dict[str, Any] = {"plane": "stress", "thickness": THICKNESS}
+    match request.param:
+        case "box":
+            return elastic_problem(box(comm, cells=(4, 2, 1)), STEEL)
+        case "tetrahedra":
+            mesh = box(comm, cells=(3, 1, 1), cell=CellType.tetrahedron)
+            return elastic_problem(mesh, STEEL, degree=3)
+        case "curved":
+            return elastic_problem(build_mesh(ConnectingRod(size=0.02), comm), STEEL)
+        case "plate":
+            return elastic_problem(plate(comm, cells=(6, 2)), STEEL, **plane)
+        case _:
+            mesh = plate(comm, cells=(5, 2), cell=CellType.triangle, origin=(-0.1, 0.3))
+            return elastic_problem(mesh, STEEL, degree=1, **plane)
+
+
+def density(problem: ElasticProblem) -> float:
+    return STEEL.density * (problem.thickness or 1.0)
+
+
+def weights(name: str, dim: int) -> np.ndarray:
+    omega, alpha = MOTION[dim]["omega"], MOTION[dim]["alpha"]
+    return {
+        "mass": np.eye(dim),
+        "coriolis": coriolis(omega),
+        "centrifugal": centrifugal(omega),
+        "euler": euler(alpha),
+    }[name]
+
+
+def form(problem: ElasticProblem, name: str) -> ufl.Form:
+    """The term as the form of `dolfinx_mbd.forms`."""
+    u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
+    mesh, rho = problem.space.mesh, density(problem)
+    omega, alpha = (
+        fem.Constant(mesh, np.asarray(MOTION[problem.dim][key])) for key in ("omega", "alpha")
+    )
+    return {
+        "mass": lambda: forms.mass(u, v, rho),
+        "coriolis": lambda: forms.coriolis(u, v, rho, omega),
+        "centrifugal": lambda: forms.centrifugal_stiffness(u, v, rho, omega),
+        "euler": lambda: forms.euler_stiffness(u, v, rho, alpha),
+    }[name]()
+
+
+def assembled(problem: ElasticProblem, name: str) -> PETSc.Mat:
+    A = fem_petsc.assemble_matrix(fem.form(form(problem, name)))
+    A.assemble()
+    return A
+
+
+def field(problem: ElasticProblem, columns: int = 2) -> np.ndarray:
+    """Smooth fields that do not depend on the partition, shape (owned dofs, columns)."""
+    x, dim = problem.positions, problem.dim
+    matrix = np.random.default_rng(3).normal(size=(columns, dim, dim))
+    return np.sin(30 * np.einsum("kij,nj->nik", matrix, x)).reshape(-1, columns)
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_matrix_is_the_assembled_form(problem: ElasticProblem, name: str) -> None:
+    """Entry by entry, 1e-13 of the greatest entry; and it lies in the pattern of K."""
+    A, B = assembled(problem, name), inertia_matrix(problem, weights(name, problem.dim))
+    scale = A.norm(PETSc.NormType.NORM_INFINITY)
+    A.axpy(-1.0, B, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
+    assert scale > 0
+    assert A.norm(PETSc.NormType.NORM_INFINITY) < 1e-13 * scale
+    K = problem.stiffness.copy()
+    K.axpy(1.0, B, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
+    for matrix in (A, B, K):
+        matrix.destroy()
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_product_is_that_of_the_assembled_form(problem: ElasticProblem, name: str) -> None:
+    """Of one vector and of several."""
+    W, X, comm = weights(name, problem.dim), field(problem), problem.comm
+    A = assembled(problem, name)
+    expected = multiply(A, X)
+    A.destroy()
+    size = comm.allreduce(np.abs(expected).max(initial=0), op=MPI.MAX)
+    found = apply_inertia(problem, W, X)
+    assert found.shape == X.shape
+    assert np.abs(found - expected).max(initial=0) < 1e-13 * size
+    single = apply_inertia(problem, W, X[:, 1])
+    assert single.shape == X[:, 1].shape
+    assert np.abs(single - expected[:, 1]).max(initial=0) < 1e-13 * size
+
+
+@pytest.mark.parametrize("only", ["acceleration", "omega", "alpha", "gravity", None])
+def test_load_is_the_assembled_one(problem: ElasticProblem, only: str | None) -> None:
+    """Each load by itself, and all together from fields computed before."""
+    motion = MOTION[problem.dim]
+    v, rho, mesh = ufl.TestFunction(problem.space), density(problem), problem.space.mesh
+    make = {
+        "acceleration": forms.translational_load,
+        "omega": forms.centrifugal_load,
+        "alpha": forms.euler_load,
+        "gravity": forms.gravity_load,
+    }
+    names = list(motion) if only is None else [only]
+    terms = [make[key](v, rho, fem.Constant(mesh, np.asarray(motion[key]))) for key in names]
+    b = fem.assemble_vector(fem.form(sum(terms[1:], terms[0])))
+    b.scatter_reverse(InsertMode.add)
+    expected = b.array[: problem.num_owned]
+    fields = load_fields(problem) if only is None else None
+    found = frame_load(problem, **{key: motion[key] for key in names}, fields=fields)
+    size = problem.comm.allreduce(np.abs(expected).max(initial=0), op=MPI.MAX)
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max(initial=0) < 1e-13 * size
+
+
+def test_coriolis_does_no_work(problem: ElasticProblem) -> None:
+    """v·(G v) = 0, and the load of a rotation has its resultant -m ω×(ω×c)."""
+    V = field(problem, 1)[:, 0]
+    omega = MOTION[problem.dim]["omega"]
+    G = apply_inertia(problem, coriolis(omega), V)
+    work, size = problem.comm.allreduce(np.array([V @ G, np.abs(V * G).sum()]))
+    assert abs(work) < 1e-14 * size
+    R = rigid_motions(problem.positions)[:, : problem.dim]
+    resultant = problem.comm.allreduce(R.T @ frame_load(problem, omega=omega))
+    sums = problem.comm.allreduce(load_fields(problem).sum(axis=0))
+    assert np.allclose(resultant, -centrifugal(omega) @ sums[1:], rtol=1e-10)
+
+
+def test_wrong_shapes_are_named(comm: MPI.Intracomm) -> None:
+    """A vector ω of a plane body, a scalar one in space, a load of two components in space."""
+    flat = elastic_problem(plate(comm, cells=(2, 1)), STEEL, plane="stress", thickness=THICKNESS)
+    solid = elastic_problem(box(comm, cells=(2, 1, 1)), STEEL)
+    with pytest.raises(ValueError, match=r"angular velocities as scalars"):
+        inertia_matrix(flat, coriolis([0.0, 0.0, 1.0]))
+    with pytest.raises(ValueError, match=r"angular velocities of shape \(3,\)"):
+        apply_inertia(solid, euler(1.0), np.zeros(solid.num_owned))
+    with pytest.raises(InputError) as caught:
+        coriolis([1.0, 2.0])
+    assert caught.value.argument == "omega"
+    with pytest.raises(InputError) as caught:
+        frame_load(solid, gravity=[0.0, -9.81])
+    assert caught.value.argument == "gravity"

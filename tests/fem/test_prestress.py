@@ -1,0 +1,317 @@
+"""Prestress by temperature or by a given stress: statics, buckling, and what a free body feels."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from dolfinx.fem.petsc import assemble_matrix
+from mpi4py import MPI
+from petsc4py import PETSc
+from scipy.optimize import brentq
+
+from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions
+from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
+from dolfinx_mbd.fem.prestress import prestressed
+from dolfinx_mbd.forms import STEEL, Material, Temperature, elastic_stiffness, geometric_stiffness
+from dolfinx_mbd.linalg.factorization import FactorizationError, multiply
+from dolfinx_mbd.modal.natural_modes import modal_analysis
+from dolfinx_mbd.reduction.front_end import reduce
+from tests.fem.test_cells import CURVED, OUTER
+from tests.fem.test_materials import ENDS, grouped
+from tests.forms.test_materials import ANYHOW, CARBON
+from tests.models.bodies import HEIGHT, LENGTH, box
+from tests.models.plates import plate
+
+PLAIN = Material(2e11, 0.0, 8000.0, "plain", 1e-5)
+OTHER = Material(1e11, 0.0, 3000.0, "other", 2.5e-5)
+"""Without Poisson's ratio a bar of them is that of beam theory."""
+
+
+def under(
+    mesh: TaggedMesh, material: Any, prestress: Any, **options: Any
+) -> tuple[ElasticProblem, PETSc.Mat]:
+    """The prestressed problem of the free body, and K_σ."""
+    problem = elastic_problem(mesh, material, **options)
+    before = problem.stiffness.copy()
+    problem = prestressed(problem, prestress, prefix="test_prestress_")
+    K_sigma = problem.stiffness.copy()
+    K_sigma.axpy(-1.0, before)
+    return problem, K_sigma
+
+
+@pytest.mark.parametrize("made_of", [STEEL, dataclasses.replace(CARBON, axes=ANYHOW)])
+@pytest.mark.parametrize("linear", [False, True])
+def test_free_expansion_leaves_no_stress(comm: MPI.Intracomm, made_of: Any, linear: bool) -> None:
+    """Of a uniform rise; and of one linear in space, which quadratic displacements follow."""
+    mesh = box(comm, cells=(4, 2, 1))
+    x = ufl.SpatialCoordinate(mesh.mesh)
+    rise = Temperature(100 * (1 + x[0] / LENGTH - 2 * x[1] / LENGTH) if linear else 100.0)
+    problem, K_sigma = under(mesh, made_of, rise)
+    # if the stress were that of the held body, K_σ would be α ΔT = 1e-3 of K
+    assert K_sigma.norm() < 1e-12 * problem.stiffness.norm()
+
+
+def test_curvature_of_a_bimetal_strip(comm: MPI.Intracomm) -> None:
+    """Timoshenko (1925): κ = 6 Δα ΔT (1+m)² / (h (3(1+m)² + (1+mn)(m² + 1/(mn)))).
+
+    m and n are the ratios of the thicknesses and moduli, h is the whole thickness. Away from the
+    ends, by two thicknesses of which the stress has found its shape.
+    """
+    length, h, rise = 0.2, 0.01, 50.0
+    mesh = grouped(plate(comm, (length, h), (40, 4)), lambda x: x[1] < 0.25 * h)
+    problem, _ = under(
+        mesh, {"a": PLAIN, "b": OTHER}, Temperature(rise), plane="stress", thickness=0.003
+    )
+    u = problem.prestress.displacement.x.array[: problem.num_owned].reshape(-1, 2)
+    x = problem.positions
+    turns = []
+    for place in (0.25 * length, 0.75 * length):
+        edges = [np.isclose(x[:, 0], place) & np.isclose(x[:, 1], y) for y in (0.0, h)]
+        low, high = (comm.allreduce(u[edge, 0].sum()) for edge in edges)
+        turns.append((low - high) / h)  # counter-clockwise
+    m, n = 0.25 / 0.75, PLAIN.young / OTHER.young
+    alpha = OTHER.thermal_expansion - PLAIN.thermal_expansion  # type: ignore[operator]
+    bend = 6 * alpha * rise * (1 + m) ** 2
+    bend /= h * (3 * (1 + m) ** 2 + (1 + m * n) * (m**2 + 1 / (m * n)))
+    # the upper layer expands more: the strip bulges upwards, and turns clockwise along x
+    assert (turns[1] - turns[0]) / (length / 2) == pytest.approx(-bend, rel=1e-4)
+    assert problem.prestress.residual < 1e-10
+
+
+def _resistance(problem: ElasticProblem, K_sigma: PETSc.Mat) -> float:
+    """‖K_σ R‖ over ‖K_σ‖ ‖R‖ for the rigid motions R about the middle."""
+    comm = problem.comm
+    R = rigid_motions(problem.positions, np.full(problem.dim, 1e-3))
+    force = multiply(K_sigma, R)
+    size = [comm.allreduce((X**2).sum(axis=0)) for X in (force, R)]
+    return float(np.sqrt((size[0] / size[1]).max()) / K_sigma.norm(PETSc.NormType.NORM_INFINITY))
+
+
+def _cubic(mesh: TaggedMesh) -> Temperature:
+    x = ufl.SpatialCoordinate(mesh.mesh)
+    return Temperature(300 * (x[0] / OUTER) ** 3 + 200 * ufl.sin(80 * x[1]))
+
+
+def _outer(mesh: TaggedMesh) -> Any:
+    x = ufl.SpatialCoordinate(mesh.mesh)
+    return 1e8 * ufl.outer(x, x) / LENGTH**2
+
+
+def _layers(comm: MPI.Intracomm) -> TaggedMesh:
+    return grouped(box(comm), lambda x: x[1] < HEIGHT / 2)
+
+
+CASES: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
+    "two materials": (_layers, {"a": PLAIN, "b": STEEL}, lambda mesh: Temperature(80.0), {}),
+    "curved tetrahedra": (lambda comm: build_mesh(CURVED["tetrahedron"], comm), STEEL, _cubic, {}),
+    "curved triangles": (
+        lambda comm: build_mesh(CURVED["triangle"], comm),
+        STEEL,
+        _cubic,
+        {"plane": "stress", "thickness": 0.01},
+    ),
+    "a stress that is not in equilibrium": (box, STEEL, _outer, {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_prestress_does_not_resist_rotation(comm: MPI.Intracomm, case: str) -> None:
+    """K_σ R = 0 for the self-equilibrated σ₀, to round-off; not so for σᵢ as it is given."""
+    make, made_of, prestress, options = CASES[case]
+    mesh = make(comm)
+    problem, K_sigma = under(mesh, made_of, prestress(mesh), **options)
+    u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
+    state, given = problem.prestress, prestress(mesh)
+    raw = problem.materials.thermal_stress(given.rise) if isinstance(given, Temperature) else given  # type: ignore[union-attr]
+    form = fem.form(geometric_stiffness(u, v, raw, state.measure))
+    G = assemble_matrix(form)
+    G.assemble()
+    assert _resistance(problem, G) > 1e-3
+    assert _resistance(problem, K_sigma) < 1e-9
+    assert state.residual < 1e-10
+    # ∫σ₀ = 0, which is the same of all rotations at once
+    dim = problem.dim
+    unit = fem.Constant(mesh.mesh, np.zeros((dim, dim)))
+    mean, size = (fem.form(ufl.inner(f, g) * state.measure) for f, g in
+                  ((state.stress, unit), (state.stress, state.stress)))  # fmt: skip
+    volume = comm.allreduce(fem.assemble_scalar(fem.form(1.0 * state.measure)))
+    norm = np.sqrt(comm.allreduce(fem.assemble_scalar(size)) * volume)
+    for i, j in np.ndindex(dim, dim):
+        unit.value[:] = 0.0
+        unit.value[i, j] = 1.0
+        assert abs(comm.allreduce(fem.assemble_scalar(mean))) < 1e-9 * norm
+
+
+def _clamped_squares(load: float, stiffness: float, mass: float, length: float) -> float:
+    """First ω² of a clamped beam under compression: EI w'''' + P w'' = ω² ρA w."""
+    k = load / (2 * stiffness)
+
+    def determinant(square: float) -> float:
+        root = np.sqrt(k**2 + mass * square / stiffness)
+        a, b = np.sqrt(root + k) * length, np.sqrt(root - k) * length
+        rows = [
+            [0, 1, 0, 1],
+            [a, 0, b, 0],
+            [np.sin(a), np.cos(a), np.sinh(b), np.cosh(b)],
+            [a * np.cos(a), -a * np.sin(a), b * np.cosh(b), b * np.sinh(b)],
+        ]
+        return float(np.linalg.det(np.array(rows)))
+
+    unit = stiffness / (mass * length**4)
+    steps = np.linspace(1.0, 2500.0, 2500) * unit
+    values = [determinant(s) for s in steps]
+    first = next(i for i in range(len(steps) - 1) if values[i] * values[i + 1] < 0)
+    return float(brentq(determinant, steps[first], steps[first + 1], xtol=1e-10 * unit))
+
+
+LONG, THIN = 0.5, 0.005
+CRITICAL = 4 * np.pi**2 * THIN**2 / 12 / LONG**2
+"""Strain at which a clamped strip buckles: P = 4π²EI/L² over EA."""
+
+SHEAR = CRITICAL * PLAIN.young / (5 / 6 * PLAIN.shear)
+"""P over the shear stiffness 5/6 GA, 8e-4: what shear takes from the buckling load."""
+
+
+def strip(comm: MPI.Intracomm) -> TaggedMesh:
+    return plate(comm, (LONG, THIN), (16, 1))
+
+
+def first_square(comm: MPI.Intracomm, prestress: Any) -> float:
+    found = modal_analysis(
+        strip(comm), PLAIN, num_modes=1, degree=3, held=ENDS, plane="stress", thickness=0.01,
+        prestress=prestress,
+    )  # fmt: skip
+    return float((2 * np.pi * found.frequencies[0]) ** 2)
+
+
+@pytest.mark.parametrize("share", [0.7, -1.5])
+def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, share: float) -> None:
+    """σ = −EαΔT; ω² over that at rest is the one of the beam under this force."""
+    unit, mass = PLAIN.young * THIN**3 / 12, PLAIN.density * THIN
+    load = share * CRITICAL * PLAIN.young * THIN
+    exact = _clamped_squares(load, unit, mass, LONG) / _clamped_squares(0.0, unit, mass, LONG)
+    at_rest = first_square(comm, None)
+    rise = share * CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
+    within = 2 * SHEAR  # of the strip, not of the beam
+    assert first_square(comm, Temperature(rise)) / at_rest == pytest.approx(exact, abs=within)
+    pull = ufl.as_matrix([[-share * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
+    assert first_square(comm, pull) / at_rest == pytest.approx(exact, abs=within)
+
+
+def test_buckling_temperature(comm: MPI.Intracomm) -> None:
+    """Just below 4π²I/(αAL²) the clamped strip vibrates slowly, just above it is refused."""
+    critical = CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
+    critical /= 1 + SHEAR
+    low = first_square(comm, Temperature(0.998 * critical))
+    assert 0 < low < 0.01 * first_square(comm, None)
+    with pytest.raises(FactorizationError, match="buckles before all of it is there"):
+        first_square(comm, Temperature(1.002 * critical))
+
+
+def test_heat_across_a_strip_softens_its_torsion(comm: MPI.Intracomm) -> None:
+    """T = ΔT (2y/b)²: in the middle σ_x = −EαΔT((2y/b)² − 1/3), so ∫σ_x r² dA = −EαΔT t b³/45.
+
+    That is what the torsional stiffness GJ loses (Wagner): the geometric stiffness of a twist θ'x.
+    """
+    length, b, t, rise = 0.4, 0.04, 0.002, 100.0
+    mesh = box(comm, (length, b, t), (16, 2, 1))
+    x = ufl.SpatialCoordinate(mesh.mesh)
+    y, z = x[1] - b / 2, x[2] - t / 2
+    problem, _ = under(mesh, PLAIN, Temperature(rise * (2 * y / b) ** 2), degree=3)
+    middle = ufl.conditional(abs(x[0] - length / 2) < length / 8, 1.0, 0.0)
+    twist = ufl.as_vector([0.0, -(x[0] - length / 2) * z, (x[0] - length / 2) * y])
+    form = geometric_stiffness(twist, twist, problem.prestress.stress, problem.prestress.measure)
+    (integral,) = form.integrals()
+    found = comm.allreduce(
+        fem.assemble_scalar(fem.form(middle * integral.integrand() * problem.prestress.measure))
+    )
+    exact = -PLAIN.young * PLAIN.thermal_expansion * rise * t * b**3 / 45  # type: ignore[operator]
+    assert found / (length / 4) == pytest.approx(exact, rel=1e-3)
+
+
+def heated(comm: MPI.Intracomm) -> tuple[TaggedMesh, Temperature]:
+    """A strip whose edges are hotter than its middle."""
+    mesh = box(comm, (0.2, 0.03, 0.002), (8, 2, 1))
+    y = ufl.SpatialCoordinate(mesh.mesh)[1] - 0.015
+    return mesh, Temperature(400 * (y / 0.015) ** 2)
+
+
+def test_reduced_body_has_the_prestressed_frequencies(comm: MPI.Intracomm) -> None:
+    """With free interfaces: as modal analysis finds them, from above, six rigid modes aside."""
+    mesh, hot = heated(comm)
+    free = modal_analysis(mesh, PLAIN, num_modes=4, prestress=hot)
+    assert free.num_rigid == 6
+    cold = modal_analysis(mesh, PLAIN, num_modes=4).frequencies
+    assert np.abs(free.frequencies / cold - 1).max() > 0.02
+    body = reduce(mesh, PLAIN, interfaces=ENDS, num_modes=12, kind="averaged", prestress=hot).body
+    assert (body.frequencies[:4] > free.frequencies * (1 - 1e-9)).all()
+    assert body.frequencies[:4] == pytest.approx(free.frequencies, rel=1e-3)
+    assert body.provenance["prestress"] == "temperature, a function of space"
+    assert body.stiffening is not None
+    exact = reduce(mesh, PLAIN, interfaces=(), num_modes=4, prestress=hot).body
+    assert exact.frequencies == pytest.approx(free.frequencies, rel=1e-8)
+
+
+def test_same_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
+    found = []
+    for c in (MPI.COMM_SELF, comm):
+        mesh, hot = heated(c)
+        found.append(reduce(mesh, PLAIN, interfaces=ENDS, num_modes=4, prestress=hot).body)
+    assert found[0].frequencies == pytest.approx(found[1].frequencies, rel=1e-9)
+
+
+def test_a_free_body_may_buckle_too(comm: MPI.Intracomm) -> None:
+    """Torsional buckling of a strip with hot edges."""
+    mesh, hot = heated(comm)
+    hotter = Temperature(20 * hot.rise)
+    text = "buckles before all of it is there"
+    with pytest.raises(FactorizationError, match=text):
+        modal_analysis(mesh, PLAIN, num_modes=1, prestress=hotter)
+    with pytest.raises(FactorizationError, match=text):
+        reduce(mesh, PLAIN, interfaces=["left"], num_modes=2, prestress=hotter)
+
+
+def test_prestress_of_a_uniform_temperature_is_named(comm: MPI.Intracomm) -> None:
+    mesh = grouped(box(comm), lambda x: x[0] < LENGTH / 2)
+    made_of = {"a": PLAIN, "b": OTHER}
+    body = reduce(
+        mesh, made_of, interfaces=(), num_modes=1, degree=1, prestress=Temperature(-40.0)
+    ).body
+    assert body.provenance["prestress"] == "temperature -40 K"
+
+
+SKEW = ufl.as_matrix([[0, 1, 0], [0, 0, 0], [0, 0, 1]])
+DEAD = dataclasses.replace(PLAIN, thermal_expansion=None)
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("a number", {"prestress": 3.0}, r"Temperature\(rise\) or a symmetric stress .*; got 3.0"),
+    ("a vector", {"prestress": ufl.as_vector([1.0] * 3)}, r"got shape \(3,\)"),
+    ("no symmetry", {"prestress": SKEW}, "not symmetric"),
+    ("no expansion", {"material": DEAD}, "'plain' has no thermal_expansion"),
+]
+
+
+@pytest.mark.parametrize(("changes", "text"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+def test_refused(comm: MPI.Intracomm, changes: dict[str, Any], text: str) -> None:
+    given = {"material": PLAIN, "prestress": Temperature(1.0)} | changes
+    with pytest.raises(ValueError, match=text):
+        modal_analysis(box(comm), num_modes=1, degree=1, **given)
+
+
+def test_own_stiffness_has_no_known_stress(comm: MPI.Intracomm) -> None:
+    mesh = box(comm)
+    V = fem.functionspace(mesh.mesh, ("Lagrange", 1, (3,)))
+    form = elastic_stiffness(ufl.TrialFunction(V), ufl.TestFunction(V), STEEL)
+    with pytest.raises(ValueError, match="prestress needs a material, whose stress is known"):
+        reduce(mesh, STEEL, space=V, stiffness=form, interfaces=(), prestress=Temperature(1.0))
+
+
+def test_temperature_that_is_no_number_somewhere(comm: MPI.Intracomm) -> None:
+    mesh = box(comm)
+    rise = Temperature(ufl.sqrt(ufl.SpatialCoordinate(mesh.mesh)[0] - LENGTH / 2))
+    with pytest.raises(ValueError, match="initial stress is not a number everywhere"):
+        modal_analysis(mesh, PLAIN, num_modes=1, degree=1, prestress=rise)

@@ -1,0 +1,319 @@
+"""Reduction without a factor: the same body as with one, and the same errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import CellType
+from mpi4py import MPI
+
+from dolfinx_mbd import STEEL, InterfaceSpec, reduce
+from dolfinx_mbd.errors import InputError, MeshError
+from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.forms import strain
+from dolfinx_mbd.iterative import solver_choice as choice
+from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
+from dolfinx_mbd.iterative.convergence import IterationError, round_off_level
+from dolfinx_mbd.iterative.lobpcg import lobpcg
+from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
+from dolfinx_mbd.iterative.multigrid import TwoLevel
+from dolfinx_mbd.iterative.products import Products, column_sums
+from dolfinx_mbd.iterative.solver_choice import choose_solver, expected_factor
+from dolfinx_mbd.linalg.bordered import bordered_stiffness
+from dolfinx_mbd.linalg.eigenvalues import EigenError
+from dolfinx_mbd.linalg.factorization import (
+    FactorizationError,
+    cholesky,
+    constrain,
+    gram,
+    multiply,
+    solve,
+)
+from dolfinx_mbd.reduction.averaged import border_rows
+from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
+from tests.models.bodies import box
+
+CELLS = (8, 3, 2)
+AVERAGED = InterfaceSpec("right", kind="averaged")
+
+
+def held(
+    comm: MPI.Intracomm, kind: str = "rigid", degree: int = 2
+) -> tuple[ElasticProblem, tuple[MeshInterface, ...], np.ndarray]:
+    """A box with two ends, and its held dofs."""
+    mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
+    problem = elastic_problem(mesh, STEEL, degree=degree)
+    ends = mesh_interfaces(mesh, problem.space, ("left", "right"), None, kind)
+    rigid = [i.dofs for i in ends if i.kind == "rigid"]
+    return problem, ends, np.concatenate([*rigid, np.zeros(0, np.int32)])
+
+
+def random(solver: IterativeSolver, columns: int) -> np.ndarray:
+    rng = np.random.default_rng(solver.comm.rank)
+    return np.asfortranarray(rng.standard_normal((solver.rows, columns)))
+
+
+@pytest.mark.parametrize("kind", ["rigid", "averaged"])
+def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
+    """Eleven right-hand sides at once, in two blocks; multipliers of constraints included."""
+    problem, ends, dofs = held(comm, kind)
+    parts = [(i.dofs, i.rows) for i in ends if i.rows is not None]
+    border = border_rows(problem.num_owned, parts) if parts else None
+    K = problem.stiffness.copy()
+    constrain(K, dofs, 1.0)
+    A = K if border is None else bordered_stiffness(K, border)
+    ksp = cholesky(A, prefix="test_", negative=0 if border is None else border.shape[1])
+    solver = IterativeSolver(problem.stiffness, problem.space, dofs, border, prefix="test_")
+    B = random(solver, 11)
+    count = 0 if border is None else border.shape[1]
+    values = np.random.default_rng(7).standard_normal((count, 11))
+    last = comm.rank == comm.size - 1  # which has the constraints
+    whole = solve(ksp, np.asfortranarray(np.vstack([B, values]) if last else B))
+    expected = whole[: problem.num_owned], comm.bcast(whole[problem.num_owned :], comm.size - 1)
+    for own, exact in zip(solver.solve(B, values), expected, strict=True):
+        size = np.max(comm.allgather(np.abs(exact).max(axis=0, initial=0.0)), axis=0)
+        assert np.abs((own - exact) / size).max(initial=0.0) < 1e-7
+    assert solver.iterations[1] == 11
+    assert solver.iterations[0] / 11 < 60
+    assert not solver.solve(0 * B[:, :1])[0].any()
+    solver.destroy()
+    ksp.destroy()
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_preconditioner_is_symmetric_and_positive(comm: MPI.Intracomm, degree: int) -> None:
+    """And linear, which conjugate gradients rely on."""
+    problem, _, dofs = held(comm, degree=degree)
+    solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
+    X = random(solver, 4)
+    X[dofs] = 0.0
+    Y = solver.precondition(X)
+    G = gram(comm, X, Y)
+    assert np.abs(G - G.T).max() < 1e-10 * np.abs(G).max()
+    assert np.linalg.eigvalsh(G).min() > 0
+    W = X @ np.diag([1.0, -2.0, 3.0, 0.5])
+    W[:, 0] += X[:, 3]
+    expected = Y @ np.diag([1.0, -2.0, 3.0, 0.5])
+    expected[:, 0] += Y[:, 3]
+    assert np.abs(solver.precondition(W) - expected).max() < 1e-10 * np.abs(Y).max()
+    solver.destroy()
+
+
+def test_coarse_functions_are_linear_elements(comm: MPI.Intracomm) -> None:
+    """P reproduces a rigid motion where nothing is held."""
+    problem, ends, dofs = held(comm, "averaged")  # which hold no single dof
+    border = border_rows(problem.num_owned, [(i.dofs, i.rows) for i in ends])
+    products = Products(problem.stiffness, dofs)
+    level = TwoLevel(products, problem.space, border, prefix="test_", options={})
+    linear = fem.functionspace(problem.space.mesh, ("Lagrange", 1, (3,)))
+    u = fem.Function(linear)
+    u.interpolate(lambda x: np.vstack([1 + x[1], 2 - x[0], 3 + 0 * x[0]]))
+    coarse = u.x.array[: level.interpolation.getLocalSize()[1], None].copy(order="F")
+    v = fem.Function(problem.space)
+    v.interpolate(lambda x: np.vstack([1 + x[1], 2 - x[0], 3 + 0 * x[0]]))
+    fine = multiply(level.interpolation, coarse)[:, 0]
+    assert np.allclose(fine, v.x.array[: len(fine)], atol=1e-13)
+    level.destroy()
+    products.destroy()
+
+
+@pytest.mark.parametrize(
+    ("options", "interfaces"),
+    [
+        ({}, ["left", "right"]),
+        ({"cell": CellType.hexahedron}, {"left": "left", "right": AVERAGED}),
+        ({"degree": 1}, ["left", "right"]),
+        ({"degree": 3, "cells": (4, 2, 1)}, ["left", "right"]),
+    ],
+    ids=["two rigid", "rigid and averaged", "linear elements", "cubic elements"],
+)
+def test_body_is_the_same(comm: MPI.Intracomm, options: dict, interfaces: dict) -> None:
+    """All frequencies to 1e-8, the first half to 1e-9; stiffness of motion exactly rigid."""
+    cell = options.get("cell", CellType.tetrahedron)
+    mesh = box(comm, cells=options.get("cells", CELLS), cell=cell)
+    settings = {"interfaces": interfaces, "num_modes": 6, "degree": options.get("degree", 2)}
+    bodies = [
+        reduce(mesh, STEEL, solver=solver, skin=False, **settings).body
+        for solver in ("direct", "iterative")
+    ]
+    error = np.abs(bodies[1].frequencies / bodies[0].frequencies - 1)
+    assert error.max() < 1e-8
+    assert error[: len(error) // 2].max() < 1e-9
+
+
+def test_coarse_level_without_a_factor(comm: MPI.Intracomm) -> None:
+    """Algebraic multigrid below linear elements, by option: more iterations, the same solution."""
+    problem, _, dofs = held(comm)
+    options = {"mg_coarse_pc_type": "gamg"}
+    exact = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
+    solver = IterativeSolver(
+        problem.stiffness, problem.space, dofs, prefix="test_", options=options
+    )
+    B = random(solver, 2)
+    X, expected = solver.solve(B)[0], exact.solve(B)[0]
+    assert np.abs(X - expected).max() < 1e-7 * np.abs(expected).max()
+    assert exact.iterations[0] <= solver.iterations[0] < 2.5 * exact.iterations[0]
+    exact.destroy()
+    solver.destroy()
+
+
+def test_no_copy_of_the_stiffness_is_changed(comm: MPI.Intracomm) -> None:
+    """Held rows are those of the vectors: K of the free body stays as it is."""
+    problem, _, dofs = held(comm)
+    before = problem.stiffness.norm()
+    solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
+    values, vectors = lowest_modes_iteratively(solver, problem, 4)
+    assert problem.stiffness.norm() == before
+    assert np.allclose(gram(comm, vectors, problem.apply_mass(vectors)), np.eye(4), atol=1e-9)
+    energies = column_sums(comm, vectors, multiply(problem.stiffness, vectors))
+    assert np.allclose(energies, values, rtol=1e-9)
+    assert np.abs(vectors[dofs]).max(initial=0.0) == 0.0
+    solver.destroy()
+
+
+@pytest.mark.parametrize("multiplicity", [1, 3])
+def test_lobpcg_on_known_eigenvalues(comm: MPI.Intracomm, multiplicity: int) -> None:
+    """Diagonal matrices with a poor preconditioner; multiple ones are all found."""
+    rows = 120
+    begin = comm.rank * rows
+    number = np.arange(begin, begin + rows) // multiplicity + 1.0
+    noise = 1 + 0.3 * np.sin(np.arange(begin, begin + rows))
+    start = np.random.default_rng(comm.rank).standard_normal((9, rows)).T.copy(order="F")
+    values, vectors = lobpcg(
+        comm,
+        lambda X: number[:, None] * X,
+        lambda X: X.copy(order="F"),
+        lambda R: np.asfortranarray(R * (noise / number)[:, None]),
+        start,
+        5,
+        tolerance=1e-14,
+    )
+    expected = np.sort(np.concatenate(comm.allgather(number)))[:5]
+    assert np.allclose(values, expected, rtol=1e-11)
+    assert np.allclose(gram(comm, vectors, vectors), np.eye(5), atol=1e-10)
+
+
+def test_tolerance_below_round_off(comm: MPI.Intracomm) -> None:
+    """Conjugate gradients stop at round-off, where more iterations change nothing."""
+    problem, _, dofs = held(comm)
+    solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
+    B = random(solver, 3)
+    B[dofs] = 0.0
+    X = solver.solve(B, tolerance=1e-10)[0]
+    before = int(solver.iterations[0])
+    Y = solver.solve(B, tolerance=1e-100)[0]
+    assert solver.iterations[0] - before < 2 * before
+    assert np.abs(X - Y).max() < 1e-8 * np.abs(Y).max()
+    R = B - solver.products.multiply(Y)
+    assert (round_off_level(comm, solver.scale, R, Y) < 100).all()
+    solver.destroy()
+
+
+@pytest.mark.parametrize("kind", ["rigid", "averaged"])
+def test_stagnation_of_the_eigenvalue_iteration(comm: MPI.Intracomm, kind: str) -> None:
+    """A rod 200 times as long as thick: residuals stop to fall above the tolerance of 1e-17."""
+    mesh = box(comm, (1.0, 0.005, 0.005), (200, 1, 1), CellType.tetrahedron)
+    problem = elastic_problem(mesh, STEEL)
+    ends = mesh_interfaces(mesh, problem.space, ("left", "right"), None, kind)
+    squares = []
+    for solver in ("direct", "iterative"):
+        body = HeldStiffness(problem, ends, "test_", None, solver)
+        squares.append(body.modes(6)[0])
+        body.destroy()
+    # a relative error of ε κ of the eigenvalues, whatever the solver
+    assert np.abs(squares[1] / squares[0] - 1).max() < 1e-6
+
+
+def test_thin_plate(comm: MPI.Intracomm) -> None:
+    """Cells six times as long as thick converge, cells 25 times as long do not and say so."""
+    bodies = []
+    for solver in ("direct", "iterative"):
+        mesh = box(comm, (0.3, 0.3, 0.004), (12, 12, 1), CellType.tetrahedron)
+        options = {"interfaces": ["left", "right"], "num_modes": 4, "skin": False}
+        bodies.append(reduce(mesh, STEEL, solver=solver, stiffening=False, **options).body)
+    assert np.abs(bodies[1].frequencies / bodies[0].frequencies - 1).max() < 1e-7
+    mesh = box(comm, (0.3, 0.3, 0.001), (12, 12, 1), CellType.tetrahedron)
+    with pytest.raises(IterationError) as caught:
+        reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=1, solver="iterative")
+    assert caught.value.iterations == 500
+    assert caught.value.error > caught.value.tolerance == 1e-10
+    assert isinstance(pickle.loads(pickle.dumps(caught.value)), IterationError)
+
+
+@pytest.mark.parametrize("solver", ["direct", "iterative"])
+def test_one_averaged_interface(comm: MPI.Intracomm, solver: str) -> None:
+    """It carries no force, so that there are no forces to be compared."""
+    mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
+    settings = {"num_modes": 6, "kind": "averaged", "skin": False}
+    body = reduce(mesh, STEEL, interfaces=["left"], solver=solver, **settings).body
+    free = reduce(mesh, STEEL, interfaces=[], num_modes=2, skin=False).body
+    ratio = body.frequencies[:2] / free.frequencies
+    assert ((ratio > 1 - 1e-9) & (ratio < 1.02)).all()  # those of a subspace are higher
+
+
+def test_negative_stiffness_is_refused_by_both_iterations(comm: MPI.Intracomm) -> None:
+    """What the coarse level does not see, conjugate gradients and the eigenvalue iteration do."""
+    problem, _, dofs = held(comm)
+    solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
+    problem.stiffness.scale(-1.0)
+    with pytest.raises(FactorizationError, match=r"not positive definite.*not held"):
+        solver.solve(random(solver, 2))
+    with pytest.raises(EigenError, match="not positive definite"):
+        lowest_modes_iteratively(solver, problem, 2)
+    solver.destroy()
+
+
+def negative(mesh, solver: str) -> None:
+    """A form that gains energy by compression."""
+    V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
+    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+    density = 2e11 * ufl.inner(strain(u), strain(v)) - 1.9e11 * ufl.tr(strain(u)) * ufl.tr(
+        strain(v)
+    )
+    reduce(
+        mesh,
+        interfaces=["left", "right"],
+        num_modes=2,
+        space=V,
+        stiffness=density * ufl.dx,
+        density=7800.0,
+        solver=solver,
+    )
+
+
+@pytest.mark.parametrize("solver", ["direct", "iterative"])
+def test_bad_bodies_are_refused_as_by_a_factor(comm: MPI.Intracomm, solver: str) -> None:
+    """A hinge with one half loose, a negative stiffness."""
+    hinged = box(comm, cells=(8, 4, 2), hinge=True)
+    with pytest.raises(MeshError):
+        reduce(hinged, STEEL, interfaces=["left"], num_modes=2, solver=solver)
+    with pytest.raises(FactorizationError, match="not positive definite"):
+        negative(box(comm, cells=CELLS), solver)
+
+
+def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
+    """Cause and cure."""
+    mesh = box(comm, cells=(2, 1, 1))
+    both = {"interfaces": ["left", "right"], "solver": "iterative"}
+    with pytest.raises(ValueError, match=r"too many for an iterative solver.*solver='direct'"):
+        reduce(mesh, STEEL, num_modes=18, **both)
+    with pytest.raises(ValueError, match="degree 2 or more; take degree=2"):
+        reduce(mesh, STEEL, num_modes=1, kind="averaged", degree=1, **both)
+    with pytest.raises(InputError) as caught:
+        reduce(mesh, STEEL, interfaces=["left"], solver="cg")  # type: ignore[arg-type]
+    assert (caught.value.argument, caught.value.value) == ("solver", "cg")
+
+
+def test_choice_by_memory(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A factor is given up where it is not expected to fit."""
+    problem, _, _ = held(comm)
+    assert expected_factor(2_000_000) > 2 * expected_factor(1_000_000)
+    assert choose_solver(problem, "auto") == "direct"
+    monkeypatch.setattr(choice, "_free_memory", lambda comm: 1e3)
+    assert choose_solver(problem, "auto") == "iterative"
+    assert choose_solver(problem, "direct") == "direct"

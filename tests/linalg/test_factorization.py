@@ -1,0 +1,138 @@
+"""Factorization, counting and orthogonalization, on matrices whose answers are known."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from petsc4py import PETSc
+
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.linalg.dense_problems import independent_columns, solve_small_problem
+from dolfinx_mbd.linalg.factorization import (
+    FactorizationError,
+    cholesky,
+    count_below,
+    gram,
+    multiply,
+    solve,
+)
+from dolfinx_mbd.reduction.front_end import reduce
+from tests.models.bodies import box
+
+SIZE = 40
+
+
+def chain(comm: MPI.Intracomm, ground: float) -> PETSc.Mat:
+    """Unit masses and springs; the first is tied to the ground by a spring of its own."""
+    A = PETSc.Mat().createAIJ(SIZE, nnz=3, comm=comm)
+    for i in range(*A.getOwnershipRange()):
+        A[i, i] = 2.0 if 0 < i < SIZE - 1 else 1.0 + (ground if i == 0 else 0.0)
+        for j in (i - 1, i + 1):
+            if 0 <= j < SIZE:
+                A[i, j] = -1.0
+    A.assemble()
+    return A
+
+
+def identity(A: PETSc.Mat) -> PETSc.Mat:
+    """With the pattern of `A`."""
+    M = A.copy()
+    M.zeroEntries()
+    M.shift(1.0)
+    return M
+
+
+def test_solve_with_many_right_hand_sides(comm: MPI.Intracomm) -> None:
+    """A A⁻¹B = B, in one call."""
+    A = chain(comm, 1.0)
+    owned = A.getLocalSize()[0]
+    B = np.asfortranarray(np.random.default_rng(comm.rank).standard_normal((owned, 5)))
+    ksp = cholesky(A, prefix="la_test_")
+    if comm.size > 1:
+        assert ksp.getPC().getFactorMatrix().getMumpsIcntl(14) == 100
+    assert not PETSc.Options("la_test_").hasName("mat_mumps_icntl_14")
+    assert np.allclose(multiply(A, solve(ksp, B)), B, atol=1e-10)
+    assert np.allclose(gram(comm, B, B), gram(comm, B, B).T)
+    assert multiply(A, B[:, :0]).shape == (owned, 0)
+
+
+@pytest.mark.parametrize("ground", [-1e-3, -1.0])
+def test_indefinite_matrices_are_refused(comm: MPI.Intracomm, ground: float) -> None:
+    """MUMPS alone accepts a wrong promise of definiteness."""
+    with pytest.raises(FactorizationError, match=r"not positive definite|singular"):
+        cholesky(chain(comm, ground), prefix="la_test_")
+
+
+def test_package_is_told_and_may_be_chosen(
+    comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture
+) -> None:
+    """CHOLMOD on one rank, where it is; MUMPS on several, and where it is asked for."""
+    A = chain(comm, 1.0)
+    chosen: tuple[dict[str, object] | None, ...] = (
+        None,
+        {"pc_factor_mat_solver_type": "mumps"},
+        {"mat_mumps_icntl_7": 0},
+    )
+    with caplog.at_level(logging.INFO, "dolfinx_mbd"):
+        used = [
+            cholesky(A, prefix="la_test_", options=options).getPC().getFactorSolverType()
+            for options in chosen
+        ]
+    serial = comm.size == 1 and PETSc.Sys.hasExternalPackage("cholmod")
+    assert used == ["cholmod" if serial else "mumps", "mumps", "mumps"]
+    said = [r.getMessage() for r in caplog.records]
+    assert all(
+        f"{SIZE} rows: cholesky by {name}" in text for name, text in zip(used, said, strict=True)
+    )
+    assert all("ordering" in text for name, text in zip(used, said, strict=True) if name == "mumps")
+
+
+def test_count_is_sturms(comm: MPI.Intracomm) -> None:
+    """Eigenvalues of a free chain are 4 sin²(kπ/2n)."""
+    A = chain(comm, 0.0)
+    exact = 4 * np.sin(np.arange(SIZE) * np.pi / (2 * SIZE)) ** 2
+    for value in (-1e-6, 1e-6, 0.5, 2.001, 5.0):
+        assert count_below(A, identity(A), value) == np.sum(exact < value)
+
+
+def test_dependent_columns_are_found() -> None:
+    """A copy and a sum of other columns."""
+    X = np.random.default_rng(1).standard_normal((30, 6))
+    X[:, 3] = X[:, 0]
+    X[:, 5] = X[:, 1] - X[:, 2]
+    X /= np.linalg.norm(X, axis=0)
+    kept = independent_columns(X.T @ X, 1e-10)
+    assert len(kept) == 4
+    assert np.linalg.matrix_rank(X[:, kept]) == 4
+
+
+def test_dependent_columns_do_not_change_the_modes() -> None:
+    """The small problem of a basis with a column repeated, whose scale differs."""
+    rng = np.random.default_rng(2)
+    n, m = 40, 12
+    L = rng.standard_normal((n, n - 6))
+    Psi = rng.standard_normal((n, m))
+    R = np.linalg.svd(L.T)[2][-6:].T  # without stiffness
+    Psi[:, :6] = R
+    K = L @ L.T
+    exact, transform, dropped = solve_small_problem(Psi.T @ K @ Psi, Psi.T @ Psi, Psi.T @ R)
+    assert not dropped
+    assert np.allclose(transform.T @ Psi.T @ Psi @ transform, np.eye(6))
+    assert np.allclose(R.T @ Psi @ transform, 0)
+    more = np.column_stack([Psi, 1e3 * Psi[:, 7]])
+    squares, _, dropped = solve_small_problem(more.T @ K @ more, more.T @ more, more.T @ R)
+    assert len(dropped) == 1
+    assert squares == pytest.approx(exact, rel=1e-9)
+
+
+def test_an_iterative_solver_gives_the_same_body(comm: MPI.Intracomm) -> None:
+    """Options replace the factorization by conjugate gradients."""
+    options = {"ksp_type": "cg", "pc_type": "jacobi", "ksp_rtol": 1e-13, "ksp_max_it": 5000}
+    mesh = box(comm, cells=(4, 2, 1))
+    arguments = {"interfaces": ["left", "right"], "num_modes": 3, "degree": 1}
+    direct = reduce(mesh, STEEL, **arguments).body
+    iterative = reduce(mesh, STEEL, petsc_options=options, **arguments).body
+    assert iterative.frequencies == pytest.approx(direct.frequencies, rel=1e-8)

@@ -1,0 +1,176 @@
+"""Damaged files of runs and studies: an error with the name of the file, or the same contents."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from dolfinx_mbd.errors import FileWarning, InputError, MissingFileError
+from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.multibody import RunFileError, Solution, Study, System, simulate, sweep
+from dolfinx_mbd.multibody.stepping.checkpoints import read_checkpoint
+from tests.models.beams import slender_rod
+from tests.multibody.studies.cases import law
+
+SYSTEM = slider_crank(
+    slender_rod(bending=1, axial=0),
+    speed=150.0,
+    crank_radius=0.15,
+    crank_mass=0.36,
+    piston_mass=0.1,
+)
+Load = Callable[[], object]
+
+
+def of_solution(run: Solution) -> tuple[Any, ...]:
+    keys = ("time", "q", "v", "a", "lam", "angles")
+    memory = repr(run.final_state.memory)
+    return run.complete, run.iterations, memory, *(getattr(run, k).tobytes() for k in keys)
+
+
+def solution(path: Path) -> Load:
+    simulate(SYSTEM, t_end=1e-3, dt=1e-4).save(path)
+    return lambda: of_solution(Solution.load(path, SYSTEM))
+
+
+def checkpoint(path: Path) -> Load:
+    simulate(SYSTEM, t_end=1e-3, dt=1e-4, checkpoint=path)
+
+    def load() -> tuple[Any, ...]:
+        run, _ = read_checkpoint(path, SYSTEM)
+        memory = {key: np.asarray(value).tobytes() for key, value in run.stepper.memory().items()}
+        return run.steps.record(), run.state.q.tobytes(), memory, len(run.states), run.save_every
+
+    return load
+
+
+def study(path: Path) -> Load:
+    sweep(law, {"x": [1.0, 2.0], "y": [2.0, 0.0]}, workers=1).save(path)
+
+    def load() -> list[Any]:
+        cases = Study.load(path).cases
+        return [(c.parameters, repr(c.values), c.error, c.traceback, c.seconds) for c in cases]
+
+    return load
+
+
+KINDS = pytest.mark.parametrize("write", [solution, checkpoint, study])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / f"run{MPI.COMM_WORLD.rank}.npz"
+
+
+@KINDS
+def test_flipped_bits_and_cut_files(path: Path, write: Callable[[Path], Load]) -> None:
+    load = write(path)
+    data, before = path.read_bytes(), load()
+    rng = np.random.default_rng(2)
+    bits = rng.choice(8 * len(data), 150, replace=False)
+    tail = rng.choice(np.arange(8 * data.rindex(b"PK\x01\x02"), 8 * len(data)), 150, replace=False)
+    refused = 0
+    for bit in [*bits.tolist(), *tail.tolist()]:
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        try:
+            assert load() == before
+        except RunFileError as error:
+            assert error.path == str(path) and path.name in str(error)
+            refused += 1
+    assert refused > 150
+    for size in (0, 1, 100, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(RunFileError) as caught:
+            load()
+        assert caught.value.path == str(path)
+
+
+@KINDS
+def test_files_of_the_first_edition(path: Path, write: Callable[[Path], Load]) -> None:
+    """Without a checksum they are read with a warning; every entry of the header can be damaged."""
+    load = write(path)
+    before = load()
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(str(arrays.pop("header"))) | {"version": 1}
+    del header["arrays"], header["sha256"]
+
+    def rewrite(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        np.savez(path, header=np.array(json.dumps(header)), **arrays)
+
+    rewrite(header, arrays)
+    with pytest.warns(FileWarning):
+        assert load() == before
+    refused = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FileWarning)
+        for key in header:
+            for value in (None, [], {"a": 1}, "x", -1, [[[]]]):
+                rewrite(header | {key: value}, arrays)
+                refused += not_loaded(load, path)
+        for name in arrays:
+            for array in (np.zeros(0), np.zeros((2, 2, 2)), np.array("x"), np.array(1.5)):
+                rewrite(header, arrays | {name: array})
+                refused += not_loaded(load, path)
+            rewrite(header, {key: value for key, value in arrays.items() if key != name})
+            refused += not_loaded(load, path)
+    assert refused > 2 * len(header)
+
+
+def not_loaded(load: Load, path: Path) -> bool:
+    """Whether a file is refused, with its name; any other error fails the test."""
+    try:
+        load()
+    except RunFileError as error:
+        assert error.path == str(path)
+        return True
+    return False
+
+
+def test_a_damaged_case_of_a_folder_is_done_again(tmp_path: Path) -> None:
+    """And a damaged plan is an error that names it."""
+    folder = tmp_path / f"study{MPI.COMM_WORLD.rank}"
+    values = {"x": [1.0, 2.0], "y": [2.0]}
+    first = sweep(law, values, workers=1, path=folder)
+    case = folder / "case-000001.npz"
+    data = bytearray(case.read_bytes())
+    data[len(data) // 2] ^= 4
+    case.write_bytes(data)
+    with pytest.warns((RuntimeWarning, FileWarning), match=case.name):
+        again = sweep(law, values, workers=1, path=folder)
+    assert again["ratio"].tolist() == first["ratio"].tolist()
+    plan = folder / "plan.npz"
+    plan.write_bytes(plan.read_bytes()[:-30])
+    for act in (lambda: Study.load(folder), lambda: sweep(law, values, workers=1, path=folder)):
+        with pytest.raises(RunFileError) as error:
+            act()
+        assert error.value.path == str(plan)
+    plan.unlink()
+    with pytest.raises(MissingFileError):
+        Study.load(folder)
+
+
+def test_wrong_arguments(path: Path) -> None:
+    load = solution(path)
+    load()
+    for wrong in (None, "system", SYSTEM.bodies[0]):
+        with pytest.raises(InputError) as error:
+            Solution.load(path, wrong)  # type: ignore[arg-type]
+        assert error.value.argument == "system"
+        with pytest.raises(InputError) as error:
+            read_checkpoint(path, wrong)  # type: ignore[arg-type]
+        assert error.value.argument == "system"
+    for wrong in (None, 5, ""):
+        with pytest.raises(InputError) as error:
+            Solution.load(wrong, SYSTEM)  # type: ignore[arg-type]
+        assert error.value.argument == "path"
+    assert isinstance(SYSTEM, System)

@@ -1,0 +1,176 @@
+"""Distributed loads of a reduction: resultants, exact statics with load modes, bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+import ufl
+from mpi4py import MPI
+
+from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.fem.fields import stations
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.reduction import body_force, pressure, reduce, traction
+from dolfinx_mbd.reduction.distributed_loads import load_vectors
+from dolfinx_mbd.reduction.interfaces import mesh_interfaces
+from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
+from tests.models.plates import plate
+
+POINT = (0.7 * LENGTH, 0.4 * HEIGHT, 0.6 * WIDTH)
+
+
+def test_resultants(comm: MPI.Intracomm) -> None:
+    """A pressure on the top of a box pushes down, at the middle of the top."""
+    mesh = box(comm)
+    loads = {
+        "press": pressure(mesh, "top"),
+        "pull": traction(mesh, "right", (2.0, 0.0, 3.0)),
+        "fall": body_force((0.0, -5.0, 0.0)),
+    }
+    body = reduce(mesh, STEEL, interfaces=["left"], num_modes=3, loads=loads).body
+    area = LENGTH * HEIGHT
+    press, pull, fall = body.loads
+    np.testing.assert_allclose(press.force, [0, 0, -area], atol=1e-12 * area)
+    middle = np.array([LENGTH / 2, HEIGHT / 2, WIDTH])
+    np.testing.assert_allclose(press.moment, np.cross(middle, press.force), atol=1e-12 * area)
+    end = np.array([LENGTH, HEIGHT / 2, WIDTH / 2])
+    np.testing.assert_allclose(pull.force, np.array([2, 0, 3]) * HEIGHT * WIDTH, rtol=1e-12)
+    np.testing.assert_allclose(pull.moment, np.cross(end, pull.force), atol=1e-15)
+    volume = LENGTH * HEIGHT * WIDTH
+    np.testing.assert_allclose(fall.force, [0, -5 * volume, 0], atol=1e-12 * volume)
+    np.testing.assert_allclose(fall.moment, np.cross(body.centre, fall.force), atol=1e-12 * volume)
+
+
+def test_what_deformation_adds_to_the_moment(comm: MPI.Intracomm) -> None:
+    """∫ψ×f of a uniform body force is (∫ψ)×f: known from the first moments."""
+    mesh, b = box(comm), np.array([1.0, 2.0, 3.0])
+    loads = {"fall": body_force(tuple(STEEL.density * b))}
+    body = reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=4, loads=loads).body
+    (fall,) = body.loads
+    S = body.first_moments[1:]
+    size = np.abs(S).max() + 1e-3
+    np.testing.assert_allclose(fall.moments, np.cross(S, b), atol=1e-10 * size)
+    np.testing.assert_allclose(fall.modes, S @ b, atol=1e-10 * size)
+
+
+def held_solution(kind: Any) -> np.ndarray:
+    """Displacement of the point with both ends held, by dense algebra on the whole model."""
+    mesh = box(MPI.COMM_SELF)
+    problem = elastic_problem(mesh, STEEL)
+    F = load_vectors(problem, {"gas": pressure(mesh, "top")})
+    K = problem.stiffness.convert("dense").getDenseArray()
+    found = mesh_interfaces(mesh, problem.space, ["left", "right"], None, kind)
+    rows = np.zeros((0, len(K)))
+    for i in found:
+        own = np.zeros((len(i.dofs) if kind == "rigid" else 6, len(K)))
+        own[:, i.dofs] = np.eye(len(i.dofs)) if kind == "rigid" else i.rows.T
+        rows = np.vstack([rows, own])
+    KKT = np.block([[K, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
+    u = np.linalg.solve(KKT, np.concatenate([F[:, 0], np.zeros(len(rows))]))[: len(K)]
+    return stations(problem.space, u[:, None], {"p": POINT})[0].modes[0]
+
+
+@pytest.mark.parametrize("kind", ["rigid", "averaged"])
+def test_a_load_mode_makes_statics_exact(comm: MPI.Intracomm, kind: Any) -> None:
+    """Below 1e-6 of the full model with it, above 1e-2 without (here with few modes)."""
+    mesh = box(comm)
+    press = pressure(mesh, "top")
+    errors = []
+    for with_mode in (True, False):
+        made = reduce(
+            mesh,
+            STEEL,
+            interfaces=["left", "right"],
+            num_modes=2,
+            kind=kind,
+            loads={"gas": press},
+            load_modes=with_mode,
+            points={"p": POINT},
+        )
+        body = made.body
+        assert body.num_modes == 6 + 2 + with_mode
+        # Both interfaces held: no d and no θ at either; the coordinates are η (scaled) and the
+        # rigid motion of the frame.
+        n = body.num_modes
+        scale = np.concatenate([1 / np.sqrt(np.diag(body.stiffness)), np.ones(6)])
+        rows = np.vstack([np.hstack([i.motion, _rigid(i.point)]) for i in body.interfaces])
+        free = scale[:, None] * scipy.linalg.null_space(rows * scale)
+        K = np.zeros((n + 6, n + 6))
+        K[:n, :n] = body.stiffness
+        (gas,) = body.loads
+        load = np.concatenate([gas.modes, gas.force, gas.moment])
+        q = free @ np.linalg.solve(free.T @ K @ free, free.T @ load)
+        station, move = body.point("p"), q[n:]
+        u = q[:n] @ station.modes + move[:3] + np.cross(move[3:], station.position)
+        exact = held_solution(kind)
+        errors.append(np.linalg.norm(u - exact) / np.linalg.norm(exact))
+    assert errors[0] < 1e-6
+    assert errors[1] > 1e-2
+
+
+def _rigid(point: np.ndarray) -> np.ndarray:
+    """Motion (d, θ) of a point for a rigid motion of the body frame, shape (6, 6)."""
+    x, y, z = point
+    cross = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+    return np.block([[np.eye(3), cross], [np.zeros((3, 3)), np.eye(3)]])
+
+
+def test_a_load_on_a_rigid_interface_has_no_mode(comm: MPI.Intracomm) -> None:
+    """It does not deform the body; what it does to the interface as a whole stays."""
+    mesh = box(comm)
+    push = {"push": pressure(mesh, "right"), "press": pressure(mesh, "top")}
+    options: dict[str, Any] = {"interfaces": ["left", "right"], "num_modes": 2}
+    body = reduce(mesh, STEEL, loads=push, load_modes=True, **options).body
+    assert body.num_modes == 6 + 2 + 1
+    load, motion = body.load_pattern("push"), body.interface("right").motion
+    np.testing.assert_allclose(load.force, [-HEIGHT * WIDTH, 0, 0], atol=1e-12 * HEIGHT * WIDTH)
+    expected = load.force @ motion[:3]
+    np.testing.assert_allclose(load.modes, expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_plane_loads(comm: MPI.Intracomm) -> None:
+    """In the plane: two components of force, one of moment; the form includes the thickness."""
+    mesh = plate(comm)
+    name = next(name for name, (dim, _) in mesh.groups.items() if dim == 1)
+    body = reduce(
+        mesh,
+        STEEL,
+        interfaces=[name],
+        num_modes=2,
+        plane="stress",
+        thickness=0.01,
+        loads={"fall": body_force((0.0, -7.0))},
+    ).body
+    (fall,) = body.loads
+    area = body.total_mass / (STEEL.density * 0.01)
+    np.testing.assert_allclose(fall.force, [0, -7 * area, 0], atol=1e-12 * area)
+    np.testing.assert_allclose(fall.moment, np.cross(body.centre, fall.force), atol=1e-12 * area)
+
+
+@pytest.mark.parametrize(
+    ("load", "error", "message"),
+    [
+        (3.0, TypeError, "pressure"),
+        (lambda v: 3.0, TypeError, "linear form"),
+        (lambda v: ufl.inner(v, v) * ufl.dx, TypeError, "linear form"),
+        (
+            lambda v: ufl.inner(ufl.as_vector((0.0, 0.0, 1e-300)), 1e-300 * v) * ufl.dx,
+            ValueError,
+            "zero",
+        ),
+    ],
+)
+def test_bad_loads(comm: MPI.Intracomm, load: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=f"load 'gas'.*{message}"):
+        reduce(box(comm), STEEL, interfaces=["left"], num_modes=1, loads={"gas": load})
+
+
+def test_load_modes_need_interfaces(comm: MPI.Intracomm) -> None:
+    mesh = box(comm)
+    with pytest.raises(ValueError, match="need interfaces"):
+        reduce(mesh, STEEL, interfaces=[], loads={"gas": pressure(mesh, "top")}, load_modes=True)
+    with pytest.raises(ValueError, match="unknown interface 'roof'"):
+        pressure(mesh, "roof")

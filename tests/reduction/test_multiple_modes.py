@@ -1,0 +1,111 @@
+"""Numbers of modes that cut through a double frequency: the same body on any number of ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from dolfinx_mbd.body import ReducedBody, participation
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.modal.natural_modes import modal_analysis
+from dolfinx_mbd.reduction.front_end import reduce
+from dolfinx_mbd.reduction.reducer import Reducer
+from tests.models.bodies import box
+
+SIDE = 0.02
+
+
+def bar(comm: MPI.Intracomm) -> Any:
+    """A square bar, whose bending modes come in pairs."""
+    return box(comm, (0.3, SIDE, SIDE), (24, 2, 2))
+
+
+def compliance(body: ReducedBody) -> np.ndarray:
+    """Of the middle of the end, in y and z."""
+    P = body.point("tip").modes
+    return np.asarray(P.T @ np.linalg.solve(body.stiffness, P))[1:, 1:]
+
+
+@pytest.mark.parametrize(("requested", "taken"), [(0, 0), (1, 2), (2, 2), (3, 4), (4, 4)])
+@pytest.mark.parametrize("orthonormalize", [True, False])
+def test_fixed_interface_modes(
+    comm: MPI.Intracomm, requested: int, taken: int, orthonormalize: bool
+) -> None:
+    """The tip is as compliant in y as in z, and in no direction between them."""
+    body = reduce(
+        bar(comm),
+        STEEL,
+        interfaces=["left"],
+        num_modes=requested,
+        attached_to="left",
+        orthonormalize=orthonormalize,
+        points={"tip": (0.3, SIDE / 2, SIDE / 2)},
+        skin=False,
+    ).body
+    assert body.num_modes == taken
+    assert body.provenance["fixed-interface modes"] == taken
+    assert ("modes requested" in body.provenance) == (taken > requested)
+    C = compliance(body)
+    assert C == pytest.approx(C[0, 0] * np.eye(2), rel=1e-6, abs=1e-6 * C[0, 0])
+    if requested:
+        force = 3 * STEEL.young * SIDE**4 / 12 / 0.3**3
+        assert C[0, 0] * force == pytest.approx(1, rel=0.05)  # (shear; modes left out)
+    if orthonormalize:
+        assert all("one of 2 of the same frequency" in m.character for m in body.modes)
+
+
+def test_a_reducer_gives_the_same(comm: MPI.Intracomm) -> None:
+    """Whichever number is reduced first."""
+    with Reducer(bar(comm), STEEL, interfaces=["left"]) as reducer:
+        request = {"attached_to": "left", "skin": False}
+        bodies = [reducer.reduce(n, **request).body for n in (1, 3, 1)]  # type: ignore[arg-type]
+    assert [b.num_modes for b in bodies] == [2, 4, 2]
+    assert bodies[2].frequencies == pytest.approx(bodies[0].frequencies, rel=1e-9)
+
+
+def test_up_to_a_double_frequency(comm: MPI.Intracomm) -> None:
+    """A limit between two equal frequencies, which round-off sets apart, leaves none out."""
+    request: dict[str, Any] = {"interfaces": ["left"], "num_modes": 6, "skin": False}
+    full = reduce(bar(comm), STEEL, **request).body
+    for first in (0, 2):
+        body = reduce(bar(comm), STEEL, up_to=full.frequencies[first], **request).body
+        assert body.num_modes == first + 2
+
+
+def test_effective_mass_takes_pairs(comm: MPI.Intracomm) -> None:
+    """Half of the mass in each direction: the first pair of bending modes, not one of it."""
+    mesh = bar(comm)
+    request: dict[str, Any] = {"interfaces": ["left"], "attached_to": "left", "skin": False}
+    for share in (0.2, 0.5, 0.6):
+        body = reduce(mesh, STEEL, num_modes=10, effective_mass=share, **request).body
+        f = body.frequencies
+        pairs = [k for k in range(len(f)) if np.isclose(f, f[k], rtol=1e-7).sum() == 2]
+        full = reduce(mesh, STEEL, num_modes=10, **request).body.frequencies
+        single = [k for k in range(len(full)) if np.isclose(full, full[k], rtol=1e-7).sum() == 1]
+        assert len(pairs) + np.isin(np.round(f, 3), np.round(full[single], 3)).sum() == len(f)
+
+
+def test_free_modes(comm: MPI.Intracomm) -> None:
+    """A free bar, and the modes of `modal_analysis`."""
+    body = reduce(bar(comm), STEEL, interfaces=(), num_modes=1, skin=False).body
+    assert body.num_modes == 2
+    assert body.provenance["free modes"] == 2
+    found = modal_analysis(bar(comm), STEEL, num_modes=1)
+    assert found.frequencies == pytest.approx(body.frequencies, rel=1e-8)
+    assert found.num_requested == 1
+    assert "2 modes instead of 1" in found.summary()
+    held = modal_analysis(bar(comm), STEEL, num_modes=3, held=["left"])
+    assert len(held.frequencies) == 4
+
+
+def test_participation_takes_pairs(comm: MPI.Intracomm) -> None:
+    """A force in y acts on both modes of a pair, in a ratio that is chance."""
+    body = reduce(bar(comm), STEEL, interfaces=["left"], num_modes=6, skin=False).body
+    groups = participation(body).groups
+    assert groups is not None
+    for share in (0.3, 0.6, 0.9):
+        modes = participation(body).most(share)
+        assert np.isin(groups, groups[modes]).sum() == len(modes)

@@ -1,0 +1,119 @@
+"""Several reductions of one body: the same results, and nothing made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.reduction import direct_solver
+from tests.models.bodies import box
+
+ENDS = ("left", "right")
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Factorizations and eigenvalue problems, as they come."""
+    done: list[str] = []
+    for name in ("cholesky", "lowest_modes"):
+        original = getattr(direct_solver, name)
+
+        def counted(*args: Any, _name: str = name, _original: Any = original, **more: Any) -> Any:
+            done.append(_name)
+            return _original(*args, **more)
+
+        monkeypatch.setattr(direct_solver, name, counted)
+    yield done
+
+
+def same(first: mbd.ReducedBody, second: mbd.ReducedBody) -> None:
+    """Modes, inertia and stiffening agree."""
+    assert np.allclose(first.frequencies, second.frequencies, rtol=1e-9)
+    assert np.allclose(first.first_moments, second.first_moments, atol=1e-7)
+    assert [i.name for i in first.interfaces] == [i.name for i in second.interfaces]
+    assert (first.stiffening is None) == (second.stiffening is None)
+
+
+def test_reductions_share_what_they_can(comm: MPI.Intracomm, work: list[str]) -> None:
+    """One factorization; fewer modes are some of those that are known."""
+    mesh = box(comm)
+    with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
+        made = {n: bar.reduce(n).body for n in (4, 9, 6)}
+        held = bar.reduce(9, attached_to="left").body
+    assert work == ["cholesky", "lowest_modes", "lowest_modes"]
+    for n, body in made.items():
+        same(body, mbd.reduce(mesh, mbd.STEEL, interfaces=ENDS, num_modes=n).body)
+    alone = mbd.reduce(mesh, mbd.STEEL, interfaces=ENDS, num_modes=9, attached_to="left").body
+    same(held, alone)
+    assert "seconds, factorization" in made[4].provenance
+    assert "seconds, factorization" not in made[9].provenance
+
+
+def test_fewer_modes_are_not_changed_by_more(comm: MPI.Intracomm) -> None:
+    """The modes that were given out stay as they are."""
+    with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
+        few = bar.reduce(3)
+        before = few.modes.copy()
+        bar.reduce(12)
+        again = bar.reduce(3)
+    assert np.array_equal(few.modes, before)
+    assert np.allclose(few.body.frequencies, again.body.frequencies, rtol=1e-10)
+
+
+def test_statics_after_slepc_took_the_factors(comm: MPI.Intracomm, work: list[str]) -> None:
+    """They are made again, and the stiffening is right."""
+    mesh, options = box(comm), {"eps_type": "krylovschur"}
+    with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS, petsc_options=options) as bar:
+        bar.reduce(5, stiffening=False)
+        later = bar.reduce(5, stiffening=True).body
+    assert work.count("cholesky") == (2 if "lowest_modes" in work else 1)
+    alone = mbd.reduce(mesh, mbd.STEEL, interfaces=ENDS, num_modes=5, stiffening=True).body
+    same(later, alone)
+    assert later.stiffening is not None and alone.stiffening is not None
+
+
+def test_last_reduction_frees_the_factors(comm: MPI.Intracomm, work: list[str]) -> None:
+    """One more is possible, with new ones."""
+    with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
+        one, two = bar.reduce(3, last=True).body, bar.reduce(3).body
+    assert work.count("cholesky") == 2
+    same(one, two)
+
+
+def test_free_body_and_loads(comm: MPI.Intracomm) -> None:
+    """Without interfaces the matrices are shared; loads may differ from one to the next."""
+    mesh = box(comm)
+    with mbd.Reducer(mesh, mbd.STEEL, interfaces=()) as bar:
+        assert np.allclose(bar.reduce(4).body.frequencies, bar.reduce(6).body.frequencies[:4])
+    loads = {"weight": mbd.body_force((0.0, -1.0, 0.0))}
+    with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
+        without = bar.reduce(2).body
+        loaded = bar.reduce(2, loads=loads, load_modes=True).body
+    assert len(loaded.modes) == len(without.modes) + 1
+    assert [load.name for load in loaded.loads] == ["weight"]
+
+
+def test_closed_reducer_says_so(comm: MPI.Intracomm) -> None:
+    """And closing twice is no error."""
+    with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
+        pass
+    bar.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        bar.reduce(2)
+
+
+def test_wrong_requests_leave_it_usable(comm: MPI.Intracomm) -> None:
+    """Too many modes, an unknown interface: an error, and the next request works."""
+    with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
+        with pytest.raises(ValueError, match="num_modes"):
+            bar.reduce(10**6)
+        with pytest.raises(ValueError, match="middle"):
+            bar.reduce(2, attached_to="middle")
+        with pytest.raises(ValueError, match="num_modes"):
+            bar.reduce(-1)
+        assert bar.reduce(2).body.num_modes == 8

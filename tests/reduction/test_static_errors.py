@@ -1,0 +1,159 @@
+"""Unit loads that the modes do not represent, and physics that is switched off: both reported."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import CellType, create_interval
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.beams.model import BeamModel
+from dolfinx_mbd.beams.reduce import reduce_beam
+from dolfinx_mbd.body import static_errors
+from dolfinx_mbd.body.static_errors import LIMIT, unit_load_names
+from dolfinx_mbd.errors import AccuracyWarning, InputError
+from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.forms import Section, elastic_stiffness
+from dolfinx_mbd.linalg.factorization import gram, multiply
+from dolfinx_mbd.recovery.static_correction import static_cases
+from dolfinx_mbd.reduction.interfaces import mesh_interfaces
+from tests.models.bodies import box
+from tests.models.plates import plate
+
+SLENDER = (0.4, 0.01, 0.01)
+
+
+def test_stretch_of_a_spinning_rod(comm: MPI.Comm) -> None:
+    """The tension L²/4 − x² of a rod that spins about its centre.
+
+    Two interfaces give a constant tension, which has 5/6 of the energy. The fixed-interface axial
+    modes with the tension cos(2πkx/L), of which there are two below the 40th mode, add 15/(πk)⁴.
+    """
+    mesh = box(comm, SLENDER, (20, 1, 1))
+    bodies = [
+        mbd.reduce(mesh, mbd.STEEL, interfaces=["left", "right"], num_modes=n, skin=False).body
+        for n in (4, 40)
+    ]
+    few, many = (static_errors(body) for body in bodies)
+    for spin in ("spin yy", "spin zz"):
+        assert np.isclose(few[spin], 1 / 6, rtol=0.02)
+        assert np.isclose(many[spin], 1 / 6 - 15 / np.pi**4 * (1 + 1 / 16), rtol=0.03)
+    fewer = static_errors(bodies[1].truncated(4))
+    assert all(fewer[name] > error - 1e-9 for name, error in many.items())
+    assert fewer["spin zz"] > 0.9  # of bending modes only
+
+
+def test_no_axial_mode(comm: MPI.Comm) -> None:
+    """One interface and few modes: a warning with numbers, and rows in the table."""
+    mesh = box(comm, SLENDER, (20, 1, 1))
+    with pytest.warns(AccuracyWarning) as caught:
+        body = mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], num_modes=4, skin=False).body
+    (warning,) = [w.message for w in caught if isinstance(w.message, AccuracyWarning)]
+    errors = static_errors(body)
+    assert warning.limit == 0.9
+    assert warning.value == pytest.approx(1.0, abs=1e-3)
+    assert warning.quantity is not None
+    assert warning.quantity.rpartition(" to ")[2] in ("spin yy", "spin zz")
+    assert errors["force x at left"] == pytest.approx(1.0, abs=1e-3)
+    assert errors["force y at left"] < 0.05
+    rows = {line.rstrip("% ").rpartition("  ")[0].strip() for line in body.summary().splitlines()}
+    listed = rows & set(unit_load_names(body))
+    assert listed == {name for name, error in errors.items() if error > LIMIT}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], num_modes=40, skin=False)
+
+
+@pytest.mark.parametrize("kind", ["rigid", "averaged"])
+def test_errors_are_those_of_the_mesh(comm: MPI.Comm, kind: Any) -> None:
+    """Against the energy of the displacements on the mesh, projected by the stiffness."""
+    mesh, names = box(comm, cells=(5, 2, 1)), ["left", "right"]
+    bar = mbd.reduce(mesh, mbd.STEEL, interfaces=names, num_modes=3, kind=kind, skin=False)
+    problem = elastic_problem(mesh, mbd.STEEL, space=bar.space)
+    cases = static_cases(problem, mesh_interfaces(mesh, bar.space, names, None, kind))
+    energies = multiply(problem.stiffness, cases.displacements)
+    full = np.diag(gram(comm, cases.displacements, energies))
+    part = gram(comm, bar.modes, energies)
+    exact = 1 - np.einsum("kc,kc->c", part, np.linalg.solve(bar.body.stiffness, part)) / full
+    assert np.allclose(list(static_errors(bar.body).values()), exact, rtol=0, atol=1e-7)
+    problem.destroy()
+
+
+def test_errors_of_a_plate_and_of_a_beam(comm: MPI.Comm) -> None:
+    """A plate does not deform under what acts out of its plane; a beam is a rod like any other."""
+    flat = plate(comm, cells=(12, 2))
+    options: dict[str, Any] = {"plane": "stress", "thickness": 0.01, "skin": False}
+    body = mbd.reduce(flat, mbd.STEEL, interfaces=["left", "right"], num_modes=2, **options).body
+    errors = static_errors(body)
+    assert errors["force z at left"] == errors["moment x at right"] == errors["spin yz"] == 0.0
+    assert 0.1 < errors["spin zz"] < 0.2
+    assert "out-of-plane bending     no" in body.summary()
+    model = BeamModel(create_interval(comm, 80, [0.0, 0.4]), Section.circle(0.005), mbd.STEEL)
+    ends = {"left": (0.0, 0, 0), "right": (0.4, 0, 0)}
+    beam = reduce_beam(model, interfaces=ends, num_modes=4, skin=False).body
+    assert np.isclose(static_errors(beam)["spin zz"], 1 / 6, rtol=0.01)
+
+
+def test_errors_survive_a_file(comm: MPI.Comm, tmp_path: Path) -> None:
+    """They are data of the body."""
+    body = mbd.reduce(box(comm), mbd.STEEL, interfaces=["left"], num_modes=9).body
+    again = mbd.ReducedBody.load(body.save(tmp_path / f"{comm.rank}.npz"))
+    assert static_errors(again) == static_errors(body) != {}
+    assert static_errors(body.rigid()) == {}
+
+
+def own_stiffness(mesh: mbd.TaggedMesh) -> dict[str, Any]:
+    """The stiffness of steel as a form of the user's own."""
+    V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
+    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+    form = elastic_stiffness(u, v, mbd.STEEL)
+    return {"space": V, "stiffness": form, "density": 7850.0, "material": None}
+
+
+@pytest.mark.parametrize(
+    "case", ["attached", "free", "own form", "switched off", "beam attached", "beam free"]
+)
+def test_no_stiffening_is_reported(
+    comm: MPI.Comm, caplog: pytest.LogCaptureFixture, case: str
+) -> None:
+    """In the provenance, the summary and, on the first rank, the log."""
+    caplog.set_level(logging.INFO, logger="dolfinx_mbd")
+    if case.startswith("beam"):
+        model = BeamModel(create_interval(comm, 4, [0.0, 0.4]), Section.circle(0.005), mbd.STEEL)
+        ends = {} if case == "beam free" else {"left": (0.0, 0, 0)}
+        attached = "left" if ends else None
+        body = reduce_beam(model, interfaces=ends, num_modes=2, attached_to=attached).body
+    else:
+        mesh = box(comm, cells=(3, 1, 1), cell=CellType.hexahedron)
+        options: dict[str, Any] = {"interfaces": ["left"], "num_modes": 2, "material": mbd.STEEL}
+        options |= {
+            "attached": {"attached_to": "left"},
+            "free": {"interfaces": []},
+            "own form": own_stiffness(mesh) if case == "own form" else {},
+            "switched off": {"stiffening": False},
+        }[case]
+        body = mbd.reduce(mesh, **options).body
+    reason = body.provenance["geometric stiffening"]
+    assert reason
+    assert body.stiffening is None
+    assert str(reason) in body.summary().split("provenance", maxsplit=1)[0]
+    records = [r for r in caplog.records if str(reason) in r.getMessage()]
+    level = logging.INFO if case == "switched off" else logging.WARNING
+    assert [r.levelno for r in records] == ([level] if comm.rank == 0 else [])
+
+
+def test_stiffening_that_is_there_has_no_reason(comm: MPI.Comm) -> None:
+    """And a stiffening that cannot be had is refused."""
+    body = mbd.reduce(box(comm), mbd.STEEL, interfaces=["left"], num_modes=2).body
+    assert "geometric stiffening" not in body.provenance
+    with pytest.raises(InputError) as caught:
+        mbd.reduce(box(comm), mbd.STEEL, interfaces=[], num_modes=2, stiffening=True)
+    assert caught.value.argument == "stiffening"

@@ -1,0 +1,185 @@
+"""The bound of a reduction's error at its interfaces, effective masses, and selections by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from dolfinx_mbd.body import participation
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.reduction import Reduction, reduce
+from dolfinx_mbd.reduction.truncation import Truncation
+from tests.models.bodies import box, dynamic_stiffness
+
+ENDS = {
+    "rigid": {"kind": "rigid"},
+    "averaged": {"kind": "averaged"},
+}
+
+
+@pytest.fixture(scope="module", params=ENDS)
+def bar(request: pytest.FixtureRequest) -> Reduction:
+    mesh = box(MPI.COMM_WORLD)
+    kind = ENDS[request.param]
+    return reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=60, skin=False, **kind)  # type: ignore[arg-type]
+
+
+def cut(truncation: Truncation, n: int) -> Truncation:
+    """As if only n modes had been computed: what is known without them stays."""
+    p, squares = truncation.participations, truncation.squares
+    whole = truncation.residual + p.T @ (p / squares[:, None])
+    return Truncation(
+        truncation.stiffness,
+        truncation.mass,
+        squares[:n],
+        p[:n],
+        whole - p[:n].T @ (p[:n] / squares[:n, None]),
+        truncation.rigid,
+    )
+
+
+def test_the_dynamic_stiffness_is_the_bodys(bar: Reduction) -> None:
+    """Two ways to the same matrix: here by elimination of the modes, there by superposition."""
+    assert bar.truncation is not None
+    for hertz in (800.0, 4000.0):
+        D = bar.truncation.dynamic_stiffness(hertz)
+        expected = dynamic_stiffness(bar.body, 2 * np.pi * hertz)
+        np.testing.assert_allclose(D, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+
+
+def test_the_residual_is_what_further_modes_have(bar: Reduction) -> None:
+    """S is positive, falls with every mode, and what is left of it after 60 modes is little."""
+    assert bar.truncation is not None
+    sizes = []
+    scale = 1 / np.sqrt(np.diag(bar.truncation.stiffness))
+    for n in (2, 6, 20, 60):
+        S = scale[:, None] * cut(bar.truncation, n).residual * scale
+        values = np.linalg.eigvalsh((S + S.T) / 2)
+        assert values[0] > -1e-9 * values[-1]
+        sizes.append(values[-1])
+    assert sizes == sorted(sizes, reverse=True) and sizes[-1] < 0.05 * sizes[0]
+
+
+@pytest.mark.parametrize("n", [4, 8, 16])
+def test_the_bound_bounds(bar: Reduction, n: int) -> None:
+    """Against all 60 modes as the truth: never below the error, and within a factor of ten."""
+    assert bar.truncation is not None
+    few = cut(bar.truncation, n)
+    scale = 1 / np.sqrt(np.diag(few.stiffness) + few.squares[0] * np.diag(few.mass))
+    last = np.sqrt(few.squares[-1]) / (2 * np.pi)
+    for hertz in (0.1 * last, 0.4 * last, 0.7 * last):
+        exact = scale[:, None] * bar.truncation.dynamic_stiffness(hertz) * scale
+        D = scale[:, None] * few.dynamic_stiffness(hertz) * scale
+        error = np.linalg.norm(D - exact, 2) / np.linalg.norm(D, 2)
+        (bound,) = few.error(hertz)
+        assert error <= bound * (1 + 1e-9)
+        assert bound < 10 * error
+    assert np.isinf(few.error(1.001 * last)[0])
+
+
+def test_accurate_to(bar: Reduction) -> None:
+    assert bar.truncation is not None
+    few = cut(bar.truncation, 8)
+    limit = few.accurate_to(0.01)
+    assert 0 < limit < np.sqrt(few.squares[-1]) / (2 * np.pi)
+    assert few.error(limit)[0] <= 0.01 < few.error(1.02 * limit)[0]
+    assert bar.truncation.accurate_to(0.01) > limit
+
+
+def test_one_interface(comm: MPI.Intracomm) -> None:
+    """Its constraint modes are rigid motions, without stiffness; nothing else changes."""
+    made = reduce(box(comm), STEEL, interfaces=["left"], num_modes=12, skin=False)
+    assert made.truncation is not None
+    D = made.truncation.dynamic_stiffness(900.0)
+    expected = dynamic_stiffness(made.body, 2 * np.pi * 900)
+    np.testing.assert_allclose(D, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+    assert 0 < made.truncation.error(900.0)[0] < 0.05
+
+
+def test_effective_masses(bar: Reduction) -> None:
+    """Columns approach the body's mass from below, and do not depend on the partition."""
+    assert bar.truncation is not None
+    shares = bar.truncation.effective_masses
+    sums = shares.sum(axis=0)
+    assert (shares >= 0).all() and (sums[:3] > 0.85).all() and (sums <= 1 + 1e-9).all()
+    # The bar is symmetric: what moves along x as a whole does not move along y.
+    first = int(np.argmax(shares[:, 0]))
+    assert shares[first, 0] > 0.5 and shares[first, 1] < 1e-3
+
+
+def test_clamped_beam(comm: MPI.Intracomm) -> None:
+    """The first bending mode of a clamped-clamped beam has 0.690 of the mass of the beam.
+
+    Blevins, Formulas for natural frequency and mode shape: (∫φ)²/(L∫φ²) with φ of βL = 4.73004.
+    """
+    mesh = box(comm, size=(1.0, 0.02, 0.03), cells=(24, 1, 1))
+    made = reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=8, skin=False)
+    assert made.truncation is not None
+    shares = made.truncation.effective_masses
+    beta = 4.730040744862704
+    s = (np.cosh(beta) - np.cos(beta)) / (np.sinh(beta) - np.sin(beta))
+    x = np.linspace(0, 1, 20001)
+    phi = np.cosh(beta * x) - np.cos(beta * x) - s * (np.sinh(beta * x) - np.sin(beta * x))
+    exact = np.trapezoid(phi, x) ** 2 / np.trapezoid(phi**2, x)
+    assert exact == pytest.approx(0.690, abs=1e-3)
+    assert shares[:, 1].max() == pytest.approx(exact, rel=0.01)
+    assert shares[:, 2].max() == pytest.approx(exact, rel=0.01)
+
+
+def test_selection_by_effective_mass(bar: Reduction, comm: MPI.Intracomm) -> None:
+    assert bar.truncation is not None
+    kind = bar.body.interfaces[0].kind
+    chosen = bar.truncation.by_effective_mass(0.9)
+    assert 0 < len(chosen) < 60
+    kept = bar.truncation.effective_masses[chosen].sum(axis=0)
+    assert (kept >= 0.9 * bar.truncation.effective_masses.sum(axis=0) - 1e-12).all()
+    few = reduce(
+        box(comm),
+        STEEL,
+        interfaces=["left", "right"],
+        num_modes=60,
+        effective_mass=0.9,
+        kind=kind,  # type: ignore[arg-type]
+        skin=False,
+    ).body
+    assert few.num_modes == 6 + len(chosen)
+    np.testing.assert_allclose(few.frequencies[0], bar.body.frequencies[0], rtol=0.01)
+
+
+def test_participation(bar: Reduction) -> None:
+    """Shares sum to one; the modes that are kept give the static deflection to the share."""
+    found = participation(bar.body)
+    np.testing.assert_allclose(found.shares.sum(axis=0), 1.0, rtol=1e-12)
+    kept = found.most(0.999)
+    assert len(kept) < bar.body.num_modes
+    small = bar.body.selected(kept)
+    for k, name in enumerate(found.loads):
+        assert found.shares[kept, k].sum() >= 0.999
+        interface, component = name.split()
+        row = ("Fx", "Fy", "Fz", "Mx", "My", "Mz").index(component)
+        flexibility = []
+        for body in (bar.body, small):
+            f = body.interface(interface).motion[row]
+            flexibility.append(f @ np.linalg.solve(body.stiffness, f))
+        assert flexibility[1] == pytest.approx(flexibility[0], rel=1.001e-3)
+
+
+def test_bad_selections(bar: Reduction, comm: MPI.Intracomm) -> None:
+    assert bar.truncation is not None
+    with pytest.raises(ValueError, match=r"share must be .*; got 1\.5"):
+        bar.truncation.by_effective_mass(1.5)
+    with pytest.raises(ValueError, match="need interfaces"):
+        reduce(box(comm), STEEL, interfaces=[], num_modes=3, effective_mass=0.9)
+    with pytest.raises(ValueError, match="from 0 to 65, each at most once"):
+        bar.body.selected([1, 1])
+    raw = reduce(
+        box(comm),
+        STEEL,
+        interfaces=["left", "right"],
+        num_modes=2,
+        attached_to="left",
+        orthonormalize=False,
+    )
+    with pytest.raises(ValueError, match="orthonormalize=True"):
+        participation(raw.body)
