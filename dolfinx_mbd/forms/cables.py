@@ -37,7 +37,7 @@ References:
     X. Wang et al., Rigid-flexible coupling dynamics modeling of spatial crank-slider mechanism
     based on absolute node coordinate formulation, Mathematics 10 (2022) 881, sections 2.1 to 2.4.
     J. Gerstmayr, A. A. Shabana, Analysis of thin beams and cables using the absolute nodal
-    co-ordinate formulation, Nonlinear Dynamics 45 (2006) (the element of twelve coordinates).
+    coordinate formulation, Nonlinear Dynamics 45 (2006) (the element of twelve coordinates).
 """
 
 from __future__ import annotations
