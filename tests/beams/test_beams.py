@@ -209,8 +209,11 @@ def test_slender_beams() -> None:
     """Free and clamped: βL of Euler and Bernoulli in both planes, whatever the cells and axes.
 
     The elements' own error is (βh)⁴/1440 at most, from above; the rotary inertia is 4e-5 here.
+    Round-off adds ε(ω_max/ω)²/2: the fastest axial vibration of an element, √12 √(E/ρ)/h, is 1e5
+    times as fast as the first bending mode.
     """
     thin = Section.rectangle(1e-3, 2e-3)
+    fastest = np.sqrt(12 * STEEL.young / STEEL.density) / 0.03 / (2 * np.pi)
     c = np.sqrt(STEEL.young * thin.Izz / (STEEL.density * thin.area)) / (2 * np.pi)
     clamped = np.array([1.875104, 4.694091, 7.854757]) ** 2
     uneven = np.cumsum([0.0, *np.tile([0.03, 0.08, 0.06, 0.08], 4)])
@@ -227,7 +230,8 @@ def test_slender_beams() -> None:
             modes = beam_modes(model, 4, held=held)
             assert modes.num_rigid == rigid
             error = modes.frequencies / (c * planes[first]) - 1
-            assert (error < (0.08 * beta[first]) ** 4 / 1440).all()
+            rounding = np.finfo(float).eps * (fastest / modes.frequencies) ** 2 / 2
+            assert (error < (0.08 * beta[first]) ** 4 / 1440 + rounding).all()
             assert (error > -6e-5).all()
 
 
