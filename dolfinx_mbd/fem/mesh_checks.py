@@ -103,8 +103,8 @@ def _determinant(J: Array) -> Array:
 def _folded(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     """Local simplices that lie on the same side of a facet as their neighbour.
 
-    Of the two it is the one with the greater share of such facets. Neighbours on other ranks count
-    as far as they are known here as ghosts.
+    Of the two it is the one with the greater share of such facets. The share of a ghost is unknown
+    here, because not all of its neighbours are; beside a ghost the owned cell is always returned.
     """
     topology, tdim = mesh.topology, mesh.topology.dim
     topology.create_connectivity(tdim, tdim - 1)
@@ -125,6 +125,7 @@ def _folded(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     a, b = a[wrong], b[wrong]
     inside = np.bincount(np.concatenate([first, second]) // corners, minlength=len(nodes))
     share = np.bincount(np.concatenate([a, b]), minlength=len(nodes)) / np.maximum(inside, 1)
+    share[topology.index_map(tdim).size_local :] = 0.0
     return np.unique(np.concatenate([a[share[a] >= share[b]], b[share[b] >= share[a]]]))
 
 
