@@ -1,13 +1,14 @@
 """Throughput of a parameter study of the three-cylinder engine: worker processes and a plain loop.
 
-    ./with-fenicsx python3 benchmarks/sweep.py [--cases 12] [--steps 400] [--rounds 3]
+    ./with-fenicsx python3 benchmarks/sweep.py [--cases 12] [--steps 1700] [--rounds 3]
 
-The cases are engine runs at 4800 to 7200 rpm, dt = 1e-5 s, three flexible rods of one reduced body,
-which is sent to each worker. *Loop*: the function called in a plain loop, on one BLAS thread;
-*loop, threads*: as many as BLAS takes by itself. Each measurement is a process of its own, all take
-turns in each round; the table shows medians, on the clock and of all processors together. Peak
-forces of all programs on one thread are compared to the bit. What a pool costs is a study in which
-nothing is done; what a case costs beside its work, one of many such cases.
+The cases are simulations of the engine at 4800 to 7200 rpm with dt = 1e-5 s and three flexible
+rods; one takes about 2 s. *Loop* calls the function in a plain loop on one BLAS thread; *loop,
+threads* on as many as BLAS uses by default. Each measurement is a process of its own, and the
+programs take turns in each round. The table shows medians: time on the clock, and processor time of
+all processes. The peak forces of all programs on one thread are compared to the bit. The cost of
+the worker processes is that of a study of two empty cases; the cost of a case is that of one of
+many.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from children import THREADS, child, median, report
 
 PROGRAMS = ("loop", "loop, threads", "1 worker", "2 workers")
-EMPTY = 200  # cases in which nothing is done
+EMPTY = 200  # number of cases without work
 
 
 def engine(speed: float, steps: int, rod: Any) -> dict[str, float]:
-    """Peak forces of an engine run."""
+    """Return the peak forces of a simulation of the engine."""
     from dolfinx_mbd.mechanisms.engines import inline_engine
     from dolfinx_mbd.multibody import simulate
 
@@ -42,31 +43,31 @@ def engine(speed: float, steps: int, rod: Any) -> dict[str, float]:
 
 
 def nothing(speed: float, rod: Any) -> float:
-    """What is left of a case without its work."""
+    """Return the speed: a case without work."""
     return speed
 
 
 def measure(program: str, directory: str, cases: int, steps: int) -> dict[str, Any]:
-    """One study in this process and its workers."""
+    """Measure one program: its time, the processor time and the peak forces."""
     from dolfinx_mbd import ReducedBody, sweep
 
     rod = ReducedBody.load(Path(directory) / "rod.npz")
     speeds = list(np.linspace(500.0, 750.0, cases))
     fixed = {"rod": rod, "steps": steps}
-    engine(speeds[0], 5, rod)  # compiled, or loaded from its cache; workers do that for themselves
+    engine(speeds[0], 5, rod)  # (compile the kernels, or load them; workers do so by themselves)
     start, before = time.perf_counter(), processor()
     if program.startswith("loop"):
         peaks = [engine(speed, **fixed)["crank pin 1"] for speed in speeds]
     else:
         workers = int(program.split()[0])
         study = sweep(engine, {"speed": speeds}, fixed=fixed, workers=workers)
-        peaks = study["crank pin 1"].tolist()
+        peaks = study["crank pin 1"].values.tolist()
     seconds, cpu = time.perf_counter() - start, processor() - before
     return {"s": seconds, "cpu": cpu, "peaks": peaks}
 
 
 def overhead(directory: str) -> dict[str, Any]:
-    """What a pool costs to start, a case to hand out, and the body to send."""
+    """Measure the cost of worker processes, of a case and of sending the body."""
     import pickle
 
     from dolfinx_mbd import ReducedBody, sweep
@@ -74,17 +75,14 @@ def overhead(directory: str) -> dict[str, Any]:
     rod = ReducedBody.load(Path(directory) / "rod.npz")
     times = {}
     for name, cases, workers in (
-        ("pool of 1", 2, None),
+        ("table", 1, 1),
         ("pool of 2", 2, 2),
         ("cases", EMPTY, 2),
         ("cases here", EMPTY, 1),
     ):
         start = time.perf_counter()
-        if name == "pool of 1":  # a study of one worker is done here: the pool itself
-            alone(rod)
-        else:
-            speeds = list(np.linspace(500.0, 750.0, cases))
-            sweep(nothing, {"speed": speeds}, fixed={"rod": rod}, workers=workers)
+        speeds = list(np.linspace(500.0, 750.0, cases))
+        sweep(nothing, {"speed": speeds}, fixed={"rod": rod}, workers=workers)
         times[name] = time.perf_counter() - start
     start = time.perf_counter()
     data = pickle.dumps(rod, pickle.HIGHEST_PROTOCOL)
@@ -94,25 +92,14 @@ def overhead(directory: str) -> dict[str, Any]:
     return times | {"megabytes": len(data) / 1e6}
 
 
-def alone(rod: Any) -> None:
-    """A pool of one worker that does nothing."""
-    from dolfinx_mbd.multibody.studies.outcomes import Call
-    from dolfinx_mbd.multibody.studies.plan import Plan
-    from dolfinx_mbd.multibody.studies.pool import in_workers, packed
-
-    plan = Plan.of({"speed": [500.0, 600.0]}, "product")
-    data = packed(Call(nothing, {"rod": rod}, plan))
-    assert len(list(in_workers(data, [0, 1], 1))) == 2
-
-
 def processor() -> float:
-    """Processor time of this process and of the children that have ended, s."""
+    """Return the processor time of this process and of the children that have ended, s."""
     own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
 
 
 def prepare(directory: Path, size: float) -> str:
-    """Reduce the rod and write it; what was used."""
+    """Reduce the rod, write it, and return the versions of the programs."""
     import dolfinx
     import scipy
     from mpi4py import MPI
@@ -136,7 +123,7 @@ def main() -> None:
     """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=1700)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=float, default=0.006, help="largest element, m")
     parser.add_argument("--child", nargs=2, metavar=("PROGRAM", "PATH"), help=argparse.SUPPRESS)
@@ -162,7 +149,7 @@ def main() -> None:
 
 
 def table(runs: dict[str, list[dict[str, Any]]], cases: int) -> None:
-    """The rows, and the check that all did the same."""
+    """Print the rows, and check that all programs have the same results."""
     print("| program | s (rounds) | runs a second | over the loop | CPU s | ratio |")
     print("|---|---|---|---|---|---|")
     loop = runs["loop"]
@@ -181,11 +168,11 @@ def table(runs: dict[str, list[dict[str, Any]]], cases: int) -> None:
     each, here = (1e3 * median(own, key) / EMPTY for key in ("cases", "cases here"))
     start = median(own, "pool of 2")
     print(
-        f"\nA pool of one worker takes {median(own, 'pool of 1'):.2f} s to start and end, of two "
-        f"{start:.2f} s. A case costs {each - 1e3 * start / EMPTY:.2f} ms to hand to a worker and "
-        f"back, {here:.2f} ms in this process. The body is {own[0]['megabytes']:.1f} MB: "
-        f"{1e3 * median(own, 'dumps'):.1f} ms to pack once, {1e3 * median(own, 'loads'):.1f} ms to "
-        "unpack in each worker."
+        f"\nTwo worker processes take {start:.2f} s to start and end, and the first table "
+        f"{median(own, 'table'):.2f} s (the import of xarray). A case costs "
+        f"{each - 1e3 * start / EMPTY:.2f} ms in a worker process and {here:.2f} ms in this "
+        f"process. The body has {own[0]['megabytes']:.1f} MB: {1e3 * median(own, 'dumps'):.1f} ms "
+        f"to pack once, {1e3 * median(own, 'loads'):.1f} ms to unpack in each worker."
     )
 
 

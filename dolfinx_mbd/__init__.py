@@ -87,7 +87,6 @@ _PLACES = {
         "STANDARD_GRAVITY",
         "Solution",
         "SpringDamper",
-        "Study",
         "System",
         "equilibrium",
         "inverse_dynamics",
@@ -176,7 +175,6 @@ if TYPE_CHECKING:
     from dolfinx_mbd.multibody import RigidBody as RigidBody
     from dolfinx_mbd.multibody import Solution as Solution
     from dolfinx_mbd.multibody import SpringDamper as SpringDamper
-    from dolfinx_mbd.multibody import Study as Study
     from dolfinx_mbd.multibody import System as System
     from dolfinx_mbd.multibody import equilibrium as equilibrium
     from dolfinx_mbd.multibody import inverse_dynamics as inverse_dynamics

@@ -382,20 +382,38 @@ def having(argument: str, value: Any, *attributes: str) -> Any:
     return value
 
 
-def function(argument: str, value: Any, signature: str = "") -> Callable[..., Any]:
+def function(
+    argument: str, value: Any, signature: str = "", *keywords: Mapping[str, Any]
+) -> Callable[..., Any]:
     """Return a function.
 
     Args:
         argument: Name of the argument, for the message.
         value: The function.
         signature: How it is called, for the message, for example ``"law(s, rate)"``.
+        keywords: Arguments by name that it must accept together.
 
     Raises:
-        InputTypeError: The value cannot be called.
+        InputTypeError: The value cannot be called, or not with the keywords.
     """
     if not callable(value):
         called = f" that is called as {signature}" if signature else ""
         refuse(argument, value, f"a function{called}", InputTypeError)
+    if keywords:
+        import inspect
+
+        given = [name for group in keywords for name in group]
+        try:
+            parameters = inspect.signature(value)
+        except (TypeError, ValueError):  # (of a function that is not written in Python)
+            return value
+        try:
+            parameters.bind(**dict.fromkeys(given))
+            reason = f"a name is given twice: {given}" if len(set(given)) < len(given) else ""
+        except TypeError as error:
+            reason = str(error)
+        if reason:
+            refuse(argument, value, f"a function that accepts {given} ({reason})", InputTypeError)
     return value
 
 

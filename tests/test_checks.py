@@ -149,6 +149,20 @@ def test_instances_and_functions() -> None:
         checks.function("law", 3.0, "law(s, rate)")
 
 
+def test_keywords_of_functions() -> None:
+    def law(x: float, *, y: float = 0.0) -> float:
+        return x + y
+
+    for keywords in ({"x": 1}, {"x": 1, "y": 2}):
+        assert checks.function("law", law, "law(x)", keywords) is law
+    assert checks.function("law", law, "law(x)", {"x": 1}, {"y": 2}) is law
+    assert checks.function("law", max, "max(x)", {"x": 1}) is max  # (it has no signature)
+    for groups in (({"y": 1},), ({"x": 1, "z": 1},), ({"x": 1}, {"x": 2}), ({"x": 1, 2: 3},)):
+        with pytest.raises(InputTypeError) as error:
+            checks.function("law", law, "law(x)", *groups)
+        assert error.value.argument == "law"
+
+
 def test_paths() -> None:
     assert checks.file_path("path", "a/rod.NPZ", (".npz",)) == Path("a/rod.NPZ")
     for value, kind in (

@@ -98,19 +98,11 @@ except mbd.errors.InputError:
 def test_names_in_tables(tmp_path: Path) -> None:
     """Names with line breaks stay in their cell, and none is read as a formula."""
     names = ["=1+1", "@x", "-y", "+z", "two\nlines", 'a "b", c']
-
-    def case(x: float) -> dict[str, float]:
-        return {name: x for name in names}
-
-    study = sweep(case, {"x": [1.0, 2.0]}, workers=1)
-    path = study.to_csv(tmp_path / "study.csv")
-    with path.open(newline="") as file:
-        head, *rows = csv.reader(file)
-    assert head[2:8] == ["'=1+1", "'@x", "'-y", "'+z", "two\nlines", 'a "b", c']
-    assert [float(row[2]) for row in rows] == [1.0, 2.0]
-    bob = RigidBody("=cmd\n()", 1.0, [1.0, 1.0, 1.0])
-    run = simulate(System([bob], []), t_end=0.02, dt=0.01)
+    bodies = [RigidBody(name, 1.0, [1.0, 1.0, 1.0]) for name in names]
+    run = simulate(System(bodies, []), t_end=0.02, dt=0.01)
     with run.to_csv(tmp_path / "run.csv").open(newline="") as file:
         head, *rows = csv.reader(file)
-    assert head[1] == "'=cmd\n().position.x [m]"
+    columns = [column.removesuffix(".position.x [m]") for column in head]
+    written = [column for column, whole in zip(columns, head, strict=True) if column != whole]
+    assert written == ["'=1+1", "'@x", "'-y", "'+z", "two\nlines", 'a "b", c']
     assert [float(row[0]) for row in rows] == [0.0, 0.01, 0.02]

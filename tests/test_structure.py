@@ -76,7 +76,6 @@ def graph(*, inner: bool) -> dict[str, set[str]]:
     return {
         name: {m for m in found.top | (found.inner if inner else set()) if m in MODULES} - {name}
         for name, found in IMPORTS.items()
-        if ".studies." not in name  # is being replaced
     }
 
 
@@ -135,7 +134,7 @@ def test_imports_between_folders_have_no_cycle(inner: bool) -> None:
 def test_few_imports_inside_functions() -> None:
     """Imports inside functions serve fast starts of the command line and optional packages."""
     inner = [(n, m) for n, found in IMPORTS.items() for m in found.inner if m in MODULES]
-    assert {name.split(".")[1] for name, _ in inner} <= {"cli", "multibody", "plotting"}
+    assert {name.split(".")[1] for name, _ in inner} <= {"cli", "plotting"}
 
 
 def place(path: Path) -> str:

@@ -61,9 +61,7 @@ from dolfinx_mbd.multibody.start.consistent_state import (
 from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
 from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
-from dolfinx_mbd.multibody.studies.outcomes import WorkerError
-from dolfinx_mbd.multibody.studies.study import Case, Study
-from dolfinx_mbd.multibody.studies.sweep import CaseError, sweep
+from dolfinx_mbd.multibody.studies.sweep import StudyError, sweep
 from dolfinx_mbd.multibody.system import System
 
 __all__ = [
@@ -75,8 +73,6 @@ __all__ = [
     "Body",
     "BodyHistory",
     "Bushing",
-    "Case",
-    "CaseError",
     "Driver",
     "Energies",
     "EquilibriumError",
@@ -110,9 +106,8 @@ __all__ = [
     "SteadyError",
     "StepError",
     "Stepper",
-    "Study",
+    "StudyError",
     "System",
-    "WorkerError",
     "box_shape",
     "consistent_state",
     "constant_speed",

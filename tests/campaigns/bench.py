@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from functools import cached_property
 from pathlib import Path
@@ -98,11 +99,6 @@ class Bench:
     def run(self) -> mbd.Solution:
         """A short run of the slider-crank."""
         return mbd.simulate(self.crank, t_end=1e-3, dt=2e-4)
-
-    @cached_property
-    def study(self) -> mbd.Study:
-        """A study of two cases."""
-        return mbd.sweep(square, {"x": [1.0, 2.0]}, workers=1)
 
     @cached_property
     def history(self) -> Any:
@@ -226,8 +222,9 @@ class Bench:
     def _write_run_npz(self, path: Path) -> None:
         self.run.save(path)
 
-    def _write_study_npz(self, path: Path) -> None:
-        self.study.save(path)
+    def _write_case_npz(self, path: Path) -> None:
+        mbd.sweep(square, {"x": [2.0]}, workers=1, path=self.folder / "case")
+        shutil.copy(self.folder / "case" / "case-000000.npz", path)
 
     def _write_checkpoint_npz(self, path: Path) -> None:
         mbd.simulate(self.crank, t_end=1e-3, dt=2e-4, checkpoint=path, every=2)

@@ -100,6 +100,7 @@ MECHANISMS: dict[str, Call] = {
     "Solution.body": lambda b: (b.run.body, {"name": "rod"}),
     "Solution.constraint_violation": lambda b: (b.run.constraint_violation, {}),
     "Solution.energies": lambda b: (b.run.energies, {}),
+    "Solution.histories": lambda b: (b.run.histories, {}),
     "Solution.joint": lambda b: (b.run.joint, {"name": "main"}),
     "Solution.load": lambda b: (
         mbd.Solution.load,
@@ -119,11 +120,6 @@ MECHANISMS: dict[str, Call] = {
         {"name": "spring", **b.ends, "stiffness": 1e3, "damping": 1.0},
     ),
     "Stepper": lambda b: (mb.Stepper, {"system": b.pendulum}),
-    "Study.at": lambda b: (b.study.at, {"**values": {"x": 1.0}}),
-    "Study.load": lambda b: (mbd.Study.load, {"path": b.file("study.npz")}),
-    "Study.names": lambda b: (b.study.names, {}),
-    "Study.save": lambda b: (b.study.save, {"path": b.folder / "saved_study.npz"}),
-    "Study.to_csv": lambda b: (b.study.to_csv, {"path": b.folder / "study.csv"}),
     "System": lambda b: (
         mbd.System,
         {

@@ -14,7 +14,7 @@ import dolfinx_mbd as mbd
 
 
 def digest(value: Any) -> str:
-    """Return a hash of the contents of a body, a solution, a study or a record of arrays."""
+    """Return a hash of the contents of a body, a solution or a record of arrays."""
     state = hashlib.sha256()
     _feed(state, value)
     return state.hexdigest()
@@ -36,8 +36,6 @@ def is_finite(value: Any) -> bool:
 def _feed(state: Any, value: Any) -> None:
     if isinstance(value, mbd.Solution):
         value = [getattr(value, name) for name in ("time", "q", "v", "a", "lam", "angles")]
-    elif isinstance(value, mbd.Study):
-        value = [(case.parameters, case.values, case.error) for case in value.cases]
     elif scipy.sparse.issparse(value):
         value = value.toarray()
     if isinstance(value, np.ndarray):

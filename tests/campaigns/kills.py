@@ -17,8 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import dolfinx_mbd as mbd
-from tests.campaigns.bench import Bench, square
+from dolfinx_mbd.multibody.files.case_files import CaseFiles
+from dolfinx_mbd.multibody.studies.cases import MISSING
+from tests.campaigns.bench import Bench
 from tests.campaigns.cases import Case
 from tests.campaigns.contents import digest
 
@@ -26,6 +30,7 @@ KILLS = 60
 """Number of kills of each way for each kind of file."""
 
 KINDS = ("body", "solution", "study")
+CASE = "case-000000.npz"
 RUN: dict[str, Any] = {"t_end": 0.01, "dt": 2e-4}
 
 Work = Callable[[], None]
@@ -41,9 +46,15 @@ class Saved:
         calls: Number of calls and returns in a save of the second one to `path`.
     """
 
-    def __init__(self, folder: Path, objects: tuple[Any, Any], load: Callable[[Path], Any]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        objects: tuple[Any, Any],
+        load: Callable[[Path], Any],
+        name: str = "saved.npz",
+    ) -> None:
         folder.mkdir(exist_ok=True)
-        self.objects, self.load, self.path = objects, load, folder / "saved.npz"
+        self.objects, self.load, self.path = objects, load, folder / name
         self.digests = set()
         for value in objects:
             value.save(self.path)
@@ -51,6 +62,20 @@ class Saved:
         objects[0].save(self.path)
         self.calls = _count(lambda: objects[1].save(self.path))
         objects[0].save(self.path)
+
+
+class _CaseOfStudy:
+    """A case of a study with an array of some length, which is written to its folder."""
+
+    def __init__(self, length: int) -> None:
+        self.outcome = MISSING | {"status": "done"}, {"values": np.arange(float(length))}
+
+    def save(self, path: Path) -> None:
+        CaseFiles(path.parent, {}).write(0, self.outcome)
+
+    @staticmethod
+    def load(path: Path) -> Any:
+        return CaseFiles(path.parent, {}).read().get(0)
 
 
 @cache
@@ -61,8 +86,7 @@ def _saved(bench: Bench, kind: str) -> Saved:
     if kind == "solution":
         longer = mbd.simulate(bench.crank, t_end=4e-3, dt=2e-4)
         return Saved(folder, (bench.run, longer), lambda path: mbd.Solution.load(path, bench.crank))
-    other = mbd.sweep(square, {"x": [3.0, 4.0, 5.0]}, workers=1)
-    return Saved(folder, (bench.study, other), mbd.Study.load)
+    return Saved(folder, (_CaseOfStudy(100), _CaseOfStudy(300)), _CaseOfStudy.load, CASE)
 
 
 def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[Case]:

@@ -7,15 +7,15 @@ import inspect
 import dolfinx_mbd as mbd
 
 RECORDS = {
-    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "CableMotion", "Campbell", "Case",
-    "CaseError", "Comparison", "CriticalSpeed", "Energies", "EquilibriumError", "ExportReport",
+    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "CableMotion", "Campbell",
+    "Comparison", "CriticalSpeed", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
-    "Reduction", "RotatingModes",
-    "RotatingStructure", "RunFileError", "SpinningEquilibrium", "Spectrum",
-    "SteadyError", "StepError", "Study", "Transient", "WorkerError", "Animation", "BeamReduction",
-    "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Redundancy", "Solution", "State",
+    "Reduction", "RotatingModes", "RotatingStructure", "RunFileError", "SpinningEquilibrium",
+    "Spectrum", "SteadyError", "StepError", "StudyError", "Transient",
+    "Animation", "BeamReduction", "FrameRef", "JointCoordinate", "PatternRef", "Picture",
+    "Redundancy", "Solution", "State",
 }  # fmt: skip
 """Results, references, errors and warnings: the package makes them and checks them in use."""
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import scipy.linalg  # noqa: F401  (loads the BLAS of SciPy, for `_blas`)
+from threadpoolctl import ThreadpoolController
 
 from dolfinx_mbd.checks import choice, file_path, flag, instance, integer, memory, number, refuse
 from dolfinx_mbd.errors import MbdWarning, warn
@@ -21,12 +24,24 @@ from dolfinx_mbd.multibody.start.position_assembly import fitted
 from dolfinx_mbd.multibody.stepping.checkpoints import Checkpoint, Run, read_checkpoint
 from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
-from dolfinx_mbd.threads import one_thread
 
 __all__ = ["progress_bar", "resume", "simulate"]
 
 
-@one_thread()  # the sums of several have other bits, and what is solved is small
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the controller of the BLAS threads; to create it takes milliseconds."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Use one BLAS thread: on more, sums have other bits, and small problems are not faster."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@one_blas_thread()
 def simulate(
     system: SystemData,
     *,
@@ -125,7 +140,7 @@ def simulate(
     return _finished(run, writer, progress)
 
 
-@one_thread()
+@one_blas_thread()
 def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> Solution:
     """Go on with a simulation from its checkpoint, to the same bits as if it had not stopped.
 
@@ -136,15 +151,16 @@ def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> S
 
     Args:
         path: The checkpoint that :func:`simulate` wrote.
-        system: The mechanism, built as it was.
+        system: The mechanism, built as it was. Its names, numbers and arrays, and the names of its
+            functions, are compared with the checkpoint; a change inside a function is not noticed.
         progress: Show a progress bar.
 
     Returns:
         The whole solution, from the start of the simulation.
 
     Raises:
-        RunFileError: If the file is no checkpoint, damaged, of a newer version, or of another
-            system; the message says what differs.
+        RunFileError: The file is not a checkpoint, is damaged or of a newer version, or belongs to
+            another system; the message names the differences.
         StepError: As of :func:`simulate`.
         OSError: If the file cannot be read.
     """

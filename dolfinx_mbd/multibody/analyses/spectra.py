@@ -1,10 +1,10 @@
-"""Amplitude spectra of simulated signals, as accelerations are read in the literature.
+"""Amplitude spectra of simulated signals.
 
     f, a = spectrum(run.time, run.sensor("rod", "middle", "acceleration")[:, 1], window="flattop")
 
-A sine of amplitude A appears with the height A: exactly on a line of the spectrum; between two
-lines within what the window lets through (1.4 dB, 15 %, with ``hann``; 0.01 dB, 0.1 %, with
-``flattop``, whose peaks are wider).
+A sine of amplitude A has the height A if its frequency is a line of the spectrum. Half-way between
+two lines it is lower by the loss of the window: 1.4 dB (15 %) for `hann`, and 0.01 dB (0.1 %) for
+`flattop`, whose peaks are wider.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Spectrum", "spectrum"]
 
 Array = NDArray[np.float64]
 
-_UNIFORM = 1e-6  # of steps, relative; times are sums of steps and carry their round-off
+_UNIFORM = 1e-6  # relative tolerance of equal steps: times are sums of steps with round-off
 
 
 class Spectrum(NamedTuple):
@@ -30,7 +30,7 @@ class Spectrum(NamedTuple):
 
     Attributes:
         frequencies: Shape (nf,), Hz, from 0 to half the sampling rate, 1/duration apart.
-        amplitudes: Of the signal's unit, shape (nf,) or (nf, ...) as the signal's columns.
+        amplitudes: Shape (nf,) or (nf, ...) like the signal, in the unit of the signal.
     """
 
     frequencies: Array
@@ -45,24 +45,30 @@ def spectrum(
     trend: Literal["keep", "mean", "line"] = "keep",
     resample: bool = False,
 ) -> Spectrum:
-    """The one-sided amplitude spectrum of a signal.
+    """Return the one-sided amplitude spectrum of a signal.
 
-    What is above half the sampling rate folds back into the spectrum; save more often
-    (``save_every``) if there is such a part.  A start-up transient is best left out before.
+    Frequencies above half the sampling rate appear at lower ones; save more steps of a simulation
+    (`save_every`) if it has such frequencies. Leave out a transient at its start.
 
     Args:
-        time: Shape (nt,), s, equally spaced.
-        signal: Shape (nt,) or (nt, ...).
-        window: A window of :func:`scipy.signal.get_window`: ``hann`` against leakage, ``flattop``
-            to read amplitudes, ``boxcar`` for signals of whole periods.
-        trend: ``keep`` all; remove the ``mean``, or the straight ``line`` of least squares, which
-            else leak into the lowest lines.
-        resample: Interpolate by cubic splines to equal steps, as many as there are, where the times
-            are not equally spaced.
+        time: Equally spaced times, shape (nt,), s.
+        signal: Values at the times, shape (nt,) or (nt, ...), in any unit.
+        window: A window of `scipy.signal.get_window`: "hann" has little leakage, "flattop" the best
+            amplitudes, and "boxcar" is for signals of whole periods.
+        trend: "keep" leaves the signal as it is; "mean" subtracts its mean and "line" its
+            least-squares line, which would leak into the lowest frequencies.
+        resample: Whether a signal at unequal steps is interpolated to as many equal steps, by cubic
+            splines. By default it is an error.
 
     Raises:
-        ValueError: If times or signal do not fit, are not finite, or the steps are not equal and
-            `resample` is not asked for; or the window is unknown.
+        InputError: Times and signal do not fit together, are not finite or not equally spaced; or
+            the window is unknown.
+
+    Example:
+        >>> t = np.arange(1000) / 1000.0
+        >>> f, a = spectrum(t, 2.5 * np.sin(2 * np.pi * 50.0 * t))
+        >>> float(f[a.argmax()]), round(float(a.max()), 6)
+        (50.0, 2.5)
 
     References:
         Heinzel, Rüdiger, Schilling (2002), Spectrum and spectral density estimation by the discrete
@@ -73,16 +79,19 @@ def spectrum(
     if x.ndim == 0 or len(x) != len(t):
         refuse("signal", signal, f"{len(t)} values along its first axis, one for each time")
     t, x = _equally_spaced(t, x, flag("resample", resample))
-    if trend != "keep":
-        x = scipy.signal.detrend(x, axis=0, type="constant" if trend == "mean" else "linear")
-    count = len(t)
-    weights = _weights(window, count)
-    lines = scipy.fft.rfft(x * weights.reshape(-1, *(1,) * (x.ndim - 1)), axis=0)
-    amplitudes = 2 * np.abs(lines) / weights.sum()
-    amplitudes[0] /= 2  # the mean, and at half the sampling rate, have no partner at −f
-    if count % 2 == 0:
-        amplitudes[-1] /= 2
-    return Spectrum(scipy.fft.rfftfreq(count, (t[-1] - t[0]) / (count - 1)), amplitudes)
+    frequencies, power = scipy.signal.periodogram(
+        x,
+        fs=(len(t) - 1) / (t[-1] - t[0]),
+        window=_weights(window, len(t)),
+        detrend={"keep": False, "mean": "constant", "line": "linear"}[trend],
+        scaling="spectrum",
+        axis=0,
+    )
+    amplitudes = np.sqrt(2 * power)
+    amplitudes[0] = np.sqrt(power[0])  # the mean, and half the sampling rate, have no line at −f
+    if len(t) % 2 == 0:
+        amplitudes[-1] = np.sqrt(power[-1])
+    return Spectrum(frequencies, amplitudes)
 
 
 def _weights(window: str | tuple[str, float], count: int) -> Array:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.archive import Kind, archive_writer, is_archive
 from dolfinx_mbd.checks import file_path
-from dolfinx_mbd.errors import FileError
+from dolfinx_mbd.errors import FileError, FileWarning, warn
 from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
 __all__ = [
+    "VERSION",
     "RunFileError",
     "check_system",
     "run_kind",
@@ -37,6 +38,9 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+VERSION = 3
+"""Version of the files of runs; from version 3 on, fingerprints hold no code of functions."""
+
 _KEYS = ("q", "v", "a", "lam", "angles")
 _ARRAYS = ("algorithmic", "velocity")  # of a state's memory; `earlier` is a list of pairs
 
@@ -45,9 +49,9 @@ class RunFileError(FileError):
     """A file is damaged, not what it should be, newer than this program, or of another system."""
 
 
-def run_kind(title: str, version: int) -> Kind:
+def run_kind(title: str) -> Kind:
     """Return a kind of file that belongs to runs."""
-    return Kind(f"dolfinx_mbd {title}", title, version, RunFileError)
+    return Kind(f"dolfinx_mbd {title}", title, VERSION, RunFileError)
 
 
 def write_run(
@@ -79,14 +83,14 @@ def write_run(
 # ---- systems ------------------------------------------------------------------------------------
 
 
-def system_rows(system: SystemData, *, functions: bool) -> dict[str, Any]:
-    """What a file says of the system: its fingerprint and the constraints that were kept."""
+def system_rows(system: SystemData) -> dict[str, Any]:
+    """Return the fingerprint of a system and the constraints that it has dropped, for a header."""
     whole = system.whole
     kept = set(zip(map(int, system.row_entry), map(int, system.row_motion), strict=True))
     everything = zip(map(int, whole.row_entry), map(int, whole.row_motion), strict=True)
     dropped = [k for k, pair in enumerate(everything) if pair not in kept]
     return {
-        "system": fingerprint(system, functions=functions),
+        "system": fingerprint(system),
         "dropped": dropped,
         "least_norm": bool(system.least_norm),
         "misfit": whole.misfit.tolist(),
@@ -94,18 +98,34 @@ def system_rows(system: SystemData, *, functions: bool) -> dict[str, Any]:
 
 
 def check_system(
-    path: str | Path, header: Mapping[str, Any], system: SystemData, *, functions: bool
+    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, Any], system: SystemData
 ) -> SystemData:
-    """The system, with the constraints that the file's run kept, if it is the one of the file.
+    """Return a system without the constraints that the run of a file has dropped.
+
+    Args:
+        path: The file, for messages.
+        header: Its header, with the entries of `system_rows`.
+        arrays: Its arrays.
+        system: The system that the file should belong to.
+
+    Warns:
+        FileWarning: The file is of a version whose digests cannot be compared.
 
     Raises:
-        RunFileError: If it is another one; the message says in what.
+        RunFileError: The file belongs to another system; the message names the differences.
     """
-    found = differences(header["system"], fingerprint(system, functions=functions))
-    if found:
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    own, other = fingerprint(system), dict(header["system"])
+    if header["version"] < VERSION:
+        text = f"{path} is of an earlier version: only names and sizes of its system are checked"
+        warn(FileWarning(text))
+        own, other = dict.fromkeys(own, ""), dict.fromkeys(other, "")
+        own["number of coordinates"] = str(system.num_coordinates)
+        other["number of coordinates"] = str(arrays["q"].shape[-1])
+    changes = differences(other, own)
+    if changes:
+        more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
         raise RunFileError(
-            f"{path}: belongs to another system: {', '.join(found[:5])}{more}. Build the system "
+            f"{path}: belongs to another system: {', '.join(changes[:5])}{more}. Build the system "
             "as it was when the file was written",
             path=path,
         )

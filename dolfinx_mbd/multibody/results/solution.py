@@ -169,6 +169,18 @@ class Solution:
             name, self.time, reactions[:, :3], reactions[:, 3:], self.angles[:, joint]
         )
 
+    def histories(self) -> dict[str, Array]:
+        """Return `time` and all histories that are not empty by name, for example `rod.position`.
+
+        The first axis of each array is that of `time`.
+        """
+        arrays = {"time": self.time}
+        for name in self.names():
+            for key, history in vars(self[name]).items():
+                if isinstance(history, np.ndarray) and key != "time" and history.size:
+                    arrays[f"{name}.{key}"] = history
+        return arrays
+
     def projected(self) -> Solution:
         """The same positions with velocities, accelerations and multipliers that fulfil the
         constraints exactly.

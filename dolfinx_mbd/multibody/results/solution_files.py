@@ -31,7 +31,7 @@ __all__ = ["load_solution", "save_solution", "write_csv"]
 
 Array = NDArray[np.float64]
 
-_KIND = run_kind("solution", version=2)
+_KIND = run_kind("solution")
 _HISTORY = ("time", "q", "v", "a", "lam", "angles")
 
 #: Units and names of components of what a table holds; no names: counted from 1, "-": one column.
@@ -52,7 +52,7 @@ _JOINT_UNITS = {"force": ("N", "xyz"), "moment": ("N m", "xyz"), "rotation": ("r
 def save_solution(solution: Solution, path: str | Path) -> Path:
     """See :meth:`~dolfinx_mbd.multibody.Solution.save`."""
     header = {
-        **system_rows(solution.system, functions=False),
+        **system_rows(solution.system),
         "units": "SI: m, kg, s, rad",
         "complete": solution.complete,
         "iterations": solution.iterations,
@@ -68,7 +68,7 @@ def load_solution(kind: type[Solution], path: str | Path, system: SystemData) ->
     instance("system", system, SystemData)
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
-        system = check_system(path, header, system, functions=False)
+        system = check_system(path, header, arrays, system)
         states = states_from(arrays)
         states[-1] = state_from("final", arrays)
         return kind(

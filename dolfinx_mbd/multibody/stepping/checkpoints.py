@@ -33,7 +33,7 @@ from dolfinx_mbd.multibody.stepping.step_control import Steps, steps_from
 
 __all__ = ["Checkpoint", "Mark", "Run", "read_checkpoint"]
 
-_KIND = run_kind("checkpoint", version=2)
+_KIND = run_kind("checkpoint")
 _PERIOD = 60.0  # s of the clock between two checkpoints, unless steps are counted
 _SHARE = 20.0  # and at least so many times what writing one takes
 
@@ -85,7 +85,7 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, every: int | None, system: SystemData) -> None:
         self.path, self.every = Path(path), every
-        self._rows = system_rows(system, functions=True)
+        self._rows = system_rows(system)
         self._written, self._took = time.monotonic(), 0.0
 
     def offer(self, run: Run) -> None:
@@ -144,7 +144,7 @@ def read_checkpoint(path: str | Path, system: SystemData) -> tuple[Run, Checkpoi
     instance("system", system, SystemData)
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
-        system = check_system(path, header, system, functions=True)
+        system = check_system(path, header, arrays, system)
         method = GeneralizedAlpha(**header["method"])
         reuse = bool(header.get("reuse", True))
         stepper = Stepper(system, method, tolerance=header["tolerance"], reuse=reuse)

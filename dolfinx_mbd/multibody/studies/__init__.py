@@ -1,1 +1,1 @@
-"""Parameter studies: many runs of one system side by side, over processes or MPI ranks."""
+"""Parameter studies: the same run for many values of its parameters."""

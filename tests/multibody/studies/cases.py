@@ -1,4 +1,4 @@
-"""What the cases of the studies in these tests do; worker processes import it, and no more."""
+"""The runs of the studies in these tests, in a module that worker processes import."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.mechanisms.engines import slider_crank
 from dolfinx_mbd.multibody import Solution, simulate
-
-LIMIT = {"sum": 100.0}
 
 
 def law(x: float, y: float) -> dict[str, Any]:
@@ -44,6 +42,11 @@ def deadly(x: int) -> int:
     if x == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return 2 * x
+
+
+def environment(name: str) -> str:
+    """Return a variable of the environment, or an empty text."""
+    return os.environ.get(name, "")
 
 
 def product(seed: int) -> np.ndarray:

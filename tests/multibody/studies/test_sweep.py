@@ -1,21 +1,25 @@
-"""Parameter studies on a folder and on ranks: what is done stays, and is the same everywhere."""
+"""Parameter studies on a folder and on ranks: finished cases stay, and are the same everywhere."""
 
 from __future__ import annotations
 
 import functools
+import os
+import signal
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from mpi4py import MPI
+from threadpoolctl import threadpool_limits
 
 from dolfinx_mbd import errors
-from dolfinx_mbd.multibody import CaseError, RunFileError, Study, sweep
-from dolfinx_mbd.multibody.studies.sweep import dealt
+from dolfinx_mbd.multibody import RunFileError, StudyError, sweep
 from tests.models.beams import slender_rod
-from tests.multibody.studies.cases import LIMIT, crank, interrupted, law, noted, product
+from tests.multibody.studies.cases import crank, interrupted, law, noted, product
+from tests.multibody.studies.ranks import sweep_on_ranks
 
 GRID = {"x": [1.0, 2.0, 4.0], "y": [8.0, 0.0]}
 
@@ -27,240 +31,113 @@ def shared(comm: MPI.Intracomm, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def own(comm: MPI.Intracomm, tmp_path: Path) -> Path:
+    """A folder of this rank."""
+    path = tmp_path / f"rank{comm.rank}"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt`, also if a shell has started the tests in background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def calls(folder: Path) -> dict[int, int]:
-    """How often each case was done."""
+    """Return how often each case was done."""
     found = [int(path.name.split("-")[0]) for path in folder.iterdir()]
     return {x: found.count(x) for x in sorted(set(found))}
 
 
-def test_ranks_share_the_cases_and_have_the_same_study(comm: MPI.Intracomm, shared: Path) -> None:
-    """Five cases, each done once, on two or three ranks by more than one of them."""
+# ---- ranks --------------------------------------------------------------------------------------
+
+
+def test_ranks_share_the_cases(comm: MPI.Intracomm, shared: Path) -> None:
+    """Each case is done once, by the ranks other than the first where there are several."""
     folder = shared / "calls"
     if comm.rank == 0:
         folder.mkdir()
     comm.Barrier()
     numbers = [3, 1, 4, 5, 9]
-    study = sweep(noted, {"x": numbers}, fixed={"folder": str(folder)}, comm=comm, workers=1)
-    assert study["result"].tolist() == [x * x for x in numbers]
+    study = sweep_on_ranks(comm, noted, {"x": numbers}, fixed={"folder": str(folder)})
+    assert study["result"].values.tolist() == [x * x for x in numbers]
     assert calls(folder) == dict.fromkeys(sorted(numbers), 1)
-    who = {path.name.split("-")[2] for path in folder.iterdir()}
-    assert len(who) == comm.size
-    assert len(set(comm.allgather(str(study)))) == 1
+    who = {int(path.name.split("-")[2]) for path in folder.iterdir()}
+    ranks = comm.allgather(os.getpid())
+    assert who <= set(ranks[1:] or ranks)
 
 
 def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
     """Against plain calls on one thread, of a mechanism and of large matrices."""
-    from dolfinx_mbd.threads import one_thread
-
     speeds, rod = [20.0, 30.0, 40.0], slender_rod(bending=2, axial=0)
-    study = sweep(
-        crank, {"speed": speeds}, fixed={"damping": 0.01, "rod": rod}, comm=comm, workers=1
-    )
-    matrices = sweep(product, {"seed": [1, 2, 3, 4]}, comm=comm, workers=1)
-    with one_thread():
+    fixed = {"damping": 0.01, "rod": rod}
+    study = sweep_on_ranks(comm, crank, {"speed": speeds}, fixed=fixed)
+    matrices = sweep_on_ranks(comm, product, {"seed": [1, 2, 3, 4]})
+    with threadpool_limits(1, user_api="blas"):
         for k, speed in enumerate(speeds):
             run = crank(speed, 0.01, rod)
             assert np.array_equal(study["rod.eta"][k], run.body("rod").eta)
             assert np.array_equal(study["guide.force"][k], run.joint("guide").force)
         assert np.array_equal(matrices["result"], [product(seed) for seed in (1, 2, 3, 4)])
-    assert len(set(comm.allgather(study["guide.force"].tobytes()))) == 1
 
 
-def test_a_case_that_fails_on_one_rank(comm: MPI.Intracomm) -> None:
-    """Nothing hangs, and all ranks say the same, whether it is kept or raised."""
-    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed, the first of them case 1"):
-        study = sweep(law, GRID, comm=comm, workers=1)
-    assert [case.index for case in study.failed] == [1, 3, 5]
-    with pytest.raises(
-        CaseError, match=r"case 1 \(x=1, y=0\): ZeroDiv.* no ratio for x = 1"
-    ) as told:
-        sweep(law, GRID, comm=comm, workers=1, on_error="raise")
-    texts = comm.allgather((str(told.value), str(told.value.study)))
-    assert len(set(texts)) == 1
-    assert told.value.case.index == 1 and told.value.study["ratio"][0, 0] == 0.125
+def test_a_case_that_fails_on_a_rank(comm: MPI.Intracomm) -> None:
+    """Nothing hangs, whether the error is kept or raised."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        study = sweep_on_ranks(comm, law, GRID)
+    values = [w.message.value for w in caught if isinstance(w.message, errors.MbdWarning)]
+    assert values == ([3] if comm.rank == 0 else [])
+    assert np.flatnonzero(study["case_status"] == "failed").tolist() == [1, 3, 5]
+    with pytest.raises(RuntimeError) as error:
+        sweep_on_ranks(comm, law, GRID, on_error="raise")
+    if comm.rank == 0:
+        assert isinstance(error.value, StudyError)
+        assert set(error.value.cases) <= {1, 3, 5}
+        assert "no ratio for x = " in str(error.value)
     if comm.size == 1:
-        assert [case.status for case in told.value.study.cases][2:] == ["missing"] * 4
+        assert error.value.cases == [1] and error.value.study["ratio"][0, 0] == 0.125
+        assert error.value.study["case_status"].values.ravel().tolist()[2:] == ["missing"] * 4
 
 
-def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> None:
-    folder, path = shared / "calls", shared / "new" / "study"
-    if comm.rank == 0:
-        folder.mkdir()
-    comm.Barrier()
-    settings = {"fixed": {"folder": str(folder)}, "comm": comm, "workers": 1, "path": path}
-    numbers = [3, 1, 4, 5]
-    first = sweep(noted, {"x": numbers}, **settings)
-    comm.Barrier()
-    if comm.rank == 0:
-        (path / "case-000002.npz").unlink()
-        data = (path / "case-000000.npz").read_bytes()
-        (path / "case-000000.npz").write_bytes(data[:100])
-    comm.Barrier()
-    with warnings.catch_warnings(record=True) as told:
+def test_ctrl_c_on_a_rank(comm: MPI.Intracomm, ctrl_c: None) -> None:
+    """It ends the study on rank 0, and the cases that were done are returned."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        again = sweep(noted, {"x": numbers}, **settings)
-    said = [str(w.message) for w in told if "a case is left out" in str(w.message)]
-    assert len(said) == (comm.rank == 0)
-    comm.Barrier()
-    assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
-    assert again["result"].tolist() == first["result"].tolist() == [9, 1, 16, 25]
-    # the folder itself is the study, and goes on in one process as well
-    assert Study.load(path)["result"].tolist() == [9, 1, 16, 25]
-    comm.Barrier()
-    if comm.rank == 0:
-        alone = sweep(noted, {"x": numbers}, **settings | {"comm": None})
-        assert alone["result"].tolist() == [9, 1, 16, 25]
-        assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
-    comm.Barrier()
+        study = sweep_on_ranks(comm, interrupted, {"x": list(range(6))}, fixed={"at": 1})
+    kinds = [w.message.quantity for w in caught if isinstance(w.message, errors.MbdWarning)]
+    assert kinds == (["cases done"] if comm.rank == 0 else [])
+    status = study["case_status"].values
+    assert status[1] == "missing" and set(status) <= {"done", "missing"}
+    assert (
+        study["result"].values[status == "done"].tolist()
+        == np.flatnonzero(status == "done").tolist()
+    )
+    if comm.size <= 2:  # (one after the other)
+        assert status.tolist() == ["done"] + 5 * ["missing"]
 
 
-def test_failures_are_kept_and_tried_again_if_asked(comm: MPI.Intracomm, shared: Path) -> None:
-    settings = {"comm": comm, "workers": 1, "path": shared / "study"}
-    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
-        first = sweep(law, GRID, **settings)
-    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
-        kept = sweep(law, GRID, **settings)
-    assert [c.seconds for c in kept.cases] == [c.seconds for c in first.cases]
-    with pytest.raises(CaseError, match="case 1"):
-        sweep(law, GRID, **settings, on_error="raise")
-    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
-        tried = sweep(law, GRID, **settings, retry_failed=True)
-    for case, old in zip(tried.cases, first.cases, strict=True):
-        assert (case.seconds == old.seconds) == (old.error is None)
-
-
-def reads(x: float) -> float:
-    """It depends on a table of its module."""
-    return x * LIMIT_HERE["sum"]
-
-
-LIMIT_HERE = dict(LIMIT)
-
-
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ({"parameters": {"x": [1.0, 3.0], "y": [2.0]}}, "parameter 'x' differs"),
-        ({"parameters": {"y": [2.0], "x": [1.0, 2.0]}}, "how parameters are combined differs"),
-        ({"run": lambda x, y: x - y}, "the function law is missing, the function <lambda> is new"),
-        ({"run": functools.partial(law, y=2.0)}, "the function law differs"),
-        (
-            {"parameters": {"x": [1.0, 2.0]}, "fixed": {"y": 2.0}},
-            "parameter 'y' is missing, fixed 'y' is new",
-        ),
-    ],
-)
-def test_another_study_is_refused(
-    comm: MPI.Intracomm, shared: Path, change: dict, what: str
-) -> None:
-    settings = {"run": law, "parameters": {"x": [1.0, 2.0], "y": [2.0]}}
-    settings |= {"comm": comm, "workers": 1, "path": shared / "study"}
-    sweep(**settings)
-    with pytest.raises(RunFileError, match=f"holds another study: .*{what}.* Give another path"):
-        sweep(**settings | change)
-
-
-def test_a_study_that_has_no_case_yet_may_change(comm: MPI.Intracomm, shared: Path) -> None:
-    """One whose first case was interrupted holds nothing that could be mistaken."""
-    settings = {"comm": comm, "workers": 1, "path": shared / "study"}
-    with pytest.warns(errors.MbdWarning, match="interrupted after 0 of 1 cases"):
-        sweep(interrupted, {"x": [7]}, fixed={"at": 7}, **settings)
-    assert sweep(law, {"x": [7.0], "y": [2.0]}, **settings)["ratio"].tolist() == [[3.5]]
-
-
-def test_what_the_function_reads_counts(
-    comm: MPI.Intracomm, shared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = {"comm": comm, "workers": 1, "path": shared / "study"}
-    sweep(reads, {"x": [1.0, 2.0]}, **settings)
-    monkeypatch.setitem(LIMIT_HERE, "sum", 101.0)
-    with pytest.raises(RunFileError, match="the function reads differs"):
-        sweep(reads, {"x": [1.0, 2.0]}, **settings)
-
-
-def test_a_folder_that_cannot_be_made(comm: MPI.Intracomm, shared: Path) -> None:
-    if comm.rank == 0:
-        (shared / "file").touch()
-    comm.Barrier()
-    with pytest.raises(OSError, match="file"):
-        sweep(law, GRID, comm=comm, workers=1, path=shared / "file" / "study")
-
-
-def test_a_full_disk_does_not_end_the_study(
-    comm: MPI.Intracomm, shared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dolfinx_mbd.multibody.studies import study_files
-
-    write = study_files.write_run
-
-    def full(path: Path, *rest: Any, **options: Any) -> Path:
-        if "case" in path.name:
-            raise OSError(28, "cannot write case of a study (No space left on device)")
-        return write(path, *rest, **options)
-
-    monkeypatch.setattr(study_files, "write_run", full)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        study = sweep(law, {"x": [1, 2, 3], "y": [1]}, comm=comm, workers=1, path=shared / "study")
-    assert study.complete and not study.failed
-    said = [w for w in told if "goes on without: " in str(w.message)]
-    assert len(said) == len(dealt(range(3), comm.rank, comm.size))
-
-
-def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
-    """A run that returns in spite of it, as one with `simulate` does, is not taken for done."""
-    numbers, path = [10, 20, 30, 40], tmp_path / "study"
-    settings = {"fixed": {"at": 30}, "workers": 1, "path": path}
-    with pytest.warns(errors.MbdWarning, match="interrupted after 2 of 4 cases"):
-        study = sweep(interrupted, {"x": numbers}, **settings)
-    assert not study.complete
-    assert [case.status for case in study.cases] == ["done", "done", "missing", "missing"]
-    assert np.isnan(study["result"][2:]).all() and study["result"][:2].tolist() == [10, 20]
-    assert Study.load(path)["result"][:2].tolist() == [10, 20]
-    assert not list(path.glob(".*"))
-
-
-def test_ctrl_c_on_one_rank(comm: MPI.Intracomm) -> None:
-    """The others do their part, and all know."""
-    numbers = list(range(6))
-    with pytest.warns(errors.MbdWarning, match="interrupted after"):
-        study = sweep(interrupted, {"x": numbers}, fixed={"at": 1}, comm=comm, workers=1)
-    shares = [dealt(numbers, rank, comm.size) for rank in range(comm.size)]
-    share = next(share for share in shares if 1 in share)
-    assert [case.index for case in study.cases if not case.done] == share[share.index(1) :]
+def test_several_ranks_without_an_executor(comm: MPI.Intracomm) -> None:
+    """Each would do all cases, in a pool of its own."""
+    if comm.size > 1:
+        for workers in (None, 2):
+            with pytest.raises(errors.InputError) as error:
+                sweep(law, GRID, workers=workers)
+            assert error.value.argument == "workers"
+    assert sweep(law, {"x": [1.0], "y": [2.0]}, workers=1)["ratio"].values.tolist() == [[0.5]]
 
 
 def test_progress(comm: MPI.Intracomm, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tqdm")
-    with pytest.warns(errors.MbdWarning, match="3 of 6 cases failed"):
-        sweep(law, GRID, comm=comm, workers=1, progress=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.MbdWarning)
+        sweep_on_ranks(comm, law, GRID, progress=True)
     said = capfd.readouterr().err
-    if comm.rank == 0:
-        share = dealt(range(6), 0, comm.size)
-        failed = sum(k % 2 for k in share)
-        assert f"{len(share)}/{len(share)}" in said and (f"failed={failed}" in said or not failed)
-    else:
-        assert "sweep" not in said
-
-
-def test_several_processes_of_mpi_without_a_communicator(comm: MPI.Intracomm) -> None:
-    """Each would do all cases, in a pool of its own."""
-    if comm.size > 1:
-        with pytest.raises(ValueError, match=r"one of \d that MPI has started: give comm=MPI.COMM"):
-            sweep(law, GRID, workers=2)
-    assert sweep(law, {"x": [1.0], "y": [2.0]}, workers=1)["ratio"].tolist() == [[0.5]]
-
-
-@pytest.mark.parametrize("size", [2, 3, 4, 7])
-def test_no_rank_has_all_of_a_row(size: int) -> None:
-    """Whatever is slow in a grid of twelve by `size` cases is spread over the ranks."""
-    cases = list(range(12 * size))
-    shares = [dealt(cases, rank, size) for rank in range(size)]
-    assert sorted(k for share in shares for k in share) == cases
-    for share in shares:
-        assert len(share) == 12
-        columns = np.bincount(np.array(share) % size, minlength=size)
-        assert columns.max() <= 8
+    assert ("6/6" in said and "sweep" in said) == (comm.rank == 0)
 
 
 def test_a_body_arrives_as_it_was_sent(comm: MPI.Intracomm) -> None:
@@ -273,3 +150,140 @@ def test_a_body_arrives_as_it_was_sent(comm: MPI.Intracomm) -> None:
     assert np.array_equal(rod.stiffness, slender_rod().stiffness)
     with pytest.raises(TypeError):
         rod.provenance["rank"] = 1
+
+
+# ---- folders ------------------------------------------------------------------------------------
+
+
+def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> None:
+    folder, path = shared / "calls", shared / "new" / "study"
+    if comm.rank == 0:
+        folder.mkdir()
+    comm.Barrier()
+    settings = {"fixed": {"folder": str(folder)}, "path": path}
+    numbers = [3, 1, 4, 5]
+    first = sweep_on_ranks(comm, noted, {"x": numbers}, **settings)
+    if comm.rank == 0:
+        (path / "case-000002.npz").unlink()
+        data = (path / "case-000000.npz").read_bytes()
+        (path / "case-000000.npz").write_bytes(data[:100])
+    comm.Barrier()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        again = sweep_on_ranks(comm, noted, {"x": numbers}, **settings)
+    left_out = [w for w in caught if isinstance(w.message, errors.FileWarning)]
+    assert len(left_out) == (comm.rank == 0)
+    assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
+    assert again["result"].values.tolist() == first["result"].values.tolist() == [9, 1, 16, 25]
+    # the folder also gives the results, and goes on in one process, without a call
+    for workers in (0, 1):
+        alone = sweep(noted, {"x": numbers}, workers=workers, **settings)
+        assert alone["result"].values.tolist() == [9, 1, 16, 25]
+    comm.Barrier()
+    assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
+    comm.Barrier()
+
+
+def test_failures_are_kept_and_tried_again_if_asked(own: Path) -> None:
+    settings: dict[str, Any] = {"workers": 1, "path": own / "study"}
+    studies = []
+    for retry in (False, False, True):
+        with pytest.warns(errors.MbdWarning) as caught:
+            studies.append(sweep(law, GRID, retry_failed=retry, **settings))
+        assert [getattr(w.message, "value", None) for w in caught] == [3]
+    first, kept, tried = studies
+    assert kept.identical(first)
+    with pytest.raises(StudyError) as error:
+        sweep(law, GRID, **settings, on_error="raise")
+    assert error.value.cases == [1, 3, 5]
+    again = (tried["case_seconds"] != first["case_seconds"]).values
+    assert again.tolist() == (first["case_error"] != "").values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "differences"),
+    [
+        ({"parameters": {"x": [1.0, 3.0], "y": [2.0]}}, ["parameter 'x' differs"]),
+        ({"parameters": {"x": [1.0, 2.0, 3.0], "y": [2.0]}}, ["'x' differs", "'y' differs"]),
+        ({"run": lambda x, y: x - y}, ["run differs"]),
+        ({"run": functools.partial(law, y=2.0)}, ["run differs"]),
+        (
+            {"parameters": {"x": [1.0, 2.0]}, "fixed": {"y": 2.0}},
+            ["parameter 'y' is missing", "fixed argument 'y' is new"],
+        ),
+    ],
+)
+def test_another_study_is_refused(own: Path, change: dict, differences: list[str]) -> None:
+    settings = {"run": law, "parameters": {"x": [1.0, 2.0], "y": [2.0]}}
+    settings |= {"workers": 1, "path": own / "study"}
+    sweep(**settings)
+    with pytest.raises(RunFileError) as error:
+        sweep(**settings | change)
+    assert error.value.path == str(own / "study")
+    assert all(text in str(error.value) for text in differences)
+
+
+def test_the_identity_of_a_study(own: Path) -> None:
+    """Functions count by their names and data, parameters by the cases that they make."""
+
+    def scaled(factor: float) -> Any:
+        def run(x: float, rod: Any) -> float:
+            return factor * x * rod.total_mass
+
+        return run
+
+    settings = {"parameters": {"x": [1.0, 2.0]}, "workers": 1, "path": own / "study"}
+    rod = slender_rod()
+    first = sweep(scaled(2.0), fixed={"rod": rod}, **settings)
+    again = sweep(scaled(2.0), fixed={"rod": slender_rod()}, **settings)
+    listed = settings | {"parameters": [{"x": np.float64(1.0)}, {"x": 2.0}]}
+    assert again.identical(first)
+    assert sweep(scaled(2.0), fixed={"rod": rod}, **listed)["result"].dims == ("case",)
+    lighter = rod.replace(stiffness=2 * rod.stiffness, modes=())
+    for run, fixed in ((scaled(3.0), rod), (scaled(2.0), lighter)):
+        with pytest.raises(RunFileError):
+            sweep(run, fixed={"rod": fixed}, **settings)
+
+
+def test_a_study_that_has_no_case_yet_may_change(own: Path, ctrl_c: None) -> None:
+    """A folder without a case holds nothing that could be mistaken."""
+    settings: dict[str, Any] = {"workers": 1, "path": own / "study"}
+    with pytest.warns(errors.MbdWarning) as caught:
+        sweep(interrupted, {"x": [7]}, fixed={"at": 7}, **settings)
+    assert [getattr(w.message, "value", None) for w in caught] == [0]
+    study = sweep(law, {"x": [7.0], "y": [2.0]}, **settings)
+    assert study["ratio"].values.tolist() == [[3.5]]
+
+
+def test_a_folder_that_cannot_be_made(own: Path) -> None:
+    (own / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        sweep(law, GRID, workers=1, path=own / "file" / "study")
+
+
+def test_a_full_disk_does_not_end_the_study(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dolfinx_mbd.multibody.files import case_files
+
+    def full(*_: Any, **options: Any) -> Path:
+        raise OSError(28, "cannot write case of a study (No space left on device)")
+
+    monkeypatch.setattr(case_files, "write_run", full)
+    with pytest.warns(errors.FileWarning) as caught:
+        study = sweep(law, {"x": [1, 2, 3], "y": [1]}, workers=1, path=own / "study")
+    assert (study["case_status"] == "done").all() and len(caught) == 3
+
+
+def test_ctrl_c_keeps_what_is_done(own: Path, ctrl_c: None) -> None:
+    """A run that returns in spite of it, as one with `simulate` does, is not taken for done."""
+    numbers, path = [10, 20, 30, 40], own / "study"
+    settings: dict[str, Any] = {"fixed": {"at": 30}, "path": path}
+    with pytest.warns(errors.MbdWarning) as caught:
+        study = sweep(interrupted, {"x": numbers}, workers=1, **settings)
+    (warning,) = (w.message for w in caught if isinstance(w.message, errors.MbdWarning))
+    assert (warning.quantity, warning.value, warning.limit) == ("cases done", 2, 4)
+    assert study["case_status"].values.tolist() == ["done", "done", "missing", "missing"]
+    assert np.isnan(study["result"].values[2:]).all()
+    assert study["result"].values[:2].tolist() == [10, 20]
+    again = sweep(interrupted, {"x": numbers}, workers=0, **settings)
+    assert again.identical(study)
+    assert not list(path.glob(".*"))

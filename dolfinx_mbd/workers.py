@@ -1,0 +1,227 @@
+"""Tasks in worker processes, or one after another in this process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+)
+from concurrent.futures import wait as wait_for
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any
+
+import cloudpickle
+
+from dolfinx_mbd.checks import integer
+from dolfinx_mbd.errors import InputError, SolverError
+
+__all__ = ["LostWorkError", "completed", "worker_count"]
+
+#: Variables by which a launcher of MPI tells a process its rank.
+_LAUNCHER = ("OMPI_COMM_", "OMPI_UNIVERSE", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPI_LOCAL")
+
+
+class LostWorkError(SolverError):
+    """A worker process that ended before its task, or could not take it.
+
+    Attributes:
+        keys: Keys of all tasks that were in progress.
+    """
+
+    def __init__(self, message: str, keys: list[Any]) -> None:
+        super().__init__(message)
+        self.keys = keys
+
+
+def worker_count(workers: int | None) -> int:
+    """Return a number of worker processes; by default one for each core that this one may use.
+
+    Raises:
+        InputError: This process is one of several ranks of MPI, which would all start workers.
+    """
+    if workers is not None and integer("workers", workers, low=0) < 2:
+        return workers
+    world = getattr(sys.modules.get("mpi4py.MPI"), "COMM_WORLD", None)
+    sizes = [os.environ.get(name, "") for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")]
+    if max(int(size) for size in [*filter(str.isdigit, sizes), getattr(world, "size", 1)]) > 1:
+        raise InputError(
+            "one of several ranks of MPI must not start worker processes: use an executor of "
+            "mpi4py.futures, or workers=1",
+            argument="workers",
+            value=workers,
+        )
+    if workers is not None:
+        return workers
+    if multiprocessing.parent_process() is not None:  # (this process is a worker itself)
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def completed(
+    executor: Executor | None,
+    limit: int,
+    function: Callable[[Any, Any], Any],
+    shared: Any,
+    tasks: Iterable[tuple[Any, Any]],
+) -> Generator[tuple[Any, Any], None, None]:
+    """Yield the key and the result of each task in the order in which they end.
+
+    Args:
+        executor: An executor whose tasks run in other processes; None for worker processes.
+        limit: Greatest number of tasks that are in progress at the same time; without an executor
+            also the number of worker processes, or less than 2 for this process.
+        function: Called as `function(shared, item)` for each task.
+        shared: An object for all tasks; a process unpacks it once.
+        tasks: Key and item of each task.
+
+    Raises:
+        InputError: The function or its arguments cannot be sent to other processes.
+        LostWorkError: A worker process was lost.
+    """
+    if executor is not None:
+        yield from _submitted(executor, limit, (function, shared), tasks)
+    elif limit > 1:
+        with _worker_processes(limit) as pool:
+            yield from _submitted(pool, limit, (function, shared), tasks)
+    else:
+        for key, item in tasks:
+            yield key, _interruptible(function, shared, item)
+
+
+def _submitted(
+    executor: Executor, limit: int, call: tuple[Any, Any], tasks: Iterable[tuple[Any, Any]]
+) -> Iterator[tuple[Any, Any]]:
+    data, waiting = _packed(call), iter(tasks)
+    pending: dict[Future[Any], Any] = {}
+    try:
+        while True:
+            for key, item in islice(waiting, limit - len(pending)):
+                pending[executor.submit(_work, data, _packed(item))] = key
+            if not pending:
+                return
+            for future in wait_for(pending, return_when=FIRST_COMPLETED).done:
+                result = future.result()
+                yield pending.pop(future), result
+    except InputError:
+        raise
+    except Exception as error:
+        text = f"a worker process could not take its work ({type(error).__name__}: {error})"
+        if isinstance(error, BrokenExecutor):
+            text = "a worker process ended early, as it does when memory runs out"
+        raise LostWorkError(text, list(pending.values())) from error
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _packed(value: Any) -> bytes:
+    try:
+        return cloudpickle.dumps(value)  # type: ignore[no-any-return]
+    except Exception as error:  # (the pickling of an object may raise anything)
+        raise InputError(
+            f"the run or its arguments cannot be sent to other processes ({error}): create such "
+            "objects inside the run, or give workers=1"
+        ) from error
+
+
+@lru_cache(maxsize=1)
+def _unpacked(data: bytes) -> Any:
+    return cloudpickle.loads(data)
+
+
+def _work(data: bytes, item: bytes) -> Any:
+    """Do a task in a worker process."""
+    function, shared = _unpacked(data)
+    return _interruptible(function, shared, cloudpickle.loads(item))
+
+
+def _interruptible(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; raise `KeyboardInterrupt` after Ctrl-C, even if the function catches it."""
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        return function(*arguments)
+    pressed: list[int] = []
+
+    def interrupt(number: int, frame: types.FrameType | None) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        result = function(*arguments)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if pressed:
+        raise KeyboardInterrupt
+    return result
+
+
+@contextmanager
+def _worker_processes(count: int) -> Iterator[Executor]:
+    """Provide an executor with worker processes, which end when the context is left.
+
+    They end even in the middle of a task, and if this process is killed; they leave Ctrl-C to it.
+    They do not import the main module, so that a script needs no `if __name__ == "__main__":`.
+
+    Args:
+        count: Greatest number of processes; each starts with the first task that finds none idle.
+    """
+    context = _Context()
+    reader, writer = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(count, context, _prepare, (reader,))
+    try:
+        yield pool
+    finally:
+        writer.close()
+        pool.shutdown(cancel_futures=True)
+        reader.close()
+
+
+class _Worker(SpawnProcess):
+    """A process that is no rank, has one BLAS thread and does not import the main module."""
+
+    def start(self) -> None:
+        """Start the process with the environment and the main module that it should find."""
+        main, environment = sys.modules["__main__"], dict(os.environ)
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        for name in environment:
+            if name.startswith(_LAUNCHER):
+                del os.environ[name]
+        os.environ["OMP_NUM_THREADS"] = "1"
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+            del os.environ["OMP_NUM_THREADS"]
+            os.environ.update(environment)
+
+
+class _Context(SpawnContext):
+    """The context of `_Worker`."""
+
+    Process = _Worker  # type: ignore[assignment]
+
+
+def _prepare(reader: Connection) -> None:
+    """Prepare a worker process; the other end of the pipe is open in the parent process only."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(reader,), daemon=True).start()
+
+
+def _end_with(reader: Connection) -> None:
+    wait([reader])  # until the parent process closes the other end, or ends
+    os._exit(1)
