@@ -1,25 +1,22 @@
 """When a beam will do: bars of the same section, long and short, as beams and as solids.
 
-Natural frequencies, degrees of freedom and time of both, how the difference grows as the bar gets
-shorter, and what the beam leaves out. Runs in some ten seconds, also under `mpirun -n 2`.
+You compare natural frequencies, degrees of freedom and time of both, and explain the difference by
+shear. Runs in some ten seconds, on one rank and under `mpirun -n 2`.
 """
 
 # # A beam or a solid?
 #
 # A beam of Euler and Bernoulli keeps its sections plane and at right angles to the axis:
 #
-# $$
-# u(x, y, z) = (u - y v' - z w',\; v - z\varphi,\; w + y\varphi) .
-# $$
+# $$u(x, y, z) = (u - y v' - z w',\; v - z\varphi,\; w + y\varphi).$$
 #
-# This, put into the three-dimensional forms and integrated over the section, has all inertia of the
-# section in it, but no shear and no warping. How far does that go? A steel bar of 20 × 12 mm is
-# made shorter and shorter here, and computed both ways.
+# Put into the three-dimensional forms and integrated over the section, this contains all inertia of
+# the section, but no shear and no warping. How far does it go? You make a steel bar of 20 × 12 mm
+# shorter and shorter, and compute it both ways.
 
 # +
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
@@ -28,71 +25,65 @@ from dolfinx import mesh
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.beams.reduce import BeamModel, beam_modes
-from dolfinx_mbd.forms.beam_sections import Section
+import helpers
+from dolfinx_mbd.beams import beam_modes
+from helpers import check, check_close, report
 
 comm = MPI.COMM_WORLD
-height, width = 0.020, 0.012
-section = Section.rectangle(height, width)
-steel = mbd.STEEL
+results = helpers.results_folder("beam_or_solid")
+height, width, steel = 0.020, 0.012, mbd.STEEL
+section = mbd.Section.rectangle(height, width)
 # -
 
 # ## Both ways
 #
-# The beam needs a mesh of intervals, a section and a material. Of the lowest modes those are picked
-# that move the axis, first along z (the section is weaker there), then along y.
+# A beam needs a mesh of intervals, a section and a material. Of the lowest modes, pick those that
+# move the axis: first along z, where the section is weaker, then along y.
 
 
 # +
 def firsts(frequencies: np.ndarray, axis: list[np.ndarray]) -> np.ndarray:
-    """The first frequencies of bending along z and y, from the displacements of the axis."""
-    found: dict[int, float] = {}
+    """Return the first bending frequencies along z and y, from the displacements of the axis."""
+    lowest: dict[int, float] = {}
     for frequency, u in zip(frequencies, axis, strict=True):
         size = np.max(comm.allgather(np.abs(u).max(axis=0, initial=0.0)), axis=0)
         if size[1:].max() > 0.5:  # the mass is below 1 kg: bending has displacements above 1
-            found.setdefault(int(np.argmax(size)), frequency)
-    return np.array([found[2], found[1]])
+            lowest.setdefault(int(np.argmax(size)), frequency)
+    return np.array([lowest[2], lowest[1]])
 
 
-def as_beam(length: float) -> tuple[np.ndarray, int, float]:
-    """First frequencies, Hz; degrees of freedom; seconds."""
-    began = time.perf_counter()
-    model = BeamModel(mesh.create_interval(comm, 24, [0.0, length]), section, steel)
-    found = beam_modes(model, 4)
-    seconds = time.perf_counter() - began
-    axis = [mode.x.array.reshape(-1, 6)[:, :3] for mode in found.modes]
-    return firsts(found.frequencies, axis), 6 * 25, seconds
+def as_beam(length: float) -> tuple[np.ndarray, int]:
+    """Return the first bending frequencies of the beam, Hz, and its degrees of freedom."""
+    model = mbd.BeamModel(mesh.create_interval(comm, 24, [0.0, length]), section, steel)
+    result = beam_modes(model, 4)
+    axis = [mode.x.array.reshape(-1, 6)[:, :3] for mode in result.modes]
+    return firsts(result.frequencies, axis), 6 * 25
 
 
-def as_solid(length: float) -> tuple[np.ndarray, int, float]:
-    """The same of a box of hexahedra of second order."""
-    began = time.perf_counter()
+def as_solid(length: float) -> tuple[np.ndarray, int]:
+    """Return the same of a box of hexahedra of second order."""
     half = np.array([0.0, height, width]) / 2
     cells = [max(10, round(1.5 * length / height)), 2, 2]
     corners: Any = [-half, np.array([length, 0.0, 0.0]) + half]
     box = mesh.create_box(comm, corners, cells, mesh.CellType.hexahedron)
-    found = mbd.modal_analysis(box, steel, num_modes=4)
-    seconds = time.perf_counter() - began
-    x = found.space.tabulate_dof_coordinates()
+    result = mbd.modal_analysis(box, steel, num_modes=4)
+    x = result.space.tabulate_dof_coordinates()
     on_axis = np.hypot(x[:, 1], x[:, 2]) < 1e-9
-    axis = [mode.x.array.reshape(-1, 3)[on_axis] for mode in found.modes]
-    size = 3 * found.space.dofmap.index_map.size_global
-    return firsts(found.frequencies, axis), size, seconds
+    axis = [mode.x.array.reshape(-1, 3)[on_axis] for mode in result.modes]
+    return firsts(result.frequencies, axis), 3 * result.space.dofmap.index_map.size_global
 
 
 # -
 
-# ## What shear takes away
+# ## The effect of shear
 #
-# The solid shears, which lowers its frequencies. For slender bars theory says by how much: of a bar
-# that is free at both ends the shear lowers the first frequency by
+# The solid shears, which lowers its frequencies. For a slender bar with free ends, shear lowers the
+# first frequency by the fraction
 #
-# $$
-# \frac{E}{\kappa G}\, \frac{r^2}{2}\, \frac{\int w'''^2}{\int w''^2}
-#   = \frac{E}{\kappa G} \left(\frac{r}{L}\right)^2 6.15 ,
-# $$
+# $$\frac{E}{\kappa G}\,\frac{r^2}{2}\,\frac{\int w'''^2}{\int w''^2}
+#   = 6.15\,\frac{E}{\kappa G}\left(\frac{r}{L}\right)^2,$$
 #
-# with the radius of gyration $r$ and the integral of the first free mode.
+# with the radius of gyration $r$ and the integral over the first free mode $w$.
 
 # +
 x = np.linspace(0.0, 1.0, 20001)
@@ -100,46 +91,45 @@ b = 4.730040745
 ratio = (np.cosh(b) - np.cos(b)) / (np.sinh(b) - np.sin(b))
 second = np.cosh(b * x) - np.cos(b * x) - ratio * (np.sinh(b * x) - np.sin(b * x))
 third = b * (np.sinh(b * x) + np.sin(b * x) - ratio * (np.cosh(b * x) - np.cos(b * x)))
-factor = np.trapezoid(third**2, x) / np.trapezoid(second**2, x) / 2
+factor = np.sum(third**2) / np.sum(second**2) / 2
 kappa = 10 * (1 + steel.poisson) / (12 + 11 * steel.poisson)
+moments = np.array([section.Iyy, section.Izz])
+slenderness = np.array([40, 20, 10, 5])
+shear = steel.young / (kappa * steel.shear) * factor * moments / section.area
+shear = shear / (slenderness[:, None] * height) ** 2
 
-
-def shear(length: float, second_moment: float) -> float:
-    """Part of the first bending frequency that shear takes away."""
-    r2 = second_moment / section.area
-    return steel.young / (kappa * steel.shear) * factor * r2 / length**2
-
-
-rows = []
-for slenderness in (40, 20, 10, 5):
-    length = slenderness * height
-    beam, few, fast = as_beam(length)
-    solid, many, slow = as_solid(length)
-    expected = np.array([shear(length, i) for i in (section.Iyy, section.Izz)])
-    rows.append((slenderness, beam, solid, beam / solid - 1, expected, few, many, fast, slow))
-if comm.rank == 0:
-    print("first frequencies, beam over solid - 1, in percent; in brackets what shear explains")
-    print("L/h   along z           along y           dofs          seconds")
-    for slenderness, _, _, off, expected, few, many, fast, slow in rows:
-        pairs = zip(off, expected, strict=True)
-        along = "   ".join(f"{100 * o:6.2f} ({100 * e:5.2f})" for o, e in pairs)
-        print(f"{slenderness:3d}  {along}    {few} / {many:5d}   {fast:.2f} / {slow:.2f}")
+differences = []
+report("L/h   beam over solid − 1 along z, y (shear explains)      dofs          seconds")
+for k, slender in enumerate(slenderness):
+    start = time.perf_counter()
+    beam, few = as_beam(slender * height)
+    between = time.perf_counter()
+    solid, many = as_solid(slender * height)
+    seconds = f"{between - start:.2f} / {time.perf_counter() - between:.2f}"
+    differences.append(beam / solid - 1)
+    pairs = zip(differences[-1], shear[k], strict=True)
+    cells = "   ".join(f"{100 * d:6.2f} % ({100 * s:5.2f} %)" for d, s in pairs)
+    report(f"{slender:3d}   {cells}    {few} / {many:5d}   {seconds}")
+shifts = np.array(differences)
+helpers.save_report(results / "frequencies.txt")
+with helpers.figure(results / "difference.png") as axes:
+    for j, name in enumerate(("along z", "along y")):
+        axes.loglog(slenderness, 100 * shifts[:, j], "o-", label=name)
+        axes.loglog(slenderness, 100 * shear[:, j], ":", color="0.3")
+    axes.set(xlabel="length over height", ylabel="beam over solid − 1 (%)")
+    axes.legend(title="dotted: shear")
 # -
 
-# A bar twenty times as long as high is a beam to half a percent in its first modes; five times as
-# long it is not, and the theory of small shear is at its end too.
+# A bar twenty times as long as high is a beam to half a percent in its first modes. Five times as
+# long it is not, and the theory of small shear ends there too.
 #
-# ## Check
-#
-# The beam is never below the solid in bending, and for slender bars shear explains the difference.
+# ## Checks
 
 # +
-faults: list[str] = []
-for slenderness, _, _, shift, told, *rest in rows:
-    if not (shift[:2] > 0).all():
-        faults.append(f"L/h = {slenderness}: the beam is below the solid")
-    if slenderness >= 20 and not np.allclose(shift[:2], told, rtol=0.15):
-        faults.append(f"L/h = {slenderness}: shear does not explain {shift[:2]}")
-if comm.rank == 0:
-    print("all checks passed" if not faults else "\n".join(faults))
-sys.exit(bool(faults))
+check_close("the integral of the first free mode", factor, 6.15, 1e-3)
+for k, slender in enumerate(slenderness):
+    check(f"L/h = {slender}: beam over solid − 1, least", shifts[k].min(), 1e-6, 1.0)
+    for j, name in enumerate("zy"):
+        if slender >= 20:
+            check_close(f"L/h = {slender}, along {name}, shear", shifts[k, j], shear[k, j], 0.15)
+# -

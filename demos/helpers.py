@@ -1,0 +1,291 @@
+"""Report, check and plot functions that the demos share.
+
+A script in `demos/` finds this module because Python searches the folder of the script first. So
+does a notebook in `demos/`. The scripts in `demos/papers/` append `demos/` to the search path.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpi4py import MPI
+
+if TYPE_CHECKING:
+    import dolfinx_mbd as mbd
+
+__all__ = [
+    "check",
+    "check_close",
+    "chord_displacement",
+    "figure",
+    "middle_acceleration",
+    "plot_histories",
+    "report",
+    "results_folder",
+    "save_report",
+    "shank_section",
+    "solve",
+    "tagged_bar",
+    "timed",
+]
+
+root = MPI.COMM_WORLD.rank == 0
+_reported: list[str] = []
+
+
+def results_folder(name: str) -> Path:
+    """Return the folder `results/name` in the current folder, and create it."""
+    folder = Path("results") / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def report(text: object = "") -> None:
+    """Print a text on rank 0, and keep it for `save_report`."""
+    _reported.append(str(text))
+    if root:
+        print(text, flush=True)
+
+
+def save_report(path: Path) -> None:
+    """Write everything that was reported so far to a text file, on rank 0."""
+    if root:
+        path.write_text("\n".join(_reported).lstrip("\n") + "\n", encoding="utf-8")
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Report the wall-clock time that the body of the `with` statement takes."""
+    start = time.perf_counter()
+    yield
+    report(f"{what:<24} {time.perf_counter() - start:6.1f} s")
+
+
+def check(what: str, value: float, low: float, high: float, unit: str = "") -> None:
+    """Report a number with its bounds.
+
+    Raises:
+        AssertionError: The number is outside its bounds, or not a number.
+    """
+    text = f"{what:<58} {value:12.6g} in [{low:.6g}, {high:.6g}] {unit}".rstrip()
+    if not low <= value <= high:
+        raise AssertionError(f"check failed: {text}")
+    report(f"ok  {text}")
+
+
+def check_close(what: str, value: float, expected: float, tolerance: float, unit: str = "") -> None:
+    """Report a number next to the expected one.
+
+    Raises:
+        AssertionError: The relative difference exceeds the tolerance, or is not a number.
+    """
+    text = f"{what:<58} {value:12.6g} expected {expected:.6g} {unit}".rstrip()
+    text += f" (tolerance {tolerance:.2g})"
+    if not abs(value - expected) <= tolerance * abs(expected):
+        raise AssertionError(f"check failed: {text}")
+    report(f"ok  {text}")
+
+
+@contextmanager
+def figure(
+    path: Path, rows: int = 1, columns: int = 1, *, title: str = "", **options: Any
+) -> Iterator[Any]:
+    """Give the axes of a new figure to the body of the `with` statement, then write the figure.
+
+    All ranks draw, and rank 0 writes the file. A notebook shows the figure below its cell.
+
+    Args:
+        path: File to write.
+        rows: Number of rows of axes.
+        columns: Number of columns of axes.
+        title: Title above all axes.
+        **options: Further arguments of `matplotlib.pyplot.subplots`, for example `figsize`.
+    """
+    import matplotlib.pyplot as plt
+
+    style: Any = {"axes.grid": True, "grid.alpha": 0.3, "axes.xmargin": 0, "lines.linewidth": 1.2}
+    style |= {"figure.dpi": 110, "legend.fontsize": "small"}
+    size = (9, max(3.6, 2.7 * rows)) if columns == 1 else (11, max(4.2, 3.2 * rows))
+    with plt.rc_context(style):
+        canvas, axes = plt.subplots(
+            rows, columns, **{"figsize": size, "layout": "constrained", **options}
+        )
+        if title:
+            canvas.suptitle(title)
+        yield axes
+        if root:
+            canvas.savefig(path)
+        if "inline" not in plt.get_backend():
+            plt.close(canvas)
+    if root:
+        print(f"figure {path}", flush=True)
+
+
+def plot_histories(
+    path: Path,
+    x: tuple[str, np.ndarray],
+    rows: Mapping[str, Mapping[str, np.ndarray]],
+    *,
+    title: str = "",
+    levels: Mapping[str, Iterable[float]] | None = None,
+    **axis: Any,
+) -> None:
+    """Draw histories over a common abscissa, one row of axes for each quantity.
+
+    Args:
+        path: File to write.
+        x: Label and values of the abscissa.
+        rows: For each row its label, and the curves by name. Curves whose names start with "rigid"
+            are dotted.
+        title: Title above all axes.
+        levels: Values to mark by dashed lines, by the label of the row; by default none.
+        **axis: Further properties of the lowest axes, for example `xticks`.
+    """
+    with figure(path, len(rows), title=title, sharex=True, squeeze=False) as axes:
+        for ax, (label, curves) in zip(axes[:, 0], rows.items(), strict=True):
+            for name, values in curves.items():
+                ax.plot(x[1], values, "k:" if name.startswith("rigid") else "-", label=name)
+            for level in (levels or {}).get(label, ()):
+                ax.axhline(level, color="0.5", ls="--", lw=0.8)
+            ax.set(ylabel=label)
+            if len(curves) > 1:
+                ax.legend(
+                    loc="lower right", bbox_to_anchor=(1, 1), ncols=len(curves), frameon=False
+                )
+        axes[-1, 0].set(xlabel=x[0], **axis)
+
+
+def chord_displacement(rod: mbd.ReducedBody, eta: np.ndarray) -> np.ndarray:
+    """Return the displacement of the point "middle" of a rod from the chord between its ends.
+
+    The chord connects the interfaces "big_end" and "small_end" of the deformed rod, so the result
+    does not depend on the reference frame of the rod.
+
+    Args:
+        rod: Reduced rod with the point "middle" at half length.
+        eta: Elastic coordinates, shape (nt, n).
+
+    Returns:
+        Displacement along the chord, across it and along z, shape (nt, 3), m.
+    """
+    big, small, middle = rod.interface("big_end"), rod.interface("small_end"), rod.point("middle")
+    ends = [eta @ end.motion[:3].T for end in (big, small)]
+    chord = (small.point + ends[1]) - (big.point + ends[0])
+    along = chord / np.linalg.norm(chord, axis=1, keepdims=True)
+    across = np.cross([0.0, 0.0, 1.0], along)
+    normal = np.broadcast_to([0.0, 0.0, 1.0], along.shape)
+    position = middle.position - 0.5 * (big.point + small.point)
+    offset = position + eta @ middle.modes - 0.5 * (ends[0] + ends[1])
+    return np.stack([np.sum(offset * axis, axis=1) for axis in (along, across, normal)], axis=1)
+
+
+def shank_section(geometry: mbd.ConnectingRod, height: float | None = None) -> mbd.Section:
+    """Return the I-section of the shank of the parametric rod.
+
+    Args:
+        geometry: Dimensions of the rod.
+        height: Height of the section, m; by default that at half length.
+    """
+    import dolfinx_mbd as mbd
+
+    if height is None:
+        height = 0.5 * (geometry.shank_big + geometry.shank_small)
+    width, flange, thin = geometry.flange_width, geometry.flange_thickness, geometry.web_thickness
+    web = height - 2 * flange
+    return mbd.Section(
+        width * height - (width - thin) * web,
+        (2 * flange * width**3 + web * thin**3) / 12,
+        (width * height**3 - (width - thin) * web**3) / 12,
+        (2 * width * flange**3 + web * thin**3) / 3,
+    )
+
+
+def middle_acceleration(radius: float, length: float, speed: float, time: np.ndarray) -> np.ndarray:
+    """Return the acceleration of the middle of a rigid rod in a slider-crank.
+
+    Args:
+        radius: Crank radius, m.
+        length: Length of the rod, m.
+        speed: Constant angular velocity of the crank, rad/s.
+        time: Times since the top dead centre, shape (nt,), s.
+
+    Returns:
+        Acceleration along the rod and across it, shape (nt, 2), m/s².
+    """
+    from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+
+    rigid = SliderCrank(radius, length).motion(speed * time, speed)
+    pin = -radius * speed**2 * np.stack([np.cos(speed * time), np.sin(speed * time)], axis=1)
+    middle = 0.5 * (pin + np.stack([rigid.slider_acceleration, 0 * time], axis=1))
+    cos, sin = np.cos(rigid.rod_angle), np.sin(rigid.rod_angle)
+    return np.stack(
+        [cos * middle[:, 0] + sin * middle[:, 1], cos * middle[:, 1] - sin * middle[:, 0]], axis=1
+    )
+
+
+def tagged_bar(
+    lengths: tuple[float, float, float], cells: tuple[int, int, int], ends: tuple[str, str]
+) -> mbd.TaggedMesh:
+    """Return a mesh of hexahedra of a straight bar whose two end faces are tagged.
+
+    Args:
+        lengths: Lengths of the bar along x, y and z, m. It starts at x = 0, centred on the x axis.
+        cells: Number of cells along x, y and z.
+        ends: Names of the faces at x = 0 and at the other end.
+    """
+    from dolfinx.mesh import CellType, create_box, locate_entities_boundary, meshtags
+
+    import dolfinx_mbd as mbd
+
+    low = np.array([0.0, -lengths[1] / 2, -lengths[2] / 2])
+    corners = [low, low + np.array(lengths)]
+    bar = create_box(MPI.COMM_WORLD, corners, list(cells), CellType.hexahedron)
+    facets = [
+        locate_entities_boundary(bar, 2, lambda x, at=at: np.isclose(x[0], at))
+        for at in (0.0, lengths[0])
+    ]
+    tags = np.repeat(np.array([1, 2], dtype=np.int32), [len(f) for f in facets])
+    order = np.argsort(np.concatenate(facets))
+    facet_tags = meshtags(bar, 2, np.concatenate(facets)[order], tags[order])
+    groups = {name: (2, tag) for tag, name in enumerate(ends, 1)}
+    return mbd.TaggedMesh(bar, facet_tags=facet_tags, groups=groups)
+
+
+def solve(V: Any, stiffness: Any, load: Any, bcs: list[Any]) -> Any:
+    """Return the solution of a linear problem, by MUMPS.
+
+    Args:
+        V: Function space of the solution.
+        stiffness: Compiled bilinear form.
+        load: Compiled linear form.
+        bcs: Dirichlet boundary conditions.
+    """
+    from dolfinx import fem
+    from dolfinx.fem import petsc
+    from petsc4py import PETSc
+
+    A = petsc.assemble_matrix(stiffness, bcs)
+    A.assemble()
+    b = petsc.assemble_vector(load)
+    petsc.apply_lifting(b, [stiffness], [bcs])
+    b.ghostUpdate(PETSc.InsertMode.ADD, PETSc.ScatterMode.REVERSE)
+    petsc.set_bc(b, bcs)
+    ksp = PETSc.KSP().create(V.mesh.comm)
+    ksp.setErrorIfNotConverged(True)
+    ksp.setOperators(A)
+    ksp.setType("preonly")
+    ksp.getPC().setType("lu")
+    ksp.getPC().setFactorSolverType("mumps")
+    ksp.getPC().setFactorSetUpSolverType()
+    ksp.getPC().getFactorMatrix().setMumpsIcntl(14, 100)  # workspace for any number of ranks
+    solution = fem.Function(V)
+    ksp.solve(b, solution.x.petsc_vec)
+    solution.x.scatter_forward()
+    for thing in (ksp, A, b):
+        thing.destroy()
+    return solution
