@@ -165,7 +165,7 @@ rows = {
 }
 plot(results / "piston.png", rows=rows, title="Piston 1, flexible and rigid rods")
 
-stress = mbd.analysis.skin_values(envelope.value)
+stress = mbd.recovery.skin_values(envelope.value)
 if comm.rank == 0:
     mbd.plotting.plot_skin(rod, stress, results / "stress.png", title="greatest von Mises stress")
 stress = mbd.recovery.skin_stress(reduction)
