@@ -65,7 +65,7 @@ def undeformed(engine: System) -> State:
 
     v = consistent_state(engine).v
     v[engine.elastic] = 0.0
-    return consistent_state(engine, elastic="undeformed", v=v)
+    return consistent_state(engine, elastic_start="undeformed", v=v)
 
 
 def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -> dict[str, Any]:

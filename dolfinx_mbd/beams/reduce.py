@@ -108,7 +108,7 @@ class BeamReduction:
         history: History,
         *,
         times: ArrayLike | None = None,
-        every: int = 1,
+        stride: int = 1,
         motion: Literal["global", "body"] = "global",
         scale: float = 1.0,
     ) -> None:
@@ -119,7 +119,12 @@ class BeamReduction:
         space = fem.functionspace(self.model.mesh, ("Lagrange", 1, (3,)))
         n = self.modes.shape[1]
         axis = self.modes.reshape(-1, 6, n)[:, :3].reshape(-1, n)
-        options: dict[str, Any] = {"times": times, "every": every, "motion": motion, "scale": scale}
+        options: dict[str, Any] = {
+            "times": times,
+            "stride": stride,
+            "motion": motion,
+            "scale": scale,
+        }
         write_history(space, axis, self.model.positions, path, history, **options)
 
 

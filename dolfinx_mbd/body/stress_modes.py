@@ -76,14 +76,14 @@ def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
     return time, eta
 
 
-def rows_at(time: Array, times: ArrayLike | None, every: int = 1) -> NDArray[np.int64]:
-    """Rows of the recorded instants nearest to the given times, each once; or every so many.
+def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np.int64]:
+    """Rows of the recorded instants nearest to the given times, each once; or every n-th row.
 
     Raises:
         ValueError: A time lies outside the history, by more than half a step, or there is none.
     """
     if times is None:
-        return np.arange(0, len(time), min(integer("every", every, low=1), len(time)))
+        return np.arange(0, len(time), min(integer("stride", stride, low=1), len(time)))
     wanted = np.atleast_1d(array("times", times)).ravel()
     if not len(wanted):
         refuse("times", times, "a list that is not empty, or None for all times")
@@ -198,7 +198,7 @@ class StressModes:
         return StressModes(self.points, self.stress[:, :, modes])
 
     def values(
-        self, name: str, history: Any, *, times: ArrayLike | None = None, every: int = 1
+        self, name: str, history: Any, *, times: ArrayLike | None = None, stride: int = 1
     ) -> Array:
         """A quantity at all points and at some instants, shape (nt, np, *shape of the quantity).
 
@@ -206,7 +206,7 @@ class StressModes:
             name: One of the quantities of stress, such as ``von Mises`` or ``stress xx``.
             history: `time` (nt,) and `eta` (nt, n); or elastic coordinates (nt, n) or (n,).
             times: Instants, s; the nearest recorded ones are taken. None: all.
-            every: Without `times`, every so many instants.
+            stride: Without `times`, take every n-th instant.
 
         Raises:
             ValueError: The quantity is unknown or needs more than stress, or the history does not
@@ -214,7 +214,7 @@ class StressModes:
         """
         what = self._quantity(name)
         time, eta = motion_of(history, self.num_modes)
-        return values_over_time(self.stress, eta[rows_at(time, times, every)], what)
+        return values_over_time(self.stress, eta[rows_at(time, times, stride)], what)
 
     def envelope(self, name: str, history: Any, *, extreme: Extreme = "greatest") -> PointEnvelope:
         """The greatest (or least) value over time at each point, and when.

@@ -347,7 +347,7 @@ def write_history(
     history: History,
     *,
     times: ArrayLike | None = None,
-    every: int = 1,
+    stride: int = 1,
     motion: Literal["global", "body"] = "global",
     scale: float = 1.0,
 ) -> None:
@@ -357,7 +357,7 @@ def write_history(
     number("scale", scale)
     file_path("path", path)
     time, eta = motion_of(history, modes.shape[1])
-    rows = rows_at(time, times, every)
+    rows = rows_at(time, times, stride)
     path = output_folder(comm, path)
     # Three components also in the plane: a plane body may leave it.
     element = space.ufl_element().sub_elements[0]

@@ -56,7 +56,7 @@ def animate(
     path: str | Path,
     *,
     times: ArrayLike | None = None,
-    every: int | None = None,
+    stride: int | None = None,
     frames: int = 100,
     scale: float = 50.0,
     fps: float = 25.0,
@@ -73,7 +73,7 @@ def animate(
         solution: A run.
         path: File to write, ``.gif`` or ``.mp4``.
         times: What to show, s; the nearest saved times are taken.
-        every: Or every so manieth saved time.
+        stride: Or every n-th saved time.
         frames: Or so many pictures, evenly spread over the run.
         scale: Enlargement of the elastic part.
         fps: Pictures a second; GIF knows hundredths of a second, and programs show at most 50.
@@ -93,7 +93,7 @@ def animate(
     fps = number("fps", fps, low=0.01, high=1000.0)
     check_drawing(None, window, scale=number("scale", scale), opacity=opacity, cmap=cmap)
     write = _gif if path.suffix.lower() == ".gif" else _mp4_writer(window)
-    rows = _rows(solution, times, every, frames)
+    rows = _rows(solution, times, stride, frames)
     memory("window", window, 8.0 * len(rows) * window[0] * window[1])
     images = _images(solution, rows, scale, opacity, cmap, view, window)
     write_whole(path, lambda file: write(file, images, fps))
@@ -101,21 +101,21 @@ def animate(
 
 
 def _rows(
-    solution: Solution, times: ArrayLike | None, every: int | None, frames: int
+    solution: Solution, times: ArrayLike | None, stride: int | None, frames: int
 ) -> NDArray[np.int64]:
     """Saved times to show."""
     t = solution.time
-    if times is not None and every is not None:
-        refuse("every", every, "absent where the times are given")
+    if times is not None and stride is not None:
+        refuse("stride", stride, "absent where the times are given")
     if times is not None:
         shown = np.atleast_1d(array("times", times))
         slack = 1e-9 + 1e-6 * (t[-1] - t[0])
         if shown.size == 0 or shown.min() < t[0] - slack or shown.max() > t[-1] + slack:
             refuse("times", times, f"within the solution, {t[0]:g} to {t[-1]:g} s")
         return np.array([np.argmin(np.abs(t - value)) for value in shown.ravel()])
-    if every is not None:
-        every = integer("every", every, low=1)
-        return np.arange(0, len(t), min(every, len(t)))
+    if stride is not None:
+        stride = integer("stride", stride, low=1)
+        return np.arange(0, len(t), min(stride, len(t)))
     frames = integer("frames", frames, low=1)
     return np.unique(np.linspace(0, len(t) - 1, min(frames, len(t))).round().astype(np.int64))
 

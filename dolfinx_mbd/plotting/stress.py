@@ -45,9 +45,9 @@ def plot_skin(
     Args:
         body: A reduced body with a skin.
         values: Values at its nodes, shape (ns,), such as
-            ``body.stress.envelope("von Mises", run["rod"]).value``; or a scalar `fem.Function` on
-            its mesh, such as ``reduction.envelope("von Mises", run["rod"]).value``, of which the
-            mean of the cells that meet at each node is drawn.
+            ``body.stress.envelope("von Mises", run.body("rod")).value``; or a scalar `fem.Function`
+            on its mesh, such as ``mbd.envelope(reduction, run.body("rod"), "von Mises").value``, of
+            which the mean of the cells that meet at each node is drawn.
         path: File to write as well.
         label: Beside the colours.
         factor: From the values to what is shown, for the stress of the label from Pa to MPa.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.prescribed_motion.modal_coordinates import (
     ModalTransient,
     modal_transient,

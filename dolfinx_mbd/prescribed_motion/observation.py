@@ -116,8 +116,8 @@ class Transient:
 
         Args:
             path: A name that ends in ``.bp``.
-            history: Motion of the frame, as of ``run["rod 1"]``, whose nearest recorded times are
-                taken; None: the elastic displacement only.
+            history: Motion of the frame, as of ``run.body("rod 1")``, whose nearest recorded times
+                are taken; None: the elastic displacement only.
             scale: Factor of the elastic part in `displacement`.
 
         Note: Collective.
@@ -172,8 +172,8 @@ class Observer:
         self._values: list[Array] = []
         self._fields: list[tuple[float, Array, Array]] = []
 
-    def __call__(self, k: int, state: MotionState, steps: int, every: int) -> None:
-        if k % every == 0 or k in (0, steps):
+    def __call__(self, k: int, state: MotionState, steps: int, stride: int) -> None:
+        if k % stride == 0 or k in (0, steps):
             self._time.append(state.time)
             self._values.append(self._observed(state))
         if k in self.wanted:

@@ -61,10 +61,10 @@ def transient(
     couplings: bool = True,
     damping: Any = None,
     method: MethodData | None = None,
-    start: Start = "quasi-static",
+    elastic_start: Start = "quasi-static",
     tolerance: float = 1e-7,
     points: Mapping[str, ArrayLike] | None = None,
-    observe_every: int = 1,
+    stride: int = 1,
     fields_at: ArrayLike = (),
     facet_tags: MeshTags | None = None,
     cell_tags: MeshTags | None = None,
@@ -108,13 +108,13 @@ def transient(
             `dolfinx_mbd.Rayleigh`.
         method: Newmark, generalized-α, ...: anything with `alpha_m`, `alpha_f`, `beta` and `gamma`,
             as `dolfinx_mbd.GeneralizedAlpha`; None: generalized-α, ρ∞ = 0.8.
-        start: ``quasi-static``: on the balance that moves with the loads, with its velocity and
-            acceleration, so that nothing rings; ``undeformed``, at rest in the frame; or (u, v) as
-            the owned degrees of freedom of this rank.
+        elastic_start: ``quasi-static``: on the balance that moves with the loads, with its velocity
+            and acceleration, so that nothing rings; ``undeformed``, at rest in the frame; or (u, v)
+            as the owned degrees of freedom of this rank.
         tolerance: Error of each step's linear system, relative to the greatest displacement and
             velocity so far.
         points: Material points by name, m.
-        observe_every: Observe every so manieth step; the first and the last always.
+        stride: Observe every n-th step; the first and the last are always observed.
         fields_at: Times at which whole fields are kept, s: the nearest step each.
         facet_tags: See `reduce`; as all that follows.
         cell_tags: Tags of cells, if `mesh` is a plain mesh and there are several materials.
@@ -138,11 +138,11 @@ def transient(
     flag("couplings", couplings)
     solver = solver_options(petsc_options_prefix, petsc_options)
     instance("points", points, (Mapping, type(None)))
-    start = checked_start(start)
+    checked_start(elastic_start)
     held_names = (held,) if isinstance(held, str) else names("held", held)
     steps, dt = time_steps(t_start, t_end, dt)
     wanted = _field_steps(fields_at, t_start, dt, steps)
-    check_stepping(method, tolerance, observe_every)
+    check_stepping(method, tolerance, stride)
     _check_damping(damping)
     problem = elastic_problem(
         mesh,
@@ -171,13 +171,13 @@ def transient(
     )
     with released(problem.comm, equations, problem):
         observer = Observer(problem, found, points or {}, wanted)
-        state = start_state(equations, start, t_start, dt)
+        state = start_state(equations, elastic_start, t_start, dt)
         stepper = MotionStepper(equations, dt, method, tolerance=tolerance)
         equations.end_of_start()
-        observer(0, state, steps, observe_every)
+        observer(0, state, steps, stride)
         for k in range(1, steps + 1):
             state = stepper.step(state)._replace(time=t_start + k * dt)
-            observer(k, state, steps, observe_every)
+            observer(k, state, steps, stride)
     return observer.result(stepper)
 
 
@@ -209,7 +209,9 @@ def checked_start(start: Any) -> Any:
     if isinstance(start, str) and start in ("quasi-static", "undeformed"):
         return start
     if not isinstance(start, (tuple, list)) or len(start) != 2:
-        refuse("start", start, "'quasi-static', 'undeformed', or coordinates and their rates")
+        refuse(
+            "elastic_start", start, "'quasi-static', 'undeformed', or coordinates and their rates"
+        )
     return start
 
 
@@ -225,7 +227,7 @@ def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> lis
     return [int(k) for k in np.unique(numbers)]
 
 
-def check_stepping(method: Any, tolerance: Any, every: Any) -> None:
+def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
     """Raise an error if the method, the tolerance or the stride is not usable.
 
     Raises:
@@ -235,7 +237,7 @@ def check_stepping(method: Any, tolerance: Any, every: Any) -> None:
         having("method", method, "alpha_m", "alpha_f", "beta", "gamma")
     if not 0 < number("tolerance", tolerance) < 1:
         refuse("tolerance", tolerance, "between 0 and 1")
-    integer("observe_every", every, low=1)
+    integer("stride", stride, low=1)
 
 
 def _check_damping(damping: Any) -> None:
@@ -286,11 +288,11 @@ def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> Moti
     v: Array = np.zeros(problem.num_owned)
     if not isinstance(start, str):
         with agreed(problem.comm):
-            u, v = (np.array(array("start", x)) for x in start)
+            u, v = (np.array(array("elastic_start", x)) for x in start)
             if u.shape != (problem.num_owned,) or v.shape != u.shape:
                 raise InputError(
-                    f"start needs u and v with the {problem.num_owned} owned degrees of freedom of "
-                    f"this rank; got shapes {u.shape} and {v.shape}"
+                    f"elastic_start needs u and v with the {problem.num_owned} owned degrees of "
+                    f"freedom of this rank; got shapes {u.shape} and {v.shape}"
                 )
     a = equations.acceleration(t, u, v)
     return MotionState(t, u, v, a, a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.recovery.sections import section_forces
 from dolfinx_mbd.recovery.skin_stress import skin_stress, skin_values
 from dolfinx_mbd.recovery.stress import Recovery, envelope, recover

@@ -239,7 +239,7 @@ class Recovery:
 
     # ---- fields ---------------------------------------------------------------------------------
     def recover(
-        self, what: What, history: Any, *, times: ArrayLike | None = None, every: int = 1
+        self, what: What, history: Any, *, times: ArrayLike | None = None, stride: int = 1
     ) -> Fields:
         """Fields at instants of a history; each is made when it is looked at.
 
@@ -247,14 +247,14 @@ class Recovery:
             what: A quantity by name, or a function of u that is linear in it.
             history: `time` (nt,) and `eta` (nt, n); or elastic coordinates (nt, n) or (n,).
             times: Instants, s; the nearest recorded ones are taken. None: all.
-            every: Without `times`, every so many instants.
+            stride: Without `times`, take every n-th instant.
 
         Raises:
             ValueError: The quantity is unknown or not linear, the history does not fit, or a time
                 lies outside it.
         """
         time, eta = self.motion(history)
-        rows = rows_at(time, times, every)
+        rows = rows_at(time, times, stride)
         ingredients, known = self._quantity(what)
         modes = ingredients[0] if len(ingredients) == 1 else np.concatenate(ingredients)
         return Fields(self.points, modes, known, time[rows], eta[rows])
@@ -288,7 +288,7 @@ class Recovery:
         points: ArrayLike | Mapping[str, ArrayLike],
         *,
         times: ArrayLike | None = None,
-        every: int = 1,
+        stride: int = 1,
     ) -> Array:
         """A quantity at material points over time, shape (nt, points, *shape of the quantity).
 
@@ -300,7 +300,7 @@ class Recovery:
             history: As in `recover`.
             points: Shape (points, 3) or (3,), or by name, m; in the plane also two coordinates.
             times: As in `recover`.
-            every: As in `recover`.
+            stride: As in `recover`.
 
         Raises:
             ValueError: A point is not in the mesh; or as in `recover`. The same on every rank.
@@ -308,7 +308,7 @@ class Recovery:
         if self.points.where == "quadrature":
             raise InputError("values at points need where='nodes' or 'cells'")
         time, eta = self.motion(history)
-        rows = rows_at(time, times, every)
+        rows = rows_at(time, times, stride)
         ingredients, known = self._quantity(what)
         weights, mine, cells, total = _interpolation(self.points, points)
         count = len(self.points.reference)
@@ -327,7 +327,7 @@ class Recovery:
         what: What | Sequence[What] = "von Mises",
         *,
         times: ArrayLike | None = None,
-        every: int = 1,
+        stride: int = 1,
     ) -> None:
         """Write quantities over time as VTX for ParaView, with `displacement` to warp by.
 
@@ -338,7 +338,7 @@ class Recovery:
             history: As in `recover`.
             what: A quantity or several.
             times: As in `recover`.
-            every: As in `recover`.
+            stride: As in `recover`.
 
         Raises:
             ValueError: As in `recover`.
@@ -350,7 +350,7 @@ class Recovery:
         wanted = [what] if isinstance(what, str) or callable(what) else list(what)
         kinds = ["displacement", *(w for w in wanted if w != "displacement")]
         check_writable(self.points)
-        fields = [self.recover(w, history, times=times, every=every) for w in kinds]
+        fields = [self.recover(w, history, times=times, stride=stride) for w in kinds]
         functions = [f.new() for f in fields]
         with VTXWriter(self.space.mesh.comm, str(folder), functions) as writer:
             for k, t in enumerate(fields[0].time):
@@ -370,7 +370,7 @@ def recover(
     what: What = "von Mises",
     *,
     times: ArrayLike | None = None,
-    every: int = 1,
+    stride: int = 1,
 ) -> Fields:
     """Return a quantity on the mesh at instants of a history; see `Recovery.recover`.
 
@@ -381,11 +381,11 @@ def recover(
             coordinates (nt, n) or (n,).
         what: A quantity by name, or a function of u that is linear in it.
         times: Instants, s; the nearest recorded ones are taken. None: all.
-        every: Without `times`, take every n-th instant.
+        stride: Without `times`, take every n-th instant.
 
     Note: Collective.
     """
-    return recovery_of(source).recover(what, history, times=times, every=every)
+    return recovery_of(source).recover(what, history, times=times, stride=stride)
 
 
 def envelope(

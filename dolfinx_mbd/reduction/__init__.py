@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.reduction.damping import Viscous, with_damping
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction
 from dolfinx_mbd.reduction.front_end import reduce

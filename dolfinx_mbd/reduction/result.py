@@ -82,7 +82,7 @@ class Reduction:
         history: History,
         *,
         times: ArrayLike | None = None,
-        every: int = 1,
+        stride: int = 1,
         motion: Literal["global", "body"] = "global",
         scale: float = 1.0,
     ) -> None:
@@ -95,7 +95,7 @@ class Reduction:
             path: A name that ends in ``.bp``; missing directories are made.
             history: `time` (nt,), `eta` (nt, n), `position` (nt, 3) and `rotation` (nt, 4).
             times: Instants to write, s; the nearest recorded ones are taken. None: all.
-            every: Without `times`, write every so many instants.
+            stride: Without `times`, write every n-th instant.
             motion: ``global``: rigid motion included; ``body``: elastic displacement only.
             scale: Factor of the elastic part in `displacement`.
 
@@ -111,7 +111,7 @@ class Reduction:
             path,
             history,
             times=times,
-            every=every,
+            stride=stride,
             motion=motion,
             scale=scale,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.rotating.hyperelastic import SpinningEquilibrium, spinning_equilibrium
 from dolfinx_mbd.rotating.modes import RotatingModes, rotating_modes
 from dolfinx_mbd.rotating.stability import Campbell, CriticalSpeed, campbell, critical_speed

@@ -71,7 +71,7 @@ def test_quantities_follow_from_the_tensor(modes: StressModes, history: SimpleNa
     for name, values in expected.items():
         assert modes.values(name, history).shape == values.shape
         assert np.allclose(modes.values(name, history), values, rtol=0, atol=1e-13 * size), name
-    some = modes.values("stress", history, every=100)
+    some = modes.values("stress", history, stride=100)
     assert np.allclose(some, s[::100], rtol=0, atol=1e-13 * size)
 
 
@@ -168,5 +168,5 @@ def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
     with pytest.raises(InputError):
         modes.values("von Mises", history, times=[])
     with pytest.raises(InputError):
-        modes.values("von Mises", history, every=0)
+        modes.values("von Mises", history, stride=0)
     assert np.array_equal(rows_at(np.array([0.0, 1.0, 2.0]), [2.1, 0.4, 0.1]), [0, 2])

@@ -183,7 +183,7 @@ def thrown(dt: float, damping: float = 0.0) -> tuple[CableBody, Solution]:
     system = System([rod], gravity=(0.0, 0.0, -3.0))
     v = np.random.default_rng(4).normal(size=rod.num_velocities)
     v[6:] *= 1.5
-    start = consistent_state(system, elastic="undeformed", v=v)
+    start = consistent_state(system, elastic_start="undeformed", v=v)
     method = GeneralizedAlpha.newmark()
     return rod, simulate(system, t_end=0.3, dt=dt, start=start, method=method, tolerance=1e-10)
 

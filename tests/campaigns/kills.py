@@ -207,7 +207,7 @@ def _killed(saved: Saved, kill: Callable[[Work], str | None]) -> str | None:
 
 def _checkpointed(bench: Bench, path: Path) -> None:
     path.unlink(missing_ok=True)
-    mbd.simulate(bench.crank, checkpoint=path, every=1, **RUN)
+    mbd.simulate(bench.crank, checkpoint=path, checkpoint_stride=1, **RUN)
 
 
 def _run_killed(

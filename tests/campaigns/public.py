@@ -38,7 +38,9 @@ def public_names() -> set[str]:
     """
     names: dict[int, str] = {}
     taken: dict[str, object] = {}
-    modules = {"": mbd, **{f"{name}.": getattr(mbd, name) for name in mbd._MODULES}}
+    folders = {name: getattr(mbd, name) for name in mbd.__all__}
+    folders = {f"{name}.": value for name, value in folders.items() if inspect.ismodule(value)}
+    modules = {"": mbd, **folders}
     for prefix, module in modules.items():
         if module is mbd.errors:
             continue

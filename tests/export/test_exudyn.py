@@ -113,7 +113,7 @@ def test_slider_crank(
     }
     reduced = damped(reduce(mesh, STEEL, interfaces=specs, num_modes=6).body)
     settings: dict[str, Any] = {
-        "t_end": t_end, "dt": dt, "save_every": every, "method": METHOD
+        "t_end": t_end, "dt": dt, "stride": every, "method": METHOD
     }  # fmt: skip
     system = test_motion.slider_crank_here(reduced)
     run = simulate(system, elastic_start="undeformed", **settings)

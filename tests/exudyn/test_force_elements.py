@@ -52,7 +52,7 @@ def here(t_end: float, dt: float, every: int) -> dict[str, np.ndarray]:
     start = consistent_state(system, v=velocities().ravel())
     method = GeneralizedAlpha.from_spectral_radius(RADIUS)
     run = simulate(
-        system, t_end=t_end, dt=dt, start=start, save_every=every, method=method, tolerance=1e-10
+        system, t_end=t_end, dt=dt, start=start, stride=every, method=method, tolerance=1e-10
     )
     return {
         "one": run.body("one").position,

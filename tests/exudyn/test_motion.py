@@ -158,7 +158,7 @@ def test_accelerations(soft: Model, reference: Reference, gravity: Array) -> Non
     system = System([Ground(), body], gravity=gravity)
     q, v = body.initial_coordinates(), np.concatenate([np.zeros(3), SPIN, rate])
     q[7:] = eta
-    a = consistent_state(system, elastic="undeformed", q=q, v=v).a
+    a = consistent_state(system, elastic_start="undeformed", q=q, v=v).a
 
     peer = Peer()
     settings = {"initialAngularVelocity": SPIN, "gravity": gravity}
@@ -197,8 +197,8 @@ def test_pendulum(soft: Model, reference: Reference) -> None:
     )
     v = np.zeros(system.num_velocities)
     v[3:6] = spin
-    start = consistent_state(system, elastic="undeformed", v=v)
-    run = simulate(system, t_end=t_end, dt=dt, start=start, save_every=every, method=METHOD)
+    start = consistent_state(system, elastic_start="undeformed", v=v)
+    run = simulate(system, t_end=t_end, dt=dt, start=start, stride=every, method=METHOD)
 
     peer = Peer()
     placed = peer.body(soft, reduction.modes, initialAngularVelocity=spin)
@@ -328,7 +328,7 @@ def test_slider_crank(reference: Reference) -> None:
     reduction = model.reduction(reference)
     reduced = damped(reduction.body)
     system = slider_crank_here(reduced)
-    settings = {"t_end": t_end, "dt": dt, "save_every": every, "method": METHOD}
+    settings = {"t_end": t_end, "dt": dt, "stride": every, "method": METHOD}
     run = simulate(system, elastic_start="undeformed", **settings)
     rigid = simulate(slider_crank_here(reduced.rigid()), **settings)
     theirs = slider_crank_there(model, reduction.modes).run(t_end, dt, every * dt)

@@ -361,7 +361,7 @@ def test_plane_rod_in_a_slider_crank(comm: MPI.Intracomm) -> None:
     run, stiff = (
         simulate(slider_crank(body, **crank), t_end=2e-3, dt=2e-5) for body in (rod, rod.rigid())
     )
-    moved = run["rod"]
+    moved = run.body("rod")
     assert np.abs(moved.position[:, 2]).max() < 1e-12
     assert np.abs(moved.rotation[:, 1:3]).max() < 1e-12
     assert np.abs(moved.eta).max() > 0

@@ -76,4 +76,4 @@ def piston(rod: ReducedBody) -> np.ndarray:
     system = mechanisms.slider_crank(
         rod, crank_radius=0.1, crank_mass=0.4, piston_mass=0.1, speed=150.0, ends=ENDS
     )
-    return simulate(system, t_end=0.01, dt=5e-5, save_every=5).body("piston").position
+    return simulate(system, t_end=0.01, dt=5e-5, stride=5).body("piston").position

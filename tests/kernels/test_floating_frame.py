@@ -174,7 +174,7 @@ def test_a_force_at_a_frame_does_the_stiffening_work() -> None:
 def test_a_body_that_only_vibrates() -> None:
     """Nothing acts on it and its frame rests: the tolerance follows from the vibration itself."""
     system = System([FlexibleBody("body", Particles(2).body(damping=False), damping_ratio=0.0)])
-    start = consistent_state(system, elastic="undeformed")
+    start = consistent_state(system, elastic_start="undeformed")
     start.v[6:] = 0.1, -0.2
     run = simulate(system, t_end=1.0, dt=1e-2, start=start, method=GeneralizedAlpha.newmark())
     total = run.energies().total

@@ -100,7 +100,7 @@ def start(system: System) -> State:
     q[part][7:] = [0, 0, 1.03339863e-5, 1.69327969e-5]
     v[rates] = [0, L1 * SPEED, 0, 0, 0, -74.9957670, 0.444896105, 0.463434311e-2, *([0.0] * 2)]
     v[rates][8:] = [-0.178591076e-5, -0.268938672e-5]
-    return consistent_state(system, q=q, v=v, elastic="undeformed")
+    return consistent_state(system, q=q, v=v, elastic_start="undeformed")
 
 
 def simeon(phi: float, q: np.ndarray, omega: float, rate: np.ndarray, crank: float) -> np.ndarray:
@@ -143,9 +143,9 @@ def simeon(phi: float, q: np.ndarray, omega: float, rate: np.ndarray, crank: flo
 def multipliers(run: Solution) -> np.ndarray:
     """The test set's multipliers: minus the forces y, x of the slider on the rod and guide, and
     minus the torque of the drive."""
-    guide, piston = run["guide"].force[-1], run["piston"].acceleration[-1]
+    guide, piston = run.joint("guide").force[-1], run.body("piston").acceleration[-1]
     # the guide's x is the global y: it holds the slider, which passes the force on to the rod
-    return np.array([-guide[0], -M3 * piston[0], -run["drive"].moment[-1, 2]])
+    return np.array([-guide[0], -M3 * piston[0], -run.joint("drive").moment[-1, 2]])
 
 
 def test_equations_are_those_of_the_reference() -> None:
@@ -164,26 +164,31 @@ def test_equations_are_those_of_the_reference() -> None:
             L1 * np.cos(SPEED * t), L1 * np.sin(SPEED * t), 0,
             np.cos(0.5 * angle), 0, 0, np.sin(0.5 * angle),
         ]  # fmt: skip
-        state = consistent_state(system, t, q=q, v=v, elastic="undeformed")
+        state = consistent_state(system, t, q=q, v=v, elastic_start="undeformed")
         run = Solution(system, [state])
-        body = run["rod"]
+        body = run.body("rod")
         turn = rotation_matrix(body.rotation[0])
         phi = float(np.arctan2(turn[1, 0], turn[0, 0]))
         expected = simeon(phi, body.eta[0], body.omega[0, 2], body.eta_rate[0], SPEED * t)
-        found = [0, body.alpha[0, 2], run["piston"].acceleration[0, 0], *body.eta_acceleration[0]]
+        found = [
+            0,
+            body.alpha[0, 2],
+            run.body("piston").acceleration[0, 0],
+            *body.eta_acceleration[0],
+        ]
         for one, two in ((found[1:3], expected[1:3]), (found[3:], expected[3:7])):
             assert np.allclose(one, two, rtol=0, atol=1e-9 * np.abs(two).max())
         assert np.allclose(multipliers(run), expected[7:], atol=1e-8 * np.abs(expected[7:]).max())
 
 
 def components(run: Solution) -> dict[str, np.ndarray]:
-    turn = rotation_matrix(run["rod"].rotation[-1])
+    turn = rotation_matrix(run.body("rod").rotation[-1])
     return {
         "phi": np.arctan2(turn[1, 0], turn[0, 0]),
-        "x": run["piston"].position[-1, 0],
-        "q": run["rod"].eta[-1],
-        "omega": run["rod"].omega[-1, 2],
-        "speed": run["piston"].velocity[-1, 0],
+        "x": run.body("piston").position[-1, 0],
+        "q": run.body("rod").eta[-1],
+        "omega": run.body("rod").omega[-1, 2],
+        "speed": run.body("piston").velocity[-1, 0],
         "lam": multipliers(run),
     }
 
@@ -200,7 +205,7 @@ def test_simulation_tends_to_the_reference() -> None:
     system = mechanism()
     begin = start(system)
     coarse, fine = (
-        simulate(system, t_end=0.1, dt=dt, start=begin, save_every=10**6, tolerance=1e-10)
+        simulate(system, t_end=0.1, dt=dt, start=begin, stride=10**6, tolerance=1e-10)
         for dt in (8e-5, 4e-5)
     )
     for run in (coarse, fine):

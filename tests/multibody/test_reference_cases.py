@@ -81,7 +81,7 @@ def test_rigid_engine_follows_the_closed_form(cylinder: int) -> None:
     """V2: r = 40 mm, l = 137 mm, 6000 rpm, every cylinder over a whole turn."""
     speed = 628.318
     engine = inline_engine(rigid_rod(0.137, 0.153, thickness=0.01), speed=speed, gas=False)
-    run = simulate(engine, t_end=0.01, dt=1e-5, save_every=20).projected()
+    run = simulate(engine, t_end=0.01, dt=1e-5, stride=20).projected()
     throw = {1: 0.0, 3: 2 * np.pi / 3, 2: 4 * np.pi / 3}[cylinder]
     exact = SliderCrank(0.040, 0.137).motion(speed * run.time + throw, speed)
     piston, rod = run.body(f"piston {cylinder}"), run.body(f"rod {cylinder}")

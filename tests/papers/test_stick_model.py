@@ -149,7 +149,7 @@ def test_agrees_with_rigid_bodies_to_second_order() -> None:
         angle=0.6,
     )
     # the reference is ten times finer than the finest of the sticks
-    run = simulate(system, t_end=0.3, dt=1e-4, save_every=100).projected()
+    run = simulate(system, t_end=0.3, dt=1e-4, stride=100).projected()
     angles = run.joint("main").rotation
     piston = run.body("piston")
     errors = []

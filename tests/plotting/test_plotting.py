@@ -90,7 +90,7 @@ def bar(skin: bool = True) -> ReducedBody:
 def run() -> Solution:
     crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
     return simulate(
-        slider_crank(bar(), speed=200.0, angle=0.3, **crank), t_end=0.03, dt=1e-4, save_every=10
+        slider_crank(bar(), speed=200.0, angle=0.3, **crank), t_end=0.03, dt=1e-4, stride=10
     )
 
 
@@ -247,7 +247,7 @@ def test_animation_moves_and_keeps_its_time(pv: Any, run: Solution, tmp_path: Pa
     assert shown._repr_mimebundle_().keys() == {"image/gif", "text/plain"}
     at = plotting.animate(run, tmp_path / "at.gif", times=[0.0, 0.0101], window=SMALL)
     np.testing.assert_allclose(at.time, [0.0, 0.01])
-    assert len(plotting.animate(run, tmp_path / "every.gif", every=20, window=SMALL).time) == 2
+    assert len(plotting.animate(run, tmp_path / "every.gif", stride=20, window=SMALL).time) == 2
 
 
 def test_film(pv: Any, run: Solution, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_errors_of_bodies(call: Any, message: str) -> None:
     [
         ({"path": "run.avi"}, "^path must be a path that ends with .gif or .mp4"),
         ({"times": [0.0, 1.0]}, "within the solution, 0 to 0.03 s"),
-        ({"times": [0.0], "every": 2}, "^every must be absent"),
+        ({"times": [0.0], "stride": 2}, "^stride must be absent"),
     ],
 )
 def test_errors_of_animations(
@@ -410,7 +410,7 @@ def test_arguments_are_checked(call: Any, argument: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"fps": 0}, {"fps": np.inf}, {"frames": 0}, {"every": 0.5}, {"opacity": 2}, {"times": ["a"]}],
+    [{"fps": 0}, {"fps": np.inf}, {"frames": 0}, {"stride": 0.5}, {"opacity": 2}, {"times": ["a"]}],
 )
 def test_arguments_of_animations(run: Solution, tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(errors.InputError) as error:

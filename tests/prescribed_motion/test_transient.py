@@ -176,7 +176,7 @@ def test_reproduces_a_body_in_a_mechanism(comm: MPI.Intracomm) -> None:
     assert (error < 0.01 * np.abs(reduced)[:, :2].max(axis=0)).all(), error
     assert full.most_solves <= 3
     start: Any = history.eta[0], history.eta_rate[0]
-    modal = modal_transient(body, motion, start=start, **times)
+    modal = modal_transient(body, motion, elastic_start=start, **times)
     assert np.abs(modal.eta - history.eta).max() < 1e-3 * np.abs(history.eta).max()
 
 
@@ -300,7 +300,7 @@ def test_spin_up() -> None:
             thickness=1.0,
             t_end=t_end,
             dt=0.04,
-            start="undeformed",
+            elastic_start="undeformed",
             stiffening=stiffening,
             points={"tip": (length, 0.0)},
         )
@@ -331,7 +331,7 @@ def strip(comm: MPI.Intracomm, **settings: Any) -> Transient:
         interfaces=ENDS,
         held="left",
         points={"tip": (LENGTH, HEIGHT / 2)},
-        start="undeformed",
+        elastic_start="undeformed",
         **PLATE,
         **settings,
     )
@@ -346,7 +346,7 @@ def test_second_order_in_time(method: Any) -> None:
     """Differences of the solutions with h, h/2 and h/4 fall by four."""
 
     def tip(dt: float) -> np.ndarray:
-        found = strip(ALONE, t_end=8e-5, dt=dt, method=method, tolerance=1e-12, observe_every=10**6)
+        found = strip(ALONE, t_end=8e-5, dt=dt, method=method, tolerance=1e-12, stride=10**6)
         history = found.points["tip"]
         assert len(history.displacement) == 2
         return np.concatenate([history.displacement[-1, :2], 1e-4 * history.velocity[-1, :2]])
@@ -456,9 +456,9 @@ def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> 
         ({"method": "newmark"}, "^method must be .* alpha_m"),
         ({"damping": 0.01}, "^damping must be"),
         ({"damping": SimpleNamespace(mass=-1, stiffness=0)}, "^damping.mass must be"),
-        ({"start": "rest"}, "start must be 'quasi-static', 'undeformed', or"),
-        ({"start": (np.zeros(1), np.zeros(1))}, "owned degrees of freedom"),
-        ({"observe_every": 0}, "observe_every must be a whole"),
+        ({"elastic_start": "rest"}, "elastic_start must be 'quasi-static', 'undeformed', or"),
+        ({"elastic_start": (np.zeros(1), np.zeros(1))}, "owned degrees of freedom"),
+        ({"stride": 0}, "stride must be a whole"),
         ({"tolerance": 2.0}, "between 0 and 1"),
         ({"points": {"far": (9.0, 0.0, 0.0)}}, "'far' at .* is not in the mesh"),
         ({"held": ENDS, "stiffening": True, "motion": PrescribedMotion()}, "at most one held"),
@@ -485,9 +485,9 @@ def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
         given = times if call is modal_transient else {"times": 0.0}
         with pytest.raises(ValueError, match="holds no stiffening"):
             call(body, rest, stiffening=True, **given)
-    with pytest.raises(ValueError, match=r"start needs η and η̇ of shape \(2,\)"):
-        modal_transient(body, rest, start=(np.zeros(1), np.zeros(2)), **times)
-    with pytest.raises(ValueError, match="start must be"):
-        modal_transient(body, rest, start="rest", **times)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"elastic_start needs η and η̇ of shape \(2,\)"):
+        modal_transient(body, rest, elastic_start=(np.zeros(1), np.zeros(2)), **times)
+    with pytest.raises(ValueError, match="elastic_start must be"):
+        modal_transient(body, rest, elastic_start="rest", **times)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="dt must be a positive"):
         modal_transient(body, rest, t_end=1.0, dt=0.0)

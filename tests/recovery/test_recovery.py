@@ -198,8 +198,8 @@ def test_envelope_is_brute_force(
 
 def test_the_law_of_the_reduction(recovery: Recovery, history: SimpleNamespace) -> None:
     """It is known without being given."""
-    own = Recovery(recovery.reduction).at("stress", history, PROBES, every=30)
-    given = recovery.at("stress", history, PROBES, every=30)
+    own = Recovery(recovery.reduction).at("stress", history, PROBES, stride=30)
+    given = recovery.at("stress", history, PROBES, stride=30)
     assert np.allclose(own, given, rtol=0, atol=1e-12 * np.abs(given).max())
 
 
@@ -231,7 +231,7 @@ def test_times_are_the_nearest(recovery: Recovery, history: SimpleNamespace) -> 
         abs(history.time - 0.5).argmin() == abs(history.time - 0.501).argmin()
     )
     assert np.array_equal(fields.eta[0], history.eta[0])
-    assert len(recovery.recover("stress xy", history, every=50)) == 3
+    assert len(recovery.recover("stress xy", history, stride=50)) == 3
     assert len(list(fields)) == len(fields)
     with pytest.raises(IndexError, match="instants"):
         fields[17]
@@ -344,11 +344,11 @@ def test_written_fields(
     for module in (fields, stress_recovery):
         monkeypatch.setattr(module, "VTXWriter", Recorder)
     folder = comm.bcast(tmp_path, root=0) / "new"
-    recovery.write(folder / "run.bp", history, ["von Mises", "principal", "stress"], every=100)
+    recovery.write(folder / "run.bp", history, ["von Mises", "principal", "stress"], stride=100)
     envelope = recovery.envelope("von Mises", history)
     envelope.write(folder / "envelope.bp")
     Recovery(recovery.reduction, stress=STEEL, where="cells").write(
-        folder / "c.bp", history, every=149
+        folder / "c.bp", history, stride=149
     )
     comm.Barrier()
     assert {p.name for p in folder.iterdir()} == {"run.bp", "envelope.bp", "c.bp"}

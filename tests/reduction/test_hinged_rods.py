@@ -172,7 +172,7 @@ def test_the_deformation_holds_what_rigid_bodies_repeat() -> None:
     assert np.abs(sag).max() > 0
     weight = 9.81 * sum(body.typical_mass for body in system.bodies[1:])
     elastic = state.a[system.elastic]
-    undeformed = consistent_state(system, elastic="undeformed")
+    undeformed = consistent_state(system, elastic_start="undeformed")
     assert np.abs(elastic).max() < 1e-3 * np.abs(undeformed.a[system.elastic]).max()
     run = simulate(system, t_end=2e-3, dt=1e-5)
     forces = {name: run.joint(name).force[:, 2] for name in "14"}

@@ -281,7 +281,7 @@ def test_written_motion(
     expected = 10 * u if motion == "body" else [1, 2, 3] + (x + 10 * u) * [-1, -1, 1] - x
     assert np.allclose(total, expected, atol=1e-14)
     written.clear()
-    bar.write(path, history, every=2, motion=motion)
+    bar.write(path, history, stride=2, motion=motion)
     assert [t for t, *_ in written] == [0.0, 1.0]
 
 

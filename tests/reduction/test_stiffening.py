@@ -159,7 +159,7 @@ def spin_up(attached: bool = False) -> tuple[np.ndarray, np.ndarray]:
     beam = FlexibleBody("beam", body, damping_ratio=0.0)
     hub = revolute("hub", ground.frame("hub"), beam.frame("left"))
     system = System([ground, beam], [hub], drivers=[Driver("spin", "hub", motion)])
-    run = simulate(system, t_end=15.0, dt=5e-3, save_every=10)
+    run = simulate(system, t_end=15.0, dt=5e-3, stride=10)
     tip = run.sensor("beam", "tip")
     angle = np.array([motion(t)[0] for t in run.time])
     return run.time, tip[:, 1] * np.cos(angle) - tip[:, 0] * np.sin(angle)

@@ -59,7 +59,7 @@ def kinematic_analysis(
 
     Nothing is integrated: the constraints and their first two derivatives are solved at each time,
     from the position before it.  The reactions that the motion asks for come with it, so that
-    ``solution["drive"].moment`` is the torque of a driver.
+    ``solution.joint("drive").moment`` is the torque of a driver.
 
     Args:
         system: The mechanism, with as many drivers as it has degrees of freedom; joints that repeat
@@ -198,7 +198,7 @@ def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
 
 def _settled(at: Assembler, t: float) -> State:
     """The quasi-static state next to the assembler's position, joints' turns counted on."""
-    state = consistent_state(at.system, t, elastic="quasi-static", q=at.q)
+    state = consistent_state(at.system, t, elastic_start="quasi-static", q=at.q)
     at.q[:] = state.q
     at.update_poses(t)
     at.angles[:] = at.joint_rotations()

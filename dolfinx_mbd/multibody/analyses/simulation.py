@@ -55,10 +55,10 @@ def simulate(
     rates: Mapping[str, float] | None = None,
     redundant: Literal["stop", "drop", "keep"] = "stop",
     reuse: bool = True,
-    save_every: int = 1,
+    stride: int = 1,
     progress: bool = False,
     checkpoint: str | Path | None = None,
-    every: int | None = None,
+    checkpoint_stride: int | None = None,
 ) -> Solution:
     """Simulate a system from ``t_start`` to ``t_end`` with fixed or adaptive steps.
 
@@ -84,11 +84,12 @@ def simulate(
             that only the deformation of bodies tells apart are not redundant.
         reuse: Whether the factorized iteration matrix is kept while it converges fast
             (:class:`Stepper`); results agree to the tolerance, steps take longer without.
-        save_every: Keep every so manieth step; the first and the last are always kept.
+        stride: Save every n-th step; the first and the last are always saved.
         progress: Show a progress bar (with tqdm, where it is installed).
         checkpoint: A file to which the run is written now and then, from which :func:`resume` goes
             on, to the same bits; one that is there is replaced.  Under MPI every rank may write it.
-        every: Steps between two checkpoints; None: about a minute.
+        checkpoint_stride: Number of steps between two checkpoints; None: as many as take about a
+            minute.
 
     Returns:
         The solution by names.  After Ctrl-C: what was computed so far, with a warning and
@@ -108,32 +109,33 @@ def simulate(
     control = Adaptive() if isinstance(dt, str) and dt == "adaptive" else dt
     t_start, t_end, dt = _times(t_start, t_end, 1.0 if isinstance(control, Adaptive) else control)
     choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
-    save_every = integer("save_every", save_every, low=1, high=sys.maxsize)
+    stride = integer("stride", stride, low=1, high=sys.maxsize)
     flag("progress", progress)
     if checkpoint is not None:
         checkpoint = file_path("checkpoint", checkpoint)
-    if every is not None:
-        integer("every", every, low=1)
+    if checkpoint_stride is not None:
+        integer("checkpoint_stride", checkpoint_stride, low=1)
         if checkpoint is None:
-            refuse("every", every, "absent without the path of a checkpoint")
+            expected = "absent without the path of a checkpoint"
+            refuse("checkpoint_stride", checkpoint_stride, expected)
     check_drivers(system, t_start, t_end)
     system = _resolved(system, t_start, redundant, start)
     stepper = Stepper(system, method, tolerance=tolerance, reuse=reuse)
-    writer = None if checkpoint is None else Checkpoint(checkpoint, every, system)
+    writer = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_stride, system)
     state = (
         start
         if start is not None
-        else consistent_state(system, t_start, elastic=elastic_start, rates=rates)
+        else consistent_state(system, t_start, elastic_start=elastic_start, rates=rates)
     )
     steps: Steps
     if isinstance(control, Adaptive):
         steps = AdaptiveSteps(control, system, state, t_end)
     else:
-        kept = 1 + (t_end - t_start) / dt / save_every
+        kept = 1 + (t_end - t_start) / dt / stride
         memory("dt", dt, 8 * kept * sum(np.size(getattr(state, key)) for key in _HISTORY))
         count = max(1, round((t_end - t_start) / dt))
         steps = FixedSteps((t_end - t_start) / count, count)
-    run = Run(system, stepper, steps, steps.begin(stepper, state), [state], save_every)
+    run = Run(system, stepper, steps, steps.begin(stepper, state), [state], stride)
     if writer is not None:
         run.mark()
         writer.write(run)  # at once: a path that cannot be written is told before the work

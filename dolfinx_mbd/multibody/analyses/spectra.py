@@ -48,7 +48,7 @@ def spectrum(
     """Return the one-sided amplitude spectrum of a signal.
 
     Frequencies above half the sampling rate appear at lower ones; save more steps of a simulation
-    (`save_every`) if it has such frequencies. Leave out a transient at its start.
+    (`stride`) if it has such frequencies. Leave out a transient at its start.
 
     Args:
         time: Equally spaced times, shape (nt,), s.

@@ -9,20 +9,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.kernels.rotations import rotation_rows
+
 __all__ = ["BodyHistory", "Energies", "JointHistory", "rotation_matrices"]
 
 Array = NDArray[np.float64]
 
+_rows = getattr(rotation_rows, "py_func", rotation_rows)  # not compiled: it takes arrays
+
 
 def rotation_matrices(quaternions: ArrayLike) -> Array:
-    """Rotation matrices (nt, 3, 3) of unit quaternions (nt, 4)."""
-    w, x, y, z = np.moveaxis(np.asarray(quaternions, dtype=float), -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+    """Return the rotation matrices (nt, 3, 3) of unit quaternions (nt, 4)."""
+    components = np.moveaxis(np.asarray(quaternions, dtype=float), -1, 0)
+    return np.moveaxis(np.array(_rows(*components)), (0, 1), (-2, -1))
 
 
 @dataclass(frozen=True, eq=False)

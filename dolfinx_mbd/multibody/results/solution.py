@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, refuse, vector
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.checks import choice
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
 from dolfinx_mbd.multibody.assembly.redundancy import least_norm_multipliers
-from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.joints import Driver, Joint
+from dolfinx_mbd.multibody.model.protocol import Body
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     Energies,
     JointHistory,
     rotation_matrices,
+)
+from dolfinx_mbd.multibody.results.sensors import (
+    QUANTITIES,
+    fixed_axes,
+    material_point,
+    point_motion,
 )
 from dolfinx_mbd.multibody.results.solution_files import load_solution, save_solution, write_csv
 
@@ -35,14 +40,20 @@ Array = NDArray[np.float64]
 
 
 class Solution:
-    """A simulated motion: ``solution["piston 1"]`` is a body's, a joint's or a driver's history.
+    """A simulated motion: the histories of bodies, joints and drivers by name.
+
+        run = mbd.simulate(system, t_end=0.04, dt=1e-5)
+        run.body("piston 1").position  # (nt, 3), m
+        run.joint("crank pin 1").force  # (nt, 3), N
 
     Attributes:
         system: The mechanism.
         time: Saved times, (nt,), s.
-        q, v, a, lam, angles: As in :class:`State`, one row per time.
+        q, v, a, lam, angles: As in `State`, one row per time.
+        final_state: The last state, from which another simulation can start.
         complete: False if the run was interrupted.
-        steps, iterations, factorizations: What it took.
+        iterations: Number of Newton iterations.
+        factorizations: Number of factorizations of the iteration matrix.
     """
 
     def __init__(
@@ -89,32 +100,35 @@ class Solution:
         )
 
     def names(self) -> list[str]:
-        """Every name that ``solution[name]`` knows."""
-        s = self.system
-        bodies = [body.name for body in s.bodies if body.num_velocities]
-        return bodies + [j.name for j in s.joints] + [d.name for d in s.drivers]
-
-    def __getitem__(self, name: str) -> BodyHistory | JointHistory:
-        for k, body in enumerate(self.system.bodies):
-            if body.name == name and body.num_velocities:
-                return self._body(k)
-        if name in (item.name for item in self._joints()):
-            return self.joint(name)
-        raise KeyError(
-            f"unknown name {name!r}; the solution has {', '.join(map(repr, self.names()))}"
-        )
+        """Return the names of all bodies that move, all joints and all drivers."""
+        return [body.name for body in self._moving()] + [item.name for item in self._joints()]
 
     def body(self, name: str) -> BodyHistory:
-        """History of a body (``ValueError`` with the list of bodies if there is none).
+        """Return the history of a body.
 
-        Of a body that is not in a floating frame, what its ``motion`` gives.
+        Args:
+            name: Name of a body that can move.
+
+        Raises:
+            InputError: The name is unknown; the message lists the bodies.
         """
+        choice("name of a body that can move", name, [body.name for body in self._moving()])
         return self._body(self.system.body_index(name))
 
     def joint(self, name: str) -> JointHistory:
-        """History of a joint or driver (``ValueError`` with the list of them if there is none)."""
+        """Return the history of a joint or a driver.
+
+        Args:
+            name: Name of the joint or the driver.
+
+        Raises:
+            InputError: The name is unknown; the message lists the joints and drivers.
+        """
         names = [item.name for item in self._joints()]
         return self._joint(names.index(choice("name of a joint or driver", name, names)), name)
+
+    def _moving(self) -> list[Body]:
+        return [body for body in self.system.bodies if body.num_velocities]
 
     def _joints(self) -> tuple[Joint | Driver, ...]:
         return (*self.system.joints, *self.system.drivers)
@@ -302,7 +316,7 @@ class Solution:
         *,
         axes: str | ArrayLike = "global",
     ) -> Array:
-        """Position, velocity or acceleration of a material point over time, (nt, 3).
+        """Return the position, velocity or acceleration of a material point over time, (nt, 3).
 
         Args:
             body: Name of the body.
@@ -316,71 +330,13 @@ class Solution:
         Raises:
             ValueError: If body, point, quantity or axes are unknown.
         """
-        choice("quantity", quantity, ("position", "velocity", "acceleration"))
+        choice("quantity", quantity, QUANTITIES)
         k = self.system.body_index(body)
-        history = self._body(k)
-        x, modes = self._material_point(k, point)
-        c = x + history.eta @ modes
-        du, ddu = history.eta_rate @ modes, history.eta_acceleration @ modes
-        A = rotation_matrices(history.rotation)
-        w, alpha = history.omega, history.alpha
-        if quantity == "position":
-            value = history.position + _rotate(A, c)
-        elif quantity == "velocity":
-            value = history.velocity + _rotate(A, np.cross(w, c) + du)
-        else:
-            spin = np.cross(w, np.cross(w, c) + 2 * du)
-            value = history.acceleration + _rotate(A, np.cross(alpha, c) + spin + ddu)
-        return self._in_axes(value, axes, body)
-
-    def _in_axes(self, value: Array, axes: str | ArrayLike, body: str) -> Array:
-        if isinstance(axes, str):
-            if axes == "global":
-                return value
-            name = body if axes == "body" else axes
-            A = rotation_matrices(self.body(name).rotation)
-            return np.einsum("tji,tj->ti", A, value)
-        expected = "'global', 'body', the name of a body or an orthonormal matrix (3, 3)"
-        triad = array("axes", axes, (3, 3), expected=expected)
-        with np.errstate(over="ignore"):
-            if not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
-                refuse("axes", axes, expected)
-        return np.asarray(value @ triad, dtype=float)
-
-    def _material_point(self, k: int, point: str | ArrayLike) -> tuple[Array, Array]:
-        """Reference position (3,) and displacement per elastic coordinate (n, 3) of a point."""
-        body = self.system.bodies[k]
-        if isinstance(body, RigidBody):
-            if isinstance(point, str):
-                self.system.frame_index((body.name, point))  # type: ignore[arg-type]
-                point = body.frames[point][0]
-            return vector("point", point, unit="m"), np.zeros((0, 3))
-        if not isinstance(body, FlexibleBody):
-            raise InputError(f"sensors need a rigid or a flexible body; {body.name!r} is neither")
-        reduced = body.reduced
-        if isinstance(point, str):
-            for interface in reduced.interfaces:
-                if interface.name == point:
-                    return interface.point, interface.motion[:3].T
-            station = reduced.point(point)
-            return station.position, station.modes
-        x = vector("point", point, unit="m")
-        if reduced.num_modes == 0:
-            return x, np.zeros((0, 3))
-        if reduced.skin is None:
-            raise InputError(
-                f"body {body.name!r} has no skin; measure at a named point or an interface"
-            )
-        distance = np.linalg.norm(reduced.skin.points - x, axis=1)
-        node = int(np.argmin(distance))
-        if distance[node] > 1e-6 * np.ptp(reduced.skin.points, axis=0).max():
-            raise InputError(
-                f"{x} m is not a node of the skin of body {body.name!r} (the nearest is "
-                f"{reduced.skin.points[node]} m); name the point when the body is reduced: "
-                "points={...}"
-            )
-        return reduced.skin.points[node], reduced.skin.modes[:, node]
-
-
-def _rotate(A: Array, vectors: Array) -> Array:
-    return np.einsum("tij,tj->ti", A, vectors)
+        x, modes = material_point(self.system.bodies[k], point)
+        value = point_motion(self._body(k), x, modes, quantity)
+        if not isinstance(axes, str):
+            return value @ fixed_axes(axes)
+        if axes == "global":
+            return value
+        A = rotation_matrices(self.body(body if axes == "body" else axes).rotation)
+        return np.einsum("tji,tj->ti", A, value)

@@ -84,10 +84,11 @@ def write_csv(solution: Solution, path: str | Path, names: Sequence[str] | None)
     """See :meth:`~dolfinx_mbd.multibody.Solution.to_csv`."""
     columns: dict[str, Array] = {"time [s]": solution.time}
     known = solution.names()
+    bodies = {body.name for body in solution.system.bodies}
     for name in known if names is None else checked_names("names", names):
         choice("every entry of names", name, known)
-        history = solution[name]
-        units = _BODY_UNITS if hasattr(history, "eta") else _JOINT_UNITS
+        history = solution.body(name) if name in bodies else solution.joint(name)
+        units = _BODY_UNITS if name in bodies else _JOINT_UNITS
         for key, (unit, labels) in units.items():
             values = getattr(history, key).reshape(len(solution), -1)
             for k, column in enumerate(values.T):

@@ -42,7 +42,7 @@ def consistent_state(
     system: SystemData,
     t: float = 0.0,
     *,
-    elastic: Literal["quasi-static", "undeformed"] = "quasi-static",
+    elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
     q: ArrayLike | None = None,
     v: ArrayLike | None = None,
     rates: Mapping[str, float] | None = None,
@@ -55,9 +55,9 @@ def consistent_state(
     Args:
         system: The mechanism.
         t: Time, s.
-        elastic: ``quasi-static``: elastic forces balance the forces of the motion at η̈ = 0, and η̇
-            is the rate at which that balance moves, so that nothing rings; ``undeformed``: η and η̇
-            as in ``q`` and ``v`` (zero by default), η̈ follows.
+        elastic_start: ``quasi-static``: elastic forces balance the forces of the motion at η̈ = 0,
+            and η̇ is the rate at which that balance moves, so that nothing rings; ``undeformed``:
+            η and η̇ as in ``q`` and ``v`` (zero by default), η̈ follows.
         q: Coordinates to start from, shape (nq,); None: the bodies' own.
         v: Velocities to start from, shape (nv,); None: rest.
         rates: Rates of joints at the start, by name: rad/s about the axis of revolute and
@@ -71,11 +71,11 @@ def consistent_state(
         AssemblyError: If the constraints cannot be met or repeat each other, or contradict the
             rates; the message names them.
         EquilibriumError: If the elastic forces find no balance.
-        ValueError: If ``elastic`` or a joint is unknown, or a joint has no rate.
+        ValueError: If ``elastic_start`` or a joint is unknown, or a joint has no rate.
     """
     instance("system", system, SystemData)
     t = number("t", t, unit="s")
-    choice("elastic", elastic, ("quasi-static", "undeformed"))
+    choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
     rates = instance("rates", {} if rates is None else rates, Mapping)
     for name, rate in rates.items():
         number(f"rates[{name!r}]", rate)
@@ -91,7 +91,7 @@ def consistent_state(
     start = np.zeros(system.num_velocities)
     if v is not None:
         start[:] = array("v", v, start.shape)
-    if elastic == "undeformed" or not len(system.elastic):
+    if elastic_start == "undeformed" or not len(system.elastic):
         _restore(at, t, start, rates, np.arange(system.num_velocities))
     else:
         start[system.elastic] = 0.0

@@ -53,7 +53,7 @@ def test_drive_torque_is_the_power_balance() -> None:
     """Torque times speed is the rate of the kinetic and the potential energy, taken from M v̇."""
     system = slider_crank(rigid_rod(0.3, 0.15), speed=150.0, **SETTINGS)
     run = kinematic_analysis(system, TIMES)
-    power = 150.0 * run["drive"].moment[:, 2]
+    power = 150.0 * run.joint("drive").moment[:, 2]
     rate = np.zeros(len(TIMES))
     masses = {"crank": 0.36, "rod": 0.15, "piston": 0.0755}
     for name, mass in masses.items():
@@ -74,7 +74,7 @@ def test_drive_torque_is_the_power_balance() -> None:
 def test_reactions_are_those_of_a_simulation() -> None:
     system = slider_crank(rigid_rod(0.3, 0.15), speed=150.0, **SETTINGS)
     run = kinematic_analysis(system, TIMES)
-    simulated = simulate(system, t_end=0.05, dt=5e-5, save_every=20).projected()
+    simulated = simulate(system, t_end=0.05, dt=5e-5, stride=20).projected()
     assert np.allclose(simulated.time, TIMES)
     assert np.allclose(run.lam, simulated.lam, atol=1e-9 * np.abs(run.lam).max())
     known = inverse_dynamics(system, simulated)
@@ -90,7 +90,7 @@ def test_flexible_rod_without_vibration() -> None:
     undeformed = kinematic_analysis(flexible, TIMES[:5])
     assert np.allclose(undeformed.lam, kinematic_analysis(rigid, TIMES[:5]).lam, rtol=1e-9)
     settled = kinematic_analysis(flexible, TIMES[:5], elastic="quasi-static")
-    assert np.abs(settled["rod"].eta).max() > 1e-6
+    assert np.abs(settled.body("rod").eta).max() > 1e-6
     simulated = simulate(flexible, t_end=1e-6, dt=1e-6)
     assert np.allclose(settled.lam[0], simulated.lam[0])
 
@@ -161,7 +161,7 @@ def test_a_driven_four_bar_closes() -> None:
     run = kinematic_analysis(four_bar("foot"), np.linspace(0, 2 * np.pi, 41))
     assert run.constraint_violation().max() < 1e-12
     for name in ("crank", "coupler", "rocker"):
-        assert np.allclose(run[name].position[0], run[name].position[-1], atol=1e-9)
+        assert np.allclose(run.body(name).position[0], run.body(name).position[-1], atol=1e-9)
     assert np.isclose(np.ptp(run.joint("foot").rotation), 2 * np.pi)
     assert np.isclose(run.joint("hinge").rotation[0], run.joint("hinge").rotation[-1])
 
@@ -173,7 +173,7 @@ def test_singular_positions_are_reported() -> None:
     run = caught.value.solution
     assert run is not None
     assert 0 < run.time[-1] < caught.value.time < 3
-    crank = run["coupler"].position[-1]
+    crank = run.body("coupler").position[-1]
     coupler = run.sensor("coupler", (0.9, 0, 0))[-1] - crank
     sine = np.cross(crank, coupler)[2] / (0.5 * 0.9)
     assert abs(sine) < 0.2
@@ -212,7 +212,9 @@ def test_redundant_joints_may_stay() -> None:
     drivers, gravity = base.drivers, base.gravity
     double = System([ground, crank, rod, piston], joints, drivers=drivers, gravity=gravity)
     run, single = (kinematic_analysis(s, TIMES) for s in (double, base))
-    assert np.allclose(run["piston"].position, single["piston"].position, atol=1e-12)
-    assert np.allclose(run["drive"].moment, single["drive"].moment, rtol=1e-9, atol=1e-9)
-    both = run["upper"].force + run["lower"].force
-    assert np.allclose(both, single["guide"].force, atol=1e-8)
+    assert np.allclose(run.body("piston").position, single.body("piston").position, atol=1e-12)
+    assert np.allclose(
+        run.joint("drive").moment, single.joint("drive").moment, rtol=1e-9, atol=1e-9
+    )
+    both = run.joint("upper").force + run.joint("lower").force
+    assert np.allclose(both, single.joint("guide").force, atol=1e-8)

@@ -220,7 +220,7 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     drive = Driver("drive", "bearing", constant_speed(spin))
     system = System([ground, hub, body], joints, drivers=[drive])
     at = Assembler(system)
-    state = consistent_state(system, elastic="undeformed")
+    state = consistent_state(system, elastic_start="undeformed")
     at.q[:], at.v[:] = state.q, state.v
     axes = Axes.of_bodies(system, at.q, at.v)
     at.a[:] = steady_rates(at, axes)

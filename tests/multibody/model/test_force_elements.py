@@ -240,7 +240,7 @@ def test_energy_and_momentum_of_bodies_on_springs(kind: str, flexible: bool) -> 
     }[kind]
     system = System([one, two], loads=[element])
     v = 0.5 * rng.normal(size=system.num_velocities)
-    start = consistent_state(system, elastic="undeformed", v=v)
+    start = consistent_state(system, elastic_start="undeformed", v=v)
     lost = []
     for dt in (4e-3, 2e-3):
         run = simulate(system, t_end=0.4, dt=dt, start=start, tolerance=1e-10)

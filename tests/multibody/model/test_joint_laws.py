@@ -78,7 +78,7 @@ def pair_of_bodies(kind: str, flexible: bool, gravity: tuple[float, float, float
 def moving_start(system: System) -> State:
     rng = np.random.default_rng(8)
     v = rng.normal(size=system.num_velocities)
-    return consistent_state(system, elastic="undeformed", v=v)
+    return consistent_state(system, elastic_start="undeformed", v=v)
 
 
 @pytest.mark.parametrize("flexible", [False, True], ids=["rigid", "flexible"])

@@ -41,8 +41,8 @@ def test_saved_and_loaded(run: Solution, path: Path) -> None:
     for key in ("time", "q", "v", "a", "lam", "angles"):
         assert np.array_equal(getattr(again, key), getattr(run, key))
     assert repr(again) == repr(run)
-    assert np.array_equal(again["rod"].eta, run["rod"].eta)
-    assert np.array_equal(again["drive"].moment, run["drive"].moment)
+    assert np.array_equal(again.body("rod").eta, run.body("rod").eta)
+    assert np.array_equal(again.joint("drive").moment, run.joint("drive").moment)
     on = [simulate(mechanism(), t_end=3e-3, dt=1e-4, start=r.final_state) for r in (again, run)]
     assert np.array_equal(on[0].q, on[1].q)
 
@@ -61,10 +61,10 @@ def test_a_table(run: Solution, path: Path) -> None:
     assert len(values) == len(run)
     column = dict(zip(names, values.T, strict=True))
     assert np.array_equal(column["time [s]"], run.time)
-    assert np.array_equal(column["rod.position.y [m]"], run["rod"].position[:, 1])
-    assert np.array_equal(column["rod.eta.2 [SI]"], run["rod"].eta[:, 1])
-    assert np.array_equal(column["piston pin.force.x [N]"], run["piston pin"].force[:, 0])
-    assert np.array_equal(column["main.rotation [rad]"], run["main"].rotation)
+    assert np.array_equal(column["rod.position.y [m]"], run.body("rod").position[:, 1])
+    assert np.array_equal(column["rod.eta.2 [SI]"], run.body("rod").eta[:, 1])
+    assert np.array_equal(column["piston pin.force.x [N]"], run.joint("piston pin").force[:, 0])
+    assert np.array_equal(column["main.rotation [rad]"], run.joint("main").rotation)
     few = run.to_csv(path.with_suffix(".csv"), names=["drive"]).read_text().splitlines()[0]
     assert few.count(",") == 7
     with pytest.raises(InputError, match="wheel"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.body import Skin
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.engines import slider_crank
 from dolfinx_mbd.multibody import (
     STANDARD_GRAVITY,
@@ -55,10 +56,10 @@ def test_names(run: Solution) -> None:
         "guide",
         "drive",
     ]
-    assert run["rod"].eta.shape == (1001, 3)
-    assert run["guide"].force.shape == (1001, 3)
-    with pytest.raises(KeyError, match=r"unknown name 'road'; the solution has 'crank', 'rod'"):
-        run["road"]
+    assert run.body("rod").eta.shape == (1001, 3)
+    assert run.joint("guide").force.shape == (1001, 3)
+    with pytest.raises(InputError, match=r"'crank', 'rod', 'piston'.*got 'road'"):
+        run.body("road")
     with pytest.raises(ValueError, match=r"name of a joint or driver must be .* got 'rod'"):
         run.joint("rod")
 
@@ -201,7 +202,7 @@ def test_a_pendulum_swings_at_its_frequency_and_keeps_its_energy() -> None:
 
 
 def test_saved_steps(run: Solution) -> None:
-    thin = simulate(run.system, t_end=1e-3, dt=1e-5, save_every=7)
+    thin = simulate(run.system, t_end=1e-3, dt=1e-5, stride=7)
     assert thin.time[0] == 0 and np.isclose(thin.time[-1], 1e-3)
     assert len(thin) == 1 + 100 // 7 + 1
     assert np.array_equal(thin.q[1], run.q[7])

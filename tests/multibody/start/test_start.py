@@ -43,7 +43,7 @@ def evaluated(system: System, state) -> Assembler:
 @pytest.mark.parametrize("elastic", ["quasi-static", "undeformed"])
 def test_all_levels_are_consistent(elastic: str) -> None:
     system = slider_crank(slender_rod(), speed=150.0, angle=0.7, **CRANK)
-    state = consistent_state(system, elastic=elastic)  # type: ignore[arg-type]
+    state = consistent_state(system, elastic_start=elastic)  # type: ignore[arg-type]
     at = evaluated(system, state)
     rate, bias = at.constraint_rates(0.0)
     B = at.constraint_matrix(at.jacobians())

@@ -37,9 +37,7 @@ def test_order_two_in_dt(method: GeneralizedAlpha) -> None:
     steps = (1e-4, 5e-5, 2.5e-5, 3.125e-6)
     every = [round(steps[0] / dt) for dt in steps]
     runs = [
-        simulate(
-            system, t_end=5e-3, dt=dt, start=start, method=method, tolerance=1e-10, save_every=k
-        )
+        simulate(system, t_end=5e-3, dt=dt, start=start, method=method, tolerance=1e-10, stride=k)
         for dt, k in zip(steps, every, strict=True)
     ]
     for key in ("q", "v", "lam"):
@@ -94,7 +92,7 @@ def free_spin(dt: float) -> tuple[np.ndarray, np.ndarray]:
     v[:6] = 0.3, -0.2, 0.1, 0.05 * speed, 0.1 * speed, speed
     q = system.bodies[0].initial_coordinates()
     q[7:] = 5e-5  # about 2 % of the energy
-    start = consistent_state(system, q=q, v=v, elastic="undeformed")
+    start = consistent_state(system, q=q, v=v, elastic_start="undeformed")
     keeping = GeneralizedAlpha.from_spectral_radius(1.0)  # no numerical damping of what rings
     run = simulate(system, t_end=0.04, dt=dt, start=start, tolerance=1e-12, method=keeping)
     return run.energies().total, run.momenta()

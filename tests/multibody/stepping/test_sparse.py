@@ -58,7 +58,7 @@ def chain(links: int, *, flexible: bool = False, loads: bool = False) -> System:
 
 def pair(system: System, steps: int = 3, dt: float = 1e-3) -> tuple[Stepper, Stepper]:
     """A dense and a sparse stepper after the same steps."""
-    start = consistent_state(system, elastic="undeformed")
+    start = consistent_state(system, elastic_start="undeformed")
     found = []
     for sparse in (False, True):
         stepper = Stepper(system, sparse=sparse)
@@ -80,7 +80,7 @@ def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None
     """Joints, loads that see other joints, springs, a flexible body: every block."""
     system = chain(4, flexible=flexible, loads=loads)
     dense, sparse = pair(system)
-    state = consistent_state(system, elastic="undeformed")
+    state = consistent_state(system, elastic_start="undeformed")
     rng = np.random.default_rng(1)
     move = 1e-2 * rng.normal(size=system.num_velocities)
     matrices = []

@@ -39,7 +39,7 @@ def flexible_crank() -> System:
 
 @pytest.fixture(scope="module")
 def exact() -> Solution:
-    return simulate(flexible_crank(), t_end=0.01, dt=2.5e-6, tolerance=1e-10, save_every=4)
+    return simulate(flexible_crank(), t_end=0.01, dt=2.5e-6, tolerance=1e-10, stride=4)
 
 
 def test_error_follows_the_tolerance(exact: Solution) -> None:

@@ -107,7 +107,7 @@ def errors(system: System, state: State, steps: int, dt: float = DT) -> tuple[li
 def test_every_accepted_step_has_converged(start: str) -> None:
     """Also where the last correction is not evaluated."""
     system = engine()
-    found, not_evaluated = errors(system, consistent_state(system, elastic=start), 150)  # type: ignore[arg-type]
+    found, not_evaluated = errors(system, consistent_state(system, elastic_start=start), 150)  # type: ignore[arg-type]
     assert not_evaluated > 10
     assert max(found) <= 1.0
 
