@@ -86,7 +86,7 @@ from .multibody import planar as planar
 from .multibody import point_on_line as point_on_line
 from .multibody import point_on_plane as point_on_plane
 from .multibody import prismatic as prismatic
-from .multibody import quasi_static as quasi_static
+from .multibody import quasi_static_motion as quasi_static_motion
 from .multibody import redundancies as redundancies
 from .multibody import resume as resume
 from .multibody import revolute as revolute
@@ -115,4 +115,5 @@ from .rotating import critical_speed as critical_speed
 from .rotating import rotating_modes as rotating_modes
 from .rotating import rotating_structure as rotating_structure
 
+__all__: list[str]
 __version__: str

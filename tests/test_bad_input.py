@@ -36,6 +36,7 @@ from dolfinx_mbd import (
     RigidBody,
     System,
     errors,
+    mechanisms,
 )
 from dolfinx_mbd.body import Interface, ReducedBody, Skin
 from dolfinx_mbd.body.files import BodyFileError
@@ -43,7 +44,6 @@ from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.fem import TaggedMesh, build_mesh, read_mesh
 from dolfinx_mbd.files import part_of
 from dolfinx_mbd.linalg.factorization import FactorizationError
-from dolfinx_mbd.mechanisms import engines as mechanisms
 from dolfinx_mbd.mechanisms.gas import FourStrokePressure
 from dolfinx_mbd.modal import modal_analysis
 from dolfinx_mbd.multibody import (
@@ -172,6 +172,10 @@ def no_group(model: Any) -> None:
 
 def engine(**given: Any) -> Call:
     return lambda b: mechanisms.inline_engine(slender_rod(), **({"speed": 10.0} | given))
+
+
+def design(**given: Any) -> Call:
+    return lambda b: mechanisms.EngineDesign(**given)
 
 
 def slider(rod: Any = None, **given: Any) -> Call:
@@ -532,11 +536,11 @@ MECHANISMS = [
     case("rod without length", "^length must be", lambda b: mechanisms.rigid_rod(0.0, 1.0)),
     case("rod without mass", "^mass must be a positive",
          lambda b: mechanisms.rigid_rod(0.3, 0.0)),
-    case("firing order", "^firing_order must be", engine(firing_order=(1, 2, 2))),
+    case("firing order", "^firing_order must be", design(firing_order=(1, 2, 2))),
     case("throws against the firing order", "is not at top dead centre; it needs a throw of",
-         engine(throw_angles=(0, 0, 0))),
-    case("number of throws", "^throw_angles must be", engine(throw_angles=(0,))),
-    case("half a cylinder", "cylinders must be .*; got 2.5", engine(cylinders=2.5)),
+         design(throw_angles=(0, 0, 0))),
+    case("number of throws", "^throw_angles must be", design(throw_angles=(0,))),
+    case("half a cylinder", "cylinders must be .*; got 2.5", design(cylinders=2.5)),
     case("pressure as a number", "^pressure must be a function",
          engine(pressure=91e5), TypeError),
     case("peak below compression", "no heat release gives .* 1 bar; compression alone reaches 17.8",
@@ -571,8 +575,8 @@ RUNS = [
          lambda b: GeneralizedAlpha.from_spectral_radius(1.5)),
     case("unknown keyword", "unexpected keyword argument 'stepsize'", run(stepsize=3), TypeError),
     case("rate of a driven joint", "the rates of 'pivot' contradict the constraints",
-         run(drivers=[Driver("d", "pivot", SPIN)], rates={"pivot": 3.0}), AssemblyError),
-    case("rate of no joint", "^name of a joint must be .*; got 'axle'", run(rates={"axle": 1.0})),
+         run(drivers=[Driver("d", "pivot", SPIN)], start={"pivot": 3.0}), AssemblyError),
+    case("rate of no joint", "^name of a joint must be .*; got 'axle'", run(start={"axle": 1.0})),
     case("driver of one number", r"'d': motion\(0\) must give angle",
          run(drivers=[Driver("d", "pivot", lambda t: t)])),
     case("driver that is not a number", r"'d': motion\(0\) must .* three finite numbers; got \(nan",

@@ -18,7 +18,7 @@ from mpi4py import MPI
 from dolfinx_mbd import ConnectingRod, checks, errors
 from dolfinx_mbd.cli.values import numbers
 from dolfinx_mbd.fem import build_mesh
-from dolfinx_mbd.mechanisms.engines import inline_engine, slider_crank
+from dolfinx_mbd.mechanisms import EngineDesign, slider_crank
 from dolfinx_mbd.multibody import RigidBody, System, simulate, sweep
 from tests.models.beams import slender_rod
 
@@ -39,7 +39,7 @@ def tiny_step() -> None:
 
 
 CALLS: list[tuple[Callable[[], Any], str]] = [
-    (lambda: inline_engine(slender_rod(), cylinders=10**9, speed=1.0), "cylinders"),
+    (lambda: EngineDesign(cylinders=10**9), "cylinders"),
     (many_steps, "dt"),
     (tiny_step, "dt"),
     (many_cases, "parameters"),
@@ -87,7 +87,7 @@ import dolfinx_mbd as mbd
 rod = mbd.ReducedBody.load({str(path)!r})
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    mbd.mechanisms.inline_engine(rod, cylinders=10**9, speed=1.0)
+    mbd.mechanisms.EngineDesign(cylinders=10**9)
 except mbd.errors.InputError:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """

@@ -18,7 +18,7 @@ from dolfinx_mbd.cli import main
 from dolfinx_mbd.export import FORMATS, export
 from dolfinx_mbd.fem import build_mesh, write_mesh
 from dolfinx_mbd.forms import STEEL
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import simulate
 from dolfinx_mbd.reduction import reduce
 from tests.export.reduced import reduced

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from mpi4py import MPI
@@ -187,6 +188,18 @@ def test_top_level_names_resolve() -> None:
         assert getattr(dolfinx_mbd, name) is not None
     with pytest.raises(AttributeError, match="nothing_like_this"):
         getattr(dolfinx_mbd, "nothing_like_this")
+
+
+def test_public_names_have_one_meaning() -> None:
+    """A name that two folders export is the same object in both."""
+    meanings: dict[str, dict[int, list[str]]] = {}
+    for name in sorted(n for n, path in MODULES.items() if path.name == "__init__.py"):
+        module = importlib.import_module(name)
+        for export in getattr(module, "__all__", []):
+            value = getattr(module, export)
+            if not isinstance(value, ModuleType):
+                meanings.setdefault(export, {}).setdefault(id(value), []).append(name)
+    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
 
 
 HEAVY = {"gmsh", "h5py", "matplotlib", "pyvista", "scipy.interpolate", "scipy.optimize"}

@@ -153,7 +153,7 @@ class BeamProblem:
     def inertia(self, modes: Array) -> Inertia:
         """Total mass, first and second moments of x and of the modes, the same on every rank.
 
-        As `analysis.inertia.inertia` has them for a solid, with the section's own moments.
+        As `fem.inertia.inertia` has them for a solid, with the section's own moments.
 
         Args:
             modes: Shape (owned dofs, n).

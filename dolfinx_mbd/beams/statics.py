@@ -20,8 +20,8 @@ from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangle
 from dolfinx_mbd.linalg.factorization import cholesky, constrain, solve, solver_options
 from dolfinx_mbd.modal.natural_modes import check_num_modes
-from dolfinx_mbd.modal.spectrum import spectrum
-from dolfinx_mbd.reduction.craig_bampton import COMPONENTS
+from dolfinx_mbd.modal.spectrum import elastic_modes
+from dolfinx_mbd.reduction.craig_bampton import MOTION_LABELS
 
 __all__ = [
     "BeamModes",
@@ -87,7 +87,9 @@ def beam_modes(
     dofs = held_dofs(model, held)
     problem: Any = beam_problem(model)
     motions = _free_motions(model, dofs)
-    found = spectrum(problem, num_modes, dofs, motions, estimate=problem.first_square(), **solver)
+    found = elastic_modes(
+        problem, num_modes, dofs, motions, estimate=problem.first_square(), **solver
+    )
     signs = problem.inertia(found.vectors).signs
     problem.destroy()
     modes = tuple(
@@ -218,7 +220,7 @@ def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
     instance("model", model, BeamModel)
     if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
         refuse("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
-    known = COMPONENTS[3]
+    known = MOTION_LABELS[3]
     items = held.items() if isinstance(held, Mapping) else [(at, known) for at in held]
     dofs: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
     for at, components in items:

@@ -10,7 +10,7 @@ from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
-from dolfinx_mbd.body.linearized import LinearizedBody, linearize
+from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body
 from dolfinx_mbd.body.participation import Participation, participation
 from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
@@ -38,7 +38,7 @@ __all__ = [
     "compare",
     "frequency_response",
     "half_power",
-    "linearize",
+    "linearize_body",
     "participation",
     "static_errors",
 ]

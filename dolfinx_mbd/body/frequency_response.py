@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body.linearized import (
     LinearizedBody,
     interface_map,
-    linearize,
+    linearize_body,
     name_list,
     null_space,
     point_map,
@@ -180,7 +180,7 @@ def frequency_response(
             "a free body has no response at 0 Hz, where it flies away; give positive frequencies "
             "or hold an interface"
         )
-    system = linearize(body, held=fixed, spin=spin, about=about, stiffening=stiffening)
+    system = linearize_body(body, held=fixed, spin=spin, about=about, stiffening=stiffening)
     places = [i.name for i in body.interfaces if i.name not in fixed]
     places += [p.name for p in body.points]
     to = places if outputs is None else name_list("outputs", outputs)

@@ -31,7 +31,7 @@ from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, names, vector
 from dolfinx_mbd.errors import InputError
 
-__all__ = ["LinearizedBody", "interface_map", "linearize", "null_space", "point_map"]
+__all__ = ["LinearizedBody", "interface_map", "linearize_body", "null_space", "point_map"]
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class LinearizedBody:
         return values[np.argsort(np.abs(values), kind="stable")]
 
 
-def linearize(
+def linearize_body(
     body: ReducedBody,
     *,
     held: Iterable[str] = (),

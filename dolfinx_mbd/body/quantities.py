@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import short
 from dolfinx_mbd.errors import InputError
 
-__all__ = ["COMPONENTS", "QUANTITIES", "Quantity", "principal_values", "quantity"]
+__all__ = ["QUANTITIES", "STRESS_COMPONENTS", "Quantity", "principal_values", "quantity"]
 
 Array = NDArray[np.float64]
 Combine = Callable[[Array], Array]
 
-COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
+STRESS_COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
 """Order of the components of a symmetric tensor."""
 
 PIECE = 4096
@@ -75,7 +75,9 @@ class Quantity:
 
 
 def principal_values(tensor: Array) -> Array:
-    """Eigenvalues (3, ...), falling, of symmetric tensors (6, ...) in the order of `COMPONENTS`.
+    """Return the eigenvalues (3, ...), descending, of symmetric tensors (6, ...).
+
+    The components are in the order of `STRESS_COMPONENTS`.
 
     With the deviator S and D, the deviator of S², as vectors of a space of five dimensions, three
     times the Lode angle θ is the angle between them, and
@@ -209,7 +211,7 @@ def _known() -> dict[str, Quantity]:
     for what, unit in (("stress", "Pa"), ("strain", "")):
         table += [
             Quantity(f"{what} {component}", unit, (what,), six[k : k + 1])
-            for k, component in enumerate(COMPONENTS)
+            for k, component in enumerate(STRESS_COMPONENTS)
         ]
     table += [Quantity(f"displacement {c}", "m", u, np.eye(3)[[k]]) for k, c in enumerate("xyz")]
     return {entry.name: entry for entry in table}

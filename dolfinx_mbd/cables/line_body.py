@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import ufl
@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.cables import tangent_frames as frames
 from dolfinx_mbd.forms.cables import Cable
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.multibody.model.protocol import BodyState
 
 __all__ = ["AbsoluteBody", "LineForms", "hermite"]
 
@@ -311,17 +314,8 @@ class AbsoluteBody:
 
     # ---- equations
 
-    def residual(
-        self,
-        t: float,
-        q: Array,
-        v: Array,
-        a: Array,
-        gravity: Array,
-        wrenches: Array,
-        out: Array,
-        scale: Array,
-    ) -> None:
+    def residual(self, state: BodyState, out: Array, scale: Array) -> None:
+        _, q, v, a, gravity, wrenches = state
         inertia = self._mass @ a
         elastic, damping = (
             self._T.T @ f for f in self._forms.forces(self._without_position(q), self._T @ v)
@@ -335,9 +329,8 @@ class AbsoluteBody:
             f = self._frames
             frames.apply_wrenches(f.P, f.S, f.p0, f.axes, q, wrenches, out, scale)
 
-    def tangent(
-        self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
-    ) -> tuple[Array, Array, Array]:
+    def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
+        q, v, wrenches = state.q, state.v, state.wrenches
         K, C = self._forms.tangents(self._without_position(q), self._T @ v)
         f, T = self._frames, self._T
         K = T.T @ K @ T

@@ -35,11 +35,11 @@ from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import axial, skew
 
-__all__ = ["COMPONENTS", "Superelement", "superelement"]
+__all__ = ["INTERFACE_COORDINATES", "Superelement", "superelement"]
 
 Array = NDArray[np.float64]
 
-COMPONENTS = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")
+INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")
 """Coordinates of an interface: displacement of its point, rotation vector; body components."""
 
 DEPENDENT_TOLERANCE = 1e-6
@@ -52,7 +52,7 @@ class Superelement:
     """K, M and C of a free body in coordinates of its interfaces and of fixed-interface modes.
 
     Attributes:
-        interfaces: Six coordinates each, in this order: `COMPONENTS` along the body's axes.
+        interfaces: Six coordinates each, `INTERFACE_COORDINATES`, along the axes of the body.
         stiffness: Shape (6 p + m, 6 p + m) for p interfaces and m modes; six zero modes.
         mass: Likewise; positive definite, of the whole body, its rigid motion included.
         damping: Likewise.
@@ -182,7 +182,8 @@ def _check_independent(
     if rank == len(rows):
         return
     dependent = ", ".join(
-        f"{COMPONENTS[k % 6]} of {interfaces[k // 6].name!r}" for k in sorted(order[rank:])
+        f"{INTERFACE_COORDINATES[k % 6]} of {interfaces[k // 6].name!r}"
+        for k in sorted(order[rank:])
     )
     raise InputError(
         f"body {body.name!r}: the motions of its interfaces are not independent ({dependent} "

@@ -11,13 +11,13 @@ from dolfinx import fem
 from dolfinx.mesh import Mesh, meshtags
 from numpy.typing import NDArray
 
-__all__ = ["Surface", "body_size", "surface", "volume_integral"]
+__all__ = ["SurfaceMoments", "body_size", "surface_moments", "volume_integral"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class SurfaceMoments:
     """Moments of a group of exterior facets Γ, of edges in a plane.
 
     Attributes:
@@ -38,7 +38,7 @@ class Surface:
         return np.sqrt(np.maximum(np.linalg.eigvalsh(self.spread), 0.0))
 
 
-def surface(mesh: Mesh, facets: NDArray[np.int32]) -> Surface:
+def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
     """Integrate over exterior facets; the same bits on every rank.
 
     One compiled form with constants as weights serves all integrals and all interfaces.
@@ -75,7 +75,9 @@ def surface(mesh: Mesh, facets: NDArray[np.int32]) -> Surface:
             for j in range(i + 1):
                 spread[i, j] = spread[j, i] = integral(second, (i, j)) / area
                 normals[i, j] = normals[j, i] = integral(normal, (i, j)) / area
-    result: Surface = mesh.comm.bcast(Surface(area, centroid, spread, normals), root=0)
+    result: SurfaceMoments = mesh.comm.bcast(
+        SurfaceMoments(area, centroid, spread, normals), root=0
+    )
     return result
 
 

@@ -1,20 +1,18 @@
-"""Ready mechanisms: the slider-crank and the inline engine, with joints that are not redundant."""
+"""Ready mechanisms without redundant constraints: slider-crank and inline engine."""
 
 from __future__ import annotations
 
-from dolfinx_mbd.mechanisms.engines import (
-    firing_angles,
-    inline_engine,
-    linear_torque,
-    rigid_rod,
-    rod_length,
-    slider_crank,
-)
-from dolfinx_mbd.mechanisms.gas import FourStrokePressure
+from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
+from dolfinx_mbd.mechanisms.inline_engine import EngineDesign, firing_angles, inline_engine
 from dolfinx_mbd.mechanisms.kinematics import CrankMotion, SliderCrank
+from dolfinx_mbd.mechanisms.parts import ALONG_X, linear_torque, rigid_rod, rod_length
+from dolfinx_mbd.mechanisms.slider_crank import slider_crank
 
 __all__ = [
+    "ALONG_X",
+    "AMBIENT_PRESSURE",
     "CrankMotion",
+    "EngineDesign",
     "FourStrokePressure",
     "SliderCrank",
     "firing_angles",

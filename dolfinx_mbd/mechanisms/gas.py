@@ -1,11 +1,11 @@
-"""A four-stroke gas pressure curve over the crank angle, from a single-zone model of the cylinder.
+"""Gas pressure of a four-stroke engine as a function of the crank angle, by a single-zone model.
 
 Compression and expansion are polytropic with the heat of combustion released by Wiebe's function,
 
     dp/dθ = ((γ − 1) dQ/dθ − γ p dV/dθ) / V,      Q(θ) = Q₀ (1 − exp(−a ((θ − θ₀)/Δθ)^(m+1))),
 
-between intake valve closing and exhaust valve opening; Q₀ is solved for so that the curve peaks at
-the pressure asked for.  Outside, the pressure follows exhaust and intake manifold with smooth
+between intake valve closing and exhaust valve opening. Q₀ is determined so that the curve has the
+requested peak. Elsewhere the pressure is that of the exhaust and the intake manifold, with smooth
 transitions.
 
 References:
@@ -30,27 +30,37 @@ __all__ = ["AMBIENT_PRESSURE", "FourStrokePressure"]
 
 Array = NDArray[np.float64]
 
-#: Standard atmosphere, Pa.
 AMBIENT_PRESSURE = 101325.0
+"""Standard atmosphere, Pa."""
 
 
 @dataclass(frozen=True)
 class FourStrokePressure:
-    """Absolute cylinder pressure over the crank angle; angle 0 is the top dead centre of firing.
+    """Absolute pressure in a cylinder as a function of the crank angle.
+
+    Angle 0 is the top dead centre of firing.
+
+        gas = FourStrokePressure(0.07, 0.04, 0.137, peak_pressure=80e5)
+        engine = inline_engine(rod, speed=628.3, pressure=gas)
 
     Attributes:
-        bore: m.
-        crank_radius, rod_length: m.
-        peak_pressure: Pa.
-        compression_ratio: Greatest over smallest cylinder volume.
-        intake_pressure, exhaust_pressure: In the manifolds, Pa.
-        polytropic: Exponent γ.
-        ignition, burn_duration: Start and length of the heat release, degrees of crank angle.
-        intake_closes, exhaust_opens: Degrees from the top dead centre of firing.
-        wiebe_efficiency, wiebe_form: a and m of Wiebe's function.
+        bore: Bore of the cylinder, m.
+        crank_radius: Crank radius, m.
+        rod_length: Distance between the bores of the rod, m.
+        peak_pressure: Greatest pressure, Pa.
+        compression_ratio: Greatest volume divided by the smallest.
+        intake_pressure: Pressure in the intake manifold, Pa.
+        exhaust_pressure: Pressure in the exhaust manifold, Pa.
+        polytropic: Exponent γ of compression and expansion.
+        ignition: Start of the heat release, degrees of crank angle.
+        burn_duration: Duration of the heat release, degrees of crank angle.
+        intake_closes: Closing of the intake valve, degrees of crank angle.
+        exhaust_opens: Opening of the exhaust valve, degrees of crank angle.
+        wiebe_efficiency: Parameter a of Wiebe's function.
+        wiebe_form: Parameter m of Wiebe's function.
 
     Raises:
-        InputError: An argument is unusable, or no heat gives the peak pressure asked for.
+        InputError: An argument is unusable, or no heat release gives the peak pressure.
     """
 
     bore: float
@@ -112,11 +122,11 @@ class FourStrokePressure:
         return 2 * self.crank_radius * self.area
 
     def __call__(self, angle: ArrayLike) -> Array:
-        """Absolute pressure (Pa) at crank angles (rad), periodic over two turns."""
+        """Return the absolute pressure (Pa) at crank angles (rad), periodic over two turns."""
         return self._curve(np.mod(np.rad2deg(angle) + 180.0, 720.0) - 180.0)
 
     def at(self, angle: float) -> float:
-        """The same for one angle, without an array's overhead: it is called in every iteration."""
+        """Return the pressure (Pa) at one crank angle (rad); faster than a call with an array."""
         degrees = (math.degrees(angle) + 180.0) % 720.0 - 180.0
         knots, pieces = self._pieces
         k = bisect(knots, degrees) - 1
@@ -125,14 +135,14 @@ class FourStrokePressure:
         return ((c3 * x + c2) * x + c1) * x + c0
 
     def _volume(self, degrees: ArrayLike) -> tuple[Array, Array]:
-        """Volume (m³) and its derivative to the crank angle in radians."""
+        """Return the volume (m³) and its derivative with respect to the crank angle in radians."""
         motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
         top = self.crank_radius + self.rod_length
         clearance = self.displacement / (self.compression_ratio - 1)
         return clearance + self.area * (top - motion.slider), -self.area * motion.slider_velocity
 
     def _closed_cycle(self, degrees: Array, heat: float) -> Array:
-        """Pressure at the given angles by Heun's method."""
+        """Return the pressure at crank angles, by Heun's method."""
         x = np.maximum((degrees - self.ignition) / self.burn_duration, 0.0)
         burnt = 1.0 - np.exp(-self.wiebe_efficiency * x ** (self.wiebe_form + 1))
         volume, _ = self._volume(degrees)
@@ -147,7 +157,7 @@ class FourStrokePressure:
         return pressure
 
     def _whole_cycle(self, closed: Array, pressure: Array) -> scipy.interpolate.CubicSpline:
-        """Periodic spline from −180 to 540 degrees."""
+        """Return a periodic spline from −180 to 540 degrees."""
 
         def blend(degrees: Array, start: float, length: float, a: float, b: float):  # type: ignore[no-untyped-def]
             x = np.clip((degrees - start) / length, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Closed-form kinematics of the rigid, centric slider-crank, to hold simulations against."""
+"""Closed-form kinematics of the rigid, centric slider-crank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,17 @@ Array = NDArray[np.float64]
 
 
 class CrankMotion(NamedTuple):
-    """Motion at crank angles, (nt,) each: slider in m, m/s, m/s²; rod in rad, rad/s, rad/s²."""
+    """Motion of a slider-crank at nt crank angles.
+
+    Attributes:
+        slider: Position of the slider, shape (nt,), m.
+        slider_velocity: Velocity of the slider, shape (nt,), m/s.
+        slider_acceleration: Acceleration of the slider, shape (nt,), m/s².
+        rod_angle: Angle of the rod, from big end to small end, to the line of the slider, shape
+            (nt,), rad.
+        rod_velocity: Angular velocity of the rod, shape (nt,), rad/s.
+        rod_acceleration: Angular acceleration of the rod, shape (nt,), rad/s².
+    """
 
     slider: Array
     slider_velocity: Array
@@ -28,11 +38,13 @@ class CrankMotion(NamedTuple):
 
 @dataclass(frozen=True)
 class SliderCrank:
-    """A crank about z at the origin, a slider along x; crank angle 0 is top dead centre.
+    """A crank about z at the origin and a slider along x; crank angle 0 is top dead centre.
+
+        exact = SliderCrank(0.04, 0.137).motion(angle=0.3, speed=628.3)
 
     Attributes:
-        crank_radius: m.
-        rod_length: m.
+        crank_radius: Crank radius, m.
+        rod_length: Length of the rod, m.
 
     Raises:
         InputError: The crank is not shorter than the rod, or a length is not positive.
@@ -50,10 +62,15 @@ class SliderCrank:
     def motion(
         self, angle: ArrayLike, speed: ArrayLike = 1.0, acceleration: ArrayLike = 0.0
     ) -> CrankMotion:
-        """Motion at crank angles (rad), speeds (rad/s) and accelerations (rad/s²), arrays or
-        numbers.
+        """Compute the motion at given crank angles.
 
-        The rod's angle is that of its axis, from big end to small end, against the slider's line.
+        Args:
+            angle: Crank angles, rad: a number or an array.
+            speed: Crank speeds, rad/s.
+            acceleration: Angular accelerations of the crank, rad/s².
+
+        Returns:
+            Motion of slider and rod.
         """
         angle, speed, acceleration = (
             np.asarray(x, dtype=float) for x in (angle, speed, acceleration)

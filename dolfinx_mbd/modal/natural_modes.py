@@ -25,7 +25,7 @@ from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import prestressed
 from dolfinx_mbd.forms import Plane, Temperature
 from dolfinx_mbd.linalg.factorization import solver_options
-from dolfinx_mbd.modal.spectrum import hertz, spectrum
+from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 
 __all__ = [
     "ModalAnalysis",
@@ -151,7 +151,7 @@ def modal_analysis(
         with phases("prestress"):
             problem = prestressed(problem, prestress, held=dofs, **solver)
     motions = free_motions(problem, dofs)
-    found = spectrum(problem, num_modes, dofs, motions, phases=phases, **solver)
+    found = elastic_modes(problem, num_modes, dofs, motions, phases=phases, **solver)
     signs = inertia(problem, found.vectors).signs
     modes = tuple(as_function(V, s * v) for s, v in zip(signs, found.vectors.T, strict=True))
     problem.destroy()

@@ -42,7 +42,7 @@ from dolfinx_mbd.linalg.factorization import (
     released,
 )
 
-__all__ = ["Spectrum", "hertz", "ritz_estimate", "spectrum"]
+__all__ = ["ElasticModes", "elastic_modes", "hertz", "ritz_estimate"]
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ ATTEMPTS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class ElasticModes:
     """Modes of a body and the proof that none is missing.
 
     Attributes:
@@ -77,7 +77,7 @@ class Spectrum:
     limit: float
 
 
-def spectrum(
+def elastic_modes(
     problem: ElasticProblem,
     num_modes: int,
     held: NDArray[np.int32],
@@ -87,7 +87,7 @@ def spectrum(
     options: Options,
     phases: Phases | None = None,
     estimate: float | None = None,
-) -> Spectrum:
+) -> ElasticModes:
     """Compute elastic modes above the rigid ones, and prove that none is missing.
 
     Args:
@@ -117,7 +117,7 @@ def spectrum(
     if motions.shape[1]:
         shift = SHIFT * (_estimate(problem) if estimate is None else estimate)
     while True:
-        result = pencil.spectrum(num_modes, shift)
+        result = pencil.elastic_modes(num_modes, shift)
         errors = round_off(problem, result.vectors[:, :1])
         lower = np.max([result.squares[:1], 1e3 * errors], initial=0.0) or np.inf
         if lower > FAR * shift:
@@ -144,8 +144,8 @@ class _Pencil:
         self._phases = phases
         self._free = problem.num_dofs - problem.comm.allreduce(len(held))
 
-    def spectrum(self, num_modes: int, shift: float) -> Spectrum:
-        """See the function `spectrum`; with K + σM.
+    def elastic_modes(self, num_modes: int, shift: float) -> ElasticModes:
+        """See the function `elastic_modes`; with K + σM.
 
         Note: Collective.
         """
@@ -181,7 +181,7 @@ class _Pencil:
                     below = count_below(K, M, limit + shift)
                 if below == last:
                     log_completed_group(num_modes, count, values)
-                    return Spectrum(values[:count], vectors[:, :count], rigid, below, limit)
+                    return ElasticModes(values[:count], vectors[:, :count], rigid, below, limit)
                 spare += max(2, below - last)  # a copy of a multiple mode was missed
         raise EigenError(
             f"the solver found {last} modes below {hertz(np.array(limit)):.6g} Hz, and the "

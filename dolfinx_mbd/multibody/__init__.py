@@ -5,7 +5,11 @@ Plain NumPy (compiled by numba where it is installed); nothing here knows a mesh
 
 from __future__ import annotations
 
-from dolfinx_mbd.multibody.analyses.equilibrium import EquilibriumError, equilibrium, quasi_static
+from dolfinx_mbd.multibody.analyses.equilibrium import (
+    EquilibriumError,
+    equilibrium,
+    quasi_static_motion,
+)
 from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     InverseDynamics,
     KinematicError,
@@ -48,7 +52,7 @@ from dolfinx_mbd.multibody.model.loads import (
 )
 from dolfinx_mbd.multibody.model.motions import differentiated, integrated
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
-from dolfinx_mbd.multibody.model.protocol import Body, Frame
+from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
 from dolfinx_mbd.multibody.results.histories import BodyHistory, Energies, JointHistory
@@ -59,10 +63,11 @@ from dolfinx_mbd.multibody.start.consistent_state import (
     redundancies,
 )
 from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
-from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
+from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from dolfinx_mbd.multibody.studies.sweep import StudyError, sweep
 from dolfinx_mbd.multibody.system import System
+from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = [
     "DEFAULT_DAMPING_RATIO",
@@ -72,6 +77,7 @@ __all__ = [
     "AssemblyError",
     "Body",
     "BodyHistory",
+    "BodyState",
     "Bushing",
     "Driver",
     "Energies",
@@ -126,7 +132,7 @@ __all__ = [
     "point_on_line",
     "point_on_plane",
     "prismatic",
-    "quasi_static",
+    "quasi_static_motion",
     "redundancies",
     "resume",
     "revolute",

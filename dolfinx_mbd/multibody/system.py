@@ -1,4 +1,4 @@
-"""The mechanism that users create and print."""
+"""Mechanisms that users create and print."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ __all__ = ["System"]
 
 
 class System(SystemData):
-    """Bodies connected by joints, driven and loaded; ``print(system)`` is a table of it.
+    """Bodies connected by joints, with drivers and loads; ``print(system)`` shows a table.
 
-    What joints, drivers and loads leave to be measured (a distance, an offset, a free length) is
-    measured here, where the bodies are placed, before they are put together.
+    Unspecified distances, offsets and free lengths of joints, drivers and loads are measured at the
+    initial positions of the bodies, before the assembly.
 
     Args:
-        bodies: Bodies; at most one of them a :class:`Ground`.
+        bodies: Bodies; at most one of them is a `Ground`.
         joints: Joints between frames of two bodies.
         drivers: Prescribed rotations and displacements of joints.
         loads: Forces and torques, springs, bushings and friction.
         gravity: Acceleration of gravity, global components, shape (3,), m/s².
 
     Raises:
-        InputError: An argument is unusable: names repeat or refer to nothing, or a driver does not
-            fit its joint; the message says which and lists what is there.
+        InputError: A name is repeated or unknown, or a driver does not fit its joint; the message
+            lists the valid names.
     """
 
     def summary(self) -> str:
-        """Return a page with bodies, joints, drivers, loads and the degrees of freedom.
+        """Return a table of bodies, joints, drivers, loads and degrees of freedom.
 
         It also lists redundant constraints and the bodies that the assembly at t = 0 moves.
         """

@@ -19,10 +19,10 @@ from dolfinx_mbd.multibody.results.histories import rotation_matrices
 
 __all__ = [
     "Part",
+    "drawn_part",
     "frame_poses",
     "length_of",
     "needed_skin",
-    "part_of",
     "skin_displacement",
     "skin_points",
     "system_length",
@@ -116,7 +116,7 @@ class Part:
         return np.linalg.norm(skin_displacement(self.skin, eta), axis=1)
 
 
-def part_of(body: Body, length: float) -> Part | None:
+def drawn_part(body: Body, length: float) -> Part | None:
     """What to draw of a body: its skin or shape, else bars to its frames; None for the ground.
 
     Args:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import array, file_path, flag, integer, number, refuse
+from dolfinx_mbd.files import part_of, write_aside
 
 __all__ = [
     "PICTURE_SUFFIXES",
@@ -22,7 +22,6 @@ __all__ = [
     "finished",
     "new_figure",
     "save_figure",
-    "write_whole",
 ]
 
 #: Kinds of file that a picture can be saved as.
@@ -59,8 +58,7 @@ class Picture:
             OSError: If the file cannot be written; one that was there before stays.
         """
         path = checked_path(path, PICTURE_SUFFIXES)
-        write_whole(path, lambda file: self._write(file, path.suffix.lower()))
-        return path
+        return write_aside(path, lambda file: self._write(file, path.suffix.lower()), "picture")
 
     def _write(self, file: Any, suffix: str) -> None:
         from PIL import Image
@@ -88,7 +86,7 @@ def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
     """
     path = file_path("path", path, suffixes)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = _part(path)
+    part = part_of(path)
     part.touch()
     part.unlink()
     return path
@@ -159,21 +157,6 @@ def save_figure(figure: Any, path: str | Path | None) -> Any:
         suffixes = [f".{kind}" for kind in figure.canvas.get_supported_filetypes()]
         figure.savefig(checked_path(path, suffixes), dpi=110)
     return figure
-
-
-def write_whole(path: Path, write: Callable[[Any], None]) -> None:
-    """Let ``write(file)`` write a file that appears under its name only when it is complete."""
-    part = _part(path)
-    try:
-        with part.open("wb") as file:
-            write(file)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
 
 
 def finished(drawn: Any, given: Any, path: str | Path | None) -> Picture:

@@ -18,7 +18,7 @@ from dolfinx_mbd.plotting.geometry import length_of, needed_skin, skin_displacem
 from dolfinx_mbd.plotting.output import Picture, check_drawing, checked_window, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
-    Surface,
+    DrawnSurface,
     add_axes,
     add_bar,
     add_text,
@@ -88,7 +88,7 @@ def plot_modes(
     for i, (k, eta) in enumerate(shown.items()):
         plotter.subplot(*divmod(i, columns))
         values = np.linalg.norm(skin_displacement(skin, eta), axis=1) / (amplitude * size)
-        surface = Surface(skin)
+        surface = DrawnSurface(skin)
         surface.move(skin_points(skin, eta), values)
         surface.add_to(plotter, limits=(0.0, 1.0), cmap=cmap)
         if outline:
@@ -165,7 +165,7 @@ def plot_body(
     factor, unit = unit_of(greatest)
     limits = 0.0, rounded_up(factor * greatest)
     drawn = plotter_of(plotter, window)
-    surface = Surface(skin)
+    surface = DrawnSurface(skin)
     points = skin_points(skin, eta, scale=scale)
     surface.move(points, factor * values)
     surface.add_to(drawn, limits=limits, cmap=cmap)

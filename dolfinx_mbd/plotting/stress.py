@@ -16,7 +16,7 @@ from dolfinx_mbd.plotting.geometry import needed_skin
 from dolfinx_mbd.plotting.output import Picture, check_drawing, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
-    Surface,
+    DrawnSurface,
     add_axes,
     add_bar,
     add_text,
@@ -77,7 +77,7 @@ def plot_skin(
     elif len(increasing("limits", limits)) != 2:
         refuse("limits", limits, "the least and the greatest value of the colours")
     plotter = new_plotter(window)
-    surface = Surface(skin)
+    surface = DrawnSurface(skin)
     surface.move(skin.points, shown)
     surface.add_to(plotter, limits=limits, cmap=cmap)
     surface.add_outline(plotter)

@@ -6,7 +6,7 @@ from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc an
 from dolfinx_mbd.prescribed_motion.modal_coordinates import (
     ModalTransient,
     modal_transient,
-    quasi_static,
+    quasi_static_deformation,
 )
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.prescribed_motion.observation import Transient
@@ -17,6 +17,6 @@ __all__ = [
     "PrescribedMotion",
     "Transient",
     "modal_transient",
-    "quasi_static",
+    "quasi_static_deformation",
     "transient",
 ]

@@ -29,9 +29,9 @@ from dolfinx_mbd.linalg.factorization import Options, multiply
 from dolfinx_mbd.prescribed_motion.motion import Instant, PrescribedMotion
 from dolfinx_mbd.prescribed_motion.supports import MeanAxes, Supported, interface_rows
 from dolfinx_mbd.reduction.interfaces import MeshInterface
-from dolfinx_mbd.reduction.stiffening import COMPONENTS, UnitCases, gradient_measure, unit_cases
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases, gradient_measure, unit_cases
 
-__all__ = ["FullOrder", "Stiffening"]
+__all__ = ["FullOrder", "StiffeningMatrices"]
 
 Array = NDArray[np.float64]
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
@@ -48,7 +48,7 @@ ROUND_OFF = 1e-6
 """Relative size of a correction below which it is round-off if it no longer falls."""
 
 
-class Stiffening:
+class StiffeningMatrices:
     """Geometric stiffness of the unit loads and its combination at an instant.
 
     Args:
@@ -83,7 +83,7 @@ class Stiffening:
         """Combine for the spin of an instant and the wrenches at all interfaces."""
         w, dim = instant.omega, self.problem.dim
         spins = [w[i] * w[j] for i, j in SPINS]
-        factors = np.concatenate([spins, *(F[COMPONENTS[dim]] for F in wrenches)])
+        factors = np.concatenate([spins, *(F[WRENCH_INDICES[dim]] for F in wrenches)])
         np.maximum.at(self._greatest, self._kind, np.abs(factors))
         active = np.abs(factors) > NEGLIGIBLE * self._greatest[self._kind]
         self._sum.zeroEntries()
@@ -161,7 +161,7 @@ class FullOrder:
         self.mean_axes = None if held else MeanAxes(problem)
         self._restricting = [i for i in interfaces if i.kind == "rigid" or i.name in held]
         self.static: Supported | None = None
-        self.stiffening: Stiffening | None = None
+        self.stiffening: StiffeningMatrices | None = None
         if stiffening:
             static = self.statics()
             inertia = problem.apply_mass(problem.rigid_motions())
@@ -169,7 +169,7 @@ class FullOrder:
             cases = unit_cases(
                 problem, self.interfaces, static.constraint, solved[:, :6], solved[:, 6:]
             )
-            self.stiffening = Stiffening(problem, interfaces, cases)
+            self.stiffening = StiffeningMatrices(problem, interfaces, cases)
         self._factor: Supported | None = None
         self._instant: Instant | None = None
 
@@ -244,14 +244,14 @@ class FullOrder:
 
     def _add_wrench(self, load: Array, name: str, wrench: Array) -> None:
         interface = next(i for i in self.interfaces if i.name == name)
-        load[interface.dofs] += self._rows[name] @ wrench[COMPONENTS[self.problem.dim]]
+        load[interface.dofs] += self._rows[name] @ wrench[WRENCH_INDICES[self.problem.dim]]
 
     def _all_wrenches(self, now: Instant) -> list[Array]:
         """At all interfaces; at the held one what balances the rigid body."""
         wrenches = {i.name: now.wrenches.get(i.name, np.zeros(6)) for i in self.interfaces}
         if self.held:
             held = next(i for i in self.interfaces if i.name in self.held)
-            rows = COMPONENTS[self.problem.dim]
+            rows = WRENCH_INDICES[self.problem.dim]
             about_origin = self._resultant()
             lever = point_motion(held.point, self.problem.dim).T
             wrenches[held.name] = np.zeros(6)
@@ -263,7 +263,7 @@ class FullOrder:
         x, f = in_space(self.problem.positions), in_space(self.load.reshape(-1, self.problem.dim))
         local = np.concatenate([f.sum(axis=0), np.cross(x, f).sum(axis=0)])
         total: Array = self.problem.comm.allreduce(local)
-        return total[COMPONENTS[self.problem.dim]]
+        return total[WRENCH_INDICES[self.problem.dim]]
 
     def balance(self, u: Array, v: Array) -> Array:
         """f - (C + G) v - (K + K_σ + K_ω + K_α) u."""

@@ -3,8 +3,8 @@
 With all terms of the motion it is the equation of `transient` projected on the modes, so that the
 difference of the two is what the modes left out. With ``couplings=False`` it is the "frozen" motion
 of the engine papers: modes of the body as it stands still, M η̈ + C η̇ + K η = f(t), where the motion
-appears in the inertia loads only, and `quasi_static` is their K η = f(t). Both are cheap, and both
-leave out Coriolis terms, spin softening and stiffening.
+appears in the inertia loads only, and `quasi_static_deformation` is their K η = f(t). Both are
+cheap, and both leave out Coriolis terms, spin softening and stiffening.
 
 References:
     Mathematics 13 (2025) 2797, section 3.4 (eq. K Q = F) and 3.5 (modal superposition).
@@ -27,9 +27,10 @@ from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.prescribed_motion.observation import PointHistory
 from dolfinx_mbd.prescribed_motion.solve import check_stepping, checked_start, time_steps
-from dolfinx_mbd.prescribed_motion.time_stepping import MethodData, MotionState, MotionStepper
+from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
+from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["ModalTransient", "modal_transient", "quasi_static"]
+__all__ = ["ModalTransient", "modal_transient", "quasi_static_deformation"]
 
 Array = NDArray[np.float64]
 
@@ -125,7 +126,7 @@ def modal_transient(
     t_start: float = 0.0,
     couplings: bool = True,
     stiffening: bool | None = None,
-    method: MethodData | None = None,
+    method: GeneralizedAlpha | None = None,
     elastic_start: Literal["quasi-static", "undeformed"]
     | tuple[ArrayLike, ArrayLike] = "quasi-static",
     stride: int = 1,
@@ -171,7 +172,7 @@ def modal_transient(
     return _result(body, time, *(np.array([getattr(s, key) for s in kept]) for key in "uva"))
 
 
-def quasi_static(
+def quasi_static_deformation(
     body: ReducedBody,
     motion: PrescribedMotion,
     times: ArrayLike,

@@ -21,7 +21,7 @@ from dolfinx_mbd.fem.fields import as_function, locate, write_history
 from dolfinx_mbd.prescribed_motion.supports import interface_rows
 from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
 from dolfinx_mbd.reduction.interfaces import MeshInterface
-from dolfinx_mbd.reduction.stiffening import COMPONENTS
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 
 __all__ = ["FieldHistory", "Observer", "PointHistory", "Transient", "point_weights"]
 
@@ -200,7 +200,9 @@ class Observer:
             name: PointHistory(*at[:, :, k].swapaxes(0, 1)) for k, name in enumerate(self.names)
         }
         moved = np.zeros((len(values), 3, len(self.interfaces), 6))
-        moved[..., COMPONENTS[dim]] = values[:, :, dim * count :].reshape(len(values), 3, -1, per)
+        moved[..., WRENCH_INDICES[dim]] = values[:, :, dim * count :].reshape(
+            len(values), 3, -1, per
+        )
         interfaces = {
             i.name: PointHistory(*moved[:, :, k].swapaxes(0, 1))
             for k, i in enumerate(self.interfaces)

@@ -30,9 +30,10 @@ from dolfinx_mbd.linalg.factorization import agreed, multiply, released, solver_
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.prescribed_motion.observation import Observer, Transient
-from dolfinx_mbd.prescribed_motion.time_stepping import MethodData, MotionState, MotionStepper
+from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
 from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.reduction.stiffening import choose_stiffening
+from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["check_stepping", "start_state", "time_steps", "transient"]
 
@@ -60,7 +61,7 @@ def transient(
     stiffening: bool | None = None,
     couplings: bool = True,
     damping: Any = None,
-    method: MethodData | None = None,
+    method: GeneralizedAlpha | None = None,
     elastic_start: Start = "quasi-static",
     tolerance: float = 1e-7,
     points: Mapping[str, ArrayLike] | None = None,
@@ -106,8 +107,7 @@ def transient(
             only; see `modal_transient` for the papers' modal superposition of it.
         damping: Anything with `mass` and `stiffness`, C = mass M + stiffness K, as
             `dolfinx_mbd.Rayleigh`.
-        method: Newmark, generalized-α, ...: anything with `alpha_m`, `alpha_f`, `beta` and `gamma`,
-            as `dolfinx_mbd.GeneralizedAlpha`; None: generalized-α, ρ∞ = 0.8.
+        method: Method of the generalized-α family; None: ρ∞ = 0.8.
         elastic_start: ``quasi-static``: on the balance that moves with the loads, with its velocity
             and acceleration, so that nothing rings; ``undeformed``, at rest in the frame; or (u, v)
             as the owned degrees of freedom of this rank.
@@ -234,7 +234,8 @@ def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
         ValueError: Something is not what it should be.
     """
     if method is not None:
-        having("method", method, "alpha_m", "alpha_f", "beta", "gamma")
+        hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
+        instance("method", method, GeneralizedAlpha, hint)
     if not 0 < number("tolerance", tolerance) < 1:
         refuse("tolerance", tolerance, "between 0 and 1")
     integer("stride", stride, low=1)

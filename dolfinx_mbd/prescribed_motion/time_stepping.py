@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["DEFAULT_METHOD", "Equations", "Method", "MethodData", "MotionState", "MotionStepper"]
+__all__ = ["Equations", "MotionState", "MotionStepper"]
 
 Array = NDArray[np.float64]
 
@@ -43,39 +44,6 @@ ACCELERATE = 0.3
 
 SLOW = 1000.0
 """Steps in which a displacement comes about at least: slower velocities are taken for round-off."""
-
-
-class MethodData(Protocol):
-    """A method of the generalized-α family: `GeneralizedAlpha` of the multibody side is one."""
-
-    @property
-    def alpha_m(self) -> float:
-        """Weight of the old algorithmic acceleration."""
-
-    @property
-    def alpha_f(self) -> float:
-        """Weight of the old acceleration."""
-
-    @property
-    def beta(self) -> float:
-        """Newmark's β."""
-
-    @property
-    def gamma(self) -> float:
-        """Newmark's γ."""
-
-
-class Method(NamedTuple):
-    """The four numbers of a method."""
-
-    alpha_m: float
-    alpha_f: float
-    beta: float
-    gamma: float
-
-
-DEFAULT_METHOD = Method(1 / 3, 4 / 9, 0.25 * (10 / 9) ** 2, 11 / 18)
-"""Generalized-α with the spectral radius 0.8 at infinity, as for mechanisms."""
 
 
 class Equations(Protocol):
@@ -147,12 +115,12 @@ class MotionStepper:
         self,
         equations: Equations,
         dt: float,
-        method: MethodData | None = None,
+        method: GeneralizedAlpha | None = None,
         *,
         tolerance: float = 1e-7,
     ) -> None:
         self.equations, self.dt, self.tolerance = equations, dt, tolerance
-        self.method = DEFAULT_METHOD if method is None else method
+        self.method = GeneralizedAlpha.from_spectral_radius() if method is None else method
         m = self.method
         self.ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
         self.by_speed = dt * m.gamma * self.ratio

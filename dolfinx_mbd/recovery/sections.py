@@ -38,7 +38,7 @@ from dolfinx_mbd.linalg.factorization import gram
 from dolfinx_mbd.recovery.field_modes import linear_in
 from dolfinx_mbd.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
-from dolfinx_mbd.reduction.stiffening import COMPONENTS
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 
 __all__ = ["SectionForces", "section_forces", "section_modes"]
 
@@ -172,7 +172,7 @@ def section_modes(
         b.scatter_reverse(la.InsertMode.add)
         work[:, k] = b.array[: len(motions)]
     result = np.zeros((6, recovery.num_fields))
-    result[COMPONENTS[dim]] = gram(mesh.comm, work, recovery.displacements)
+    result[WRENCH_INDICES[dim]] = gram(mesh.comm, work, recovery.displacements)
     return result
 
 

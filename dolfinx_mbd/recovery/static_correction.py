@@ -7,8 +7,8 @@ only through Ψᵀf; what it does statically beyond them is
 
 a displacement that is K-orthogonal to all modes. A body in a mechanism is loaded by the wrenches w
 at its interfaces and by the inertia of its rigid motion. With the unit loads f_j of
-`analysis.stiffening`, six for the products ω_iω_j and six wrench components at each interface, each
-balanced by the inertia of the rigid acceleration that it causes (inertia relief),
+`reduction.stiffening`, six for the products ω_iω_j and six wrench components at each interface,
+each balanced by the inertia of the rigid acceleration that it causes (inertia relief),
 
     u = Σ ψ_k η_k + Σ r_j g_j,     g = (ω_xω_x, ..., ω_zω_x, w_1, w_2, ...).
 
@@ -40,7 +40,7 @@ from dolfinx_mbd.linalg.factorization import Options
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.result import Reduction
-from dolfinx_mbd.reduction.stiffening import COMPONENTS, UnitCases, mean_axis_cases
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases, mean_axis_cases
 
 __all__ = ["residual_modes", "static_cases", "unit_load_histories", "unit_work"]
 
@@ -112,7 +112,8 @@ def unit_load_histories(body: ReducedBody, motion: Any, dim: int = 3) -> Array:
             value=given,
         )
     loads = [
-        array(f"wrenches[{name!r}]", given[name], (count, 6))[:, COMPONENTS[dim]] for name in names
+        array(f"wrenches[{name!r}]", given[name], (count, 6))[:, WRENCH_INDICES[dim]]
+        for name in names
     ]
     spins = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
     return np.hstack([spins, *loads])
@@ -125,7 +126,7 @@ def unit_work(body: ReducedBody, dim: int = 3) -> Array:
         body: A body with mean-axis modes.
         dim: Components of a displacement; in the plane only three components of a wrench count.
     """
-    wrenches = 6 + 6 * np.arange(len(body.interfaces))[:, None] + COMPONENTS[dim]
+    wrenches = 6 + 6 * np.arange(len(body.interfaces))[:, None] + WRENCH_INDICES[dim]
     columns = np.concatenate([np.arange(6), wrenches.ravel()])
     return np.asarray(all_unit_work(body)[:, columns])
 

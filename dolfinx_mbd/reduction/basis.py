@@ -12,7 +12,7 @@ from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.linalg.factorization import Options
-from dolfinx_mbd.modal.spectrum import hertz, spectrum
+from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation
 
@@ -60,14 +60,14 @@ def free_basis(
 ) -> Basis:
     """Return the exact rigid motions and the lowest elastic modes of a free body in one part.
 
-    See `spectrum`.
+    See `elastic_modes`.
 
     Note: Collective.
     """
     held = np.zeros(0, dtype=np.int32)
     solver: dict[str, Any] = {"prefix": prefix, "options": options, "phases": phases}
     motions = centred_motions(problem)
-    result = spectrum(problem, num_modes, held, motions, estimate=estimate, **solver)
+    result = elastic_modes(problem, num_modes, held, motions, estimate=estimate, **solver)
     rigid, count = problem.num_rigid, len(result.squares)
     vectors = np.asfortranarray(np.hstack([motions, result.vectors]))
     labels = [f"rigid {k + 1}" for k in range(rigid)] + [f"free {k + 1}" for k in range(count)]

@@ -39,7 +39,7 @@ from dolfinx_mbd.reduction.stiffening import UnitCases, unit_cases
 from dolfinx_mbd.reduction.truncation import Truncation
 
 __all__ = [
-    "COMPONENTS",
+    "MOTION_LABELS",
     "CraigBampton",
     "check_enough_dofs",
     "craig_bampton_basis",
@@ -47,7 +47,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-COMPONENTS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
+MOTION_LABELS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
 """Coordinates of an interface in space and in the plane."""
 
 REPRODUCTION_TOLERANCE, MOST_REPRODUCTION = 1e-4, 0.1
@@ -211,7 +211,9 @@ class CraigBampton:
         numbers = list(range(count))
         if effective_mass is not None:
             numbers = truncation.by_effective_mass(effective_mass)
-        labels = [f"constraint {i.name} {c}" for i in interfaces for c in COMPONENTS[problem.dim]]
+        labels = [
+            f"constraint {i.name} {c}" for i in interfaces for c in MOTION_LABELS[problem.dim]
+        ]
         labels += [f"fixed {k + 1}" for k in numbers] + [f"load {name}" for name in acting]
         vectors = np.asfortranarray(np.hstack([constraint, self._fixed[:, numbers], static]))
         return Basis(

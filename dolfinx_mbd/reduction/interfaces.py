@@ -29,7 +29,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.fem.surface_integrals import Surface, body_size, surface
+from dolfinx_mbd.fem.surface_integrals import SurfaceMoments, body_size, surface_moments
 from dolfinx_mbd.reduction.averaged import averaged_rows
 from dolfinx_mbd.reduction.cylinders import facet_corners, fit_axis
 
@@ -147,7 +147,7 @@ def mesh_interfaces(
         facets = groups[name]
         point, axes = _given(name, spec, dim)
         own = spec.kind or kind
-        area = surface(space.mesh, facets)
+        area = surface_moments(space.mesh, facets)
         _check_surface(name, own, area, body_size(space.mesh), point is None or axes is None)
         if point is None or axes is None:
             fitted = _fitted(space.mesh, facets, area)
@@ -165,7 +165,7 @@ def _with_rows(space: fem.FunctionSpace, interface: MeshInterface) -> MeshInterf
     return replace(interface, rows=rows[interface.dofs])
 
 
-def _check_surface(name: str, kind: str, area: Surface, size: float, needed: bool) -> None:
+def _check_surface(name: str, kind: str, area: SurfaceMoments, size: float, needed: bool) -> None:
     """Refuse facets of which no area, or no rotation, can be told."""
     if not area.area > 0:
         if kind == "averaged":
@@ -244,7 +244,7 @@ def _check_disjoint(space: fem.FunctionSpace, interfaces: list[MeshInterface]) -
                 )
 
 
-def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: Surface) -> tuple[Array, Array]:
+def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments) -> tuple[Array, Array]:
     """Return point and axes from the facets: those of their cylinder, if they are on one."""
     point = in_space(area.centroid)
     if mesh.topology.dim == 2:

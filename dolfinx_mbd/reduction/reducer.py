@@ -77,6 +77,7 @@ class Reducer:
         density: If not the material's.
         plane: Of a plane mesh.
         thickness: Of a plane mesh, m.
+        solver: ``direct``, ``iterative`` or ``auto``; see `reduce`.
         petsc_options: Options of the solvers.
         petsc_options_prefix: Prefix of these options.
 

@@ -58,7 +58,7 @@ Stress = Callable[[Any], Any]
 
 _log = logging.getLogger("dolfinx_mbd")
 
-COMPONENTS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
+WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 """Components of a wrench that a body in space, or in the plane, feels by deforming."""
 
 
@@ -81,7 +81,7 @@ class UnitCases:
         """Return the work of six spins and of six components of a wrench at each interface."""
         if self.work is None:
             return None
-        components = COMPONENTS[dim]
+        components = WRENCH_INDICES[dim]
         wrenches = np.zeros(((len(self.work) - 6) // len(components), 6))
         wrenches[:, components] = self.work[6:].reshape(-1, len(components))
         return np.concatenate([self.work[:6], wrenches.ravel()])
@@ -221,7 +221,7 @@ def stiffening(
         reduced[c] = 0.5 * (K + K.T)
     A.destroy()
     interfaces = np.zeros((len(turns), 6, n, n))
-    interfaces[:, COMPONENTS[dim]] = reduced[6:].reshape(len(turns), problem.num_rigid, n, n)
+    interfaces[:, WRENCH_INDICES[dim]] = reduced[6:].reshape(len(turns), problem.num_rigid, n, n)
     return Stiffening(reduced[:6], interfaces, cases.work_in_space(dim))
 
 

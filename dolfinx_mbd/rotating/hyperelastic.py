@@ -33,7 +33,7 @@ from dolfinx_mbd.modal.natural_modes import check_num_modes
 from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
 
-__all__ = ["EquilibriumError", "SpinningEquilibrium", "spinning_equilibrium"]
+__all__ = ["SpinningEquilibrium", "SpinningEquilibriumError", "spinning_equilibrium"]
 
 Array = NDArray[np.float64]
 Energy = Callable[[Any], Any]
@@ -42,7 +42,7 @@ TOLERANCE = 1e-8
 """Of Newton: size of the last correction over the displacement, both by their elastic energy."""
 
 
-class EquilibriumError(SolverError):
+class SpinningEquilibriumError(SolverError):
     """Newton's method found no equilibrium."""
 
 
@@ -109,7 +109,7 @@ def spinning_equilibrium(
 
     Raises:
         ValueError: Something given does not fit.
-        EquilibriumError: No convergence.
+        SpinningEquilibriumError: No convergence.
         FactorizationError: The tangent is singular.
 
     Note: Collective. The caller destroys the result, and the structure later.
@@ -196,7 +196,7 @@ class _Newton:
             )
             if work <= TOLERANCE**2 * total or total == 0:
                 return k
-        raise EquilibriumError(
+        raise SpinningEquilibriumError(
             f"no equilibrium at {speed:.6g} rad/s after {k} iterations; take more steps, or a "
             "speed below that at which the body bursts or buckles"
         )

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd import BeamModel, Material, ReducedBody, Section, reduce_beam
 from dolfinx_mbd.errors import ModelRangeWarning
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import (
     Driver,
     FlexibleBody,

@@ -7,10 +7,11 @@ import pytest
 
 from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
-from dolfinx_mbd.body.linearized import linearize
+from dolfinx_mbd.body.linearized import linearize_body
 from dolfinx_mbd.body.resonance import half_power
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody import (
+    BodyState,
     Driver,
     FlexibleBody,
     Frame,
@@ -152,7 +153,7 @@ def test_half_power_width_of_free_modes(body: ReducedBody, kind: str, mode: int)
 def test_peaks_of_a_held_body_are_at_its_poles(body: ReducedBody) -> None:
     """Damping of the mean axis is not modal there; poles and peaks agree about it."""
     damped = body.with_damping(Rayleigh(mass=3.0, stiffness=3e-8))
-    poles = linearize(damped, held=["left"]).poles()
+    poles = linearize_body(damped, held=["left"]).poles()
     for pole in poles[:2]:
         f, zeta = np.abs(pole) / (2 * np.pi), -pole.real / np.abs(pole)
         response = frequency_response(
@@ -227,17 +228,17 @@ def test_held_and_rotating_is_the_full_model(
     A = np.block([[np.zeros((n, n)), np.eye(n)], [-np.linalg.solve(M, K), -np.linalg.solve(M, G)]])
     expected = np.linalg.eigvals(A).imag
     expected = np.sort(expected[expected > 0])
-    poles = linearize(body, **options).poles()
+    poles = linearize_body(body, **options).poles()
     assert len(poles) == n
     assert np.allclose(poles.imag, expected, rtol=1e-9)
     assert np.abs(poles.real).max() < 1e-9 * np.abs(poles).max()
 
 
 def test_stiffening_and_loads_matter(body: ReducedBody) -> None:
-    at_rest = linearize(body, held=["left"]).poles()[0].imag
-    with_it = linearize(body, held=["left"], spin=SPIN).poles()[0].imag
-    without = linearize(body, held=["left"], spin=SPIN, stiffening=False).poles()[0].imag
-    away = linearize(body, held=["left"], spin=SPIN, about=(-0.5, 0, 0)).poles()[0].imag
+    at_rest = linearize_body(body, held=["left"]).poles()[0].imag
+    with_it = linearize_body(body, held=["left"], spin=SPIN).poles()[0].imag
+    without = linearize_body(body, held=["left"], spin=SPIN, stiffening=False).poles()[0].imag
+    away = linearize_body(body, held=["left"], spin=SPIN, about=(-0.5, 0, 0)).poles()[0].imag
     assert without < at_rest and without < with_it < away
 
 
@@ -261,22 +262,24 @@ def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> N
     turn = inner @ (w @ w) - (w @ w) @ inner
     wrenches[0] = [*(w @ w @ arm), turn[1, 2], turn[2, 0], turn[0, 1]]
     residual, scale = np.zeros(6 + n), np.zeros(6 + n)
-    flexible.residual(0.0, q, v, a, np.zeros(3), wrenches, residual, scale)
+    state = BodyState(0.0, q, v, a, np.zeros(3), wrenches)
+    flexible.residual(state, residual, scale)
     assert np.abs(residual[:6]).max() < 1e-9 * scale[:6].max()
-    Kt, Ct, Mt = flexible.tangent(0.0, q, v, a, np.zeros(3), wrenches)
+    Kt, Ct, Mt = flexible.tangent(state)
     twice, once = np.zeros((6 + n, 6 + n)), np.zeros((6 + n, 6 + n))
     once[:3, :3] = once[3:6, 3:6] = w
     twice[:3, :3] = w @ w
     speed = once.copy()
     speed[:3, :3] = 2 * w
     K, C = Kt + Ct @ once + Mt @ twice, Ct + Mt @ speed
-    system = linearize(damped, held=["left"], spin=SPIN)
+    system = linearize_body(damped, held=["left"], spin=SPIN)
     B = system.basis
     assert close(system.mass, B.T @ Mt @ B, 1e-12)
     assert close(system.damping + system.gyroscopic, B.T @ C @ B, 1e-11)
     difference = B.T @ K @ B - system.stiffness
     geometric = (
-        system.stiffness - linearize(damped, held=["left"], spin=SPIN, stiffening=False).stiffness
+        system.stiffness
+        - linearize_body(damped, held=["left"], spin=SPIN, stiffening=False).stiffness
     )
     assert np.abs(difference).max() < 1e-8 * np.abs(geometric).max()
 
@@ -292,7 +295,7 @@ def test_steady_response_of_a_simulation(body: ReducedBody) -> None:
     speed, force = 350.0, 0.2
     left, right = (body.interface(name).point for name in ENDS)
     options: dict = {"held": ["left"], "spin": (0.0, 0.0, speed)}
-    natural = np.abs(linearize(body, **options).poles()[0])
+    natural = np.abs(linearize_body(body, **options).poles()[0])
     damped = body.with_damping(Rayleigh(stiffness=2 * 0.1 / natural))
     w = 0.9 * natural
     frequency = w / (2 * np.pi)
@@ -333,13 +336,13 @@ def test_steady_response_of_a_simulation(body: ReducedBody) -> None:
 
 def test_a_frame_that_follows_the_rotation(lattice: Lattice, body: ReducedBody) -> None:
     """Nothing held: elastic coordinates alone, where the axis passes does not matter."""
-    system = linearize(body, spin=SPIN)
+    system = linearize_body(body, spin=SPIN)
     assert system.mass.shape == (body.num_modes,) * 2 and system.stiffened
     E = lattice.T @ lattice.modes
     spin = np.kron(np.eye(len(lattice.x)), skew(SPIN))
     assert close(system.gyroscopic, 2 * E.T @ lattice.M @ spin @ E, 1e-10)
     assert close(system.gyroscopic.T, -system.gyroscopic, 1e-12)
-    plain = linearize(body, spin=SPIN, stiffening=False)
+    plain = linearize_body(body, spin=SPIN, stiffening=False)
     assert close(plain.stiffness, E.T @ (lattice.K + lattice.M @ spin @ spin) @ E, 1e-10)
     one, other = (
         frequency_response(body, [0.0, 500.0], spin=SPIN, about=p) for p in (None, (1, 2, 3))

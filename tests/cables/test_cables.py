@@ -22,6 +22,7 @@ from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.multibody import (
+    BodyState,
     Driver,
     FlexibleBody,
     Frame,
@@ -92,11 +93,11 @@ def test_tangents_are_derivatives_of_the_residual(turned: bool) -> None:
 
     def residual(q: Array, v: Array, a: Array) -> Array:
         out, scale = np.zeros(len(q)), np.zeros(len(q))
-        body.residual(0.0, q, v, a, gravity, wrenches, out, scale)
+        body.residual(BodyState(0.0, q, v, a, gravity, wrenches), out, scale)
         assert (np.abs(out) <= scale).all()
         return out
 
-    K, C, M = body.tangent(0.0, q, v, a, gravity, wrenches)
+    K, C, M = body.tangent(BodyState(0.0, q, v, a, gravity, wrenches))
     for matrix, by in (
         (K, difference(lambda x: residual(x, v, a), q)),
         (C, difference(lambda x: residual(q, x, a), v)),

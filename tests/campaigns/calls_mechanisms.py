@@ -152,9 +152,13 @@ MECHANISMS: dict[str, Call] = {
     "equilibrium": lambda b: (mbd.equilibrium, {"system": b.pendulum}),
     "fixed": _joint("fixed"),
     "force": lambda b: (mb.force, _tip(b)),
+    "EngineDesign": lambda b: (
+        mbd.mechanisms.EngineDesign,
+        {"cylinders": 2, "firing_order": (1, 2), "throw_angles": (0.0, -2 * np.pi)},
+    ),
     "inline_engine": lambda b: (
         mbd.mechanisms.inline_engine,
-        {"rod": b.rod, "cylinders": 2, "firing_order": (1, 2), "speed": 10.0},
+        {"rod": b.rod, "design": mbd.mechanisms.EngineDesign(cylinders=2), "speed": 10.0},
     ),
     "integrated": lambda b: (mb.integrated, {"rate": np.sin}),
     "inverse_dynamics": lambda b: (
@@ -174,8 +178,8 @@ MECHANISMS: dict[str, Call] = {
     "point_on_line": _joint("point_on_line"),
     "point_on_plane": _joint("point_on_plane"),
     "prismatic": _joint("prismatic"),
-    "quasi_static": lambda b: (
-        mbd.quasi_static,
+    "quasi_static_motion": lambda b: (
+        mbd.quasi_static_motion,
         {"system": b.pendulum, "times": [0.0, 0.1]},
     ),
     "redundancies": lambda b: (mb.redundancies, {"system": b.pendulum}),

@@ -33,8 +33,7 @@ INTERNAL = {
 def public_names() -> set[str]:
     """Return the names of the public functions, classes, and methods that users call.
 
-    A name that two modules export with different meanings carries its module:
-    ``prescribed_motion.quasi_static``.
+    A name that two modules export with different meanings carries its module.
     """
     names: dict[int, str] = {}
     taken: dict[str, object] = {}

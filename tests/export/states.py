@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.multibody import FlexibleBody
+from dolfinx_mbd.multibody import BodyState, FlexibleBody
 
 Rows = Callable[..., np.ndarray]
 
@@ -50,7 +50,7 @@ def own_rows(body: ReducedBody, state: State, stiffening: bool | None = None) ->
     """The rows of this package, without any damping but the body's own."""
     flexible = FlexibleBody("b", body, damping_ratio=0.0, stiffening=stiffening)
     out, scale = np.zeros(len(state.v)), np.zeros(len(state.v))
-    flexible.residual(0.0, *state.arguments, out, scale)
+    flexible.residual(BodyState(0.0, *state.arguments), out, scale)
     return out
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.export import Units, export, mbdyn
-from dolfinx_mbd.multibody import FlexibleBody
+from dolfinx_mbd.multibody import BodyState, FlexibleBody
 from tests.export.equations import fem_rows
 from tests.export.readers.fem import FemFile, read_fem
 from tests.export.reduced import KINDS, reduced
@@ -193,7 +193,9 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
         for i in range(6):
             wrenches = np.zeros((count, 6))
             wrenches[k, i] = load
-            block = flexible.tangent(0.0, q, zero, zero, np.zeros(3), wrenches)[0][6:, 6:]
+            block = flexible.tangent(BodyState(0.0, q, zero, zero, np.zeros(3), wrenches))[0][
+                6:, 6:
+            ]
             found = (0.5 * (block + block.T) - body.stiffness) / load
             expected = file.stress_stiffening[13 + 6 * k + i]
             assert np.allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())

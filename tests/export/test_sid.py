@@ -14,7 +14,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import UNITS, Units, export
 from dolfinx_mbd.kernels.rotations import skew
-from dolfinx_mbd.multibody import FlexibleBody
+from dolfinx_mbd.multibody import BodyState, FlexibleBody
 from tests.export.equations import sid_rows
 from tests.export.readers.sid import SidFile, Taylor, read_sid
 from tests.export.reduced import KINDS, reduced
@@ -298,7 +298,9 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
         for i in range(6):
             wrenches = np.zeros((count, 6))
             wrenches[k, i] = load
-            block = flexible.tangent(0.0, q, zero, zero, np.zeros(3), wrenches)[0][6:, 6:]
+            block = flexible.tangent(BodyState(0.0, q, zero, zero, np.zeros(3), wrenches))[0][
+                6:, 6:
+            ]
             found = (0.5 * (block + block.T) - body.stiffness) / load
             assert np.allclose(found, -m1[i], rtol=0, atol=1e-10 * np.abs(m1[i]).max())
 

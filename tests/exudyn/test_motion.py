@@ -17,6 +17,7 @@ from mpi4py import MPI
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.multibody import (
+    BodyState,
     Driver,
     FlexibleBody,
     Frame,
@@ -173,7 +174,7 @@ def test_accelerations(soft: Model, reference: Reference, gravity: Array) -> Non
         # Exudyn's gravity acts at the centre of the undeformed body: add what is missing
         S = reduced.first_moments[1:].T @ eta
         none = np.zeros((2, 6))
-        M = body.tangent(0.0, q, v, np.zeros(6 + n), gravity, none)[2]
+        M = body.tangent(BodyState(0.0, q, v, np.zeros(6 + n), gravity, none))[2]
         a -= np.linalg.solve(M, np.concatenate([np.zeros(3), np.cross(S, gravity), np.zeros(n)]))
     assert compare(a[:3], start["frame"][:3]) < 1e-8
     assert compare(a[3:6], 2 * start["frame"][4:7]) < 1e-8  # (quaternion is 1 at the start)

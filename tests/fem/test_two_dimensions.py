@@ -19,7 +19,7 @@ from dolfinx_mbd.fem import fields as recovery
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.fem.meshing import build_mesh
 from dolfinx_mbd.forms import STEEL, Material, centrifugal_load, elastic_stiffness, euler_load, mass
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.modal.natural_modes import modal_analysis
 from dolfinx_mbd.multibody import simulate
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis

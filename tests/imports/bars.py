@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 
+from dolfinx_mbd import mechanisms
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.imports import FullMatrices, NodeInterface
-from dolfinx_mbd.mechanisms import engines as mechanisms
 from dolfinx_mbd.multibody import simulate
 from tests.exudyn.models import Model
 from tests.models.bodies import box

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.multibody import FlexibleBody, GeneralizedAlpha, System, consistent_state, simulate
+from dolfinx_mbd.multibody import (
+    BodyState,
+    FlexibleBody,
+    GeneralizedAlpha,
+    System,
+    consistent_state,
+    simulate,
+)
 from tests.models.particles import Particles
 
 MODES = (0, 1, 4)
@@ -30,7 +37,7 @@ class Point:
         out, scale = np.zeros(len(self.v)), np.zeros(len(self.v))
         pick = lambda given, own: own if given is None else given  # noqa: E731
         point = (pick(q, self.q), pick(v, self.v), pick(a, self.a))
-        self.body.residual(0.0, *point, self.gravity, self.wrenches, out, scale)
+        self.body.residual(BodyState(0.0, *point, self.gravity, self.wrenches), out, scale)
         return out
 
     def moved(self, delta: np.ndarray) -> np.ndarray:
@@ -74,7 +81,9 @@ def test_rows_are_the_virtual_work_of_particles(num_modes: int) -> None:
 def test_tangent_is_the_derivative_of_the_rows(num_modes: int, stiffening: bool) -> None:
     point = Point(num_modes, stiffening)
     nv = len(point.v)
-    K, C, M = point.body.tangent(0.0, point.q, point.v, point.a, point.gravity, point.wrenches)
+    K, C, M = point.body.tangent(
+        BodyState(0.0, point.q, point.v, point.a, point.gravity, point.wrenches)
+    )
     by_q = differences(lambda d: point.rows(q=point.moved(d)), nv)
     by_v = differences(lambda d: point.rows(v=point.v + d), nv)
     by_a = differences(lambda d: point.rows(a=point.a + d), nv)

@@ -19,7 +19,7 @@ from scipy.integrate import solve_ivp
 
 from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import Solution, State, System, consistent_state, simulate
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 

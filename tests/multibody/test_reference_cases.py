@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.mechanisms.engines import inline_engine, rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import inline_engine, rigid_rod, slider_crank
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody import (
     Frame,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanisms.engines import rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody import simulate
 from dolfinx_mbd.papers.stick_model import Rod, StickModel, StickMotion, _Sticks, newmark

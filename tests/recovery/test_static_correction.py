@@ -16,7 +16,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.linalg.factorization import gram, multiply
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import Solution
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.recovery.static_correction import residual_modes, static_cases, unit_work

@@ -16,7 +16,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.rotating import rotating_modes, rotating_structure, spinning_equilibrium
-from dolfinx_mbd.rotating.hyperelastic import EquilibriumError
+from dolfinx_mbd.rotating.hyperelastic import SpinningEquilibriumError
 
 STEEL = mbd.Material(2.1e11, 0.3, 7850.0)
 RUBBER = mbd.Material(1e6, 0.3, 1000.0)
@@ -156,7 +156,7 @@ def test_great_strains(comm: MPI.Comm) -> None:
 def test_bad_input(comm: MPI.Comm) -> None:
     mesh = strip(comm, 0.2, 0.05, (4, 1))
     s = rotating_structure(mesh, RUBBER, held=["root"], plane="strain", thickness=0.01)
-    with pytest.raises(EquilibriumError, match="no equilibrium at 2000"):
+    with pytest.raises(SpinningEquilibriumError, match="no equilibrium at 2000"):
         spinning_equilibrium(s, lambda u: forms.neo_hookean(u, RUBBER), 2000.0)
     with pytest.raises(ValueError, match="scalar UFL expression"):
         spinning_equilibrium(s, lambda u: u, 1.0)

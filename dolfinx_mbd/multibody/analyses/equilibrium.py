@@ -25,7 +25,7 @@ from dolfinx_mbd.multibody.analyses.linearization import unbalanced
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
-    free_motions,
+    free_directions,
     multipliers,
     small_motions,
 )
@@ -37,7 +37,7 @@ from dolfinx_mbd.multibody.start.consistent_state import AssemblyError, assemble
 from dolfinx_mbd.multibody.start.position_assembly import coordinates
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 
-__all__ = ["EquilibriumError", "equilibrium", "quasi_static"]
+__all__ = ["EquilibriumError", "equilibrium", "quasi_static_motion"]
 
 Array = NDArray[np.float64]
 
@@ -107,7 +107,7 @@ def equilibrium(
     )
 
 
-def quasi_static(
+def quasi_static_motion(
     system: SystemData, times: Iterable[float], *, spin: ArrayLike | None = None
 ) -> Solution:
     """A sequence of equilibria: drivers and loads move slowly, nothing has inertia.
@@ -156,7 +156,7 @@ def _forces(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, A
     _rates(at, axes.spin[0])
     at.lam[:] = 0.0
     motions = small_motions(at, t, axes)
-    basis = free_motions(motions)
+    basis = free_directions(motions)
     at.lam[:] = multipliers(at, t, motions)
     motions = small_motions(at, t, axes)
     return motions, basis, basis.T @ (motions.resolve.T @ at.rows)

@@ -21,7 +21,7 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
-    free_motions,
+    free_directions,
     move_steadily,
     multipliers,
     small_motions,
@@ -186,7 +186,7 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
     """Coefficients and free motions, after a check that the motion is steady in the axes."""
     s = at.system
     motions = _balanced(at, t, axes)
-    basis = free_motions(motions)
+    basis = free_directions(motions)
     if not basis.shape[1]:
         raise InputError("nothing is free to move: the constraints hold every coordinate")
     speeds = np.abs(at.v)

@@ -22,8 +22,9 @@ from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import check_state, consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import fitted
 from dolfinx_mbd.multibody.stepping.checkpoints import Checkpoint, Run, read_checkpoint
-from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, StepError, Stepper
+from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
+from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["progress_bar", "resume", "simulate"]
 
@@ -47,98 +48,89 @@ def simulate(
     *,
     t_end: float,
     dt: float | Adaptive | Literal["adaptive"],
-    t_start: float = 0.0,
     method: GeneralizedAlpha | None = None,
     tolerance: float = 1e-8,
+    start: State | Mapping[str, float] | None = None,
     elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
-    start: State | None = None,
-    rates: Mapping[str, float] | None = None,
     redundant: Literal["stop", "drop", "keep"] = "stop",
-    reuse: bool = True,
     stride: int = 1,
     progress: bool = False,
     checkpoint: str | Path | None = None,
     checkpoint_stride: int | None = None,
 ) -> Solution:
-    """Simulate a system from ``t_start`` to ``t_end`` with fixed or adaptive steps.
+    """Simulate a system with fixed or adaptive steps.
 
-    The run is the same, bitwise, on every MPI rank that does it and every time it is done; BLAS has
-    one thread meanwhile.
+        run = mbd.simulate(system, t_end=0.04, dt=1e-5)
+        run = mbd.simulate(system, t_end=0.04, dt="adaptive", start={"main": 628.3})
+
+    The results are the same bits on every MPI rank and in every repetition; BLAS uses one thread
+    meanwhile.
 
     Args:
         system: The mechanism; it is not changed.
         t_end: End time, s; the last step ends there.
-        dt: Step, s; the number of steps is rounded, the step fitted to it.  Or an
-            :class:`Adaptive` control; ``adaptive``: the one with its defaults.
-        t_start: Start time, s.
-        method: A row of the generalized-α family; None: ρ∞ = 0.8.
-        tolerance: Of Newton's method, relative to the forces that act (:class:`Stepper`).
-        elastic_start: See :func:`~dolfinx_mbd.multibody.start.consistent_state.consistent_state`.
-        start: A state to start from instead; ``t_start`` and ``elastic_start`` are then not used.
-        rates: Rates of joints at the start, by name (rad/s or m/s), for mechanisms that are not
-            driven.
-        redundant: What to do with constraints that repeat others: ``stop`` with their names;
-            ``drop`` them (their joints then carry no such force); ``keep`` them: the same motion,
-            and joint forces with the least norm over all constraints. What small misfits leave of
-            them, up to 1e-5 of the size of the mechanism, stays as it is at the start. Constraints
-            that only the deformation of bodies tells apart are not redundant.
-        reuse: Whether the factorized iteration matrix is kept while it converges fast
-            (:class:`Stepper`); results agree to the tolerance, steps take longer without.
+        dt: Time step, s, adjusted so that a whole number of steps fits; or an `Adaptive` control;
+            or ``adaptive`` for a control with its defaults.
+        method: Method of the generalized-α family; None: ρ∞ = 0.8.
+        tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
+        start: Rates of joints at t = 0 by name, rad/s or m/s, for mechanisms without drivers; or a
+            state from which to start, at its time; None: at rest, or as the drivers demand.
+        elastic_start: Deformation at the start, unless it is given by a state: ``quasi-static`` or
+            ``undeformed``; see `consistent_state`.
+        redundant: Treatment of constraints that repeat others: ``stop`` raises an error with their
+            names; ``drop`` leaves them out, so that their joints carry no such force; ``keep``
+            gives the same motion and the joint forces of least norm. Small misfits of redundant
+            constraints, up to 1e-5 of the size of the mechanism, stay as they are at the start.
+            Constraints that only the deformation of bodies distinguishes are not redundant.
         stride: Save every n-th step; the first and the last are always saved.
-        progress: Show a progress bar (with tqdm, where it is installed).
-        checkpoint: A file to which the run is written now and then, from which :func:`resume` goes
-            on, to the same bits; one that is there is replaced.  Under MPI every rank may write it.
+        progress: Whether to show a progress bar, if tqdm is installed.
+        checkpoint: File to which the run is written periodically and from which `resume` continues
+            it with the same bits. An existing file is replaced. Under MPI every rank may write it.
         checkpoint_stride: Number of steps between two checkpoints; None: as many as take about a
             minute.
 
     Returns:
-        The solution by names.  After Ctrl-C: what was computed so far, with a warning and
+        The histories by name. After Ctrl-C: those computed so far, with a warning and
         ``complete == False``.
 
     Raises:
-        AssemblyError: If the mechanism cannot be put together.
-        StepError: If a step does not converge; ``error.solution`` holds what was computed before.
-        ValueError: If times or steps make no sense, or the angle, rate and acceleration of a driver
+        AssemblyError: The mechanism cannot be assembled.
+        StepError: A step does not converge; ``error.solution`` holds the results before it.
+        InputError: An argument is unusable, or the angle, rate and acceleration of a driver
             contradict each other.
-        OSError: If the first checkpoint cannot be written; later ones give a warning.
+        OSError: The first checkpoint cannot be written; later failures give a warning.
     """
     instance("system", system, SystemData)
-    if start is not None:
-        check_state("start", start, system)
-        t_start = start.time
+    instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
+    state = start if isinstance(start, State) else None
+    if state is not None:
+        check_state("start", state, system)
     control = Adaptive() if isinstance(dt, str) and dt == "adaptive" else dt
-    t_start, t_end, dt = _times(t_start, t_end, 1.0 if isinstance(control, Adaptive) else control)
+    first = 0.0 if state is None else state.time
+    t_end, dt = _times(first, t_end, 1.0 if isinstance(control, Adaptive) else control)
     choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
     stride = integer("stride", stride, low=1, high=sys.maxsize)
     flag("progress", progress)
-    if checkpoint is not None:
-        checkpoint = file_path("checkpoint", checkpoint)
-    if checkpoint_stride is not None:
-        integer("checkpoint_stride", checkpoint_stride, low=1)
-        if checkpoint is None:
-            expected = "absent without the path of a checkpoint"
-            refuse("checkpoint_stride", checkpoint_stride, expected)
-    check_drivers(system, t_start, t_end)
-    system = _resolved(system, t_start, redundant, start)
-    stepper = Stepper(system, method, tolerance=tolerance, reuse=reuse)
+    _check_checkpoint(checkpoint, checkpoint_stride)
+    check_drivers(system, first, t_end)
+    system = _resolved(system, first, redundant, state)
+    stepper = Stepper(system, method, tolerance=tolerance)
     writer = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_stride, system)
-    state = (
-        start
-        if start is not None
-        else consistent_state(system, t_start, elastic_start=elastic_start, rates=rates)
-    )
+    if state is None:
+        rates = start if isinstance(start, Mapping) else None
+        state = consistent_state(system, first, elastic_start=elastic_start, rates=rates)
     steps: Steps
     if isinstance(control, Adaptive):
         steps = AdaptiveSteps(control, system, state, t_end)
     else:
-        kept = 1 + (t_end - t_start) / dt / stride
-        memory("dt", dt, 8 * kept * sum(np.size(getattr(state, key)) for key in _HISTORY))
-        count = max(1, round((t_end - t_start) / dt))
-        steps = FixedSteps((t_end - t_start) / count, count)
+        saved = 1 + (t_end - first) / dt / stride
+        memory("dt", dt, 8 * saved * sum(np.size(getattr(state, key)) for key in _HISTORY))
+        count = max(1, round((t_end - first) / dt))
+        steps = FixedSteps((t_end - first) / count, count)
     run = Run(system, stepper, steps, steps.begin(stepper, state), [state], stride)
     if writer is not None:
         run.mark()
-        writer.write(run)  # at once: a path that cannot be written is told before the work
+        writer.write(run)  # before the first step, so that an error of the path comes at once
     return _finished(run, writer, progress)
 
 
@@ -175,13 +167,23 @@ _HISTORY = ("q", "v", "a", "lam", "angles")
 """What a solution keeps of each saved state."""
 
 
-def _times(t_start: float, t_end: float, dt: object) -> tuple[float, float, float]:
-    """Return the times as numbers."""
-    t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
+def _times(t_start: float, t_end: float, dt: object) -> tuple[float, float]:
+    """Return the end time and the time step as numbers."""
+    t_end = number("t_end", t_end, unit="s")
     if not t_end > t_start:
         refuse("t_end", t_end, f"after the start, {t_start:g} s")
     unit = "s, an Adaptive control or 'adaptive'"
-    return t_start, t_end, number("dt", dt, positive=True, unit=unit)
+    return t_end, number("dt", dt, positive=True, unit=unit)
+
+
+def _check_checkpoint(path: str | Path | None, stride: int | None) -> None:
+    """Raise an error if the path or the stride of checkpoints is unusable."""
+    if path is not None:
+        file_path("checkpoint", path)
+    if stride is not None:
+        integer("checkpoint_stride", stride, low=1)
+        if path is None:
+            refuse("checkpoint_stride", stride, "absent without the path of a checkpoint")
 
 
 def _finished(run: Run, writer: Checkpoint | None, progress: bool) -> Solution:

@@ -40,7 +40,7 @@ from dolfinx_mbd.multibody.model.system import SystemData
 __all__ = [
     "Axes",
     "SmallMotions",
-    "free_motions",
+    "free_directions",
     "move_steadily",
     "multipliers",
     "small_motions",
@@ -123,7 +123,7 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     return SmallMotions(M, C + M @ (W + D), K + C @ W + M @ (D @ W), derivatives.B @ P, P)
 
 
-def free_motions(motions: SmallMotions) -> Array:
+def free_directions(motions: SmallMotions) -> Array:
     """A basis N (nv, m) of the motions that the constraints leave, with NᵀMN = I."""
     scale = 1 / np.sqrt(np.maximum(np.diag(motions.mass), 1e-300))
     rows = motions.constraints * scale

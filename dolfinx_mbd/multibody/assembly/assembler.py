@@ -13,6 +13,7 @@ from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, SparseBlocks
 from dolfinx_mbd.multibody.assembly.loads import LoadAssembler
 from dolfinx_mbd.multibody.model.pattern_loads import pattern_rows
+from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
 __all__ = ["Assembler", "AssemblyError", "Tangent", "TangentBlocks", "extent"]
@@ -284,7 +285,7 @@ class Assembler(LoadAssembler):
         )
         for k in self._others:
             body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
-            body.residual(t, q, v, a, s.gravity, wrenches, rows, scale)
+            body.residual(BodyState(t, q, v, a, s.gravity, wrenches), rows, scale)
         if self._pattern_loads:
             self._apply_patterns(t)
 
@@ -331,7 +332,7 @@ class Assembler(LoadAssembler):
                 target.add(k, k, block)
         for k in self._others:
             body, (q, v, a, wrenches), *_ = self._views[k]
-            parts = body.tangent(t, q, v, a, s.gravity, wrenches)
+            parts = body.tangent(BodyState(t, q, v, a, s.gravity, wrenches))
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
         jacobians = self.jacobians()

@@ -12,6 +12,7 @@ from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
 from dolfinx_mbd.kernels.rotations import quaternion_from_matrix
 from dolfinx_mbd.multibody.model.joints import FrameRef
+from dolfinx_mbd.multibody.model.protocol import BodyState
 
 __all__ = ["FloatingBody", "checked_rotation"]
 
@@ -114,35 +115,19 @@ class FloatingBody:
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         frame_kernels.frame_poses(self._points, self._axes, *self._motion, q, position, rotation)
 
-    def residual(
-        self,
-        t: float,
-        q: Array,
-        v: Array,
-        a: Array,
-        gravity: Array,
-        wrenches: Array,
-        out: Array,
-        scale: Array,
-    ) -> None:
+    def residual(self, state: BodyState, out: Array, scale: Array) -> None:
         kernels.body_residual(
             *self._inertia,
             *self._matrices,
             self._spin,
             self._points,
             *self._motion,
-            q,
-            v,
-            a,
-            gravity,
-            wrenches,
+            *state[1:],
             out,
             scale,
         )
 
-    def tangent(
-        self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
-    ) -> tuple[Array, Array, Array]:
+    def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         return kernels.body_tangent(
             *self._inertia,
             self._pairs,
@@ -150,11 +135,7 @@ class FloatingBody:
             self._spin,
             self._points,
             *self._motion,
-            q,
-            v,
-            a,
-            gravity,
-            wrenches,
+            *state[1:],
         )
 
     def frame_jacobians(self, q: Array) -> Array:

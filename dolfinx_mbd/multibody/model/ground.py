@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.multibody.model.joints import FrameRef
-from dolfinx_mbd.multibody.model.protocol import Frame, checked_frames
+from dolfinx_mbd.multibody.model.protocol import BodyState, Frame, checked_frames
 
 __all__ = ["Ground"]
 
@@ -60,22 +60,10 @@ class Ground:
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         position[:], rotation[:] = self._points, self._axes
 
-    def residual(
-        self,
-        t: float,
-        q: Array,
-        v: Array,
-        a: Array,
-        gravity: Array,
-        wrenches: Array,
-        out: Array,
-        scale: Array,
-    ) -> None:
+    def residual(self, state: BodyState, out: Array, scale: Array) -> None:
         pass
 
-    def tangent(
-        self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
-    ) -> tuple[Array, Array, Array]:
+    def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         empty = np.zeros((0, 0))
         return empty, empty, empty
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, instance, name, refuse, vector
 from dolfinx_mbd.errors import InputTypeError
 
-__all__ = ["Body", "Frame", "checked_frames"]
+__all__ = ["Body", "BodyState", "Frame", "checked_frames"]
 
 Array = NDArray[np.float64]
 
@@ -44,6 +44,26 @@ class Frame(_Frame):
         if not np.allclose(A.T @ A, np.eye(3), atol=1e-9) or np.linalg.det(A) < 0:
             refuse("axes of a frame", axes, expected)
         return super().__new__(cls, point, axes)
+
+
+class BodyState(NamedTuple):
+    """State of a body at a time, with the forces that act on it.
+
+    Attributes:
+        t: Time, s.
+        q: Coordinates, shape (nq,).
+        v: Velocities, shape (nv,).
+        a: Rates of the velocities, shape (nv,).
+        gravity: Acceleration of gravity, global components, shape (3,), m/s².
+        wrenches: Force and moment at each frame, global components, shape (F, 6), N and N m.
+    """
+
+    t: float
+    q: Array
+    v: Array
+    a: Array
+    gravity: Array
+    wrenches: Array
 
 
 @runtime_checkable
@@ -95,23 +115,11 @@ class Body(Protocol):
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         """Fill in positions (F, 3) and orientations (F, 3, 3) of the frames."""
 
-    def residual(
-        self,
-        t: float,
-        q: Array,
-        v: Array,
-        a: Array,
-        gravity: Array,
-        wrenches: Array,
-        out: Array,
-        scale: Array,
-    ) -> None:
-        """Fill in the rows (nv,) and the magnitudes of their terms (nv,)."""
+    def residual(self, state: BodyState, out: Array, scale: Array) -> None:
+        """Fill in the rows (nv,) and the sums of the magnitudes of their terms (nv,)."""
 
-    def tangent(
-        self, t: float, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
-    ) -> tuple[Array, Array, Array]:
-        """Derivatives of the rows to q (increments), v and a; (nv, nv) each."""
+    def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
+        """Return the derivatives of the rows to q (increments), v and a, (nv, nv) each."""
 
     def frame_jacobians(self, q: Array) -> Array:
         """(F, 6, nv): velocity and angular velocity of the frames per unit of v, global."""

@@ -1,4 +1,4 @@
-"""A mechanism: bodies, joints, drivers and loads, checked and numbered once, never changed."""
+"""Immutable data of a mechanism: bodies, joints, drivers and loads, checked and numbered."""
 
 from __future__ import annotations
 
@@ -12,46 +12,45 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
-from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, PairElement
-from dolfinx_mbd.multibody.model.ground import Ground
-from dolfinx_mbd.multibody.model.joints import (
-    SLIDING,
-    TURNING,
-    Driver,
-    FrameRef,
-    Joint,
-    checked_frame,
-)
+from dolfinx_mbd.multibody.model.joints import Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.placement import Placement
 from dolfinx_mbd.multibody.model.protocol import Body
+from dolfinx_mbd.multibody.model.system_checks import (
+    check_bodies,
+    check_driven_motions,
+    check_loads,
+    check_names,
+    check_pair,
+    driver_axis,
+)
 
 __all__ = ["STANDARD_GRAVITY", "Load", "State", "SystemData"]
 
 Array = NDArray[np.float64]
 
-#: Standard acceleration of gravity, m/s² (CGPM 1901).
 STANDARD_GRAVITY = 9.80665
+"""Standard acceleration of gravity, m/s² (CGPM 1901)."""
 
-#: What acts on a system.
 Load = FrameLoad | JointLoad | PatternLoad | PairElement | JointSpring | JointFriction
+"""Forces and torques, springs, bushings and friction."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The state of a system at one time.
+    """State of a system at one time.
 
     Attributes:
-        time: s.
+        time: Time, s.
         q: Coordinates of all bodies, shape (nq,).
         v: Velocities, shape (nv,).
         a: Rates of the velocities, shape (nv,).
         lam: Constraint multipliers λ, shape (nc,), N and N m.
         angles: Rotation of each joint about its axis, counted over turns, shape (nj,), rad.
-        memory: What the integrator carries from step to step.
+        memory: Data that the integrator passes from step to step.
     """
 
     time: float
@@ -66,19 +65,19 @@ class State:
 class SystemData:
     """Numbered data of a mechanism; see `System`, which users create.
 
-    What joints, drivers and loads leave to be measured (a distance, an offset, a free length) is
-    measured here, where the bodies are placed, before they are put together.
+    Unspecified distances, offsets and free lengths of joints, drivers and loads are measured at the
+    initial positions of the bodies, before the assembly.
 
     Args:
-        bodies: Bodies; at most one of them a :class:`Ground`.
+        bodies: Bodies; at most one of them is a `Ground`.
         joints: Joints between frames of two bodies.
         drivers: Prescribed rotations and displacements of joints.
         loads: Forces and torques, springs, bushings and friction.
         gravity: Acceleration of gravity, global components, shape (3,), m/s².
 
     Raises:
-        InputError: An argument is unusable: names repeat or refer to nothing, or a driver does not
-            fit its joint; the message says which and lists what is there.
+        InputError: A name is repeated or unknown, or a driver does not fit its joint; the message
+            lists the valid names.
     """
 
     def __init__(
@@ -96,25 +95,20 @@ class SystemData:
         self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver)
         self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load))
         self.gravity: Array = np.array(vector("gravity", gravity, unit="m/s²"))
-        if not any(body.num_velocities for body in self.bodies):
-            raise InputError("a system needs at least one body that can move")
-        if sum(isinstance(body, Ground) for body in self.bodies) > 1:
-            raise InputError("a system has at most one ground; give it all the fixed frames")
-        named = (*self.bodies, *self.joints, *self.drivers, *self.loads)
-        names = [checked_name("the name of a body", item.name) for item in named]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(
-                f"duplicate names {twice}: bodies, joints, drivers and loads share one list",
-                argument="name",
-                value=twice,
-            )
-        self._number()
+        check_bodies(self.bodies)
+        check_names((*self.bodies, *self.joints, *self.drivers, *self.loads))
+        self._number_bodies()
         self._place()
-        self._check()
+        check_driven_motions(self.drivers)
+        check_loads(self)
+        self._number_constraints()
+        for body in self.bodies:
+            check = getattr(body, "check", None)
+            if check is not None:
+                check(self)
 
     # ---- numbering ------------------------------------------------------------------------------
-    def _number(self) -> None:
+    def _number_bodies(self) -> None:
         def slices(counts: list[int]) -> list[slice]:
             stops = np.cumsum(counts, dtype=int).tolist()
             return [slice(stop - count, stop) for stop, count in zip(stops, counts, strict=True)]
@@ -141,7 +135,7 @@ class SystemData:
         self.rigid = np.setdiff1d(np.arange(self.num_velocities), self.elastic)
 
     def _place(self) -> None:
-        """Fill in what is measured where the bodies are placed, and name the motions."""
+        """Measure unspecified lengths, offsets and angles at the initial positions."""
         placement = Placement(self.bodies, self.frame_slices)
         self.size = placement.size
 
@@ -154,23 +148,10 @@ class SystemData:
         drivers, loads = [], []
         for driver in self.drivers:
             joint = self.joint(driver.joint)
-            along = driver.along or joint.axis_by_default
-            able = TURNING if along == "rotation" else SLIDING
-            if joint.kind not in able:
-                verb = "turns" if along == "rotation" else "moves"
-                raise InputError(
-                    f"driver {driver.name!r} {verb} joint {joint.name!r}, which is {joint.kind}; "
-                    f"it needs one of {able}"
-                )
-            drivers.append(placement.driver(driver, along, *ends(joint)))
+            drivers.append(placement.driver(driver, driver_axis(driver, joint), *ends(joint)))
         for load in self.loads:
             if isinstance(load, PairElement):
-                first, second = load.first.body, load.second.body
-                if first == second and not self.body(first).num_elastic:
-                    raise InputError(
-                        f"load {load.name!r} connects body {first!r}, which does not deform, with "
-                        "itself; give frames of two bodies (or of the ground)"
-                    )
+                check_pair(load, self.body(load.first.body))
                 load = load.placed(placement.pair(*ends(load)))
             elif isinstance(load, JointSpring | JointFriction):
                 joint = self.joint(load.joint)
@@ -179,54 +160,25 @@ class SystemData:
             loads.append(load)
         self.drivers, self.loads = tuple(drivers), tuple(loads)
 
-    def _check(self) -> None:
-        joint_names = [joint.name for joint in self.joints]
-        driven: dict[tuple[str, str | None], str] = {}
-        for driver in self.drivers:
-            key = driver.joint, driver.along
-            if key in driven:
-                verb = "turn" if driver.along == "rotation" else "move"
-                raise InputError(
-                    f"drivers {driven[key]!r} and {driver.name!r} both {verb} {driver.joint!r}"
-                )
-            driven[key] = driver.name
-        for load in self.loads:
-            if isinstance(load, FrameLoad):
-                self.frame_index(load.frame)
-            elif isinstance(load, PatternLoad):
-                self.load_pattern(load)
-                if load.of is not None:
-                    self.joint(load.of.joint).axis(load.of.motion, f"load {load.name!r}")
-            elif isinstance(load, JointLoad):
-                self.joint(load.joint).axis(load.motion, f"load {load.name!r}")
-                self.joint(load.coordinate.joint).axis(
-                    load.coordinate.motion, f"load {load.name!r}"
-                )
-        # joints first, then drivers: entries of the joint kernel
+    def _number_constraints(self) -> None:
+        """Number the constraint rows: those of the joints, then those of the drivers."""
         entries = [(joint, joint.rows) for joint in self.joints]
         entries += [
             (self.joint(driver.joint), (5,) if driver.along == "rotation" else (2,))
             for driver in self.drivers
         ]
+        rows = [(k, motion) for k, (_, motions) in enumerate(entries) for motion in motions]
+        self.row_entry, self.row_motion = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
+        self.num_constraints = len(rows)
         self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
         self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
-        self.row_entry = np.array(
-            [k for k, (_, r) in enumerate(entries) for _ in r], dtype=np.int64
-        )
-        self.row_motion = np.array([i for _, r in entries for i in r], dtype=np.int64)
-        self.num_constraints = len(self.row_entry)
         self.entry_slices = self._entry_slices()
         self.lengths = np.array([joint.length or 0.0 for joint, _ in entries])
+        driven = [self.joint_index(driver.joint) for driver in self.drivers]
+        self.driven_joints = np.array(driven, dtype=np.int64)
         self.misfit: Array = np.zeros(self.num_constraints)
         self.whole: SystemData = self
         self.least_norm = False
-        self.driven_joints = np.array(
-            [joint_names.index(d.joint) for d in self.drivers], dtype=np.int64
-        )
-        for body in self.bodies:
-            check = getattr(body, "check", None)
-            if check is not None:
-                check(self)
 
     def _entry_slices(self) -> list[slice]:
         """Constraint rows of each joint, then of each driver."""

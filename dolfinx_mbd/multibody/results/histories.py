@@ -29,16 +29,17 @@ class BodyHistory:
     """Motion of a body's frame and its elastic coordinates over nt saved times.
 
     Attributes:
-        name: The body.
-        time: (nt,), s.
-        position, velocity, acceleration: Of the frame's origin, global, (nt, 3).
+        name: Name of the body.
+        time: Saved times, (nt,), s.
+        position: Position of the origin of the body frame, global components, (nt, 3), m.
         rotation: Quaternions (w, x, y, z), body → global, (nt, 4).
-        omega, alpha: Angular velocity and acceleration of the frame, body components, (nt, 3).
-        eta, eta_rate, eta_acceleration: Elastic coordinates, (nt, n); n = 0 for a rigid body.
-        wrenches: Force and moment that joints, drivers and loads exert on the body at each
-            interface (of a rigid body: frame), by name, about the interface's current point, body
-            components, (nt, 6), N and N m. Distributed loads are not among them. Without redundant
-            constraints that were left out; with ``redundant="keep"`` those of the least norm.
+        velocity: Velocity of the origin, global components, (nt, 3), m/s.
+        omega: Angular velocity of the body frame, body components, (nt, 3), rad/s.
+        acceleration: Acceleration of the origin, global components, (nt, 3), m/s².
+        alpha: Angular acceleration of the body frame, body components, (nt, 3), rad/s².
+        eta: Elastic coordinates, (nt, n); n = 0 for a rigid body.
+        eta_rate: Their rates, (nt, n), 1/s.
+        eta_acceleration: Rates of their rates, (nt, n), 1/s².
     """
 
     name: str
@@ -56,22 +57,28 @@ class BodyHistory:
 
     @cached_property
     def wrenches(self) -> dict[str, Array]:
-        """Forces and moments at the interfaces; see the attributes of the class."""
+        """Forces and moments on the body at each interface, by name, (nt, 6), N and N m.
+
+        They are those of joints, drivers and loads at the interfaces (of a rigid body: frames),
+        about the current point of the interface, body components. Distributed loads and redundant
+        constraints that were left out are not included; with ``redundant="keep"`` the forces are
+        those of least norm.
+        """
         return self._wrenches()
 
 
 @dataclass(frozen=True, eq=False)
 class JointHistory:
-    """What a joint or a driver does over nt saved times.
+    """Forces and rotation of a joint or a driver over nt saved times.
 
     Attributes:
-        name: The joint or driver.
-        time: (nt,), s.
-        force: On the second body, axes of the first frame, (nt, 3), N; of a distance along x, which
-            is the direction from the first point to the second (negative in tension).
-        moment: On the second body about its frame's point, axes of the first frame, (nt, 3), N m;
-            of a universal joint along z, which is the normal of the plane of its two pins.
-        rotation: About the axis, counted over turns, (nt,), rad.
+        name: Name of the joint or driver.
+        time: Saved times, (nt,), s.
+        force: Force on the second body, axes of the first frame, (nt, 3), N. That of a distance is
+            along x, the direction from the first point to the second (negative in tension).
+        moment: Moment on the second body about the point of its frame, axes of the first frame,
+            (nt, 3), N m. That of a universal joint is along z, the normal of the plane of its pins.
+        rotation: Rotation about the axis, counted over turns, (nt,), rad.
     """
 
     name: str
@@ -83,7 +90,14 @@ class JointHistory:
 
 @dataclass(frozen=True, eq=False)
 class Energies:
-    """Energies of all bodies, springs and bushings together, (nt,), J."""
+    """Energies of all bodies, springs and bushings over nt saved times.
+
+    Attributes:
+        time: Saved times, (nt,), s.
+        kinetic: Kinetic energy, (nt,), J.
+        elastic: Elastic energy, (nt,), J.
+        gravity: Gravitational energy, (nt,), J.
+    """
 
     time: Array
     kinetic: Array
@@ -92,5 +106,5 @@ class Energies:
 
     @property
     def total(self) -> Array:
-        """Their sum, (nt,), J."""
+        """Sum of the energies, (nt,), J."""
         return self.kinetic + self.elastic + self.gravity

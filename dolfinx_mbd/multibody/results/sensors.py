@@ -11,11 +11,11 @@ from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body
 from dolfinx_mbd.multibody.results.histories import BodyHistory, rotation_matrices
 
-__all__ = ["QUANTITIES", "fixed_axes", "material_point", "point_motion"]
+__all__ = ["SENSOR_QUANTITIES", "fixed_axes", "material_point", "material_point_motion"]
 
 Array = NDArray[np.float64]
 
-QUANTITIES = ("position", "velocity", "acceleration")
+SENSOR_QUANTITIES = ("position", "velocity", "acceleration")
 """Quantities of a point that a sensor measures."""
 
 
@@ -63,14 +63,14 @@ def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
     return reduced.skin.points[node], reduced.skin.modes[:, node]
 
 
-def point_motion(history: BodyHistory, x: Array, modes: Array, quantity: str) -> Array:
+def material_point_motion(history: BodyHistory, x: Array, modes: Array, quantity: str) -> Array:
     """Return the absolute motion of a material point, global components, shape (nt, 3).
 
     Args:
         history: Motion of the body.
         x: Reference position of the point in the body frame, shape (3,), m.
         modes: Displacement per unit of each elastic coordinate, shape (n, 3).
-        quantity: One of `QUANTITIES`.
+        quantity: One of `SENSOR_QUANTITIES`.
     """
     c = x + history.eta @ modes
     du, ddu = history.eta_rate @ modes, history.eta_acceleration @ modes

@@ -1,4 +1,4 @@
-"""What a simulation gives back: histories by name, sensors, energies."""
+"""Results of a simulation: histories by name, sensors, energies, files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import choice
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
-from dolfinx_mbd.multibody.assembly.redundancy import least_norm_multipliers
 from dolfinx_mbd.multibody.model.joints import Driver, Joint
 from dolfinx_mbd.multibody.model.protocol import Body
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.constraint_forces import (
+    interface_wrenches,
+    least_norm_history,
+)
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     Energies,
@@ -24,10 +27,10 @@ from dolfinx_mbd.multibody.results.histories import (
     rotation_matrices,
 )
 from dolfinx_mbd.multibody.results.sensors import (
-    QUANTITIES,
+    SENSOR_QUANTITIES,
     fixed_axes,
     material_point,
-    point_motion,
+    material_point_motion,
 )
 from dolfinx_mbd.multibody.results.solution_files import load_solution, save_solution, write_csv
 
@@ -80,7 +83,14 @@ class Solution:
     def from_states(
         cls, system: SystemData, states: Sequence[State], stepper: Stepper, *, complete: bool
     ) -> Solution:
-        """Gather the states of a run."""
+        """Create a solution from the states of a run.
+
+        Args:
+            system: The mechanism.
+            states: The saved states.
+            stepper: The stepper that computed them.
+            complete: Whether the run reached its end.
+        """
         return cls(
             system,
             states,
@@ -151,30 +161,15 @@ class Solution:
             eta=q[:, 7:],
             eta_rate=v[:, 6:],
             eta_acceleration=a[:, 6:],
-            _wrenches=partial(self._interface_wrenches, k, np.array(q[:, 3:7])),
+            _wrenches=partial(self._interface_wrenches, k),
         )
 
-    def _interface_wrenches(self, k: int, rotation: Array) -> dict[str, Array]:
+    def _interface_wrenches(self, k: int) -> dict[str, Array]:
         """Return the wrenches at the frames of body k; see `BodyHistory`."""
-        system, lam = self.system, self.lam
-        if system.least_norm:
-            system, lam = system.whole, self._least_norm
-        frames = system.frame_slices[k]
-        at = Assembler(system)
-        wrenches = np.zeros((len(self), frames.stop - frames.start, 2, 3))
-        for row, t in enumerate(self.time):
-            at.q[:], at.v[:], at.a[:] = self.q[row], self.v[row], self.a[row]
-            at.lam[:], at.angles[:] = lam[row], self.angles[row]
-            at.residual(float(t))
-            wrenches[row] = at.wrenches[frames].reshape(-1, 2, 3)
-        turned = np.einsum("tji,tfpj->tfpi", rotation_matrices(rotation), wrenches)
-        names = system.bodies[k].frame_names
-        return {name: turned[:, f].reshape(len(self), 6) for f, name in enumerate(names)}
+        return interface_wrenches(self, *self._multipliers, k)
 
     def _joint(self, entry: int, name: str) -> JointHistory:
-        s, lam = self.system, self.lam
-        if s.least_norm:
-            s, lam = s.whole, self._least_norm
+        s, lam = self._multipliers
         reactions = np.zeros((len(self), 6))
         rows = np.flatnonzero(s.row_entry == entry)
         reactions[:, s.row_motion[rows]] = -lam[:, rows]
@@ -188,19 +183,28 @@ class Solution:
 
         The first axis of each array is that of `time`.
         """
-        arrays = {"time": self.time}
-        for name in self.names():
-            for key, history in vars(self[name]).items():
+        system, arrays = self.system, {"time": self.time}
+        bodies = [body.name for body in system.bodies if body.num_velocities]
+        joints = [item.name for item in (*system.joints, *system.drivers)]
+        items = [self.body(name) for name in bodies] + [self.joint(name) for name in joints]
+        for item in items:
+            for key, history in vars(item).items():
                 if isinstance(history, np.ndarray) and key != "time" and history.size:
-                    arrays[f"{name}.{key}"] = history
+                    arrays[f"{item.name}.{key}"] = history
         return arrays
 
-    def projected(self) -> Solution:
-        """The same positions with velocities, accelerations and multipliers that fulfil the
-        constraints exactly.
+    @cached_property
+    def _multipliers(self) -> tuple[SystemData, Array]:
+        """Constraints whose forces are reported, and their multipliers, shape (nt, nc)."""
+        if self.system.least_norm:
+            return self.system.whole, least_norm_history(self)
+        return self.system, self.lam
 
-        The integrator meets the constraints in the positions; their derivatives it meets to order
-        dt².
+    def projected(self) -> Solution:
+        """Return a solution whose velocities, accelerations and multipliers fulfil the constraints.
+
+        The positions are the same. The integrator fulfils the constraints in the positions, and
+        their derivatives up to an error of order dt².
         """
         states = [
             consistent_rates(self.system, State(float(t), *values))
@@ -216,63 +220,60 @@ class Solution:
             factorizations=self.factorizations,
         )
 
-    @cached_property
-    def _least_norm(self) -> Array:
-        """Multipliers of all rows, those left out included, with the least norm, (nt, nc)."""
-        at, part = Assembler(self.system.whole), Assembler(self.system)
-        lam = np.zeros((len(self), self.system.whole.num_constraints))
-        for k, t in enumerate(self.time):
-            at.q[:] = part.q[:] = self.q[k]
-            at.update_poses(float(t))
-            part.update_poses(float(t))
-            jacobians = at.jacobians()
-            matrices = at.constraint_matrix(jacobians), part.constraint_matrix(jacobians)
-            lam[k] = least_norm_multipliers(self.system.whole, *matrices, self.lam[k], extent(at))
-        return lam
-
     # ---- files ----------------------------------------------------------------------------------
     def save(self, path: str | Path) -> Path:
-        """Write the solution to one ``.npz`` file and return its path; all of it or nothing.
+        """Write the solution to one ``.npz`` file and return its path.
 
-        The system itself is not in the file: :meth:`load` wants it again.  Under MPI every rank may
-        call this.
+        The file does not contain the system, which `load` needs again. Under MPI every rank may
+        call this method.
+
+        Args:
+            path: Path of the file.
 
         Raises:
-            OSError: If the file cannot be written; one that was there before is as it was.
+            OSError: The file cannot be written; an existing file remains unchanged.
         """
         return save_solution(self, path)
 
     @classmethod
     def load(cls, path: str | Path, system: SystemData) -> Solution:
-        """Read a solution that :meth:`save` wrote, with the system that it belongs to.
+        """Read a solution that `save` wrote.
 
-        Functions of loads and drivers are not compared; bodies, joints and numbers are.
+        The system is compared with that of the file, except for functions of loads and drivers.
+
+        Args:
+            path: Path of the file.
+            system: The mechanism, built as it was.
 
         Raises:
-            RunFileError: If the file is none, damaged, of a newer version, or of another system.
-            OSError: If it cannot be read.
+            RunFileError: The file is not a solution, damaged, of a newer version, or of another
+                system.
+            OSError: The file cannot be read.
         """
         return load_solution(cls, path, system)
 
     def to_csv(self, path: str | Path, names: Sequence[str] | None = None) -> Path:
-        """Write histories as comma-separated values, a line for each time, and return the path.
+        """Write histories as comma-separated values and return the path of the file.
 
-        The first line names the columns with their units, for instance ``rod.position.x [m]``.
+        The file has one line per time. The first line names the columns with their units, for
+        example ``rod.position.x [m]``.
 
         Args:
-            path: Of the file.
+            path: Path of the file.
             names: Bodies, joints and drivers to write; None: all.
 
         Raises:
-            ValueError: If a name is unknown.
-            OSError: If the file cannot be written; one that was there before is as it was.
+            InputError: A name is unknown.
+            OSError: The file cannot be written; an existing file remains unchanged.
         """
         return write_csv(self, path, names)
 
     # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:
-        """Kinetic, elastic (with that of springs and bushings) and gravitational energy over
-        time."""
+        """Return the kinetic, elastic and gravitational energy over time.
+
+        The elastic energy includes that of springs and bushings.
+        """
         s, parts = self.system, self._body_energies(slice(None))
         if any(hasattr(load, "energy") for load in s.loads):
             at = Assembler(s)
@@ -283,7 +284,7 @@ class Solution:
         return Energies(self.time, *parts.T)
 
     def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:
-        """Kinetic, elastic and gravitational energy of all bodies at some of the times, (n, 3)."""
+        """Return the energies of all bodies at some of the times, shape (n, 3)."""
         s = self.system
         parts = np.zeros((len(self.time[rows]), 3))
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
@@ -292,7 +293,11 @@ class Solution:
         return parts
 
     def momenta(self) -> Array:
-        """Linear and angular momentum (about the origin), (nt, 6), kg m/s and kg m²/s."""
+        """Return the momentum and the angular momentum about the origin over time.
+
+        Returns:
+            Shape (nt, 6), kg m/s and kg m²/s.
+        """
         s = self.system
         total = np.zeros((len(self), 6))
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
@@ -300,7 +305,10 @@ class Solution:
         return total
 
     def constraint_violation(self) -> Array:
-        """Greatest violation of any constraint, also of those left out, (nt,), m or rad."""
+        """Return the greatest violation of any constraint, shape (nt,), m or rad.
+
+        It includes the redundant constraints that were left out.
+        """
         at = Assembler(self.system.whole)
         worst = np.zeros(len(self))
         for k, t in enumerate(self.time):
@@ -320,20 +328,20 @@ class Solution:
 
         Args:
             body: Name of the body.
-            point: Its reference position in the body frame (3,), m, or the name of a frame, an
-                interface or a named point.  On a flexible body a position must be a node of its
-                skin.
-            quantity: What to measure; the values are absolute, not relative to a body.
-            axes: ``global``, ``body`` (the body's own frame), another body's name, or a fixed 3×3
-                rotation whose columns are the axes.
+            point: Reference position of the point in the body frame (3,), m, or the name of a
+                frame, an interface or a named point. On a flexible body a position must be a node
+                of its skin.
+            quantity: ``position``, ``velocity`` or ``acceleration``, relative to the ground.
+            axes: ``global``, ``body`` (the frame of the body), the name of another body, or a fixed
+                3×3 rotation whose columns are the axes.
 
         Raises:
-            ValueError: If body, point, quantity or axes are unknown.
+            InputError: Body, point, quantity or axes are unknown.
         """
-        choice("quantity", quantity, QUANTITIES)
+        choice("quantity", quantity, SENSOR_QUANTITIES)
         k = self.system.body_index(body)
         x, modes = material_point(self.system.bodies[k], point)
-        value = point_motion(self._body(k), x, modes, quantity)
+        value = material_point_motion(self._body(k), x, modes, quantity)
         if not isinstance(axes, str):
             return value @ fixed_axes(axes)
         if axes == "global":

@@ -1,4 +1,4 @@
-"""Solutions in files: saved and loaded to the bit, and tables for other programs."""
+"""Files of solutions, and tables for other programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 _KIND = run_kind("solution")
 _HISTORY = ("time", "q", "v", "a", "lam", "angles")
 
-#: Units and names of components of what a table holds; no names: counted from 1, "-": one column.
+# Units and component names of the columns; without names they are numbered, "-" is one column.
 _BODY_UNITS = {
     "position": ("m", "xyz"),
     "rotation": ("1", "wxyz"),
@@ -50,7 +50,7 @@ _JOINT_UNITS = {"force": ("N", "xyz"), "moment": ("N m", "xyz"), "rotation": ("r
 
 
 def save_solution(solution: Solution, path: str | Path) -> Path:
-    """See :meth:`~dolfinx_mbd.multibody.Solution.save`."""
+    """Write a solution to a file; see `Solution.save`."""
     header = {
         **system_rows(solution.system),
         "units": "SI: m, kg, s, rad",
@@ -64,7 +64,7 @@ def save_solution(solution: Solution, path: str | Path) -> Path:
 
 
 def load_solution(kind: type[Solution], path: str | Path, system: SystemData) -> Solution:
-    """See :meth:`~dolfinx_mbd.multibody.Solution.load`."""
+    """Read a solution from a file; see `Solution.load`."""
     instance("system", system, SystemData)
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
@@ -81,7 +81,7 @@ def load_solution(kind: type[Solution], path: str | Path, system: SystemData) ->
 
 
 def write_csv(solution: Solution, path: str | Path, names: Sequence[str] | None) -> Path:
-    """See :meth:`~dolfinx_mbd.multibody.Solution.to_csv`."""
+    """Write histories as comma-separated values; see `Solution.to_csv`."""
     columns: dict[str, Array] = {"time [s]": solution.time}
     known = solution.names()
     bodies = {body.name for body in solution.system.bodies}

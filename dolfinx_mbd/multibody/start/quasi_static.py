@@ -30,6 +30,7 @@ from scipy.linalg import block_diag, lu_factor, lu_solve
 from dolfinx_mbd.errors import ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.multibody.assembly.rates import rate_rows, saddle, steady_accelerations
+from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.stepping.convergence import Measure
 
 __all__ = ["Balance", "EquilibriumError"]
@@ -266,7 +267,8 @@ class Balance:
             own = at.q[q.stop - body.num_coordinates : q.stop]
             v, n = np.zeros(body.num_velocities), body.num_elastic
             wrenches = np.zeros((len(body.frame_names), 6))
-            blocks.append(body.tangent(self._t, own, v, v, gravity, wrenches)[0][-n:, -n:])
+            state = BodyState(self._t, own, v, v, gravity, wrenches)
+            blocks.append(body.tangent(state)[0][-n:, -n:])
         return block_diag(*blocks)
 
     def _differentiate(self) -> Array:

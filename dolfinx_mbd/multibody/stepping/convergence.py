@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import kernel
-from dolfinx_mbd.multibody.model.protocol import Body
+from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
 __all__ = [
@@ -153,7 +153,7 @@ def row_kinds(body: Body) -> NDArray[np.int64]:
 def _mass_diagonal(body: Body, gravity: Array) -> Array:
     q, v = body.initial_coordinates(), np.zeros(body.num_velocities)
     wrenches = np.zeros((len(body.frame_names), 6))
-    return np.diag(body.tangent(0.0, q, v, v, gravity, wrenches)[2])
+    return np.diag(body.tangent(BodyState(0.0, q, v, v, gravity, wrenches))[2])
 
 
 @kernel

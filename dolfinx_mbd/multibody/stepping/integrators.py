@@ -13,13 +13,13 @@ References:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import flag, instance, name, number, refuse
+from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
@@ -39,8 +39,9 @@ from dolfinx_mbd.multibody.stepping.factors import (
     restored,
 )
 from dolfinx_mbd.multibody.stepping.iteration_matrix import IterationMatrix
+from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["GeneralizedAlpha", "StepError", "Stepper"]
+__all__ = ["StepError", "Stepper"]
 
 Array = NDArray[np.float64]
 
@@ -60,59 +61,6 @@ class StepError(SolverError):
         super().__init__(message)
         self.time = time
         self.solution: object | None = None
-
-
-@dataclass(frozen=True)
-class GeneralizedAlpha:
-    """A method of the generalized-α family as data.
-
-    Attributes:
-        alpha_m: Weight of the old algorithmic acceleration.
-        alpha_f: Weight of the old acceleration.
-        beta: Newmark's β.
-        gamma: Newmark's γ.
-        name: For tables.
-    """
-
-    alpha_m: float
-    alpha_f: float
-    beta: float
-    gamma: float
-    name: str = "generalized-α"
-
-    def __post_init__(self) -> None:
-        for key in ("alpha_m", "alpha_f", "beta", "gamma"):
-            number(key, getattr(self, key), positive=key in ("beta", "gamma"))
-        for key in ("alpha_m", "alpha_f"):
-            if getattr(self, key) >= 1:
-                refuse(key, getattr(self, key), "below 1")
-        name("name", self.name)
-
-    @classmethod
-    def from_spectral_radius(cls, rho: float = 0.8) -> GeneralizedAlpha:
-        """The method whose spectral radius at infinite frequency is ρ∞ (Chung and Hulbert 1993).
-
-        Raises:
-            ValueError: If ρ∞ is not in [0, 1].
-        """
-        rho = number("rho", rho, low=0.0, high=1.0)
-        alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
-        gamma = 0.5 + alpha_f - alpha_m
-        return cls(
-            alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma, f"generalized-α, ρ∞ = {rho:g}"
-        )
-
-    @classmethod
-    def newmark(cls, beta: float = 0.25, gamma: float = 0.5) -> GeneralizedAlpha:
-        """Newmark's method; by default the trapezoidal rule, which damps nothing."""
-        beta, gamma = number("beta", beta), number("gamma", gamma)
-        return cls(0.0, 0.0, beta, gamma, f"Newmark, β = {beta:g}, γ = {gamma:g}")
-
-    @classmethod
-    def hht(cls, alpha: float = 0.1) -> GeneralizedAlpha:
-        """The method of Hilber, Hughes and Taylor with numerical damping α in [0, 1/3]."""
-        alpha = number("alpha", alpha, low=0.0, high=1 / 3)
-        return cls(0.0, alpha, 0.25 * (1 + alpha) ** 2, 0.5 + alpha, f"HHT, α = {alpha:g}")
 
 
 class Stepper:

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from dolfinx_mbd.multibody import (
     AssemblyError,
     Driver,
+    EquilibriumError,
     FlexibleBody,
     Frame,
     Ground,
@@ -17,13 +18,14 @@ from dolfinx_mbd.multibody import (
     System,
     constant_speed,
     cylindrical,
+    equilibrium,
     force,
+    linearize,
     prismatic,
+    quasi_static_motion,
     revolute,
     spherical,
 )
-from dolfinx_mbd.multibody.analyses.equilibrium import EquilibriumError, equilibrium, quasi_static
-from dolfinx_mbd.multibody.analyses.linearization import linearize
 from tests.models.beams import slender_rod
 
 GRAVITY = 9.81
@@ -82,13 +84,13 @@ def test_spring_loaded_lever(push: float) -> None:
 def test_slow_load() -> None:
     """A sequence of equilibria, each from the one before."""
     times = np.linspace(0.0, 6.0, 7)
-    run = quasi_static(lever(None), times)
+    run = quasi_static_motion(lever(None), times)
     assert np.allclose(run.time, times)
     exact = [lever_angle(10.0 * t) for t in times]
     assert np.allclose(run.joint("pin").rotation, exact, atol=1e-8)
     assert np.allclose(run.joint("pin").force[-1], [0, 60.0, 0], atol=1e-7)
     with pytest.raises(ValueError, match=r"^times must be .* that increase"):
-        quasi_static(lever(None), [1.0, 0.5])
+        quasi_static_motion(lever(None), [1.0, 0.5])
 
 
 def test_linkage_of_springs_and_bars() -> None:

@@ -5,26 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.mechanisms.engines import rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody import (
     Driver,
     Frame,
     Ground,
     JointCoordinate,
+    KinematicError,
     RigidBody,
     System,
     constant_speed,
     cylindrical,
+    inverse_dynamics,
+    kinematic_analysis,
     prismatic,
     revolute,
     simulate,
     spherical,
-)
-from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
-    KinematicError,
-    inverse_dynamics,
-    kinematic_analysis,
 )
 from tests.models.beams import slender_rod
 

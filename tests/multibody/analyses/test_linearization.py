@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import ReducedBody, Stiffening
-from dolfinx_mbd.body import linearize as linearize_body
+from dolfinx_mbd.body import ReducedBody, Stiffening, linearize_body
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix, rotation_vector
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import (
     Driver,
     FlexibleBody,
@@ -16,22 +15,23 @@ from dolfinx_mbd.multibody import (
     Ground,
     JointLoad,
     RigidBody,
+    SteadyError,
     System,
     consistent_state,
     constant_speed,
     cylindrical,
+    equilibrium,
     fixed,
     force,
+    linearize,
     prismatic,
     revolute,
     simulate,
     spherical,
 )
-from dolfinx_mbd.multibody.analyses.equilibrium import equilibrium
-from dolfinx_mbd.multibody.analyses.linearization import SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
-    free_motions,
+    free_directions,
     small_motions,
     steady_rates,
 )
@@ -228,7 +228,7 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     B = at.constraint_matrix(at.jacobians())[:, system.rigid]
     at.lam[:] = np.linalg.solve(B.T, -at.rows[system.rigid])
     motions = small_motions(at, 0.0, axes)
-    M, C, K = motions.reduced(free_motions(motions))
+    M, C, K = motions.reduced(free_directions(motions))
     A = np.block([[np.zeros_like(M), np.eye(len(M))], [-K, -C]])  # M = 1
     found = np.linalg.eigvals(A)
     expected = linearize_body(reduced, held=["one"], spin=spin * axis, about=one.point).poles()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.analyses.spectra import spectrum
+from dolfinx_mbd.multibody import spectrum
 
 COUNT, STEP = 1000, 1e-3  # 1 s: lines are 1 Hz apart
 TIME = STEP * np.arange(COUNT)

@@ -11,19 +11,23 @@ from dolfinx_mbd.multibody import (
     Driver,
     Frame,
     Ground,
+    JointFriction,
+    JointSpring,
     RigidBody,
+    SpringDamper,
     System,
     consistent_state,
     constant_speed,
     cylindrical,
+    differentiated,
+    integrated,
+    planar,
+    point_on_line,
     prismatic,
     revolute,
     simulate,
     spherical,
 )
-from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, SpringDamper
-from dolfinx_mbd.multibody.model.joints import planar, point_on_line
-from dolfinx_mbd.multibody.model.motions import differentiated, integrated
 
 MASS, INERTIA, GRAVITY = 2.0, 0.03, 9.81
 

@@ -7,13 +7,17 @@ import pytest
 
 from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.multibody import (
+    Bushing,
     FlexibleBody,
     Frame,
     GeneralizedAlpha,
     Ground,
+    JointFriction,
     JointLoad,
+    JointSpring,
     RigidBody,
     Solution,
+    SpringDamper,
     System,
     consistent_state,
     prismatic,
@@ -22,14 +26,7 @@ from dolfinx_mbd.multibody import (
     spherical,
 )
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
-from dolfinx_mbd.multibody.model.bushings import Bushing
-from dolfinx_mbd.multibody.model.force_elements import (
-    FramePair,
-    JointFriction,
-    JointSpring,
-    PairElement,
-    SpringDamper,
-)
+from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
 from tests.kernels.test_floating_frame import differences
 from tests.models.particles import Particles
 
@@ -159,7 +156,7 @@ def test_oscillator(kind: str) -> None:
     system, omega = slider(element, mass=m), np.sqrt(k / m)
     dt = 2 * np.pi / omega / 400
     run = simulate(
-        system, t_end=800 * dt, dt=dt, rates={"rail": v0}, method=GeneralizedAlpha.newmark()
+        system, t_end=800 * dt, dt=dt, start={"rail": v0}, method=GeneralizedAlpha.newmark()
     )
     x = run.body("block").position[:, 0] - 0.5
     slow = omega * (1 - (omega * dt) ** 2 / 12)
@@ -196,7 +193,7 @@ def test_coulomb_stop() -> None:
     mass, limit, width, speed = 2.0, 3.0, 0.01, 0.6
     system = slider(JointFriction("dry", "rail", limit, width), mass=mass)
     stop = mass * speed / limit
-    run = simulate(system, t_end=1.2 * stop, dt=stop / 4000, rates={"rail": speed})
+    run = simulate(system, t_end=1.2 * stop, dt=stop / 4000, start={"rail": speed})
     v, t = run.body("block").velocity[:, 0], run.time
     exact = width * np.arcsinh(np.exp(np.log(np.sinh(speed / width)) - limit * t / (mass * width)))
     assert np.allclose(v, exact, atol=1e-4 * speed)
@@ -256,7 +253,7 @@ def test_energy_and_momentum_of_bodies_on_springs(kind: str, flexible: bool) -> 
 def test_a_damper_takes_what_its_power_says() -> None:
     """Energy falls by ∫ c v² dt."""
     system = slider(SpringDamper("strut", ("ground", "wall"), ("block", "c"), 300.0, 4.0))
-    run = simulate(system, t_end=0.5, dt=1e-4, rates={"rail": 2.0})
+    run = simulate(system, t_end=0.5, dt=1e-4, start={"rail": 2.0})
     v = run.body("block").velocity[:, 0]
     energy = energy_of_bodies(run) + stored(run)
     power = 4.0 * v**2

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.kernels.rotations import exp_rotation, quaternion_from_matrix
-from dolfinx_mbd.mechanisms.engines import ALONG_X, rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import ALONG_X, rigid_rod, slider_crank
 from dolfinx_mbd.multibody import (
     JOINT_KINDS,
     AssemblyError,
     Driver,
     FlexibleBody,
     Frame,
+    FrameRef,
     GeneralizedAlpha,
     Ground,
     Joint,
@@ -22,22 +23,19 @@ from dolfinx_mbd.multibody import (
     consistent_state,
     constant_speed,
     cylindrical,
+    distance,
     force,
+    planar,
+    point_on_line,
+    point_on_plane,
     prismatic,
     redundancies,
     revolute,
     simulate,
     torque,
-)
-from dolfinx_mbd.multibody.assembly.assembler import Assembler
-from dolfinx_mbd.multibody.model.joints import (
-    FrameRef,
-    distance,
-    planar,
-    point_on_line,
-    point_on_plane,
     universal,
 )
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from tests.models.particles import Particles
 
 # (bodies at random positions are pulled together)
@@ -290,7 +288,7 @@ def test_dead_centre() -> None:
     system = dead_centre(loads=[load])
     run = simulate(system, t_end=0.02, dt=1e-4)
     assert np.abs(run.joint("main").rotation).max() < 1e-9
-    run = simulate(system, t_end=0.02, dt=1e-4, rates={"main": 5.0})
+    run = simulate(system, t_end=0.02, dt=1e-4, start={"main": 5.0})
     assert run.joint("main").rotation[-1] > 0.105
 
 

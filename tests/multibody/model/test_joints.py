@@ -9,6 +9,7 @@ from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix
 from dolfinx_mbd.multibody import (
     JOINT_KINDS,
+    Bushing,
     Driver,
     FlexibleBody,
     Frame,
@@ -16,13 +17,14 @@ from dolfinx_mbd.multibody import (
     Ground,
     Joint,
     JointCoordinate,
+    JointFriction,
     JointLoad,
+    JointSpring,
     RigidBody,
+    SpringDamper,
     System,
 )
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
-from dolfinx_mbd.multibody.model.bushings import Bushing
-from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, SpringDamper
 from tests.kernels.test_floating_frame import differences
 from tests.models.particles import Particles
 

@@ -13,16 +13,13 @@ from dolfinx_mbd.multibody import (
     RigidBody,
     System,
     constant_speed,
+    differentiated,
+    integrated,
+    kinematic_analysis,
     revolute,
     simulate,
 )
-from dolfinx_mbd.multibody.analyses.kinematic_analysis import kinematic_analysis
-from dolfinx_mbd.multibody.model.motions import (
-    Motion,
-    check_derivatives,
-    differentiated,
-    integrated,
-)
+from dolfinx_mbd.multibody.model.motions import Motion, check_derivatives
 
 TABLE = np.linspace(0.0, 2.0, 41)
 VALUES = np.cumsum(np.random.default_rng(4).normal(size=41))

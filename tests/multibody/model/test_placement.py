@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.errors import PlacementWarning
-from dolfinx_mbd.mechanisms.engines import inline_engine, rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import inline_engine, rigid_rod, slider_crank
 from dolfinx_mbd.multibody import (
     Driver,
     Frame,

@@ -13,7 +13,7 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd.errors import FileWarning, InputError, MbdWarning
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import RunFileError, Solution, System, simulate, sweep
 from dolfinx_mbd.multibody.stepping.checkpoints import read_checkpoint
 from tests.models.beams import slender_rod

@@ -12,7 +12,7 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd.errors import FileWarning, InputError
-from dolfinx_mbd.mechanisms.engines import inline_engine, rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import inline_engine, rigid_rod, slider_crank
 from dolfinx_mbd.multibody import Driver, Solution, System, constant_speed, simulate
 from dolfinx_mbd.multibody.files.fingerprint import differences, digest, fingerprint
 from dolfinx_mbd.multibody.files.run_files import RunFileError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.mechanisms.engines import rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.multibody import Solution, simulate
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 

@@ -17,6 +17,7 @@ from dolfinx_mbd.multibody import (
     Ground,
     RigidBody,
     StepError,
+    Stepper,
     System,
     fixed,
     force,
@@ -25,7 +26,6 @@ from dolfinx_mbd.multibody import (
     torque,
 )
 from dolfinx_mbd.multibody.results.run_checks import RunChecks
-from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from tests.models.beams import slender_rod
 
 GROUND = Ground({"o": Frame()})

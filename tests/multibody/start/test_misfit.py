@@ -8,20 +8,22 @@ import pytest
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.multibody import (
     AssemblyError,
+    Driver,
     Frame,
     Ground,
     RigidBody,
     Solution,
     System,
+    constant_speed,
     cylindrical,
+    distance,
+    kinematic_analysis,
     redundancies,
     resume,
     revolute,
     simulate,
     spherical,
 )
-from dolfinx_mbd.multibody.analyses.kinematic_analysis import kinematic_analysis
-from dolfinx_mbd.multibody.model.joints import Driver, constant_speed, distance
 
 FRAME, CRANK, COUPLER, ROCKER = 0.12, 0.05, 0.11, 0.09
 RUN = {"t_end": 0.1, "dt": 1e-3}

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import ModelRangeWarning
-from dolfinx_mbd.mechanisms.engines import inline_engine, slider_crank
+from dolfinx_mbd.mechanisms import EngineDesign, inline_engine, slider_crank
 from dolfinx_mbd.multibody import (
     AssemblyError,
     Driver,
@@ -64,13 +64,16 @@ def with_swinging_driver_and_spring() -> tuple[System, float]:
 
 
 def with_three_cylinders() -> tuple[System, float]:
-    engine = inline_engine(
-        slender_rod(0.14, 0.02, YOUNG, DENSITY),
+    design = EngineDesign(
         crank_radius=0.04,
         spacing=0.08,
         piston_mass=0.2,
         crank_mass=0.95,
         throw_angles=(0, 4 * np.pi / 3, 2 * np.pi / 3),
+    )
+    engine = inline_engine(
+        slender_rod(0.14, 0.02, YOUNG, DENSITY),
+        design,
         speed=600.0,
     )
     return engine, 0.0
@@ -239,7 +242,7 @@ def test_rates_of_joints_are_exact(elastic: Any, side: float) -> None:
     driven = slider_crank(slender_rod(side=side), speed=30.0, angle=0.7, **CRANK)
     system = System(driven.bodies, driven.joints)
     for rate in (30.0, 150.0):
-        run = simulate(system, t_end=1e-5, dt=1e-5, rates={"main": rate}, elastic_start=elastic)
+        run = simulate(system, t_end=1e-5, dt=1e-5, start={"main": rate}, elastic_start=elastic)
         assert run.body("crank").omega[0, 2] == pytest.approx(rate, rel=1e-14)
 
 

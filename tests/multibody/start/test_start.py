@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.errors import ModelRangeWarning
-from dolfinx_mbd.mechanisms.engines import rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.multibody import (
     AssemblyError,
     Driver,
@@ -176,8 +176,8 @@ def test_redundant_constraints_are_named() -> None:
 def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
     """The motion is that of the joints without redundancy; kept, the forces have the least norm."""
     rates = {"main": 20.0}
-    plain = simulate(planar_crank(pins=False), t_end=0.1, dt=1e-3, rates=rates)
-    run = simulate(planar_crank(pins=True), t_end=0.1, dt=1e-3, rates=rates, redundant=redundant)
+    plain = simulate(planar_crank(pins=False), t_end=0.1, dt=1e-3, start=rates)
+    run = simulate(planar_crank(pins=True), t_end=0.1, dt=1e-3, start=rates, redundant=redundant)
     assert np.isclose(run.v[0, 5], 20.0)
     assert np.allclose(run.body("piston").position, plain.body("piston").position, atol=1e-9)
     assert run.constraint_violation().max() < 1e-9

@@ -14,12 +14,9 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import errors
-from dolfinx_mbd.mechanisms.engines import slider_crank
-from dolfinx_mbd.multibody import Solution, System, simulate
-from dolfinx_mbd.multibody.analyses.simulation import resume
-from dolfinx_mbd.multibody.files.run_files import RunFileError
+from dolfinx_mbd.mechanisms import slider_crank
+from dolfinx_mbd.multibody import Adaptive, RunFileError, Solution, System, resume, simulate
 from dolfinx_mbd.multibody.stepping.checkpoints import Checkpoint, read_checkpoint
-from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from tests.models.beams import slender_rod
 
 SETTINGS = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755}
@@ -151,7 +148,7 @@ def test_dropped_constraints_stay_dropped(tmp_path: Path) -> None:
     from tests.multibody.start.test_start import planar_crank
 
     path = tmp_path / f"run{MPI.COMM_WORLD.rank}.npz"
-    settings = {"t_end": 0.02, "dt": 1e-3, "rates": {"main": 20.0}, "redundant": "keep"}
+    settings = {"t_end": 0.02, "dt": 1e-3, "start": {"main": 20.0}, "redundant": "keep"}
     run = simulate(planar_crank(pins=True), checkpoint=path, checkpoint_stride=7, **settings)
     again = resume(path, planar_crank(pins=True))
     assert same(run, again)

@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dolfinx_mbd.multibody import Frame, Ground, RigidBody, System, simulate
-from dolfinx_mbd.multibody.model.joints import Joint
-from dolfinx_mbd.multibody.model.loads import FrameMotion, force
-from dolfinx_mbd.multibody.model.system import State
-from dolfinx_mbd.multibody.start.consistent_state import consistent_state
-from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
-from dolfinx_mbd.multibody.stepping.integrators import StepError
+from dolfinx_mbd.multibody import (
+    Frame,
+    FrameMotion,
+    Ground,
+    ImplicitEuler,
+    Joint,
+    RigidBody,
+    State,
+    StepError,
+    System,
+    consistent_state,
+    force,
+    simulate,
+)
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import pytest
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import FlexibleBody, GeneralizedAlpha, System, consistent_state, simulate
 from tests.models.beams import slender_rod
 

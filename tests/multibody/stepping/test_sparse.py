@@ -17,13 +17,13 @@ from dolfinx_mbd.multibody import (
     RigidBody,
     SpringDamper,
     StepError,
+    Stepper,
     System,
     consistent_state,
     force,
     revolute,
     simulate,
 )
-from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from tests.models.particles import Particles
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd import errors
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import (
+    Adaptive,
     Frame,
     GeneralizedAlpha,
     Ground,
@@ -22,7 +23,6 @@ from dolfinx_mbd.multibody import (
     simulate,
     torque,
 )
-from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from tests.models.beams import slender_rod
 
 

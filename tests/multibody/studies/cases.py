@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.mechanisms.engines import slider_crank
+from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import Solution, simulate
 
 

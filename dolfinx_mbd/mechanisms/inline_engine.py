@@ -1,0 +1,229 @@
+"""Four-stroke inline engines with gas forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import (
+    array,
+    flag,
+    function,
+    instance,
+    integer,
+    items,
+    memory,
+    number,
+    refuse,
+)
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
+from dolfinx_mbd.mechanisms.parts import (
+    ALONG_X,
+    ENDS,
+    CylinderParts,
+    Torque,
+    create_crank,
+    create_drive,
+    rod_length,
+)
+from dolfinx_mbd.multibody.model.ground import Ground
+from dolfinx_mbd.multibody.model.joints import revolute
+from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad
+from dolfinx_mbd.multibody.model.protocol import Body, Frame
+from dolfinx_mbd.multibody.system import System
+
+__all__ = ["EngineDesign", "firing_angles", "inline_engine"]
+
+Array = NDArray[np.float64]
+
+_CYLINDER = 30_000
+"""Memory of the bodies and joints of a cylinder, at least, bytes."""
+
+_FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
+
+
+@dataclass(frozen=True, eq=False)
+class EngineDesign:
+    """Dimensions, masses and firing order of an inline engine.
+
+    The defaults are those of the three-cylinder engine of the engine paper.
+
+        four = EngineDesign(cylinders=4, bore=0.08, spacing=0.09)
+        engine = inline_engine(rod, four, speed=314.0)
+
+    Attributes:
+        cylinders: Number of cylinders.
+        crank_radius: Crank radius, m.
+        crank_mass: Mass of the crank, kg.
+        crank_inertia: Moment of inertia of the crank about the shaft, kg m²; None: that of a disc
+            of the crank radius.
+        piston_mass: Mass of a piston, kg.
+        bore: Bore of the cylinders, m; the gas acts on its area.
+        spacing: Distance between cylinders along the shaft, m.
+        firing_order: Cylinders by number; None: 1 3 2 for three cylinders, 1 3 4 2 for four, else
+            in turn.
+        throw_angles: Angle of the throw of each cylinder, rad; None: from the firing order.
+
+    Raises:
+        InputError: A value is unusable, or firing order and throws contradict each other.
+    """
+
+    cylinders: int = 3
+    crank_radius: float = 0.040
+    crank_mass: float = 0.952
+    crank_inertia: float | None = None
+    piston_mass: float = 0.214
+    bore: float = 0.070
+    spacing: float = 0.080
+    firing_order: Sequence[int] | None = None
+    throw_angles: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        count = integer("cylinders", self.cylinders, low=1)
+        memory("cylinders", count, _CYLINDER * count)
+        for key in ("crank_radius", "crank_mass", "piston_mass", "bore"):
+            number(key, getattr(self, key), positive=True)
+        if self.crank_inertia is not None:
+            number("crank_inertia", self.crank_inertia, positive=True, unit="kg m²")
+        number("spacing", self.spacing, unit="m")
+        if self.firing_order is None:
+            order = _FIRING_ORDERS.get(count, tuple(range(1, count + 1)))
+            object.__setattr__(self, "firing_order", order)
+        object.__setattr__(self, "throw_angles", self._checked_throws())
+
+    @property
+    def firing_angles(self) -> Array:
+        """Crank angle at which each cylinder fires, shape (cylinders,), rad."""
+        assert self.firing_order is not None
+        return firing_angles(self.cylinders, self.firing_order)
+
+    @property
+    def positions(self) -> Array:
+        """Position of each cylinder along the shaft, shape (cylinders,), m."""
+        middle = 0.5 * (self.cylinders - 1)
+        return np.asarray(self.spacing * (np.arange(self.cylinders) - middle))
+
+    def _checked_throws(self) -> Array:
+        firing = self.firing_angles
+        if self.throw_angles is None:
+            return np.mod(-firing, 2 * np.pi)
+        angles: Array = array("throw_angles", self.throw_angles, firing.shape)
+        error = np.abs(np.exp(1j * (angles + firing)) - 1)
+        if error.max() > 1e-9:
+            k = int(np.argmax(error))
+            raise InputError(
+                f"cylinder {k + 1} fires at {np.rad2deg(firing[k]):.6g}°, where its throw "
+                f"({np.rad2deg(angles[k]):.6g}°) is not at top dead centre; it needs a throw of "
+                f"{np.rad2deg(np.mod(-firing[k], 2 * np.pi)):.6g}° or another firing order",
+                argument="throw_angles",
+                value=self.throw_angles,
+            )
+        return angles
+
+
+def firing_angles(cylinders: int, order: Sequence[int]) -> Array:
+    """Return the crank angle at which each cylinder fires, equally spaced over two turns.
+
+    Args:
+        cylinders: Number of cylinders.
+        order: Firing order: the numbers of the cylinders, from 1.
+
+    Returns:
+        Angles, shape (cylinders,), rad.
+
+    Raises:
+        InputError: The order does not name every cylinder once.
+    """
+    order = items("firing_order", order, (int, np.integer))
+    if sorted(order) != list(range(1, cylinders + 1)):
+        refuse("firing_order", order, f"the cylinders 1 ... {cylinders} once each")
+    angles = np.zeros(cylinders)
+    for k, cylinder in enumerate(order):
+        angles[cylinder - 1] = 4 * np.pi * k / cylinders
+    return angles
+
+
+def inline_engine(
+    rod: ReducedBody,
+    design: EngineDesign | None = None,
+    *,
+    speed: float | None = None,
+    torque: Torque | float | None = None,
+    pressure: Callable[[float], ArrayLike] | None = None,
+    gas: bool = True,
+    angle: float = 0.0,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    damping_ratio: float | None = None,
+    ends: tuple[str, str] = ENDS,
+) -> System:
+    """Create a four-stroke inline engine with a rigid crank.
+
+    Its bodies are ``crank`` and, for cylinder k, ``rod k`` and ``piston k``; its joints ``main``,
+    ``crank pin k``, ``piston pin k`` and ``guide k``; its loads ``gas k``; the driver (or the
+    torque) is ``drive``. Crank angle 0 is the firing top dead centre of the first cylinder in the
+    order.
+
+    Args:
+        rod: One reduced rod for all cylinders.
+        design: Dimensions, masses and firing order; None: the three-cylinder engine of the engine
+            paper.
+        speed: Constant speed of the crank, rad/s.
+        torque: Torque on the crank instead, N m: a number or a function
+            ``torque(t, angle, speed)``.
+        pressure: Absolute gas pressure (Pa) as a function of the crank angle (rad) from firing top
+            dead centre, of period 4π; None: `FourStrokePressure` with its defaults (peak 91 bar).
+        gas: Whether the gas acts.
+        angle: Crank angle at the start, rad.
+        gravity: Acceleration of gravity, global components, shape (3,), m/s².
+        damping_ratio: Damping ratio of the modes of the rods; see `FlexibleBody`.
+        ends: Names of the interfaces of the rod at the crank and at the piston.
+
+    Raises:
+        InputError: An argument is unusable, the bores of the rod do not fit, or not exactly one of
+            speed and torque is given.
+    """
+    design = EngineDesign() if design is None else instance("design", design, EngineDesign)
+    angle = number("angle", angle, unit="rad")
+    drivers, loads = create_drive(speed, torque, angle)
+    if pressure is not None:
+        function("pressure", pressure, "pressure(angle), for example FourStrokePressure(...)")
+    radius, bore = design.crank_radius, design.bore
+    length = rod_length(rod, ends)
+    curve = FourStrokePressure(bore, radius, length) if pressure is None and gas else pressure
+    numbers = range(1, design.cylinders + 1)
+    throws = np.asarray(design.throw_angles, dtype=float)
+    places = list(zip(numbers, throws, design.positions, strict=True))
+    ground = Ground(
+        {"main": Frame(), **{f"guide {k}": Frame((0.0, 0.0, z), ALONG_X) for k, _, z in places}}
+    )
+    pins = {f"pin {k}": (throw, z) for k, throw, z in places}
+    crank = create_crank(radius, design.crank_mass, design.crank_inertia, pins, angle)
+    parts = CylinderParts(rod, ends, damping_ratio, radius, design.piston_mass, 0.5 * bore)
+    bodies: list[Body] = [ground, crank]
+    joints = [revolute("main", ground.frame("main"), crank.frame("main"))]
+    for (k, throw, z), firing in zip(places, design.firing_angles, strict=True):
+        more_bodies, more_joints = parts.create(ground, crank, f" {k}", angle + throw, z)
+        bodies += more_bodies
+        joints += more_joints
+        if flag("gas", gas) and curve is not None:
+            loads.append(_gas_force(k, curve, float(firing), bore))
+    return System(bodies, joints, drivers=drivers, loads=loads, gravity=gravity)
+
+
+def _gas_force(
+    cylinder: int, pressure: Callable[[float], ArrayLike], firing: float, bore: float
+) -> JointLoad:
+    """Return the gas force on a piston towards the crank, above the ambient pressure."""
+    area = np.pi * bore**2 / 4
+    at = pressure.at if isinstance(pressure, FourStrokePressure) else pressure
+
+    def value(t: float, angle: float, rate: float) -> float:
+        return -area * (float(at(angle - firing)) - AMBIENT_PRESSURE)  # type: ignore[arg-type]
+
+    coordinate = JointCoordinate("main", "rotation")
+    return JointLoad(f"gas {cylinder}", f"guide {cylinder}", "displacement", value, of=coordinate)

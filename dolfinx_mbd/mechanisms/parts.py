@@ -1,0 +1,293 @@
+"""Parts of crank mechanisms: cranks, rods, pistons and the joints between them.
+
+The crank turns about z, the slider moves along x.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.body import Interface, ReducedBody
+from dolfinx_mbd.checks import instance, names, number, refuse
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.model.ground import Ground
+from dolfinx_mbd.multibody.model.joints import (
+    Driver,
+    Joint,
+    constant_speed,
+    cylindrical,
+    prismatic,
+    spherical,
+)
+from dolfinx_mbd.multibody.model.loads import JointLoad
+from dolfinx_mbd.multibody.model.protocol import Body, Frame
+from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
+
+__all__ = [
+    "ALONG_X",
+    "ENDS",
+    "CylinderParts",
+    "Torque",
+    "create_crank",
+    "create_drive",
+    "linear_torque",
+    "rigid_rod",
+    "rod_length",
+]
+
+Array = NDArray[np.float64]
+
+ALONG_X = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+"""Axes of a frame whose z is the global x, for guides along x."""
+
+ENDS = ("big_end", "small_end")
+"""Default names of the interfaces of a rod at the crank and at the piston."""
+
+Torque = Callable[[float, float, float], float]
+"""Torque on the crank, N m, as a function of time (s), crank angle (rad) and speed (rad/s)."""
+
+_MISALIGNMENT = 1e-3
+"""Greatest angle between the bores, and from square to the rod, rad; meshes are off by less."""
+
+
+def rigid_rod(
+    length: float,
+    mass: float,
+    *,
+    centre: float | None = None,
+    inertia: float | None = None,
+    thickness: float = 0.0,
+    name: str = "rod",
+) -> ReducedBody:
+    """Return a rod without elastic coordinates, with interfaces ``big_end`` and ``small_end``.
+
+    The rod lies along x; its big end is at the origin.
+
+    Args:
+        length: Distance between the bores, m.
+        mass: Mass, kg.
+        centre: Distance of the centre of mass from the big end, m; None: half the length.
+        inertia: Moment of inertia about z through the centre of mass, kg m²; None: that of a
+            uniform slender rod.
+        thickness: Width of the rod, m, from which the inertia about its own axis follows.
+        name: Name of the body.
+
+    Raises:
+        InputError: An argument is unusable.
+    """
+    length = number("length", length, positive=True, unit="m")
+    mass = number("mass", mass, positive=True, unit="kg")
+    width = number("thickness", thickness, low=0.0, unit="m")
+    x = 0.5 * length if centre is None else number("centre", centre, unit="m")
+    J = mass * length * length / 12 if inertia is None else inertia
+    J = number("inertia", J, low=0.0, unit="kg m²")
+    second = np.diag([J + mass * x * x, *[mass * width * width / 12] * 2])
+    interfaces = tuple(
+        Interface(end, "rigid", np.array([at, 0.0, 0.0]), np.eye(3), np.zeros((6, 0)))
+        for end, at in zip(ENDS, (0.0, length), strict=True)
+    )
+    return ReducedBody.from_arrays(
+        name=name,
+        total_mass=mass,
+        first_moments=[[mass * x, 0.0, 0.0]],
+        second_moments=second[None, None],
+        stiffness=np.zeros((0, 0)),
+        interfaces=interfaces,
+        reference="rigid",
+    )
+
+
+def rod_length(rod: ReducedBody, ends: tuple[str, str] = ENDS) -> float:
+    """Return the distance between the reference points of two interfaces of a rod, m.
+
+    Args:
+        rod: The rod.
+        ends: Names of the interfaces at the crank and at the piston.
+
+    Raises:
+        InputError: The rod is not a reduced body, has no such interfaces, or they are the same.
+    """
+    instance("rod", rod, ReducedBody, "reduce(...).body or ReducedBody.load(path)")
+    if len(names("ends", ends)) != 2:
+        refuse("ends", ends, "the names of two interfaces")
+    big, small = (rod.interface(end) for end in ends)
+    return float(np.linalg.norm(small.point - big.point))
+
+
+def create_crank(
+    radius: float,
+    mass: float,
+    inertia: float | None,
+    pins: Mapping[str, tuple[float, float]],
+    angle: float,
+) -> RigidBody:
+    """Return a balanced crank.
+
+    Args:
+        radius: Crank radius, m.
+        mass: Mass, kg.
+        inertia: Moment of inertia about the shaft, kg m²; None: that of a disc of the crank radius.
+        pins: Angle (rad) and position along the shaft (m) of each pin, by the name of its frame.
+        angle: Crank angle at the start, rad.
+
+    Raises:
+        InputError: A number is not positive.
+    """
+    radius = number("crank_radius", radius, positive=True, unit="m")
+    mass = number("crank_mass", mass, positive=True, unit="kg")
+    Jz = 0.5 * mass * radius * radius if inertia is None else inertia
+    Jz = number("crank_inertia", Jz, positive=True, unit="kg m²")
+    frames = {"main": Frame()}
+    for name, (at, z) in pins.items():
+        frames[name] = Frame((radius * np.cos(at), radius * np.sin(at), z))
+    shape = _crank_shape(radius, list(pins.values()))
+    rotation = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
+    moments = [0.75 * Jz, 0.75 * Jz, Jz]
+    return RigidBody("crank", mass, moments, frames=frames, rotation=rotation, shape=shape)
+
+
+def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
+    """Return pins, webs and shaft to draw; they do not determine the mass."""
+    half, web = 0.30 * radius, 0.12 * radius
+    parts, edges = [], []
+    for at, z in sorted(pins, key=lambda pin: pin[1]):
+        c, s = np.cos(at), np.sin(at)
+        rotation = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        parts.append(cylinder_shape(0.25 * radius, 2 * half, 2, (radius * c, radius * s, z)))
+        for side in (-1, 1):
+            centre = (0.5 * radius, 0.0, side * (half + 0.5 * web))
+            box = box_shape((1.6 * radius, 0.6 * radius, web), centre)
+            parts.append(Shape(box.points @ rotation.T + (0.0, 0.0, z), box.triangles))
+        edges += [z - half - web, z + half + web]
+    edges = [edges[0] - radius, *edges, edges[-1] + radius]
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if end > start:
+            middle = (0.0, 0.0, 0.5 * (start + end))
+            parts.append(cylinder_shape(0.3 * radius, end - start, 2, middle))
+    return functools.reduce(Shape.__add__, parts)
+
+
+def linear_torque(stall: float, no_load_speed: float) -> Torque:
+    """Return the torque of a motor with a linear characteristic, M = M₀ (1 − ω/ω₀).
+
+    The engine paper prints M₀ = −170000 N mm and ω₀ = 100 without units.
+
+    Args:
+        stall: Torque M₀ at rest, N m.
+        no_load_speed: Speed ω₀ without torque, rad/s; beyond it the motor brakes.
+
+    Raises:
+        InputError: An argument is not a number, or the no-load speed is zero.
+    """
+    stall, no_load_speed = number("stall", stall), number("no_load_speed", no_load_speed)
+    if no_load_speed == 0:
+        refuse("no_load_speed", no_load_speed, "a number that is not zero, in rad/s")
+
+    def torque(t: float, angle: float, speed: float) -> float:
+        return stall * (1.0 - speed / no_load_speed)
+
+    return torque
+
+
+def create_drive(
+    speed: float | None, torque: Torque | float | None, angle: float
+) -> tuple[list[Driver], list[JointLoad]]:
+    """Return the driver or the torque of a crank; both are named ``drive``.
+
+    Args:
+        speed: Constant speed, rad/s, or None.
+        torque: Torque, N m, or None.
+        angle: Crank angle at the start, rad.
+
+    Raises:
+        InputError: Both or none of them are given, or they are not numbers.
+    """
+    if (speed is None) == (torque is None):
+        raise InputError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
+    if speed is not None:
+        speed = number("speed", speed, unit="rad/s")
+        return [Driver("drive", "main", constant_speed(speed, angle), offset=0.0)], []
+    if torque is None or not callable(torque):
+        torque = number("torque", torque, unit="N m")
+    return [], [JointLoad("drive", "main", "rotation", torque)]
+
+
+@dataclass(frozen=True)
+class CylinderParts:
+    """Data of the rods and pistons of a mechanism, which all its cylinders share.
+
+    Attributes:
+        rod: The reduced rod.
+        ends: Names of its interfaces at the crank and at the piston.
+        damping_ratio: Damping ratio of its modes; see `FlexibleBody`.
+        crank_radius: Crank radius, m.
+        piston_mass: Mass of a piston, kg.
+        piston_radius: Radius of a piston, m.
+    """
+
+    rod: ReducedBody
+    ends: tuple[str, str]
+    damping_ratio: float | None
+    crank_radius: float
+    piston_mass: float
+    piston_radius: float
+
+    def create(
+        self, ground: Ground, crank: RigidBody, suffix: str, angle: float, z: float
+    ) -> tuple[list[Body], list[Joint]]:
+        """Return the bodies and the joints of one cylinder.
+
+        Args:
+            ground: The ground, with a frame ``guide`` + suffix.
+            crank: The crank, with a frame ``pin`` + suffix.
+            suffix: End of all names of this cylinder.
+            angle: Angle of the pin at the start, rad.
+            z: Position of the cylinder along the shaft, m.
+        """
+        r = self.crank_radius
+        motion = SliderCrank(r, rod_length(self.rod, self.ends)).motion(angle)
+        pin = np.array([r * np.cos(angle), r * np.sin(angle), z])
+        position, rotation = self._rod_pose(pin, float(motion.rod_angle))
+        rod = FlexibleBody(f"rod{suffix}", self.rod, position, rotation, self.damping_ratio)
+        piston = RigidBody.cylinder(
+            f"piston{suffix}",
+            self.piston_radius,
+            1.2 * self.piston_radius,
+            axis=0,
+            mass=self.piston_mass,
+            frames={"pin": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)},
+            position=(float(motion.slider), 0.0, z),
+        )
+        guide = f"guide{suffix}"
+        joints = [
+            cylindrical(f"crank pin{suffix}", crank.frame(f"pin{suffix}"), rod.frame(self.ends[0])),
+            spherical(f"piston pin{suffix}", rod.frame(self.ends[1]), piston.frame("pin")),
+            prismatic(guide, ground.frame(guide), piston.frame("guide")),
+        ]
+        return [rod, piston], joints
+
+    def _rod_pose(self, pin: Array, angle: float) -> tuple[Array, Array]:
+        """Return position and rotation of a rod with its big end on the pin, at an angle to x."""
+        big, small = (self.rod.interface(end) for end in self.ends)
+        along = (small.point - big.point) / rod_length(self.rod, self.ends)
+        bore = big.axes[:, 2]
+        parallel = float(np.linalg.norm(np.cross(bore, small.axes[:, 2])))
+        if abs(along @ bore) > _MISALIGNMENT or parallel > _MISALIGNMENT:
+            raise InputError(
+                f"rod {self.rod.name!r}: the bores must be parallel and perpendicular to the line "
+                f"between them; axes are {bore} and {small.axes[:, 2]}. Give the interfaces' axes "
+                "when the rod is reduced"
+            )
+        across = np.cross(bore, along) / np.linalg.norm(np.cross(bore, along))
+        body = np.column_stack([along, across, np.cross(along, across)])
+        direction = np.array([np.cos(angle), np.sin(angle), 0.0])
+        target = np.column_stack([direction, np.cross([0, 0, 1.0], direction), [0, 0, 1.0]])
+        rotation = target @ body.T
+        return pin - rotation @ big.point, rotation

@@ -1,0 +1,85 @@
+"""Parameters of time integration methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dolfinx_mbd.checks import name, number, refuse
+
+__all__ = ["GeneralizedAlpha"]
+
+
+@dataclass(frozen=True)
+class GeneralizedAlpha:
+    """Parameters of a method of the generalized-α family.
+
+        method = GeneralizedAlpha.from_spectral_radius(0.6)
+        run = mbd.simulate(system, t_end=0.04, dt=1e-5, method=method)
+
+    Attributes:
+        alpha_m: Weight of the old algorithmic acceleration.
+        alpha_f: Weight of the old acceleration.
+        beta: Newmark's β.
+        gamma: Newmark's γ.
+        name: Name of the method, for tables.
+
+    Raises:
+        InputError: β or γ is not positive, or a weight is not below 1.
+    """
+
+    alpha_m: float
+    alpha_f: float
+    beta: float
+    gamma: float
+    name: str = "generalized-α"
+
+    def __post_init__(self) -> None:
+        for key in ("alpha_m", "alpha_f", "beta", "gamma"):
+            number(key, getattr(self, key), positive=key in ("beta", "gamma"))
+        for key in ("alpha_m", "alpha_f"):
+            if getattr(self, key) >= 1:
+                refuse(key, getattr(self, key), "below 1")
+        name("name", self.name)
+
+    @classmethod
+    def from_spectral_radius(cls, rho: float = 0.8) -> GeneralizedAlpha:
+        """Return the method with a given spectral radius at infinite frequency.
+
+        Args:
+            rho: Spectral radius ρ∞: 1 damps nothing, 0 annihilates high frequencies in one step.
+
+        Raises:
+            InputError: ρ∞ is not in [0, 1].
+
+        References:
+            J. Chung, G. M. Hulbert, A time integration algorithm for structural dynamics with
+            improved numerical dissipation: the generalized-α method, Journal of Applied Mechanics
+            60 (1993) 371-375.
+        """
+        rho = number("rho", rho, low=0.0, high=1.0)
+        alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
+        gamma = 0.5 + alpha_f - alpha_m
+        return cls(
+            alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma, f"generalized-α, ρ∞ = {rho:g}"
+        )
+
+    @classmethod
+    def newmark(cls, beta: float = 0.25, gamma: float = 0.5) -> GeneralizedAlpha:
+        """Return Newmark's method; by default the trapezoidal rule, which damps nothing.
+
+        Args:
+            beta: Newmark's β.
+            gamma: Newmark's γ.
+        """
+        beta, gamma = number("beta", beta), number("gamma", gamma)
+        return cls(0.0, 0.0, beta, gamma, f"Newmark, β = {beta:g}, γ = {gamma:g}")
+
+    @classmethod
+    def hht(cls, alpha: float = 0.1) -> GeneralizedAlpha:
+        """Return the method of Hilber, Hughes and Taylor.
+
+        Args:
+            alpha: Numerical damping, from 0 to 1/3.
+        """
+        alpha = number("alpha", alpha, low=0.0, high=1 / 3)
+        return cls(0.0, alpha, 0.25 * (1 + alpha) ** 2, 0.5 + alpha, f"HHT, α = {alpha:g}")
