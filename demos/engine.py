@@ -61,13 +61,14 @@ helpers.save_report(results / "rod.txt")
 
 # +
 radius, speed, length = 0.040, 628.318, mbd.mechanisms.rod_length(rod)
+design = mbd.mechanisms.EngineDesign(crank_radius=radius)
 pressure = FourStrokePressure(0.070, crank_radius=radius, rod_length=length)
-engine = mbd.mechanisms.inline_engine(rod, crank_radius=radius, speed=speed, pressure=pressure)
+engine = mbd.mechanisms.inline_engine(rod, design, speed=speed, pressure=pressure)
 report(f"\n{engine}")
 run = mbd.simulate(engine, t_end=0.04, dt=1e-5, progress=comm.rank == 0)
 report(run)
-rigid_engine = mbd.mechanisms.inline_engine(rod.rigid(), crank_radius=radius, speed=speed)
-rigid_run = mbd.simulate(rigid_engine, t_end=0.04, dt=1e-5, save_every=10).projected()
+rigid_engine = mbd.mechanisms.inline_engine(rod.rigid(), design, speed=speed)
+rigid_run = mbd.simulate(rigid_engine, t_end=0.04, dt=1e-5, stride=10).projected()
 # -
 
 # ## Deformation of the rods
@@ -168,9 +169,9 @@ plot(results / "piston.png", rows=rows, title="Piston 1, flexible and rigid rods
 stress = mbd.recovery.skin_values(envelope.value)
 if comm.rank == 0:
     mbd.plotting.plot_skin(rod, stress, results / "stress.png", title="greatest von Mises stress")
-stress = mbd.recovery.skin_stress(reduction)
-rod.replace(stress=stress).save(results / "rod.npz", comm=comm)
-reduction.write(results / "rod_1.bp", motion, every=40, scale=50.0)  # enlarged 50 times
+with_stress = rod.replace(stress=mbd.recovery.skin_stress(reduction))
+with_stress.save(results / "rod.npz", comm=comm)
+reduction.write(results / "rod_1.bp", motion, stride=40, scale=50.0)  # enlarged 50 times
 report(f"{results}: rod.npz, stress.png, stress.bp and rod_1.bp for ParaView")
 # -
 

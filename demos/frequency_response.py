@@ -24,7 +24,7 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.body import half_power, linearize
+from dolfinx_mbd.body import half_power, linearize_body
 from dolfinx_mbd.multibody import Driver, constant_speed, force, revolute
 from dolfinx_mbd.reduction.damping import with_damping
 from helpers import check, report, results_folder, save_report
@@ -81,7 +81,7 @@ fastest = mbd.frequency_response(damped, f, held=["big_end"], spin=(0, 0, speeds
 poles = {}
 report("rad/s     frequencies of the rod that turns with a hub (Hz)")
 for speed in speeds:
-    turning = linearize(damped, held=["big_end"], spin=(0.0, 0.0, speed))
+    turning = linearize_body(damped, held=["big_end"], spin=(0.0, 0.0, speed))
     poles[speed] = np.abs(turning.poles()[:4]) / (2 * np.pi)
     report(f"{speed:5.0f}  " + "  ".join(f"{p:10.3f}" for p in poles[speed]))
 # -

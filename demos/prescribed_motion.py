@@ -27,7 +27,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 import helpers
-from dolfinx_mbd.prescribed_motion import modal_transient, quasi_static
+from dolfinx_mbd.prescribed_motion import modal_transient, quasi_static_deformation
 from helpers import check, report, timed
 
 results = helpers.results_folder("prescribed_motion")
@@ -48,7 +48,7 @@ numbers = (0, 2, 4, 8, 12, 20, 40)
 with mbd.Reducer(mesh, material, interfaces=ends) as reducer:
     bodies = {n: reducer.reduce(n, damping=damping, points=points).body for n in numbers}
 rod, speed, t_end, dt = bodies[20], 628.318, 0.01, 2e-5
-engine = mbd.mechanisms.inline_engine(rod, speed=speed, cylinders=1)
+engine = mbd.mechanisms.inline_engine(rod, mbd.mechanisms.EngineDesign(cylinders=1), speed=speed)
 with timed("engine"):
     run = mbd.simulate(engine, t_end=t_end, dt=dt)
 history = run.body("rod 1")
@@ -108,7 +108,7 @@ for n, body in bodies.items():
 # +
 models = {
     "frozen motion": modal_transient(rod, couplings=False, **settings),
-    "quasi-static": quasi_static(rod, motion, full.time),
+    "quasi-static": quasi_static_deformation(rod, motion, full.time),
     "no geometric stiffening": modal_transient(rod, stiffening=False, **settings),
 }
 histories = {name: model.points["middle"].displacement for name, model in models.items()}
@@ -134,7 +134,9 @@ with helpers.figure(results / "truncation.png", 1, 3, figsize=(13, 3.8)) as axes
 for name, error in zip(("along", "across"), difference(in_engine), strict=True):
     check(f"full order and 20 modes in the engine, {name}", error, 0.0, 0.01)
 begin = history.eta[0], history.eta_rate[0]
-projected = modal_transient(rod, start=begin, **settings).points["middle"].displacement - in_engine
+projected = (
+    modal_transient(rod, elastic_start=begin, **settings).points["middle"].displacement - in_engine
+)
 size = np.abs(in_engine[:, :2]).max(axis=0)
 error = (np.abs(projected[:, :2]).max(axis=0) / size).max()
 check("the same 20 modes in the engine and under its motion", error, 0.0, 1e-3)

@@ -110,7 +110,7 @@ envelope = mbd.envelope(reduction, history)
 table = mbd.most_stressed(reduction, history, 3, envelope=envelope)
 report(table)
 envelope.write(results / "envelope.bp")
-recovery.write(results / "stress.bp", history, "von Mises", every=50)
+recovery.write(results / "stress.bp", history, "von Mises", stride=50)
 # -
 
 # The greatest stress is at the hub, in the corner of the clamped section. There the closed form of

@@ -66,7 +66,6 @@ from .multibody import Shape as Shape
 from .multibody import Solution as Solution
 from .multibody import SpringDamper as SpringDamper
 from .multibody import State as State
-from .multibody import Study as Study
 from .multibody import System as System
 from .multibody import box_shape as box_shape
 from .multibody import consistent_state as consistent_state

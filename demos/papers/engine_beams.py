@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.mechanisms.engines import ALONG_X
+from dolfinx_mbd.mechanisms import ALONG_X
 from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody import (

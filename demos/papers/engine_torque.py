@@ -25,7 +25,6 @@ from __future__ import annotations
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.integrate import trapezoid
@@ -41,7 +40,7 @@ from helpers import check, check_close
 results = helpers.results_folder("engine_torque")
 stall, speed = 170.0, 2 * np.pi * 100
 rod = mbd.mechanisms.rigid_rod(0.137, 0.153, thickness=0.015)
-settings: dict[str, Any] = {"crank_inertia": 0.05, "bore": 0.070}
+design = mbd.mechanisms.EngineDesign(crank_inertia=0.05, bore=0.070)
 law = mbd.mechanisms.linear_torque(stall, speed)
 # -
 
@@ -52,8 +51,8 @@ law = mbd.mechanisms.linear_torque(stall, speed)
 # $\exp(-t/\tau)$, $\tau = J\omega_0/M_0$.
 
 # +
-engine = mbd.mechanisms.inline_engine(rod, gas=False, torque=law, **settings)
-run = mbd.simulate(engine, t_end=0.5, dt=1e-4, rates={"main": 0.9 * speed})
+engine = mbd.mechanisms.inline_engine(rod, design, gas=False, torque=law)
+run = mbd.simulate(engine, t_end=0.5, dt=1e-4, start={"main": 0.9 * speed})
 omega = run.body("crank").omega[:, 2]
 tau = float(np.mean(2 * run.energies().kinetic / omega**2)) * speed / stall
 ends = np.searchsorted(run.joint("main").rotation, 2 * np.pi * np.arange(0, 40))
@@ -70,15 +69,15 @@ slope, _ = np.polyfit(times, np.log(1 - means / speed), 1)
 # to the mean torque of the gas.
 
 # +
-driven = mbd.mechanisms.inline_engine(rod, speed=speed, **settings)
+driven = mbd.mechanisms.inline_engine(rod, design, speed=speed)
 gas = -mbd.simulate(driven, t_end=0.02, dt=2e-5).joint("drive").moment[:-1, 2].mean()
 pressure = FourStrokePressure(0.070, 0.040, 0.137)
 crank_angle = np.linspace(0, 4 * np.pi, 20001)
 volume = -pressure.area * SliderCrank(0.040, 0.137).motion(crank_angle).slider
 indicated = 3 * trapezoid(pressure(crank_angle), volume) / (4 * np.pi)  # of three cylinders
 
-fired = mbd.mechanisms.inline_engine(rod, torque=law, **settings)
-fired_run = mbd.simulate(fired, t_end=0.5, dt=1e-4, rates={"main": speed})
+fired = mbd.mechanisms.inline_engine(rod, design, torque=law)
+fired_run = mbd.simulate(fired, t_end=0.5, dt=1e-4, start={"main": speed})
 fired_omega = fired_run.body("crank").omega[:, 2]
 balance = speed * (1 + gas / stall)  # where the law takes up the torque of the gas
 fired_tau = np.mean(2 * fired_run.energies().kinetic / fired_omega**2) * speed / stall

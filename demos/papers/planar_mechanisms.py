@@ -107,7 +107,7 @@ def hinged(
     joint = revolute("base", ground.frame("base"), arm.frame("base"))
     motor = JointLoad("motor", "base", "rotation", torque)
     system = mbd.System([ground, arm], [joint], loads=[motor])
-    run = mbd.simulate(system, t_end=times[-1], dt=dt, save_every=stride)
+    run = mbd.simulate(system, t_end=times[-1], dt=dt, stride=stride)
     rod = Rod(0, 1, line_density, young * area, torque)
     model = StickModel([[0, 0], [1, 0]], [rod], held=[(0, 0), (0, 1)], masses={1: payload})
     sticks = newmark(model, t_end=times[-1], dt=dt).angle[stride::stride, 0]
@@ -231,7 +231,7 @@ bodies = mbd.mechanisms.slider_crank(
     piston_mass=slider,
     torque=crank_torque,
 )
-run = mbd.simulate(bodies, t_end=0.5, dt=dt, save_every=10).projected()
+run = mbd.simulate(bodies, t_end=0.5, dt=dt, stride=10).projected()
 sticks = {step: stick_motion(step) for step in steps}
 crank = {
     "one freedom": one_freedom(seen_inertia, crank_torque, crank_times),

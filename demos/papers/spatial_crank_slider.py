@@ -36,7 +36,7 @@ from mpi4py import MPI
 from scipy.integrate import cumulative_trapezoid
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.mechanisms.engines import ALONG_X
+from dolfinx_mbd.mechanisms import ALONG_X
 from dolfinx_mbd.multibody import (
     Driver,
     ImplicitEuler,

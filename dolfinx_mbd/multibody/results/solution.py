@@ -186,7 +186,8 @@ class Solution:
         system, arrays = self.system, {"time": self.time}
         bodies = [body.name for body in system.bodies if body.num_velocities]
         joints = [item.name for item in (*system.joints, *system.drivers)]
-        items = [self.body(name) for name in bodies] + [self.joint(name) for name in joints]
+        items: list[BodyHistory | JointHistory] = [self.body(name) for name in bodies]
+        items += [self.joint(name) for name in joints]
         for item in items:
             for key, history in vars(item).items():
                 if isinstance(history, np.ndarray) and key != "time" and history.size:
