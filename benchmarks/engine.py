@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dolfinx_mbd import ReductionOptions
+
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 
@@ -233,7 +235,14 @@ def prepare(directory: Path, size: float) -> int:
     from dolfinx_mbd.geometry import ConnectingRod
 
     mesh = build_mesh(ConnectingRod(size=size), MPI.COMM_SELF)
-    reduction = reduce(mesh, STEEL, interfaces=ENDS, num_modes=24, skin=False, stiffening=False)
+    reduction = reduce(
+        mesh,
+        STEEL,
+        interfaces=ENDS,
+        num_modes=24,
+        stiffening=False,
+        options=ReductionOptions(skin=False),
+    )
     reduction.body.save(directory / "rod.npz")
     K, M, positions, nodes = assemble(mesh, ENDS)
     for name, matrix in zip(("stiffness", "mass"), scipy_matrices(K, M), strict=True):

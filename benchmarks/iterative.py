@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec
+
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from reduction import ENDS, MODES, SIZES, clocks, now, read, warm_up_mesh
@@ -85,8 +87,8 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)
-    problem = elastic_problem(mesh, STEEL)
-    ends = mesh_interfaces(mesh, problem.space, ENDS, None, "rigid")
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, "rigid"))
     held = np.concatenate([end.dofs for end in ends])
     B = np.asfortranarray(np.random.default_rng(0).standard_normal((problem.num_owned, 8)))
     B[held] = 0.0

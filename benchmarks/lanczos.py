@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec
+
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from reduction import ENDS, MODES, SIZES, prepare, read
@@ -39,8 +41,8 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
 
     eigen.BLOCK = lanczos.BLOCK = block
     mesh = read(path)
-    problem = elastic_problem(mesh, STEEL)
-    found = mesh_interfaces(mesh, problem.space, ENDS, None, "rigid")
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, "rigid"))
     held = np.concatenate([i.dofs for i in found])
     K, M = problem.stiffness, problem.mass()
     constrain(K, held, 1.0)

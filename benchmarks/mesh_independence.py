@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from dolfinx_mbd import ReductionOptions
+
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from engine import ENDS, RADIUS, package
@@ -39,7 +41,14 @@ def prepare(path: Path, size: float) -> dict[str, Any]:
     from dolfinx_mbd.geometry import ConnectingRod
 
     mesh = build_mesh(ConnectingRod(size=size), MPI.COMM_SELF)
-    reduction = reduce(mesh, STEEL, interfaces=ENDS, num_modes=24, skin=False, stiffening=False)
+    reduction = reduce(
+        mesh,
+        STEEL,
+        interfaces=ENDS,
+        num_modes=24,
+        stiffening=False,
+        options=ReductionOptions(skin=False),
+    )
     reduction.body.save(path)
     space = reduction.space.dofmap
     return {"dofs": int(space.index_map.size_global * space.index_map_bs)}

@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from dolfinx_mbd import ElasticModel
+
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from reduction import SIZES, prepare, read
@@ -44,7 +46,7 @@ def measure(path: Path) -> dict[str, Any]:
     from dolfinx_mbd.fem.operators import apply_inertia, coriolis, inertia_matrix
     from dolfinx_mbd.linalg.factorization import multiply
 
-    problem = elastic_problem(read(path), STEEL)
+    problem = elastic_problem(ElasticModel(read(path), STEEL))
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
     omega = fem.Constant(problem.space.mesh, OMEGA)
     form = fem.form(forms.coriolis(u, v, STEEL.density, omega))

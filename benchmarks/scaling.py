@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec
+
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, report
 from reduction import ENDS, MODES, SIZES
@@ -92,8 +94,8 @@ def assembled(path: Path) -> tuple[Any, Any]:
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read_mesh(path, MPI.COMM_WORLD)
-    problem = elastic_problem(mesh, STEEL)
-    ends = mesh_interfaces(mesh, problem.space, ENDS, None, "rigid")
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, "rigid"))
     return problem, np.concatenate([end.dofs for end in ends])
 
 

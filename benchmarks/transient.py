@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from dolfinx_mbd import ElasticModel
+
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from operators import seconds, versions
@@ -60,7 +62,7 @@ def measure(path: Path, steps: int) -> dict[str, Any]:
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)
-    problem = elastic_problem(mesh, material)
+    problem = elastic_problem(ElasticModel(mesh, material))
     interfaces = mesh_interfaces(mesh, problem.space, ENDS)
     began = time.perf_counter()
     equations = FullOrder(

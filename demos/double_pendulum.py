@@ -63,8 +63,8 @@ softest = mbd.reduce(
     interfaces={name: mbd.InterfaceSpec(axes=np.eye(3)) for name in ends},
     num_modes=4,
     stiffening=True,
-    skin=False,
     name="arm",
+    options=mbd.ReductionOptions(skin=False),
 ).body
 report(softest.summary())
 

@@ -80,7 +80,14 @@ def check(what: str, value: float, low: float, high: float) -> None:
 material = mbd.ALUMINIUM_7075
 mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.005), comm)
 ends = ["big_end", "small_end"]
-reduction = mbd.reduce(mesh, material, interfaces=ends, num_modes=12, skin=False, name="rod")
+reduction = mbd.reduce(
+    mesh,
+    material,
+    interfaces=ends,
+    num_modes=12,
+    name="rod",
+    options=mbd.ReductionOptions(skin=False),
+)
 rod = reduction.body
 report("free modes (Hz): " + "  ".join(f"{f:.1f}" for f in rod.frequencies[:6]))
 # -
@@ -135,7 +142,12 @@ held = frequency_response(
     damped, np.append(0.0, f), held=["big_end"], inputs=["small_end"], outputs=["small_end"]
 )
 cantilever = mbd.reduce(
-    mesh, material, interfaces=ends, num_modes=4, attached_to="big_end", skin=False
+    mesh,
+    material,
+    interfaces=ends,
+    num_modes=4,
+    attached_to="big_end",
+    options=mbd.ReductionOptions(skin=False),
 ).body  # other modes, other coordinates, the same statics
 D = cantilever.interface("small_end").motion
 compliance = D @ np.linalg.solve(cantilever.stiffness, D.T)

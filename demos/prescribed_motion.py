@@ -67,7 +67,13 @@ ends = ["big_end", "small_end"]
 def reduced(num_modes: int) -> mbd.ReducedBody:
     """The rod with so many fixed-interface modes."""
     rod = mbd.reduce(
-        mesh, material, interfaces=ends, num_modes=num_modes, points=points, skin=False, name="rod"
+        mesh,
+        material,
+        interfaces=ends,
+        num_modes=num_modes,
+        points=points,
+        name="rod",
+        options=mbd.ReductionOptions(skin=False),
     ).body
     return rod.replace(damping=damping.matrix(rod.mass, rod.stiffness))
 
@@ -92,9 +98,9 @@ motion = PrescribedMotion.from_history(
     history, gravity=engine.gravity, wrenches=run.body("rod 1").wrenches
 )
 settings: dict[str, Any] = {"motion": motion, "t_end": t_end, "dt": dt}
-at_full: dict[str, Any] = {"interfaces": ends, "damping": damping, "points": points, **settings}
 start = time.perf_counter()
-full = transient(mesh, material, fields_at=np.linspace(0, t_end, 26), **at_full)
+record = mbd.TransientOptions(points=points, fields_at=np.linspace(0, t_end, 26))
+full = transient(mesh, material, interfaces=ends, damping=damping, options=record, **settings)
 per_step = full.num_solves / full.num_steps
 report(
     f"{full.num_dofs} degrees of freedom, {full.num_steps} steps in "
@@ -217,7 +223,9 @@ report("")
 for name, error in zip(("along", "across"), with_engine, strict=True):
     check(f"middle, full order against the engine's 20 modes, {name}", error, 0.0, 0.01)
 begin = history.eta[0], history.eta_rate[0]
-projected = modal_transient(rod, start=begin, **settings).points["middle"].displacement - in_engine
+projected = (
+    modal_transient(rod, elastic_start=begin, **settings).points["middle"].displacement - in_engine
+)
 size = np.abs(in_engine[:, :2]).max(axis=0)
 check(
     "the same 20 modes in the engine and under its motion",

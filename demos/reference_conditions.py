@@ -78,8 +78,8 @@ def reduced(attached_to: str | None) -> mbd.ReducedBody:
         num_modes=6,
         attached_to=attached_to,
         points={"middle": (length / 2, 0.0, 0.0)},
-        skin=False,
         name="rod",
+        options=mbd.ReductionOptions(skin=False),
     ).body
 
 

@@ -154,7 +154,7 @@ def rod_body(kind: str, young: float, start: np.ndarray, end: np.ndarray, inerti
         },
         num_modes=6,
         points={"middle": length / 2},
-        skin=False,
+        options=mbd.ReductionOptions(skin=False),
     ).body
     origin = start - turn @ body.interface("start").point
     return FlexibleBody("rod", body, origin, turn, damping_ratio=0.0)

@@ -22,6 +22,7 @@ _PLACES = {
     ),
     "dolfinx_mbd.cables": ("CableBody",),
     "dolfinx_mbd.fem": (
+        "ElasticModel",
         "TaggedMesh",
         "build_mesh",
         "read_mesh",
@@ -29,6 +30,7 @@ _PLACES = {
     "dolfinx_mbd.modal": ("modal_analysis",),
     "dolfinx_mbd.prescribed_motion": (
         "PrescribedMotion",
+        "TransientOptions",
         "transient",
     ),
     "dolfinx_mbd.recovery": (
@@ -41,6 +43,7 @@ _PLACES = {
         "InterfaceSpec",
         "Reducer",
         "Reduction",
+        "ReductionOptions",
         "Viscous",
         "body_force",
         "pressure",
@@ -149,6 +152,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd.body import ReducedBody as ReducedBody
     from dolfinx_mbd.body import frequency_response as frequency_response
     from dolfinx_mbd.cables import CableBody as CableBody
+    from dolfinx_mbd.fem import ElasticModel as ElasticModel
     from dolfinx_mbd.fem import TaggedMesh as TaggedMesh
     from dolfinx_mbd.fem import build_mesh as build_mesh
     from dolfinx_mbd.fem import read_mesh as read_mesh
@@ -188,6 +192,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd.multibody import spectrum as spectrum
     from dolfinx_mbd.multibody import sweep as sweep
     from dolfinx_mbd.prescribed_motion import PrescribedMotion as PrescribedMotion
+    from dolfinx_mbd.prescribed_motion import TransientOptions as TransientOptions
     from dolfinx_mbd.prescribed_motion import transient as transient
     from dolfinx_mbd.recovery import envelope as envelope
     from dolfinx_mbd.recovery import most_stressed as most_stressed
@@ -196,6 +201,7 @@ if TYPE_CHECKING:
     from dolfinx_mbd.reduction import InterfaceSpec as InterfaceSpec
     from dolfinx_mbd.reduction import Reducer as Reducer
     from dolfinx_mbd.reduction import Reduction as Reduction
+    from dolfinx_mbd.reduction import ReductionOptions as ReductionOptions
     from dolfinx_mbd.reduction import Viscous as Viscous
     from dolfinx_mbd.reduction import body_force as body_force
     from dolfinx_mbd.reduction import pressure as pressure

@@ -31,6 +31,7 @@ from ufl.algorithms import estimate_total_polynomial_degree
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.arguments import check_prestress
 from dolfinx_mbd.fem.assembly import ElasticProblem, check_rigid_motions
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
@@ -113,13 +114,7 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
         if not isinstance(rise, Expr):  # (a number would be compiled into the forms)
             rise = fem.Constant(problem.space.mesh, default_scalar_type(rise))
         return problem.materials.thermal_stress(rise)
-    dim = problem.dim
-    if not isinstance(initial, Expr) or initial.ufl_shape != (dim, dim):
-        shown = f"shape {initial.ufl_shape}" if isinstance(initial, Expr) else repr(initial)
-        raise InputError(
-            f"prestress is Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa; "
-            f"got {shown}"
-        )
+    check_prestress(initial, problem.dim)
     skew = initial - ufl.transpose(initial)
     dx = ufl.dx(domain=problem.space.mesh)
     one = fem.Constant(problem.space.mesh, default_scalar_type(1.0))

@@ -316,7 +316,7 @@ class FullOrder:
             before = now
         raise SolverError(
             f"there is no quasi-static state at t = {t:g} s that corrections find: the terms of "
-            "the motion are not small beside the stiffness; start with start='undeformed'"
+            "the motion are not small beside the stiffness; use elastic_start='undeformed'"
         )
 
     def _static_step(self, static: Supported, r: Array) -> Array:

@@ -126,8 +126,9 @@ def modal_transient(
     couplings: bool = True,
     stiffening: bool | None = None,
     method: MethodData | None = None,
-    start: Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike] = "quasi-static",
-    observe_every: int = 1,
+    elastic_start: Literal["quasi-static", "undeformed"]
+    | tuple[ArrayLike, ArrayLike] = "quasi-static",
+    stride: int = 1,
 ) -> ModalTransient:
     """Integrate the elastic coordinates of a reduced body whose rigid motion is given.
 
@@ -143,28 +144,28 @@ def modal_transient(
         couplings: False: the "frozen" motion, with the inertia loads only.
         stiffening: Geometric stiffening; None: with `couplings`, if the body has it.
         method: See `transient`.
-        start: See `transient`; (η, η̇) in place of (u, v).
-        observe_every: Keep every so manieth step, and the last.
+        elastic_start: See `transient`; (η, η̇) in place of (u, v).
+        stride: Keep every n-th step; the first and the last are always kept.
 
     Raises:
         ValueError: Something given does not fit.
         RuntimeError: A step was not solved.
     """
     _check_arguments(body, motion, couplings, stiffening)
-    start = checked_start(start)
+    checked_start(elastic_start)
     steps, dt = time_steps(t_start, t_end, dt)
-    check_stepping(method, 1e-12, observe_every)
+    check_stepping(method, 1e-12, stride)
     if stiffening and body.stiffening is None:
         raise InputError(f"body {body.name!r} holds no stiffening; reduce it with stiffening=True")
     stiff = body.stiffening is not None and (couplings if stiffening is None else stiffening)
     _check_wrenches(body, motion)
     equations = _ModalEquations(body, motion, couplings, stiff)
-    state = _start(equations, start, t_start, dt)
+    state = _start(equations, elastic_start, t_start, dt)
     stepper = MotionStepper(equations, dt, method, tolerance=1e-12)
     kept = [state]
     for k in range(1, steps + 1):
         state = stepper.step(state)._replace(time=t_start + k * dt)
-        if k % observe_every == 0 or k == steps:
+        if k % stride == 0 or k == steps:
             kept.append(state)
     time = np.array([s.time for s in kept])
     return _result(body, time, *(np.array([getattr(s, key) for s in kept]) for key in "uva"))
@@ -233,9 +234,11 @@ def _start(equations: _ModalEquations, start: Any, t: float, dt: float) -> Motio
         inertia = body.mass @ a + body.damping @ v + equations.gyroscopic @ v
         return MotionState(t, equations.static_solution(t, inertia), v, a, a)
     given = (np.zeros(n), np.zeros(n)) if isinstance(start, str) else start
-    u, v = (np.array(array("start", x)) for x in given)
+    u, v = (np.array(array("elastic_start", x)) for x in given)
     if u.shape != (n,) or v.shape != (n,):
-        raise InputError(f"start needs η and η̇ of shape ({n},); got {u.shape} and {v.shape}")
+        raise InputError(
+            f"elastic_start needs η and η̇ of shape ({n},); got {u.shape} and {v.shape}"
+        )
     equations.move_to(t)
     rate = np.asarray(np.linalg.solve(body.mass, equations.balance(u, v)), dtype=np.float64)
     return MotionState(t, u, v, rate, rate)

@@ -1,31 +1,31 @@
-"""Deformation of a body whose rigid motion is given, over time, at full order and in parallel.
+"""Deformation of a body with a prescribed rigid motion over time, at full order and in parallel.
 
     M ü + (C + G(ω)) u̇ + (K + K_σ + K_ω + K_α) u = f(t)
 
-in the frame of the motion: the mean axes of the body (none of its interfaces is held: the six rigid
-motions are projected out, and joint forces act at the interfaces) or a frame that moves with
-interfaces that are held. It is what a reduced body obeys in a mechanism, without the truncation to
-modes: with the motion and joint forces of a simulated mechanism it shows what the modes left out.
+in the frame of the motion: the mean axes of the body (no interface is held: the six rigid motions
+are projected out, and joint forces act at the interfaces) or a frame that moves with held
+interfaces. A reduced body in a mechanism obeys the same equation, truncated to modes: with the
+motion and the joint forces of a simulated mechanism, the difference is the error of the modes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import ufl
-from dolfinx import fem
-from dolfinx.mesh import Mesh, MeshTags
+from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, flag, having, instance, integer, names, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
 from dolfinx_mbd.fem.free_motions import check_floating
+from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.forms import Plane
 from dolfinx_mbd.linalg.factorization import agreed, multiply, released, solver_options
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
@@ -34,7 +34,7 @@ from dolfinx_mbd.prescribed_motion.time_stepping import MethodData, MotionState,
 from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.reduction.stiffening import choose_stiffening
 
-__all__ = ["check_stepping", "start_state", "time_steps", "transient"]
+__all__ = ["TransientOptions", "check_stepping", "start_state", "time_steps", "transient"]
 
 Array = NDArray[np.float64]
 Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
@@ -43,141 +43,141 @@ START_TOLERANCE = 1e-10
 """Relative size of the last correction of a quasi-static start."""
 
 MAX_STEPS = 1e9
-"""Greatest number of steps of a run: more is a slip in a time."""
+"""Greatest number of steps of a run; a greater number is a mistake in a time."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransientOptions:
+    """Options of `transient`: the start, the method, the couplings and what is recorded.
+
+    Attributes:
+        t_start: Start time, s.
+        elastic_start: ``quasi-static``: the balance that moves with the loads, with its velocity
+            and acceleration, so that no vibration is excited; ``undeformed``: at rest in the frame;
+            or (u, v), the owned degrees of freedom of this rank, shape (owned dofs,) each.
+        method: Time-stepping method, an object with `alpha_m`, `alpha_f`, `beta` and `gamma` such
+            as `dolfinx_mbd.GeneralizedAlpha`; None: generalized-α with ρ∞ = 0.8.
+        tolerance: Error of the linear system of a step, relative to the greatest displacement and
+            velocity so far.
+        couplings: False: Coriolis, centrifugal and Euler terms act as loads on the undeformed body
+            only; see `modal_transient` for the modal superposition of the papers.
+        points: Material points by name, m, whose motion is recorded; None: no points.
+        stride: Record every n-th step; the first and the last are always recorded.
+        fields_at: Times at which the displacement of the whole body is recorded (nearest step), s.
+
+    Raises:
+        InputError: A value has the wrong type or range.
+
+    Example:
+        >>> import dolfinx_mbd as mbd
+        >>> mbd.TransientOptions(elastic_start="undeformed", stride=10).t_start
+        0.0
+    """
+
+    t_start: float = 0.0
+    elastic_start: Start = "quasi-static"
+    method: MethodData | None = None
+    tolerance: float = 1e-7
+    couplings: bool = True
+    points: Mapping[str, ArrayLike] | None = None
+    stride: int = 1
+    fields_at: ArrayLike = ()
+
+    def __post_init__(self) -> None:
+        number("t_start", self.t_start, unit="s")
+        checked_start(self.elastic_start)
+        check_stepping(self.method, self.tolerance, self.stride)
+        flag("couplings", self.couplings)
+        instance("points", self.points, (Mapping, type(None)))
+        array("fields_at", self.fields_at)
 
 
 def transient(
-    mesh: TaggedMesh | Mesh,
-    material: Any = None,
+    model: ElasticModel | TaggedMesh | Mesh,
+    material: Materials | None = None,
     *,
     motion: PrescribedMotion,
     interfaces: Iterable[str] | Mapping[str, Any],
     t_end: float,
     dt: float,
-    t_start: float = 0.0,
     held: str | Sequence[str] = (),
-    kind: Literal["rigid", "averaged"] = "rigid",
     stiffening: bool | None = None,
-    couplings: bool = True,
     damping: Any = None,
-    method: MethodData | None = None,
-    start: Start = "quasi-static",
-    tolerance: float = 1e-7,
-    points: Mapping[str, ArrayLike] | None = None,
-    observe_every: int = 1,
-    fields_at: ArrayLike = (),
-    facet_tags: MeshTags | None = None,
-    cell_tags: MeshTags | None = None,
-    space: fem.FunctionSpace | None = None,
-    degree: int = 2,
-    stiffness: ufl.Form | None = None,
-    density: Any = None,
-    plane: Plane | None = None,
-    thickness: float | None = None,
+    options: TransientOptions | None = None,
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_transient_",
 ) -> Transient:
-    """Integrate the deformation of a body whose rigid motion is given.
+    """Integrate the deformation of a body with a prescribed rigid motion.
 
-    The constant part of a step's matrix is factorized once; what changes with the motion is applied
-    through the scalar mass matrix and, for geometric stiffening, through combinations of constant
-    scalar matrices. Nothing is assembled in the loop.
+    The constant part of the matrix of a step is factorized once. Terms that depend on the motion
+    are applied through the scalar mass matrix and, for geometric stiffening, through combinations
+    of constant scalar matrices; nothing is assembled in the loop.
 
-    Interfaces are rigid (RBE2: their facets move as one; a joint force acts on them as a whole) or
-    averaged (RBE3: the facets stay free to deform; a joint force acts as the tractions whose work
-    is that of the force on the mean motion), as in `reduce`: so the reduced body is the same model
-    in fewer unknowns. Only what is named is kept: motions of points and interfaces at the observed
-    times, whole fields at `fields_at`.
+    Interfaces are rigid or averaged, as in `reduce`, so that the reduced body is the same model
+    with fewer unknowns. The result contains the motion of the points and interfaces at the recorded
+    steps, and the displacement of the whole body at `TransientOptions.fields_at`.
 
     Args:
-        mesh: A tagged mesh, or a plain one; in space or in the plane.
-        material: See `reduce`.
-        motion: Of the frame, and the wrenches at the interfaces.
-        interfaces: At least one; see `reduce`.
-        t_end: End time, s; the last step ends there.
-        dt: Step, s; the number of steps is rounded, the step fitted to it.
-        t_start: Start time, s.
-        held: Interfaces that move with the frame. Without any the frame is the mean axis of the
-            body, as that of a reduced body by default.
-        kind: Of the interfaces that do not say it themselves.
-        stiffening: Geometric stiffening by spin and by the forces at the interfaces; None: where it
-            can be had, that is with a material and at most one held interface.
-        couplings: False: Coriolis, centrifugal and Euler terms act as loads on the undeformed body
-            only; see `modal_transient` for the papers' modal superposition of it.
-        damping: Anything with `mass` and `stiffness`, C = mass M + stiffness K, as
-            `dolfinx_mbd.Rayleigh`.
-        method: Newmark, generalized-α, ...: anything with `alpha_m`, `alpha_f`, `beta` and `gamma`,
-            as `dolfinx_mbd.GeneralizedAlpha`; None: generalized-α, ρ∞ = 0.8.
-        start: ``quasi-static``: on the balance that moves with the loads, with its velocity and
-            acceleration, so that nothing rings; ``undeformed``, at rest in the frame; or (u, v) as
-            the owned degrees of freedom of this rank.
-        tolerance: Error of each step's linear system, relative to the greatest displacement and
-            velocity so far.
-        points: Material points by name, m.
-        observe_every: Observe every so manieth step; the first and the last always.
-        fields_at: Times at which whole fields are kept, s: the nearest step each.
-        facet_tags: See `reduce`; as all that follows.
-        cell_tags: Tags of cells, if `mesh` is a plain mesh and there are several materials.
-        space: Displacement space.
-        degree: Degree of the default space.
-        stiffness: The user's own bilinear form.
-        density: Number or UFL expression, kg/m³.
-        plane: Of a plane mesh, ``stress`` or ``strain``.
-        thickness: Of a plane mesh, m.
+        model: An `ElasticModel` without prestress; or a mesh, with `material`.
+        material: Material of a mesh; see `ElasticModel`.
+        motion: Motion of the frame, and the wrenches at the interfaces.
+        interfaces: At least one interface; see `reduce`.
+        t_end: Time of the end of the last step, s.
+        dt: Step, s; adjusted so that a whole number of steps fits.
+        held: Interfaces that move with the frame; none: the frame is the mean axis of the body, as
+            that of a reduced body.
+        stiffening: Geometric stiffening by spin and by the forces at the interfaces; None: if
+            possible, that is, with a material and at most one held interface.
+        damping: Object with `mass` and `stiffness`, C = mass M + stiffness K, such as
+            `dolfinx_mbd.Rayleigh`; None: no damping.
+        options: Start, method and recorded quantities; None: the defaults of `TransientOptions`.
         petsc_options: Options of the linear solver.
         petsc_options_prefix: Prefix of these options.
 
-    Raises:
-        ValueError: Something given does not fit; the same error on every rank.
-        FactorizationError: The linear solver failed.
-        RuntimeError: A step, or the quasi-static start, was not solved.
+    Returns:
+        Motion of points, interfaces and fields over time.
 
-    Note: Collective over the mesh's communicator.
+    Raises:
+        InputError: A value does not fit; the same error on every rank.
+        FactorizationError: The linear solver failed.
+        SolverError: A step, or the quasi-static start, was not solved.
+
+    Note: Collective over the communicator of the mesh.
     """
     instance("motion", motion, PrescribedMotion)
-    flag("couplings", couplings)
     solver = solver_options(petsc_options_prefix, petsc_options)
-    instance("points", points, (Mapping, type(None)))
-    start = checked_start(start)
+    options = TransientOptions() if options is None else options
+    instance("options", options, TransientOptions)
     held_names = (held,) if isinstance(held, str) else names("held", held)
-    steps, dt = time_steps(t_start, t_end, dt)
-    wanted = _field_steps(fields_at, t_start, dt, steps)
-    check_stepping(method, tolerance, observe_every)
+    steps, dt = time_steps(options.t_start, t_end, dt)
+    field_steps = _field_steps(options.fields_at, options.t_start, dt, steps)
     _check_damping(damping)
-    problem = elastic_problem(
-        mesh,
-        material,
-        cell_tags=cell_tags,
-        space=space,
-        degree=degree,
-        stiffness=stiffness,
-        density=density,
-        plane=plane,
-        thickness=thickness,
-    )
+    body = elastic_model(model, material)
+    refuse_prestress(body, "transient")
+    problem = elastic_problem(body)
     check_in_one_part(problem.space.mesh)
     check_floating(problem, "give the elastic stiffness of the free body, and hold it with held=")
-    found = mesh_interfaces(mesh, problem.space, interfaces, facet_tags, kind)
-    _check_names(found, held_names, motion)
+    ends = mesh_interfaces(body.mesh, problem.space, interfaces, body.facet_tags)
+    _check_names(ends, held_names, motion)
     equations = FullOrder(
         problem,
-        found,
+        ends,
         held_names,
         motion,
         damping=damping,
         stiffening=_check_stiffening(stiffening, problem, held_names),
-        couplings=couplings,
+        couplings=options.couplings,
         **solver,
     )
     with released(problem.comm, equations, problem):
-        observer = Observer(problem, found, points or {}, wanted)
-        state = start_state(equations, start, t_start, dt)
-        stepper = MotionStepper(equations, dt, method, tolerance=tolerance)
+        observer = Observer(problem, ends, options.points or {}, field_steps)
+        state = start_state(equations, options.elastic_start, options.t_start, dt)
+        stepper = MotionStepper(equations, dt, options.method, tolerance=options.tolerance)
         equations.end_of_start()
-        observer(0, state, steps, observe_every)
+        observer(0, state, steps, options.stride)
         for k in range(1, steps + 1):
-            state = stepper.step(state)._replace(time=t_start + k * dt)
-            observer(k, state, steps, observe_every)
+            state = stepper.step(state)._replace(time=options.t_start + k * dt)
+            observer(k, state, steps, options.stride)
     return observer.result(stepper)
 
 
@@ -209,7 +209,9 @@ def checked_start(start: Any) -> Any:
     if isinstance(start, str) and start in ("quasi-static", "undeformed"):
         return start
     if not isinstance(start, (tuple, list)) or len(start) != 2:
-        refuse("start", start, "'quasi-static', 'undeformed', or coordinates and their rates")
+        refuse(
+            "elastic_start", start, "'quasi-static', 'undeformed', or coordinates and their rates"
+        )
     return start
 
 
@@ -225,7 +227,7 @@ def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> lis
     return [int(k) for k in np.unique(numbers)]
 
 
-def check_stepping(method: Any, tolerance: Any, every: Any) -> None:
+def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
     """Raise an error if the method, the tolerance or the stride is not usable.
 
     Raises:
@@ -235,7 +237,7 @@ def check_stepping(method: Any, tolerance: Any, every: Any) -> None:
         having("method", method, "alpha_m", "alpha_f", "beta", "gamma")
     if not 0 < number("tolerance", tolerance) < 1:
         refuse("tolerance", tolerance, "between 0 and 1")
-    integer("observe_every", every, low=1)
+    integer("stride", stride, low=1)
 
 
 def _check_damping(damping: Any) -> None:
@@ -286,11 +288,11 @@ def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> Moti
     v: Array = np.zeros(problem.num_owned)
     if not isinstance(start, str):
         with agreed(problem.comm):
-            u, v = (np.array(array("start", x)) for x in start)
+            u, v = (np.array(array("elastic_start", x)) for x in start)
             if u.shape != (problem.num_owned,) or v.shape != u.shape:
                 raise InputError(
-                    f"start needs u and v with the {problem.num_owned} owned degrees of freedom of "
-                    f"this rank; got shapes {u.shape} and {v.shape}"
+                    f"elastic_start needs u and v with the {problem.num_owned} owned degrees of "
+                    f"freedom of this rank; got shapes {u.shape} and {v.shape}"
                 )
     a = equations.acceleration(t, u, v)
     return MotionState(t, u, v, a, a)

@@ -29,7 +29,7 @@ from dolfinx_mbd.linalg.factorization import gram, multiply
 if TYPE_CHECKING:
     from dolfinx_mbd.reduction.result import Reduction
 
-__all__ = ["Viscous", "check_damping", "reduced_damping", "with_damping"]
+__all__ = ["AnyDamping", "Viscous", "check_damping", "reduced_damping", "with_damping"]
 
 Array = NDArray[np.float64]
 
@@ -57,14 +57,14 @@ class Viscous:
             number("viscosity", self.viscosity, low=0, unit="N s/m⁴")
 
 
-Given: TypeAlias = Viscous | Rayleigh | ModalDamping | ufl.Form
+AnyDamping: TypeAlias = Viscous | Rayleigh | ModalDamping | ufl.Form
 
 
 def check_damping(damping: Any) -> None:
-    """Refuse what is no damping, before anything is computed.
+    """Raise an error unless the argument is a damping or None.
 
     Raises:
-        TypeError: Says what makes one.
+        InputTypeError: The argument has another type.
     """
     if isinstance(damping, (int, float, np.number, ufl.core.expr.Expr)):
         raise InputTypeError(
@@ -83,7 +83,7 @@ def check_damping(damping: Any) -> None:
 
 
 def reduced_damping(
-    damping: Given | ArrayLike | None,
+    damping: AnyDamping | ArrayLike | None,
     space: fem.FunctionSpace,
     modes: Array,
     mass: ArrayLike,
@@ -121,7 +121,7 @@ def reduced_damping(
 
 
 def with_damping(
-    reduction: Reduction, *dampings: Given | ArrayLike, thickness: float | None = None
+    reduction: Reduction, *dampings: AnyDamping | ArrayLike, thickness: float | None = None
 ) -> Reduction:
     """The reduction whose body has another damping, the sum of those given.
 

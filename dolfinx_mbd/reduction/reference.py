@@ -12,14 +12,11 @@ the two differ by what grows as Ω² (`demos/reference_conditions.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd import checks
 from dolfinx_mbd.body import Interface, Mode
 from dolfinx_mbd.body.multiple import MULTIPLE, end_of_group
 from dolfinx_mbd.errors import InputError, SolverError
@@ -32,17 +29,17 @@ from dolfinx_mbd.linalg.factorization import FactorizationError, agreed, gram, m
 from dolfinx_mbd.modal.spectrum import hertz
 from dolfinx_mbd.reduction.basis import Basis
 from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.reduction.options import ReductionOptions
 
 __all__ = [
     "ReducedModes",
     "attached",
     "check_attached",
-    "check_options",
-    "check_reference",
     "mean_axis",
     "placed_interfaces",
     "raw_attached",
     "reduced_modes",
+    "signed",
 ]
 
 Array = NDArray[np.float64]
@@ -94,37 +91,8 @@ class ReducedModes:
         return np.array([label.startswith("constraint ") for label in self.labels], dtype=bool)
 
 
-def check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None:
-    """Refuse what is no name, no frequency, or does not go together."""
-    if attached_to is not None:
-        checks.name("attached_to", attached_to)
-    if up_to is not None:
-        checks.number("up_to", up_to, positive=True, unit="Hz")
-    checks.flag("orthonormalize", orthonormalize)
-    if not orthonormalize and attached_to is None:
-        raise InputError(
-            "orthonormalize=False needs attached_to: only without the six constraint modes of one "
-            "interface have the others no rigid motion in them"
-        )
-    if not orthonormalize and up_to is not None:
-        raise InputError("up_to needs modes that have frequencies: orthonormalize=True")
-
-
-def check_options(effective_mass: Any, loads: Any, stiffening: Any, points: Any, name: Any) -> None:
-    """Raise an error if an option of a reduction has the wrong type or value."""
-    checks.name("name", name)
-    if effective_mass is not None:
-        checks.number("effective_mass", effective_mass, low=0.0, high=1.0)
-    for argument, mapping in (("loads", loads), ("points", points)):
-        checks.instance(argument, mapping, (Mapping, type(None)))
-        for key in mapping or {}:
-            checks.name(f"every name in {argument}", key)
-    if stiffening is not None:
-        checks.flag("stiffening", stiffening)
-
-
 def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
-    """Refuse an interface that the body does not have."""
+    """Raise an error if the body does not have the interface."""
     names = [i.name for i in found]
     if attached_to is not None and attached_to not in names:
         known = ", ".join(map(repr, names)) or "none"
@@ -132,18 +100,20 @@ def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) ->
 
 
 def reduced_modes(
-    problem: ElasticProblem,
-    basis: Basis,
-    attached_to: str | None,
-    up_to: float | None,
-    orthonormalize: bool,
+    problem: ElasticProblem, basis: Basis, attached_to: str | None, options: ReductionOptions
 ) -> ReducedModes:
-    """The modes of a basis under the reference condition that is asked for."""
+    """Return the modes of a basis: mean axis, or attached to an interface."""
     if attached_to is None:
-        return mean_axis(problem, basis, up_to=up_to)
-    if orthonormalize:
-        return attached(problem, basis, attached_to, up_to=up_to)
+        return mean_axis(problem, basis, up_to=options.up_to)
+    if options.orthonormalize:
+        return attached(problem, basis, attached_to, up_to=options.up_to)
     return raw_attached(problem, basis, attached_to)
+
+
+def signed(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
+    """Return the inertia with the signs of the modes, and the modes with these signs."""
+    moments = replace(moments, signs=np.where(modes.fixed_signs, 1.0, moments.signs))
+    return moments, modes.vectors * moments.signs
 
 
 def mean_axis(problem: ElasticProblem, basis: Basis, *, up_to: float | None = None) -> ReducedModes:

@@ -11,6 +11,7 @@ import pytest
 import scipy.linalg
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL
@@ -22,6 +23,7 @@ from dolfinx_mbd.reduction.reference import attached, mean_axis
 from dolfinx_mbd.reduction.result import Reduction
 from tests.fem.test_bad_input import refused
 from tests.models.bodies import box, rigid_mass
+from tests.models.calls import flat
 
 ENDS = ("left", "right")
 NUM_MODES = 6
@@ -30,7 +32,7 @@ NUM_MODES = 6
 def bar(**arguments: Any) -> Reduction:
     """The bar of V8 with both ends as interfaces."""
     given: dict[str, Any] = {"interfaces": ENDS, "num_modes": NUM_MODES, "name": "bar"}
-    return reduce(box(MPI.COMM_WORLD), STEEL, **given | arguments)
+    return flat(reduce, box(MPI.COMM_WORLD), STEEL, **given | arguments)
 
 
 def receptance(body: ReducedBody, omega: float) -> np.ndarray:
@@ -172,7 +174,7 @@ def test_static_share_is_that_of_the_constraint_modes(comm: MPI.Intracomm) -> No
 def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> None:
     """A column that others make up is dropped, says of which, and changes nothing."""
     mesh = box(comm)
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
     found = mesh_interfaces(mesh, problem.space, ENDS)
     basis = craig_bampton_basis(problem, found, 2, prefix="test_reference_")
     weights = np.zeros((14, 1))
