@@ -41,7 +41,7 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
     has_interfaces = modes.shares.any()
     groups = groups_of(modes.squares) if modes.orthonormal else np.arange(len(modes.squares))
     rows = []
-    for k, (label, frequency) in enumerate(zip(modes.labels, modes.frequencies, strict=True)):
+    for k, (column, frequency) in enumerate(zip(modes.columns, modes.frequencies, strict=True)):
         order = np.argsort(-energy[k], kind="stable")
         main = [f"{100 * energy[k, a]:.0f} % {'xyz'[a]}" for a in order if energy[k, a] > 0.045]
         words = "moves " + ", ".join(main)
@@ -51,7 +51,7 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
         same = int(np.sum(groups == groups[k]))
         if same > 1:
             words += f"; one of {same} of the same frequency"
-        rows.append(Mode(label, float(frequency), words))
+        rows.append(Mode(column.label, float(frequency), words))
     return tuple(rows)
 
 

@@ -27,7 +27,7 @@ from dolfinx_mbd.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.linalg.eigenvalues import round_off, warn_of_round_off
 from dolfinx_mbd.linalg.factorization import FactorizationError, agreed, gram, multiply
 from dolfinx_mbd.modal.spectrum import hertz
-from dolfinx_mbd.reduction.basis import Basis
+from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
 
@@ -61,11 +61,11 @@ class ReducedModes:
     Attributes:
         vectors: Shape (owned dofs, n), Fortran order.
         stiffness: Shape (n, n), diag(squares) if orthonormal.
-        squares: ω², shape (n,), (rad/s)²; of a column that is no eigenvector its Rayleigh quotient.
+        squares: ω², shape (n,), (rad/s)²; the Rayleigh quotient if a mode is not an eigenvector.
         transform: vectors = basis · transform, shape (columns of the basis, n).
-        labels: What each mode is called, n of them.
+        columns: Descriptions of the modes, n of them.
         shares: Part of the strain energy that is in constraint modes, shape (n,).
-        left_out: What else the basis held, and why it is not there.
+        left_out: Other motions of the basis, and the reason why they are left out.
         reference: Name of the reference condition.
         orthonormal: Whether M = I.
     """
@@ -74,7 +74,7 @@ class ReducedModes:
     stiffness: Array
     squares: Array
     transform: Array
-    labels: tuple[str, ...]
+    columns: tuple[Column, ...]
     shares: Array
     left_out: tuple[Mode, ...]
     reference: str
@@ -87,8 +87,8 @@ class ReducedModes:
 
     @property
     def fixed_signs(self) -> NDArray[np.bool_]:
-        """Modes whose sign has a meaning: constraint modes as they are, one unit of motion."""
-        return np.array([label.startswith("constraint ") for label in self.labels], dtype=bool)
+        """Whether the sign of a mode is fixed: that of a constraint mode, a unit motion."""
+        return np.array([c.kind is ColumnKind.CONSTRAINT for c in self.columns], dtype=bool)
 
 
 def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
@@ -130,10 +130,10 @@ def mean_axis(problem: ElasticProblem, basis: Basis, *, up_to: float | None = No
     Note: Collective.
     """
     rigid = tuple(
-        Mode(f"rigid {k + 1}", 0.0, reason="the body frame carries it")
-        for k in range(problem.num_rigid)
+        Mode(column.label, 0.0, reason="the body frame carries it")
+        for column in numbered(ColumnKind.RIGID, range(problem.num_rigid))
     )
-    columns = np.arange(len(basis.labels))
+    columns = np.arange(len(basis.columns))
     return _orthonormal(problem, basis, columns, rigid, "mean axis", up_to)
 
 
@@ -167,14 +167,13 @@ def raw_attached(problem: ElasticProblem, basis: Basis, name: str) -> ReducedMod
     columns, gone = _without(basis, name)
     K, M, _ = _small_matrices(problem, basis, reference_motions=False)
     squares = np.diag(K) / np.diag(M)
-    constraint = _constraint_columns(basis)
     return ReducedModes(
         vectors=np.asfortranarray(basis.vectors[:, columns]),
         stiffness=K[np.ix_(columns, columns)],
         squares=squares[columns],
         transform=np.eye(len(squares))[:, columns],
-        labels=tuple(basis.labels[k] for k in columns),
-        shares=constraint[columns].astype(float),
+        columns=tuple(basis.columns[k] for k in columns),
+        shares=basis.is_constraint[columns].astype(float),
         left_out=_table(basis, squares, gone, f"the body frame is attached to {name}"),
         reference=f"attached to {name}",
         orthonormal=False,
@@ -182,21 +181,19 @@ def raw_attached(problem: ElasticProblem, basis: Basis, name: str) -> ReducedMod
 
 
 def _without(basis: Basis, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Columns without and of the constraint modes of an interface."""
-    own = [label.rpartition(" ")[0] == f"constraint {name}" for label in basis.labels]
-    if not any(own):
+    """Return the columns without, and those of, the constraint modes of an interface."""
+    own = basis.is_constraint & np.array([c.name == name for c in basis.columns], dtype=bool)
+    if not own.any():
         raise InputError(f"the basis has no constraint modes of an interface {name!r}")
     return np.flatnonzero(np.logical_not(own)), np.flatnonzero(own)
-
-
-def _constraint_columns(basis: Basis) -> NDArray[np.bool_]:
-    return np.array([label.startswith("constraint ") for label in basis.labels], dtype=bool)
 
 
 def _table(
     basis: Basis, squares: Array, columns: NDArray[np.int64] | list[int], reason: str
 ) -> tuple[Mode, ...]:
-    return tuple(Mode(basis.labels[k], float(hertz(squares[k])), reason=reason) for k in columns)
+    return tuple(
+        Mode(basis.columns[k].label, float(hertz(squares[k])), reason=reason) for k in columns
+    )
 
 
 def _orthonormal(
@@ -226,11 +223,10 @@ def _orthonormal(
     errors = round_off(problem, vectors)
     _check_resolved(problem, squares, errors)
     count = _below(squares, up_to, errors)
-    first = len(rigid) + 1
-    labels = [f"elastic {first + k}" for k in range(len(squares))]
+    elastic = numbered(ColumnKind.ELASTIC, range(len(rigid), len(rigid) + len(squares)))
     above = tuple(
-        Mode(label, float(hertz(square)), reason=f"above {up_to:g} Hz")
-        for label, square in zip(labels[count:], squares[count:], strict=True)
+        Mode(column.label, float(hertz(square)), reason=f"above {up_to:g} Hz")
+        for column, square in zip(elastic[count:], squares[count:], strict=True)
     )
     gone = np.setdiff1d(np.arange(len(K)), columns)
     rayleigh = np.diag(K) / np.diag(M)
@@ -240,7 +236,7 @@ def _orthonormal(
         stiffness=np.diag(squares[:count]),
         squares=squares[:count],
         transform=transform[:, :count],
-        labels=tuple(labels[:count]),
+        columns=elastic[:count],
         shares=shares[:count],
         left_out=left_out + lost + above,
         reference=reference,
@@ -279,7 +275,7 @@ def _below(squares: Array, up_to: float | None, errors: Array) -> int:
 
 def _shares(basis: Basis, K: Array, transform: Array, squares: Array) -> Array:
     """Strain energy in constraint modes over the whole: fixed-interface modes share none of it."""
-    own = _constraint_columns(basis)
+    own = basis.is_constraint
     T = transform[own]
     return np.einsum("ik,ij,jk->k", T, K[np.ix_(own, own)], T) / squares
 
@@ -295,7 +291,7 @@ def _dropped(
     for k in columns[dropped]:
         weights = np.abs(np.linalg.lstsq(unit[np.ix_(kept, kept)], unit[kept, k], rcond=None)[0])
         main = [kept[j] for j in np.argsort(-weights)[:3] if weights[j] > 0.1 * weights.max()]
-        reason = "depends on " + ", ".join(basis.labels[j] for j in sorted(main))
+        reason = "depends on " + ", ".join(basis.columns[j].label for j in sorted(main))
         rows += _table(basis, np.diag(K) / np.diag(M), [k], reason)
     return tuple(rows)
 

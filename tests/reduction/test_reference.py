@@ -16,6 +16,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.modal.natural_modes import modal_analysis
+from dolfinx_mbd.reduction.basis import Column, ColumnKind
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
@@ -182,7 +183,7 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
     more = replace(
         basis,
         vectors=np.asfortranarray(np.hstack([basis.vectors, basis.vectors @ weights])),
-        labels=(*basis.labels, "twice"),
+        columns=(*basis.columns, Column(ColumnKind.LOAD, "twice")),
     )
 
     def modes(basis: Any) -> Any:
@@ -193,7 +194,7 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
     plain, result = modes(basis), modes(more)
     lost = [mode for mode in result.left_out if mode.reason.startswith("depends on")]
     assert len(lost) == 1
-    names = {"constraint right uy", "fixed 1", "twice"}
+    names = {"constraint right uy", "fixed 1", "load twice"}
     assert lost[0].label in names
     assert names - {lost[0].label} == set(lost[0].reason.removeprefix("depends on ").split(", "))
     assert lost[0].frequency > 0
@@ -216,3 +217,16 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
 def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
     """In the user's words, on every rank."""
     refused(comm, ValueError, text, lambda: bar(**given))
+
+
+def test_names_of_interfaces_do_not_matter() -> None:
+    """Columns have types, so that names which look like labels change nothing."""
+    names = {"left": "left", "right": "right"}, {"fixed 1": "left", "constraint fixed 1 u": "right"}
+    plain, odd = (
+        bar(interfaces=ends, attached_to=next(iter(ends)), orthonormalize=False).body
+        for ends in names
+    )
+    assert odd.num_modes == plain.num_modes == 6 + NUM_MODES
+    assert np.allclose(odd.stiffness, plain.stiffness, rtol=1e-9, atol=1e-9 * plain.stiffness.max())
+    basis = Column(ColumnKind.CONSTRAINT, "left", "ux"), Column(ColumnKind.FIXED, number=3)
+    assert [column.label for column in basis] == ["constraint left ux", "fixed 3"]
