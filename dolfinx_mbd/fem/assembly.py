@@ -8,7 +8,7 @@ multiplied by the thickness, so that M and K are those of a body.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,14 @@ from dolfinx import default_scalar_type, fem
 from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import NDArray
 from petsc4py import PETSc
+from ufl.core.expr import Expr
 
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.operators import inertia_matrix
-from dolfinx_mbd.forms import Plane, strain
+from dolfinx_mbd.forms import Plane, geometric_stiffness, strain
 from dolfinx_mbd.linalg.factorization import agreed, gram, multiply, raise_together
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "blocked",
     "check_rigid_motions",
     "elastic_problem",
+    "geometric_matrix",
     "in_space",
     "num_rigid_motions",
     "point_motion",
@@ -289,6 +291,29 @@ def _scalar_mass(V: fem.FunctionSpace, density: Any) -> PETSc.Mat:
             "the density is not positive everywhere: the mass matrix has an entry <= 0"
         )
     return Ms
+
+
+def geometric_matrix(
+    problem: ElasticProblem, stress: Expr, measure: ufl.Measure = ufl.dx
+) -> PETSc.Mat:
+    """Assemble the geometric stiffness K_σ of a stress; the caller destroys it.
+
+    Args:
+        problem: Space, and thickness of a plane body.
+        stress: σ₀ as UFL, shape (dim, dim), Pa.
+        measure: Measure of the integral.
+
+    Note: Collective.
+    """
+    W = fem.functionspace(problem.space.mesh, problem.space.ufl_element().sub_elements[0])
+    p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
+    A = fem_petsc.assemble_matrix(fem.form(geometric_stiffness(p, q, stress, measure)))
+    A.assemble()
+    if problem.thickness is not None:
+        A.scale(problem.thickness)
+    K = inertia_matrix(replace(problem, scalar_mass=A), np.eye(problem.dim))
+    A.destroy()
+    return K
 
 
 def check_rigid_motions(problem: ElasticProblem) -> None:

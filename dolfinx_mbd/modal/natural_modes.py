@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import integer
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
-from dolfinx_mbd.fem.facets import facet_groups
+from dolfinx_mbd.fem.facets import facet_groups, held_dofs
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import free_motions
 from dolfinx_mbd.fem.inertia import inertia
@@ -39,9 +39,9 @@ class ModalAnalysis:
 
     Attributes:
         frequencies: Of the elastic modes, shape (num_modes,), ascending, Hz.
-        modes: The elastic modes, ∫ρ ψ·ψ = 1, signs as in `inertia.sign_field`.
-        num_rigid: Rigid motions found: six for a free body in one piece (three in the plane),
-            none if held.
+        modes: The elastic modes with ∫ρ ψ·ψ = 1; signs as in `inertia.sign_field`.
+        num_rigid: Number of rigid motions: six for a free body in one piece (three in the plane),
+            none if it is held.
         num_below: Modes below `limit`, rigid ones included, as counted by the inertia of K - λM;
             the solver found as many.
         limit: The frequency up to which modes were counted, Hz.
@@ -61,7 +61,7 @@ class ModalAnalysis:
     num_requested: int
 
     def summary(self) -> str:
-        """The frequencies as a table."""
+        """Return the frequencies as a table."""
         counted = f"{self.num_below} modes below {self.limit:.6g} Hz by the inertia of K - λM"
         lines = [f"{self.num_rigid} rigid modes; {counted}, all found"]
         count = len(self.frequencies)
@@ -117,26 +117,21 @@ def modal_analysis(
         groups = facet_groups(body.mesh, held, body.facet_tags)
         problem = elastic_problem(body)
     V = problem.space
-    facets = np.concatenate([*groups.values(), np.zeros(0, dtype=np.int32)])
-    dim = problem.dim
-    V.mesh.topology.create_connectivity(dim - 1, dim)
-    blocks = fem.locate_dofs_topological(V, dim - 1, np.unique(facets))
-    blocks = blocks[blocks < V.dofmap.index_map.size_local]
-    dofs = (dim * blocks[:, None] + np.arange(dim)).ravel().astype(np.int32)
+    dofs = held_dofs(V, groups)
     if body.prestress is not None:
         with phases("prestress"):
             problem = prestressed(problem, body.prestress, held=dofs, **solver)
     motions = free_motions(problem, dofs)
-    found = spectrum(problem, num_modes, dofs, motions, phases=phases, **solver)
-    signs = inertia(problem, found.vectors).signs
-    modes = tuple(as_function(V, s * v) for s, v in zip(signs, found.vectors.T, strict=True))
+    result = spectrum(problem, num_modes, dofs, motions, phases=phases, **solver)
+    signs = inertia(problem, result.vectors).signs
+    modes = tuple(as_function(V, s * v) for s, v in zip(signs, result.vectors.T, strict=True))
     problem.destroy()
     return ModalAnalysis(
-        frequencies=hertz(found.squares),
+        frequencies=hertz(result.squares),
         modes=modes,
-        num_rigid=found.num_rigid,
-        num_below=found.num_below,
-        limit=float(hertz(np.array(found.limit))),
+        num_rigid=result.num_rigid,
+        num_below=result.num_below,
+        limit=float(hertz(np.array(result.limit))),
         space=V,
         seconds=phases.seconds(problem.comm),
         num_requested=num_modes,

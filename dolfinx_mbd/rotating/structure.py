@@ -16,7 +16,7 @@ Damping is that of the turning body: D acts on velocities relative to the turnin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,9 +32,9 @@ from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.checks import array, flag, function, instance, number, refuse, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.arguments import check_form
-from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, geometric_matrix
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
-from dolfinx_mbd.fem.facets import facet_groups
+from dolfinx_mbd.fem.facets import facet_groups, held_dofs
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.material_fields import Materials
@@ -249,7 +249,7 @@ def rotating_structure(
     spin = n if problem.dim == 3 else float(n[2])
     parts = Parts(
         problem,
-        _held_dofs(problem, groups),
+        held_dofs(problem.space, groups),
         springs,
         listed_dampings(damping),
         (inertia_matrix(problem, coriolis(spin)), inertia_matrix(problem, centrifugal(spin))),
@@ -257,7 +257,9 @@ def rotating_structure(
     )
 
     def geometric(u0: Array) -> PETSc.Mat | None:
-        return None if stress is None else _geometric(problem, stress, u0)
+        if stress is None:
+            return None
+        return geometric_matrix(problem, stress(as_function(problem.space, u0)))
 
     return constrained_structure(parts, n, p, geometric, solver)
 
@@ -359,17 +361,6 @@ def checked_speed(argument: str, value: Any) -> float:
     return number(argument, value, low=-1e12, high=1e12, unit="rad/s")
 
 
-def _held_dofs(
-    problem: ElasticProblem, groups: Mapping[str, NDArray[np.int32]]
-) -> NDArray[np.int32]:
-    facets = np.concatenate([*groups.values(), np.zeros(0, dtype=np.int32)])
-    V, dim = problem.space, problem.dim
-    V.mesh.topology.create_connectivity(dim - 1, dim)
-    blocks = fem.locate_dofs_topological(V, dim - 1, np.unique(facets).astype(np.int32))
-    blocks = blocks[blocks < V.dofmap.index_map.size_local]
-    return np.asarray((dim * blocks[:, None] + np.arange(dim)).ravel().astype(np.int32))
-
-
 def assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
     """The matrix of a form of the user's, which must be symmetric."""
     message = None
@@ -441,18 +432,3 @@ def damping_matrix(
 def _arms(problem: ElasticProblem, point: Array) -> Array:
     """x - p of the owned degrees of freedom."""
     return (problem.positions - point[: problem.dim]).ravel()
-
-
-def _geometric(problem: ElasticProblem, stress: Stress, u0: Array) -> PETSc.Mat:
-    """Return K_σ = A ⊗ I of the stress of u0, with the scalar form A of one component."""
-    V = problem.space
-    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
-    p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
-    sigma = stress(as_function(V, u0))
-    if problem.thickness is not None:
-        sigma = fem.Constant(V.mesh, default_scalar_type(problem.thickness)) * sigma
-    A = fem_petsc.assemble_matrix(fem.form(forms.geometric_stiffness(p, q, sigma)))
-    A.assemble()
-    K = inertia_matrix(replace(problem, scalar_mass=A), np.eye(problem.dim))
-    A.destroy()
-    return K

@@ -31,4 +31,5 @@ def flat(function: Callable[..., Any], mesh: Any, material: Any = None, **values
         values["options"] = options(**chosen)
     if body:
         return function(ElasticModel(mesh, material, **body), **values)
-    return function(mesh, material, **values)
+    arguments = (mesh,) if material is None else (mesh, material)
+    return function(*arguments, **values)
