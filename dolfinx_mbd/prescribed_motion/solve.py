@@ -182,10 +182,10 @@ def transient(
 
 
 def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
-    """Number of steps, and the step that fits the time.
+    """Return the number of steps, and the step with which they end at `t_end`.
 
     Raises:
-        ValueError: The times make no sense.
+        InputError: `t_end` is not after `t_start`, or the number of steps is too great.
     """
     t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
     dt = number("dt", dt, positive=True, unit="s")
@@ -216,9 +216,9 @@ def checked_start(start: Any) -> Any:
 
 
 def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> list[int]:
-    """Steps at which fields are kept, in their order."""
-    wanted = np.atleast_1d(array("fields_at", times)).ravel()
-    numbers = np.rint((wanted - t_start) / dt)
+    """Return the steps at which fields are recorded, in ascending order."""
+    instants = np.atleast_1d(array("fields_at", times)).ravel()
+    numbers = np.rint((instants - t_start) / dt)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= steps).all()):
         raise InputError(
             f"fields_at must lie between {t_start:g} s and {t_start + steps * dt:g} s, got "
@@ -231,7 +231,7 @@ def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
     """Raise an error if the method, the tolerance or the stride is not usable.
 
     Raises:
-        ValueError: Something is not what it should be.
+        InputError: A value has the wrong type or range.
     """
     if method is not None:
         having("method", method, "alpha_m", "alpha_f", "beta", "gamma")
@@ -248,36 +248,54 @@ def _check_damping(damping: Any) -> None:
 
 
 def _check_names(
-    found: tuple[MeshInterface, ...], held: tuple[str, ...], motion: PrescribedMotion
+    interfaces: tuple[MeshInterface, ...], held: tuple[str, ...], motion: PrescribedMotion
 ) -> None:
-    known_names = [i.name for i in found]
+    known_names = [i.name for i in interfaces]
     known = ", ".join(map(repr, known_names)) or "none"
     if not known_names:
-        raise InputError("a body with a given motion needs at least one interface")
-    for what, given in (("held", held), ("motion.wrenches", motion.wrenches)):
-        for name in given:
+        raise InputError(
+            "a body with a prescribed motion needs at least one interface", argument="interfaces"
+        )
+    for argument, requested in (("held", held), ("motion.wrenches", motion.wrenches)):
+        for name in requested:
             if name not in known_names:
-                raise InputError(f"{what}: unknown interface {name!r}; this body has {known}")
+                raise InputError(
+                    f"{argument}: unknown interface {name!r}; this body has {known}",
+                    argument=argument,
+                    value=name,
+                )
     both = sorted(set(held) & set(motion.wrenches))
     if both:
-        raise InputError(f"interface {both[0]!r} is held, so its wrench follows and is not given")
+        raise InputError(
+            f"interface {both[0]!r} is held, so its wrench follows and is not given",
+            argument="motion.wrenches",
+            value=both[0],
+        )
 
 
-def _check_stiffening(wanted: bool | None, problem: ElasticProblem, held: tuple[str, ...]) -> bool:
+def _check_stiffening(
+    requested: bool | None, problem: ElasticProblem, held: tuple[str, ...]
+) -> bool:
     needs = {
         "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
         "at most one held interface, whose force is then known": len(held) <= 1,
     }
-    wanted = None if wanted is None else flag("stiffening", wanted)
-    return choose_stiffening(wanted, needs, problem.comm)[0]
+    requested = None if requested is None else flag("stiffening", requested)
+    return choose_stiffening(requested, needs, problem.comm)[0]
 
 
 # ---- start --------------------------------------------------------------------------------------
 def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> MotionState:
-    """State at the start, with an acceleration that fulfils the equations; see `transient`.
+    """Return the state at the start, with an acceleration that fulfils the equations.
+
+    Args:
+        equations: Equations of motion at full order.
+        start: See `TransientOptions.elastic_start`.
+        t: Start time, s.
+        dt: Step, s.
 
     Raises:
-        ValueError: `start` is none.
+        InputError: The arrays of `start` have the wrong shape.
 
     Note: Collective.
     """
@@ -299,8 +317,11 @@ def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> Moti
 
 
 def _quasi_static(equations: FullOrder, t: float, dt: float) -> MotionState:
-    """The balance K u = f at three times gives its velocity and acceleration, which then correct
-    it: u of (K + ...) u = f - M a - (C + G) v with v and a of the balance itself."""
+    """Return the quasi-static state with its velocity and acceleration.
+
+    The balance K u = f at three times gives the velocity v and the acceleration a; then u follows
+    from (K + ...) u = f - M a - (C + G) v.
+    """
     problem, c = equations.problem, equations.damping
     now, next_, last = (
         equations.static_solution(t + k * dt, tolerance=START_TOLERANCE) for k in range(3)

@@ -111,7 +111,13 @@ def free_basis(
 ) -> Basis:
     """Return the exact rigid motions and the lowest elastic modes of a free body in one part.
 
-    See `spectrum`.
+    Args:
+        problem: Matrices of the body.
+        num_modes: Number of elastic modes.
+        prefix: Prefix of the PETSc options.
+        options: PETSc options without the prefix.
+        phases: Collects the times of the computation; None: not collected.
+        estimate: Upper bound of the first elastic ω², (rad/s)²; None: computed.
 
     Note: Collective.
     """

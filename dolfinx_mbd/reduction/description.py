@@ -25,16 +25,16 @@ VARIES = "a function of space"
 
 
 def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, ...]:
-    """The table of modes, with the character of each.
+    """Return the table of modes, with a short description of each.
 
-    Which way the mass moves is told by the parts of the kinetic energy in x, y and z. How much of
-    the strain energy is in constraint modes, and not in fixed-interface modes, says whether the
-    mode is the static response to forces at the interfaces or a vibration between them.
+    The shares of the kinetic energy in x, y and z show the direction of the motion. The share of
+    the strain energy in constraint modes shows whether a mode is the static response to forces at
+    the interfaces or a vibration between them.
 
     Args:
         modes: The modes.
-        moments: Their moments.
-        dim: Directions: 3, or 2 in the plane.
+        moments: Their inertia, with the signs of the modes.
+        dim: Number of directions: 3, or 2 in the plane.
     """
     energy = np.einsum("kkaa->ka", moments.second_moments[1:, 1:])[:, :dim]
     energy = energy / energy.sum(axis=1, keepdims=True)

@@ -1,13 +1,13 @@
-"""Reference conditions: which motion of a basis is the body frame's, and the modes that remain.
+"""Reference conditions: the motion of the body frame, and the modes relative to it.
 
 *Mean axis* (Tisserand, Buckens): the rigid motions, which lie in the span of the basis, are removed
-by M-orthogonal projection, and the eigenvectors of what remains are the modes: M = I,
-K = diag(ω²), all M-orthogonal to the rigid motions. Well conditioned, and right at speed.
+by M-orthogonal projection. The modes are the eigenvectors of the remaining space: M = I,
+K = diag(ω²), all M-orthogonal to the rigid motions. It is well conditioned, and accurate at speed.
 
-*Attached* to an interface: its constraint modes leave the basis, so that the interface does not
-move in the body frame. What remains is orthonormalized likewise, or kept as it is. For a frame
-whose motion is prescribed, for small loads, and to compare with other programs. Without stiffening
-the two differ by what grows as Ω² (`demos/reference_conditions.py`).
+*Attached* to an interface: the constraint modes of the interface are removed, so that the interface
+does not move in the body frame. The other columns are orthonormalized in the same way, or kept
+unchanged. It is for a frame with a prescribed motion, for small loads, and for comparisons with
+other programs. Without stiffening the difference grows as Ω² (`demos/reference_conditions.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 MOTION_ROWS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
-"""Where the coordinates of an interface are in a motion (d, θ) in space."""
+"""Indices of the coordinates of an interface in a motion (d, θ) in space."""
 
 REACTION_TOLERANCE = 1e-6
 """Relative difference of two computations of the forces at averaged interfaces."""
@@ -56,7 +56,7 @@ NOISE = 30.0
 
 @dataclass(frozen=True, eq=False)
 class ReducedModes:
-    """The modes of a body and how they follow from the basis.
+    """Modes of a body, and their coefficients in the basis.
 
     Attributes:
         vectors: Shape (owned dofs, n), Fortran order.
@@ -64,7 +64,7 @@ class ReducedModes:
         squares: ω², shape (n,), (rad/s)²; the Rayleigh quotient if a mode is not an eigenvector.
         transform: vectors = basis · transform, shape (columns of the basis, n).
         columns: Descriptions of the modes, n of them.
-        shares: Part of the strain energy that is in constraint modes, shape (n,).
+        shares: Share of the strain energy in constraint modes, shape (n,).
         left_out: Other motions of the basis, and the reason why they are left out.
         reference: Name of the reference condition.
         orthonormal: Whether M = I.
@@ -91,9 +91,9 @@ class ReducedModes:
         return np.array([c.kind is ColumnKind.CONSTRAINT for c in self.columns], dtype=bool)
 
 
-def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
+def check_attached(attached_to: str | None, interfaces: tuple[MeshInterface, ...]) -> None:
     """Raise an error if the body does not have the interface."""
-    names = [i.name for i in found]
+    names = [i.name for i in interfaces]
     if attached_to is not None and attached_to not in names:
         known = ", ".join(map(repr, names)) or "none"
         raise InputError(f"attached_to: unknown interface {attached_to!r}; this body has {known}")
@@ -122,10 +122,11 @@ def mean_axis(problem: ElasticProblem, basis: Basis, *, up_to: float | None = No
     Args:
         problem: Matrices of the free body.
         basis: From `craig_bampton_basis` or `free_basis`.
-        up_to: Modes above this frequency are left out, Hz.
+        up_to: Leave out modes above this frequency, Hz; None: keep all.
 
     Raises:
-        ValueError: Modes without stiffness remain: the body is in parts. Or none is below `up_to`.
+        SolverError: Modes without stiffness remain, for example because the body is in parts.
+        InputError: No mode is below `up_to`.
 
     Note: Collective.
     """
@@ -145,11 +146,11 @@ def attached(
     Args:
         problem: Matrices of the free body.
         basis: From `craig_bampton_basis`.
-        name: The interface.
-        up_to: Modes above this frequency are left out, Hz.
+        name: Name of the interface.
+        up_to: Leave out modes above this frequency, Hz; None: keep all.
 
     Raises:
-        ValueError: The basis has no such interface. Or no mode is below `up_to`.
+        InputError: The basis has no such interface, or no mode is below `up_to`.
 
     Note: Collective.
     """
@@ -158,9 +159,9 @@ def attached(
 
 
 def raw_attached(problem: ElasticProblem, basis: Basis, name: str) -> ReducedModes:
-    """Remove the constraint modes of an interface, and keep the other columns as they are.
+    """Remove the constraint modes of an interface, and keep the other columns unchanged.
 
-    Nothing is dropped either; M and K are those of the columns.
+    Dependent columns are kept, too; M and K are those of the columns.
 
     Note: Collective.
     """
@@ -182,10 +183,10 @@ def raw_attached(problem: ElasticProblem, basis: Basis, name: str) -> ReducedMod
 
 def _without(basis: Basis, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the columns without, and those of, the constraint modes of an interface."""
-    own = basis.is_constraint & np.array([c.name == name for c in basis.columns], dtype=bool)
-    if not own.any():
+    removed = basis.is_constraint & np.array([c.name == name for c in basis.columns], dtype=bool)
+    if not removed.any():
         raise InputError(f"the basis has no constraint modes of an interface {name!r}")
-    return np.flatnonzero(np.logical_not(own)), np.flatnonzero(own)
+    return np.flatnonzero(~removed), np.flatnonzero(removed)
 
 
 def _table(
@@ -204,7 +205,7 @@ def _orthonormal(
     reference: str,
     up_to: float | None,
 ) -> ReducedModes:
-    """Orthonormal modes of some columns of a basis, after their rigid motions are removed."""
+    """Return the orthonormal modes of some columns of a basis, without rigid motions."""
     comm = problem.comm
     K, M, B = _small_matrices(problem, basis, reference_motions=bool(rigid))
     noise = round_off(problem, basis.vectors)
@@ -213,11 +214,11 @@ def _orthonormal(
         if comm.rank == 0:
             _check_reactions(basis, K, noise)
             grid = np.ix_(columns, columns)
-            found, small, dropped = solve_small_problem(K[grid], M[grid], B[columns])
-            transform = np.zeros((len(K), len(found)))
+            squares, small, dropped = solve_small_problem(K[grid], M[grid], B[columns])
+            transform = np.zeros((len(K), len(squares)))
             transform[columns] = small
             lost = _dropped(basis, K, M, columns, dropped)
-            result = found, transform, lost, _shares(basis, K, transform, found)
+            result = squares, transform, lost, _shares(basis, K, transform, squares)
     squares, transform, lost, shares = comm.bcast(result, root=0)
     vectors = np.asfortranarray(basis.vectors @ transform)
     errors = round_off(problem, vectors)
@@ -246,7 +247,7 @@ def _orthonormal(
 def _small_matrices(
     problem: ElasticProblem, basis: Basis, *, reference_motions: bool
 ) -> tuple[Array, Array, Array]:
-    """ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR with the rigid motions R, or no R; the same bits on every rank."""
+    """Return ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR with the rigid motions R, or no R; the same on every rank."""
     comm, Psi = problem.comm, basis.vectors
     MPsi = problem.apply_mass(Psi)
     M = gram(comm, Psi, MPsi)
@@ -262,10 +263,10 @@ def _small_matrices(
 
 
 def _below(squares: Array, up_to: float | None, errors: Array) -> int:
-    """Return how many modes are not above a frequency, and all that share the last frequency."""
+    """Return the number of modes up to a frequency, with all modes of the last frequency."""
     if up_to is None or not len(squares):
         return len(squares)
-    count = int(np.sum(hertz(squares) <= (1 + MULTIPLE) * up_to))  # (one that was read off counts)
+    count = int(np.sum(hertz(squares) <= (1 + MULTIPLE) * up_to))  # (a rounded limit includes it)
     if not count:
         raise InputError(
             f"no mode is below up_to={up_to:g} Hz; the first is at {hertz(squares)[0]:.6g} Hz"
@@ -274,23 +275,28 @@ def _below(squares: Array, up_to: float | None, errors: Array) -> int:
 
 
 def _shares(basis: Basis, K: Array, transform: Array, squares: Array) -> Array:
-    """Strain energy in constraint modes over the whole: fixed-interface modes share none of it."""
-    own = basis.is_constraint
-    T = transform[own]
-    return np.einsum("ik,ij,jk->k", T, K[np.ix_(own, own)], T) / squares
+    """Return the share of the strain energy in constraint modes.
+
+    Constraint and fixed-interface modes are K-orthogonal, so that the energies add up.
+    """
+    constraint = basis.is_constraint
+    T = transform[constraint]
+    return np.einsum("ik,ij,jk->k", T, K[np.ix_(constraint, constraint)], T) / squares
 
 
 def _dropped(
     basis: Basis, K: Array, M: Array, columns: NDArray[np.int64], dropped: list[int]
 ) -> tuple[Mode, ...]:
-    """The table of dependent columns, each with the columns that it depends on."""
-    kept = np.delete(columns, dropped)
+    """Return the table of dependent columns, each with the columns that it depends on."""
+    others = np.delete(columns, dropped)
     size = np.sqrt(np.diag(M))
     unit = M / np.outer(size, size)
     rows: list[Mode] = []
     for k in columns[dropped]:
-        weights = np.abs(np.linalg.lstsq(unit[np.ix_(kept, kept)], unit[kept, k], rcond=None)[0])
-        main = [kept[j] for j in np.argsort(-weights)[:3] if weights[j] > 0.1 * weights.max()]
+        weights = np.abs(
+            np.linalg.lstsq(unit[np.ix_(others, others)], unit[others, k], rcond=None)[0]
+        )
+        main = [others[j] for j in np.argsort(-weights)[:3] if weights[j] > 0.1 * weights.max()]
         reason = "depends on " + ", ".join(basis.columns[j].label for j in sorted(main))
         rows += _table(basis, np.diag(K) / np.diag(M), [k], reason)
     return tuple(rows)
@@ -333,12 +339,18 @@ def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
 
 
 def placed_interfaces(
-    problem: ElasticProblem, found: tuple[MeshInterface, ...], modes: ReducedModes, moments: Inertia
+    problem: ElasticProblem,
+    interfaces: tuple[MeshInterface, ...],
+    modes: ReducedModes,
+    moments: Inertia,
 ) -> tuple[Interface, ...]:
-    """The coefficient of a constraint mode is the motion of its interface, exactly."""
+    """Return the interfaces of a reduced body.
+
+    The coefficient of a constraint mode is the motion of its interface, exactly.
+    """
     per, rows = problem.num_rigid, MOTION_ROWS[problem.dim]
     result = []
-    for k, i in enumerate(found):
+    for k, i in enumerate(interfaces):
         motion = np.zeros((6, len(modes.squares)))
         motion[rows] = modes.transform[per * k : per * k + per] * moments.signs
         result.append(Interface(i.name, i.kind, i.point, i.axes, motion))

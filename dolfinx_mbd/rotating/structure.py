@@ -78,18 +78,18 @@ class RotatingStructure:
     Attributes:
         problem: Space, scalar mass and the stiffness of the free body.
         held: Owned held degrees of freedom (local numbers).
-        axis: n, shape (3,).
+        axis: Unit vector n of the axis, shape (3,).
         point: A point of the axis, shape (3,), m.
         stiffness: K, at rest, with the springs.
-        springs: Their part of it, or None.
+        springs: Part of the springs in K; None without springs.
         mass: M.
         gyroscopic: G, per rad/s.
         softening: K_ω, per (rad/s)².
         geometric: K_σ likewise; None if the stress is not known.
         damping: D, or None.
-        damped: D is positive definite, as far as is known: it is not for a form.
+        damped: Whether D is known to be positive definite; False for a form.
         displacement: u of the unit centrifugal load, owned, m/(rad/s)²: that at Ω is Ω² times it.
-        factor: Factorization of the stiffness at the speed that was asked for last.
+        factor: Factorization of the stiffness at the last requested speed.
         prefix: PETSc options prefix.
         options: PETSc options.
     """
@@ -118,20 +118,20 @@ class RotatingStructure:
 
     @property
     def spin(self) -> Any:
-        """n as the inertia operators take it: shape (3,), in the plane a number."""
+        """Axis for the inertia operators: n, shape (3,), in the plane its z component."""
         return self.axis if self.problem.dim == 3 else float(self.axis[2])
 
     def factorize(self, speed: float, *, stiffening: bool = True) -> int | None:
-        """Factorize K(Ω); returns the number of its negative eigenvalues (see `SymmetricFactor`).
+        """Factorize K(Ω); return the number of its negative eigenvalues (see `SymmetricFactor`).
 
         Args:
             speed: Ω, rad/s.
-            stiffening: With K_σ.
+            stiffening: Whether to include K_σ.
 
         Raises:
             SingularError: Ω is a speed at which a motion loses its static stiffness.
-            FactorizationError: It failed otherwise.
-            ValueError: K_σ is wanted, and the stress is not known.
+            FactorizationError: The factorization failed for another reason.
+            InputError: K_σ is requested, but the stress is not known.
 
         Note: Collective.
         """
@@ -143,10 +143,10 @@ class RotatingStructure:
         return self.factor.factorize()
 
     def speed_matrices(self, *, stiffening: bool = True) -> tuple[PETSc.Mat, ...]:
-        """K_ω and, if wanted, K_σ.
+        """Return K_ω and, with `stiffening`, K_σ.
 
         Raises:
-            ValueError: K_σ is wanted, and the stress is not known.
+            InputError: K_σ is requested, but the stress is not known.
         """
         if not flag("stiffening", stiffening):
             return (self.softening,)
@@ -158,7 +158,7 @@ class RotatingStructure:
         return self.softening, self.geometric
 
     def velocity_matrix(self, speed: float, *, coriolis: bool = True) -> PETSc.Mat | None:
-        """Ω G + D, or None if there is neither; the caller destroys it.
+        """Return Ω G + D, or None if both vanish; the caller destroys it.
 
         Note: Collective.
         """
@@ -343,7 +343,7 @@ def constrained_structure(
 
 
 def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:
-    """Unit vector of the axis and a point of it, both of shape (3,)."""
+    """Return the unit vector of the axis and a point of it, both of shape (3,)."""
     n, p = vector("axis", axis), array("point", point)
     length = np.abs(n).max()
     if not length > 0:
@@ -362,7 +362,7 @@ def checked_speed(argument: str, value: Any) -> float:
 
 
 def assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
-    """The matrix of a form of the user's, which must be symmetric."""
+    """Assemble a symmetric form of the user."""
     message = None
     try:
         check_form(form, V)
@@ -382,7 +382,7 @@ def assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
 
 
 def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Damping, ...]:
-    """None, one or several dampings as a tuple."""
+    """Return no, one or several dampings as a tuple."""
     if damping is None:
         return ()
     if isinstance(damping, (Rayleigh, Viscous, ufl.Form)):
@@ -397,7 +397,7 @@ def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Dampin
 
 
 def is_complete(damping: Damping) -> bool:
-    """Whether it surely damps every motion of a body that is held."""
+    """Return whether a damping is known to act on every motion of a held body."""
     if isinstance(damping, Rayleigh):
         return damping.mass > 0 or damping.stiffness > 0
     viscosity = getattr(damping, "viscosity", None)
@@ -407,7 +407,7 @@ def is_complete(damping: Damping) -> bool:
 def damping_matrix(
     problem: ElasticProblem, K: PETSc.Mat, M: PETSc.Mat, dampings: tuple[Damping, ...]
 ) -> PETSc.Mat | None:
-    """D with the pattern of K, before anything is held."""
+    """Return D with the pattern of K, before degrees of freedom are held."""
     if not dampings:
         return None
     V = problem.space
@@ -430,5 +430,5 @@ def damping_matrix(
 
 
 def _arms(problem: ElasticProblem, point: Array) -> Array:
-    """x - p of the owned degrees of freedom."""
+    """Return x - p of the owned degrees of freedom."""
     return (problem.positions - point[: problem.dim]).ravel()
