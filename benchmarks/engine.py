@@ -26,8 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dolfinx_mbd import ReductionOptions
-
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 
@@ -230,7 +228,7 @@ def prepare(directory: Path, size: float) -> int:
     from mpi4py import MPI
     from raw_reduction import assemble, scipy_matrices
 
-    from dolfinx_mbd import STEEL, reduce
+    from dolfinx_mbd import STEEL, ReductionOptions, reduce
     from dolfinx_mbd.fem import build_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd import ElasticModel, InterfaceSpec
-
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from reduction import ENDS, MODES, SIZES, clocks, now, read, warm_up_mesh
@@ -80,7 +78,7 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
     """Random loads with one preconditioner, error 1e-10."""
     from petsc4py import PETSc
 
-    from dolfinx_mbd import STEEL
+    from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
     from dolfinx_mbd.linalg.factorization import configure, constrain
@@ -88,7 +86,7 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
 
     mesh = read(path)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
-    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, "rigid"))
+    ends = mesh_interfaces(mesh, problem.space, ENDS)
     held = np.concatenate([end.dofs for end in ends])
     B = np.asfortranarray(np.random.default_rng(0).standard_normal((problem.num_owned, 8)))
     B[held] = 0.0

@@ -22,8 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd import ReductionOptions
-
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from engine import ENDS, RADIUS, package
@@ -36,7 +34,7 @@ def prepare(path: Path, size: float) -> dict[str, Any]:
     """Reduce a rod of a mesh size and write it."""
     from mpi4py import MPI
 
-    from dolfinx_mbd import STEEL, reduce
+    from dolfinx_mbd import STEEL, ReductionOptions, reduce
     from dolfinx_mbd.fem import build_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 

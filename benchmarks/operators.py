@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd import ElasticModel
-
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from reduction import SIZES, prepare, read
@@ -41,7 +39,7 @@ def measure(path: Path) -> dict[str, Any]:
     from dolfinx.fem import petsc
     from petsc4py import PETSc
 
-    from dolfinx_mbd import STEEL, forms
+    from dolfinx_mbd import STEEL, ElasticModel, forms
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.fem.operators import apply_inertia, coriolis, inertia_matrix
     from dolfinx_mbd.linalg.factorization import multiply

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd import ElasticModel
-
 sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from operators import seconds, versions
@@ -53,6 +51,7 @@ def engine_motion() -> Any:
 def measure(path: Path, steps: int) -> dict[str, Any]:
     """Times of one body."""
     from dolfinx_mbd import ALUMINIUM_7075 as material
+    from dolfinx_mbd import ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.linalg.factorization import multiply
     from dolfinx_mbd.prescribed_motion.full_order import FullOrder

@@ -116,9 +116,8 @@ def test_errors_are_those_of_the_mesh(comm: MPI.Comm, kind: Any) -> None:
 
 def test_errors_of_a_plate_and_of_a_beam(comm: MPI.Comm) -> None:
     """A plate does not deform under what acts out of its plane; a beam is a rod like any other."""
-    flat = plate(comm, cells=(12, 2))
-    options: dict[str, Any] = {"plane": "stress", "thickness": 0.01, "skin": False}
-    body = mbd.reduce(flat, mbd.STEEL, interfaces=["left", "right"], num_modes=2, **options).body
+    model = mbd.ElasticModel(plate(comm, cells=(12, 2)), mbd.STEEL, plane="stress", thickness=0.01)
+    body = mbd.reduce(model, interfaces=["left", "right"], num_modes=2).body
     errors = static_errors(body)
     assert errors["force z at left"] == errors["moment x at right"] == errors["spin yz"] == 0.0
     assert 0.1 < errors["spin zz"] < 0.2
