@@ -42,9 +42,7 @@ def recovery(bar: mbd.Reduction) -> Recovery:
 @pytest.fixture(scope="module")
 def corrected(mesh: mbd.TaggedMesh, bar: mbd.Reduction) -> mbd.Reduction:
     problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
-    cases = static_cases(
-        problem, mesh_interfaces(mesh, bar.space, mbd.InterfaceSpec.each(ENDS, "rigid"))
-    )
+    cases = static_cases(problem, mesh_interfaces(mesh, bar.space, ENDS))
     problem.destroy()
     return replace(bar, cases=cases)
 
