@@ -18,7 +18,7 @@ import numpy as np
 from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, flag, having, instance, integer, names, number, refuse
+from dolfinx_mbd.checks import array, flag, having, instance, integer, name, names, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
@@ -85,10 +85,15 @@ class TransientOptions:
 
     def __post_init__(self) -> None:
         number("t_start", self.t_start, unit="s")
-        checked_start(self.elastic_start)
+        if not isinstance(checked_start(self.elastic_start), str):
+            shapes = {array("elastic_start", x, (None,)).shape for x in self.elastic_start}
+            if len(shapes) > 1:
+                refuse("elastic_start", self.elastic_start, "(u, v) of the same shape")
         check_stepping(self.method, self.tolerance, self.stride)
         flag("couplings", self.couplings)
         instance("points", self.points, (Mapping, type(None)))
+        for key, position in (self.points or {}).items():
+            array(f"point {name('every name in points', key)!r}", position, (None,))
         array("fields_at", self.fields_at)
 
 
@@ -257,12 +262,12 @@ def _check_names(
             "a body with a prescribed motion needs at least one interface", argument="interfaces"
         )
     for argument, requested in (("held", held), ("motion.wrenches", motion.wrenches)):
-        for name in requested:
-            if name not in known_names:
+        for interface in requested:
+            if interface not in known_names:
                 raise InputError(
-                    f"{argument}: unknown interface {name!r}; this body has {known}",
+                    f"{argument}: unknown interface {interface!r}; this body has {known}",
                     argument=argument,
-                    value=name,
+                    value=interface,
                 )
     both = sorted(set(held) & set(motion.wrenches))
     if both:

@@ -226,6 +226,8 @@ def _given(name: str, spec: InterfaceSpec, dim: int) -> tuple[Array | None, Arra
 def _specs(interfaces: Iterable[str] | Mapping[str, Any]) -> dict[str, InterfaceSpec]:
     if isinstance(interfaces, str):
         interfaces = [interfaces]
+    if isinstance(interfaces, np.ndarray):
+        refuse("interfaces", interfaces, "names of groups, or a mapping from name to group")
     if not isinstance(interfaces, Mapping):
         interfaces = {name: name for name in names("interfaces", interfaces)}
     specs = {}

@@ -62,6 +62,8 @@ class ReductionOptions:
         if self.up_to is not None:
             checks.number("up_to", self.up_to, positive=True, unit="Hz")
         _check_names("loads", self.loads)
+        for name, form in self.loads.items():
+            checks.function(f"load {name!r}", form, "form(v), such as pressure(mesh, 'crown')")
         check_damping(self.damping)
         for argument in ("load_modes", "static_correction", "orthonormalize", "skin"):
             checks.flag(argument, getattr(self, argument))
