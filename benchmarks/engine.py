@@ -242,12 +242,19 @@ def prepare(directory: Path, size: float) -> int:
     from mpi4py import MPI
     from raw_reduction import assemble, scipy_matrices
 
-    from dolfinx_mbd import STEEL, reduce
+    from dolfinx_mbd import STEEL, ReductionOptions, reduce
     from dolfinx_mbd.fem import build_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
     mesh = build_mesh(ConnectingRod(size=size), MPI.COMM_SELF)
-    reduction = reduce(mesh, STEEL, interfaces=ENDS, num_modes=24, skin=False, stiffening=False)
+    reduction = reduce(
+        mesh,
+        STEEL,
+        interfaces=ENDS,
+        num_modes=24,
+        stiffening=False,
+        options=ReductionOptions(skin=False),
+    )
     reduction.body.save(directory / "rod.npz")
     K, M, positions, nodes = assemble(mesh, ENDS)
     for name, matrix in zip(("stiffness", "mass"), scipy_matrices(K, M), strict=True):

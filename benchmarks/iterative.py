@@ -78,15 +78,15 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
     """Random loads with one preconditioner, error 1e-10."""
     from petsc4py import PETSc
 
-    from dolfinx_mbd import STEEL
+    from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
     from dolfinx_mbd.linalg.factorization import configure, constrain
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)
-    problem = elastic_problem(mesh, STEEL)
-    ends = mesh_interfaces(mesh, problem.space, ENDS, None, "rigid")
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    ends = mesh_interfaces(mesh, problem.space, ENDS)
     held = np.concatenate([end.dofs for end in ends])
     B = np.asfortranarray(np.random.default_rng(0).standard_normal((problem.num_owned, 8)))
     B[held] = 0.0

@@ -30,7 +30,7 @@ PACKAGES = ("cholmod", "mumps")
 
 def measure(path: Path, package: str, block: int) -> dict[str, Any]:
     """Seconds of the processor, in this process."""
-    from dolfinx_mbd import STEEL
+    from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.linalg import block_lanczos as lanczos
     from dolfinx_mbd.linalg import eigenvalues as eigen
@@ -39,8 +39,8 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
 
     eigen.BLOCK = lanczos.BLOCK = block
     mesh = read(path)
-    problem = elastic_problem(mesh, STEEL)
-    found = mesh_interfaces(mesh, problem.space, ENDS, None, "rigid")
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    found = mesh_interfaces(mesh, problem.space, ENDS)
     held = np.concatenate([i.dofs for i in found])
     K, M = problem.stiffness, problem.mass()
     constrain(K, held, 1.0)

@@ -34,12 +34,19 @@ def prepare(path: Path, size: float) -> dict[str, Any]:
     """Reduce a rod of a mesh size and write it."""
     from mpi4py import MPI
 
-    from dolfinx_mbd import STEEL, reduce
+    from dolfinx_mbd import STEEL, ReductionOptions, reduce
     from dolfinx_mbd.fem import build_mesh
     from dolfinx_mbd.geometry import ConnectingRod
 
     mesh = build_mesh(ConnectingRod(size=size), MPI.COMM_SELF)
-    reduction = reduce(mesh, STEEL, interfaces=ENDS, num_modes=24, skin=False, stiffening=False)
+    reduction = reduce(
+        mesh,
+        STEEL,
+        interfaces=ENDS,
+        num_modes=24,
+        stiffening=False,
+        options=ReductionOptions(skin=False),
+    )
     reduction.body.save(path)
     space = reduction.space.dofmap
     return {"dofs": int(space.index_map.size_global * space.index_map_bs)}

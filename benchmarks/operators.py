@@ -39,12 +39,12 @@ def measure(path: Path) -> dict[str, Any]:
     from dolfinx.fem import petsc
     from petsc4py import PETSc
 
-    from dolfinx_mbd import STEEL, forms
+    from dolfinx_mbd import STEEL, ElasticModel, forms
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.fem.operators import apply_inertia, coriolis, inertia_matrix
     from dolfinx_mbd.linalg.factorization import multiply
 
-    problem = elastic_problem(read(path), STEEL)
+    problem = elastic_problem(ElasticModel(read(path), STEEL))
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
     omega = fem.Constant(problem.space.mesh, OMEGA)
     form = fem.form(forms.coriolis(u, v, STEEL.density, omega))

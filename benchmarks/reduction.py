@@ -46,10 +46,11 @@ PROGRAMS = ("package", "stiffening", "averaged", "raw", "raw, block", "Exudyn")
 
 def package(path: Path, stiffening: bool = False, kind: str = "rigid") -> dict[str, Any]:
     """The whole call."""
-    from dolfinx_mbd import STEEL, reduce
+    from dolfinx_mbd import STEEL, InterfaceSpec, reduce
 
     mesh = read(path)
-    settings = {"interfaces": ENDS, "stiffening": stiffening, "kind": kind}
+    ends = InterfaceSpec.each(ENDS, kind)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"interfaces": ends, "stiffening": stiffening}
     reduce(warm_up_mesh(path), STEEL, num_modes=2, **settings)
     start = now()
     body = reduce(mesh, STEEL, num_modes=MODES, **settings).body

@@ -87,13 +87,13 @@ def assembled(path: Path) -> tuple[Any, Any]:
     """The problem and its held dofs."""
     from mpi4py import MPI
 
-    from dolfinx_mbd import STEEL, read_mesh
+    from dolfinx_mbd import STEEL, ElasticModel, read_mesh
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read_mesh(path, MPI.COMM_WORLD)
-    problem = elastic_problem(mesh, STEEL)
-    ends = mesh_interfaces(mesh, problem.space, ENDS, None, "rigid")
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    ends = mesh_interfaces(mesh, problem.space, ENDS)
     return problem, np.concatenate([end.dofs for end in ends])
 
 

@@ -51,6 +51,7 @@ def engine_motion() -> Any:
 def measure(path: Path, steps: int) -> dict[str, Any]:
     """Times of one body."""
     from dolfinx_mbd import ALUMINIUM_7075 as material
+    from dolfinx_mbd import ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.linalg.factorization import multiply
     from dolfinx_mbd.prescribed_motion.full_order import FullOrder
@@ -60,7 +61,7 @@ def measure(path: Path, steps: int) -> dict[str, Any]:
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)
-    problem = elastic_problem(mesh, material)
+    problem = elastic_problem(ElasticModel(mesh, material))
     interfaces = mesh_interfaces(mesh, problem.space, ENDS)
     began = time.perf_counter()
     equations = FullOrder(

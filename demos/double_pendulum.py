@@ -38,7 +38,6 @@ softest = mbd.reduce(
     mbd.Material(young=3e9, poisson=0.37, density=1190.0),
     interfaces={name: mbd.InterfaceSpec(axes=np.eye(3)) for name in ("upper", "lower")},
     num_modes=4,
-    skin=False,
     name="arm",
 ).body
 report(softest.summary())

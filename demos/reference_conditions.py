@@ -50,8 +50,8 @@ def reduced(attached_to: str | None) -> mbd.ReducedBody:
         attached_to=attached_to,
         stiffening=attached_to is None,
         points={"middle": (length / 2, 0.0, 0.0)},
-        skin=False,
         name="rod",
+        options=mbd.ReductionOptions(skin=False),
     ).body
 
 

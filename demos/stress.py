@@ -41,8 +41,9 @@ length, height, width = 0.300, 0.020, 0.010
 
 # +
 mesh = helpers.tagged_bar((length, height, width), (30, 2, 1), ("hub", "tip"))
+options = mbd.ReductionOptions(static_correction=True)
 reduction = mbd.reduce(
-    mesh, mbd.STEEL, interfaces=["hub"], num_modes=12, static_correction=True, name="bar"
+    mesh, mbd.STEEL, interfaces=["hub"], num_modes=12, name="bar", options=options
 )
 # -
 

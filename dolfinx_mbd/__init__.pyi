@@ -116,3 +116,6 @@ from .rotating import rotating_structure as rotating_structure
 
 __all__: list[str]
 __version__: str
+from .fem import ElasticModel as ElasticModel
+from .prescribed_motion import TransientOptions as TransientOptions
+from .reduction import ReductionOptions as ReductionOptions

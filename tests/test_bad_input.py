@@ -30,6 +30,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import (
     STEEL,
     ConnectingRod,
+    ElasticModel,
     Frame,
     InterfaceSpec,
     Material,
@@ -66,6 +67,7 @@ from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.requirements import check_requirements
 from tests.models.beams import slender_rod
 from tests.models.bodies import box
+from tests.models.calls import flat
 from tests.models.plates import plate
 
 pytestmark = pytest.mark.timeout(30, func_only=True)  # (compiling kernels is set-up)
@@ -129,8 +131,8 @@ def reduced(**given: Any) -> Call:
     def call(b: Bench) -> object:
         mesh = box(b.comm)
         if arguments.get("facet_tags") == "cells":
-            return reduce(mesh, **(arguments | {"facet_tags": mesh.cell_tags}))
-        return reduce(mesh, **arguments)
+            return flat(reduce, mesh, **(arguments | {"facet_tags": mesh.cell_tags}))
+        return flat(reduce, mesh, **arguments)
 
     return call
 
@@ -138,7 +140,7 @@ def reduced(**given: Any) -> Call:
 def on_mesh(make: Callable[[MPI.Intracomm], Any], **given: Any) -> Call:
     """Reduce a free body with a mesh of its own."""
     arguments = {"material": STEEL, "interfaces": (), "num_modes": 2, "degree": 1} | given
-    return lambda b: reduce(make(b.comm), **arguments)
+    return lambda b: flat(reduce, make(b.comm), **arguments)
 
 
 def cube(cell: CellType, move: float, at: float = 1.0, n: int = 2) -> Callable[..., Any]:
@@ -632,19 +634,19 @@ def test_refused(bench: Bench, call: Call, kind: type[Exception], text: str) -> 
 
 def test_mesh_in_millimetres(bench: Bench) -> None:
     """A warning, since a ship has such a mass; a body of usual size gets none."""
-    ends = {"interfaces": ["left", "right"], "num_modes": 1, "degree": 1}
+    ends: Any = {"interfaces": ["left", "right"], "num_modes": 1}
     with pytest.warns(errors.UnitsWarning, match="unit=1e-3.*--unit mm") as seen:
-        reduce(box(bench.comm, size=(137.0, 20.0, 12.0)), STEEL, **ends)
+        reduce(ElasticModel(box(bench.comm, size=(137.0, 20.0, 12.0)), STEEL, degree=1), **ends)
     assert Path(seen[0].filename) == Path(__file__)
     assert (seen[0].message.quantity, seen[0].message.limit) == ("mass", 1e6)
     assert seen[0].message.value == pytest.approx(137 * 20 * 12 * 7850)
     with pytest.warns(errors.UnitsWarning) as seen:
-        reduce(box(bench.comm), Material(210.0, 0.3, 7850.0), **ends)
+        reduce(ElasticModel(box(bench.comm), Material(210.0, 0.3, 7850.0), degree=1), **ends)
     assert seen[0].message.quantity == "speed of sound"
     assert seen[0].message.value == pytest.approx(math.sqrt(210 / 7850))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        reduce(box(bench.comm), STEEL, **ends)
+        reduce(ElasticModel(box(bench.comm), STEEL, degree=1), **ends)
 
 
 def test_full_disk(bench: Bench, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_folders_for_paraview(tmp_path: Path, comm: MPI.Intracomm) -> None:
     """The name of a VTX folder ends with .bp; a folder of something else is left alone."""
     folder: Path = comm.bcast(tmp_path, root=0)
     mesh = build_mesh(COARSE, comm)
-    reduction = reduce(mesh, STEEL, interfaces=["big_end"], num_modes=1, degree=1)
+    reduction = reduce(mbd.ElasticModel(mesh, STEEL, degree=1), interfaces=["big_end"], num_modes=1)
     eta = np.zeros((2, reduction.body.num_modes))
     writers: list[Callable[[Path], None]] = [
         lambda path: reduction.write(path, _History(eta), motion="body"),

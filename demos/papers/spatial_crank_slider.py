@@ -120,7 +120,6 @@ def rod_body(kind: str, young: float, start: np.ndarray, end: np.ndarray, inerti
         interfaces={"start": 0.0, "end": last},
         num_modes=6,
         points={"middle": length / 2},
-        skin=False,
     ).body
     origin = start - turn @ body.interface("start").point
     return mbd.FlexibleBody("rod", body, origin, turn, damping_ratio=0.0)

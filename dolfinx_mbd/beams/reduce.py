@@ -9,7 +9,7 @@ the six coordinates of a rigid interface.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,18 +36,12 @@ from dolfinx_mbd.fem.operators import euler
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.linalg.factorization import gram, multiply, solver_options
-from dolfinx_mbd.modal.natural_modes import check_num_modes
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.reduction.description import mode_facts, mode_table
+from dolfinx_mbd.reduction.description import body_entries, mode_facts
 from dolfinx_mbd.reduction.interfaces import InterfaceSpec, MeshInterface
-from dolfinx_mbd.reduction.reference import (
-    check_attached,
-    check_options,
-    check_reference,
-    placed_interfaces,
-    reduced_modes,
-)
+from dolfinx_mbd.reduction.options import ReductionOptions, check_request
+from dolfinx_mbd.reduction.reference import check_attached, reduced_modes, signed
 from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, inertia_relief
 from dolfinx_mbd.reduction.truncation import Truncation
 
@@ -133,60 +127,56 @@ def reduce_beam(
     *,
     interfaces: Mapping[str, Place | InterfaceSpec],
     num_modes: int = 12,
-    effective_mass: float | None = None,
     attached_to: str | None = None,
-    up_to: float | None = None,
-    orthonormalize: bool = True,
     stiffening: bool | None = None,
     points: Mapping[str, Place] | None = None,
     name: str = "beam",
-    skin: bool = True,
+    options: ReductionOptions | None = None,
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_beam_",
 ) -> BeamReduction:
-    """Reduce a beam with interfaces to few modes (Craig-Bampton), as `reduce` does with a solid.
+    """Reduce a beam with interfaces to a few modes (Craig-Bampton), as `reduce` does with a solid.
 
     Args:
         model: The beam.
-        interfaces: Name to a node: its distance along the beam, its position, or an `InterfaceSpec`
-            with its `point` and axes; the body's axes by default. May be empty.
-        num_modes: Fixed-interface modes; those of bending in both planes, stretch and torsion
+        interfaces: Mapping from the name of an interface to a node: its distance along the beam,
+            its position, or an `InterfaceSpec` with `point` and `axes` (None: axes of the body).
+            May be empty.
+        num_modes: Number of fixed-interface modes: bending in both planes, stretch and torsion
             together, by frequency.
-        effective_mass: Of these keep the fewest that have this share (0 to 1) of the effective mass
-            of all, in every direction.
-        attached_to: The interface with which the body frame moves; None: mean axis.
-        up_to: Modes above this frequency are left out, Hz.
-        orthonormalize: False, with `attached_to`: keep constraint and fixed-interface modes.
-        stiffening: Geometric stiffening by spin and by the interfaces' forces; None: with
+        attached_to: Name of the interface that the body frame moves with; None: mean axis.
+        stiffening: Geometric stiffening by spin and by the forces at the interfaces; None: with
             interfaces and the mean axis.
-        points: Material points by name: distance along the beam or position; off the axis they
-            move with the section.
-        name: The body's name.
-        skin: Keep a surface and the modes there.
+        points: Material points by name: distance along the beam or position, m; a point off the
+            axis moves with the section. None: no points.
+        name: Name of the body.
+        options: Selection of modes and surface; None: the defaults of `ReductionOptions`. Its
+            loads, damping and static correction are not available for beams.
         petsc_options: Options of the linear solver and of the eigenvalue solver.
         petsc_options_prefix: Prefix of these options.
 
+    Returns:
+        The reduced body with its modes at the nodes.
+
     Raises:
-        ValueError: Something given does not fit; the same error on every rank.
+        InputError: A value does not fit; the same error on every rank.
         FactorizationError: The linear solver failed.
         EigenError: The eigenvalue solver did not converge.
 
-    Note: Collective over the mesh's communicator.
+    Note: Collective over the communicator of the mesh.
     """
-    check_num_modes(num_modes)
-    check_reference(attached_to, up_to, orthonormalize)
-    check_options(effective_mass, None, stiffening, points, name)
+    options = check_request(num_modes, attached_to, stiffening, points, name, options)
+    _check_options(options)
     checks.instance("model", model, BeamModel)
     checks.instance("interfaces", interfaces, Mapping, "name to node")
-    checks.flag("skin", skin)
     solver = solver_options(petsc_options_prefix, petsc_options)
-    found = tuple(_interface(model, *item) for item in interfaces.items())
-    check_attached(attached_to, found)
-    _check_apart(found)
-    if effective_mass is not None and not found:
+    ends = tuple(_interface(model, *item) for item in interfaces.items())
+    check_attached(attached_to, ends)
+    _check_apart(ends)
+    if options.effective_mass is not None and not ends:
         raise InputError("effective_mass needs interfaces")
     needs = {"the mean-axis reference (no attached_to)": attached_to is None}
-    needs |= {"interfaces": bool(found)}
+    needs |= {"interfaces": bool(ends)}
     stiff, no_stiffening = choose_stiffening(stiffening, needs, model.mesh.comm)
     warn_of_materials([model.material])
     phases = Phases()
@@ -194,47 +184,35 @@ def reduce_beam(
         problem: Any = beam_problem(model)  # stands for an ElasticProblem
     solver["phases"] = phases
     basis: Basis
-    if found:
+    if ends:
         basis = craig_bampton_basis(
             problem,
-            found,
+            ends,
             num_modes,
             stiffening=stiff,
-            effective_mass=effective_mass,
+            effective_mass=options.effective_mass,
             **solver,
         )
     else:
         basis = free_basis(problem, num_modes, estimate=problem.first_square(), **solver)
-    modes = reduced_modes(problem, basis, attached_to, up_to, orthonormalize)
-    moments = problem.inertia(modes.vectors)
-    moments = replace(moments, signs=np.where(modes.fixed_signs, 1.0, moments.signs))
-    vectors = np.asfortranarray(modes.vectors * moments.signs)
-    stiffened = None
+    modes = reduced_modes(problem, basis, attached_to, options)
+    moments, vectors = signed(modes, problem.inertia(modes.vectors))
+    entries = body_entries(problem, ends, modes, moments)
     if basis.cases is not None:
         with phases("stiffening"):
-            stiffened = _stiffening(problem, found, basis.cases, vectors)
+            entries["stiffening"] = _stiffening(problem, ends, basis.cases, vectors)
     nodal = model.gathered(vectors)
-    flipped, n = moments.with_signs(), len(modes.squares)
-    seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
-    facts = _provenance(model, found, num_modes, up_to, basis.num_modes)
+    facts = _provenance(model, ends, num_modes, options.up_to, basis.num_modes)
     if not stiff:
         facts[STIFFENING] = no_stiffening
+    facts |= {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
     body = ReducedBody(
         name=name,
-        total_mass=moments.total_mass,
-        first_moments=flipped.first_moments,
-        second_moments=flipped.second_moments,
-        mass=np.eye(n) if modes.orthonormal else flipped.mass,
-        stiffness=modes.stiffness * np.outer(moments.signs, moments.signs),
-        damping=np.zeros((n, n)),
-        interfaces=placed_interfaces(problem, found, modes, moments),
-        modes=mode_table(modes, flipped, 3),
-        left_out=modes.left_out,
+        damping=np.zeros((len(modes.squares),) * 2),
         points=beam_points(model, nodal, points or {}),
-        skin=beam_skin(model, nodal) if skin else None,
-        stiffening=stiffened,
-        reference=modes.reference,
-        provenance=facts | seconds,
+        skin=beam_skin(model, nodal) if options.skin else None,
+        provenance=facts,
+        **entries,
     )
     problem.destroy()
     warn_of_units(body.total_mass, body_size(model.mesh))
@@ -242,17 +220,30 @@ def reduce_beam(
     return BeamReduction(body, model, vectors, basis.truncation)
 
 
-def _interface(model: BeamModel, name: str, given: Place | InterfaceSpec) -> MeshInterface:
+def _check_options(options: ReductionOptions) -> None:
+    """Raise an error if an option is requested that beams do not have."""
+    requested = {
+        "loads": bool(options.loads),
+        "load_modes": options.load_modes,
+        "damping": options.damping is not None,
+        "static_correction": options.static_correction,
+    }
+    for argument, value in requested.items():
+        if value:
+            raise InputError(f"{argument} is not available for a beam", argument=argument)
+
+
+def _interface(model: BeamModel, name: str, place: Place | InterfaceSpec) -> MeshInterface:
     checks.name("the name of an interface", name)
-    spec = given if isinstance(given, InterfaceSpec) else InterfaceSpec()
-    if isinstance(given, InterfaceSpec):
+    spec = place if isinstance(place, InterfaceSpec) else InterfaceSpec()
+    if isinstance(place, InterfaceSpec):
         if spec.kind == "averaged" or spec.facets is not None or spec.point is None:
             raise InputError(
                 f"interface {name!r}: an interface of a beam is a rigid node; give its point, and "
                 "axes if they are not the body's"
             )
-        given = np.asarray(spec.point)
-    point, blocks = model.node(given, f"interface {name!r}")
+        place = np.asarray(spec.point)
+    point, blocks = model.node(place, f"interface {name!r}")
     axes = np.eye(3) if spec.axes is None else np.asarray(spec.axes)
     return MeshInterface(name, point, axes, blocks, dim=6)
 

@@ -28,14 +28,12 @@ from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.operators import centrifugal, coriolis
-from dolfinx_mbd.linalg.factorization import constrain, solve, solver_options
-from dolfinx_mbd.linalg.symmetric_factor import SymmetricFactor
+from dolfinx_mbd.linalg.factorization import solver_options
 from dolfinx_mbd.rotating.structure import (
+    Parts,
     RotatingStructure,
-    assembled,
     checked_axis,
-    damping_matrix,
-    is_complete,
+    constrained_structure,
     listed_dampings,
 )
 
@@ -89,44 +87,16 @@ def rotating_beam(
     if springs is None and not model.mesh.comm.allreduce(len(rows)):
         raise InputError("nothing holds the beam in the turning frame; give held=[...] or springs")
     problem: Any = beam_problem(model)
-    K, soft = problem.stiffness.copy(), None
-    if springs is not None:
-        soft = assembled(springs, model.space, "springs")
-        K.axpy(1.0, soft)
-    M, W = problem.mass(), centrifugal(n)
-    D = damping_matrix(problem, K, M, dampings)
-    G, K_omega = problem.inertia_matrix(coriolis(n)), problem.inertia_matrix(W)
-    constrain(K, rows, 1.0)
-    for A in (M, G, K_omega, D, soft):
-        if A is not None:
-            constrain(A, rows, 0.0)
-    factor = SymmetricFactor(K.copy(), **solver)
-    if factor.factorize():
-        raise InputError("the stiffness at rest is not positive definite: check the springs")
-    load = problem.motion_load(acceleration=-W @ p, W=W)
-    load[rows] = 0.0
-    u0 = solve(factor.ksp, load[:, None])[:, 0]
-    K_sigma = _geometric(model, u0, W)
-    constrain(K_sigma, rows, 0.0)
-    damped = any(map(is_complete, dampings)) and not any(isinstance(d, ufl.Form) for d in dampings)
-    return RotatingStructure(
+    W = centrifugal(n)
+    parts = Parts(
         problem,
         rows,
-        n,
-        p,
-        K,
-        soft,
-        M,
-        G,
-        K_omega,
-        K_sigma,
-        D,
-        damped,
-        u0,
-        factor,
-        petsc_options_prefix,
-        petsc_options,
+        springs,
+        dampings,
+        (problem.inertia_matrix(coriolis(n)), problem.inertia_matrix(W)),
+        problem.motion_load(acceleration=-W @ p, W=W),
     )
+    return constrained_structure(parts, n, p, lambda u0: _geometric(model, u0, W), solver)
 
 
 def _geometric(model: BeamModel, u0: Array, W: Array) -> PETSc.Mat:

@@ -15,7 +15,7 @@ from dolfinx_mbd.cli.values import assignments, frequency, length_unit, output_p
 from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.fem import TaggedMesh
+    from dolfinx_mbd.fem import ElasticModel
     from dolfinx_mbd.fem.facets import FacetGroups
 
 __all__ = ["add_to"]
@@ -29,6 +29,100 @@ that a multibody program needs to one file. Run it under mpirun for large meshes
 """
 
 
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "file": {"help": "a mesh of gmsh (.msh) with named physical groups"},
+    "--material": {
+        "action": "append",
+        "required": True,
+        "metavar": "[GROUP=]NAME",
+        "help": "name of the material; for several volumes repeat it for each group, for example "
+        "--material shank=steel --material bush=bronze",
+    },
+    "--materials": {"metavar": "FILE", "help": "TOML file with materials of your own"},
+    "--interface": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME[=GROUP][:KIND]",
+        "help": "a group of facets where a joint meets the body, rigid (default) or averaged",
+    },
+    "--modes": {
+        "type": int,
+        "default": 20,
+        "metavar": "N",
+        "help": "number of fixed-interface modes (default 20)",
+    },
+    "--effective-mass": {
+        "type": float,
+        "metavar": "SHARE",
+        "help": "keep only the modes with this share of their effective mass, for example 0.95",
+    },
+    "--pressure": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME[=GROUP]",
+        "help": "a group of facets on which a pressure can act later",
+    },
+    "--load-modes": {
+        "action": "store_true",
+        "help": "add a static mode for each pressure, for exact statics",
+    },
+    "--up-to": {
+        "type": frequency,
+        "metavar": "F",
+        "help": "leave out modes above a frequency, for example 20kHz or 20000",
+    },
+    "--reference": {
+        "default": "mean-axis",
+        "metavar": "R",
+        "help": "frame of the body: mean-axis (default) or attached:INTERFACE",
+    },
+    "--no-stiffening": {"action": "store_true", "help": "leave out the geometric stiffening"},
+    "--damping": {
+        "type": float,
+        "metavar": "ZETA",
+        "help": "damping ratio of all modes, 0.01 for 1 %%",
+    },
+    "--unit": {
+        "type": length_unit,
+        "default": 1.0,
+        "metavar": "U",
+        "help": "unit of the mesh (default m)",
+    },
+    "--degree": {"type": int, "metavar": "P", "help": "degree of the elements (default 2)"},
+    "--plane": {"choices": ("stress", "strain"), "help": "state of a plane mesh"},
+    "--thickness": {"type": float, "metavar": "M", "help": "thickness of a plane mesh, m"},
+    "--point": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=X,Y,Z",
+        "help": "a point whose displacement can be recovered later, m",
+    },
+    "--no-skin": {
+        "action": "store_true",
+        "help": "leave out the surface: a smaller file, but no pictures",
+    },
+    "--stress": {"action": "store_true", "help": "keep the stress of the modes at the surface"},
+    "--name": {"help": "name of the body (default: name of the file)"},
+    "--solver": {
+        "choices": ("auto", "direct", "iterative"),
+        "default": "auto",
+        "help": "direct, or iterative in half the memory; auto (default): direct while it fits",
+    },
+    "--petsc": {
+        "action": "append",
+        "default": [],
+        "metavar": "OPTION=VALUE",
+        "help": "option of the solvers, for example pc_factor_mat_solver_type=mumps",
+    },
+    "--dry-run": {
+        "action": "store_true",
+        "help": "only check the input, and print the size, memory and time",
+    },
+    "--output": {"help": "file to write (default: name of the mesh with .npz)"},
+}
+_SHORT = {"--output": ("-o",)}
+
+
 def add_to(commands: Any) -> None:
     """Add `reduce` and `materials` to the commands."""
     parser = commands.add_parser(
@@ -37,96 +131,9 @@ def add_to(commands: Any) -> None:
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
-    add("file", help="a mesh of gmsh (.msh) with named physical groups")
-    add(
-        "--material",
-        action="append",
-        required=True,
-        metavar="[GROUP=]NAME",
-        help="name of the material; for several volumes repeat it for each group, for example "
-        "--material shank=steel --material bush=bronze",
-    )
-    add("--materials", metavar="FILE", help="TOML file with materials of your own")
-    add(
-        "--interface",
-        action="append",
-        default=[],
-        metavar="NAME[=GROUP][:KIND]",
-        help="a group of facets where a joint meets the body, rigid (default) or averaged",
-    )
-    add("--modes", type=int, default=20, metavar="N", help="fixed-interface modes (default 20)")
-    add(
-        "--effective-mass",
-        type=float,
-        metavar="SHARE",
-        help="keep only as many of these modes as have this share of their effective mass, for "
-        "example 0.95",
-    )
-    add(
-        "--pressure",
-        action="append",
-        default=[],
-        metavar="NAME[=GROUP]",
-        help="a group of facets on which a pressure can act later",
-    )
-    add(
-        "--load-modes",
-        action="store_true",
-        help="add a static mode for each pressure, for exact statics",
-    )
-    add(
-        "--up-to",
-        type=frequency,
-        metavar="F",
-        help="leave out modes above a frequency, for example 20kHz or 20000",
-    )
-    add(
-        "--reference",
-        default="mean-axis",
-        metavar="R",
-        help="frame of the body: mean-axis (default) or attached:INTERFACE",
-    )
-    add("--no-stiffening", action="store_true", help="leave out the geometric stiffening")
-    add("--damping", type=float, metavar="ZETA", help="damping ratio of all modes, 0.01 for 1 %%")
-    add("--unit", type=length_unit, default=1.0, metavar="U", help="unit of the mesh (default m)")
-    add("--degree", type=int, metavar="P", help="degree of the elements (default 2)")
-    add("--plane", choices=("stress", "strain"), help="state of a plane mesh")
-    add("--thickness", type=float, metavar="M", help="thickness of a plane mesh, m")
-    add(
-        "--point",
-        action="append",
-        default=[],
-        metavar="NAME=X,Y,Z",
-        help="a point whose displacement can be recovered later, m",
-    )
-    add(
-        "--no-skin",
-        action="store_true",
-        help="leave out the surface: a smaller file, but no pictures",
-    )
-    add("--stress", action="store_true", help="keep the stress of the modes at the surface")
-    add("--name", help="name of the body (default: name of the file)")
-    add(
-        "--solver",
-        choices=("auto", "direct", "iterative"),
-        default="auto",
-        help="direct, or iterative in half the memory; auto (default): direct while it fits",
-    )
-    add(
-        "--petsc",
-        action="append",
-        default=[],
-        metavar="OPTION=VALUE",
-        help="option of the solvers, for example pc_factor_mat_solver_type=mumps",
-    )
-    add(
-        "--dry-run",
-        action="store_true",
-        help="only check the input, and print the size, memory and time",
-    )
-    add("-q", "--quiet", action="store_true", help="print no progress")
-    add("-o", "--output", help="file to write (default: name of the mesh with .npz)")
+    for name, options in _ARGUMENTS.items():
+        parser.add_argument(*_SHORT.get(name, ()), name, **options)
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     parser.set_defaults(run=_reduce)
 
     table = commands.add_parser("materials", help="list the known materials")
@@ -138,10 +145,10 @@ def _reduce(options: argparse.Namespace) -> int:
     from mpi4py import MPI
 
     from dolfinx_mbd.body import ModalDamping
-    from dolfinx_mbd.fem import read_mesh
+    from dolfinx_mbd.fem import ElasticModel, read_mesh
     from dolfinx_mbd.fem.facets import facet_groups
     from dolfinx_mbd.recovery import skin_stress
-    from dolfinx_mbd.reduction import pressure, reduce
+    from dolfinx_mbd.reduction import ReductionOptions, pressure, reduce
 
     integer("--modes", options.modes, low=0)
     if options.degree is not None:
@@ -157,37 +164,36 @@ def _reduce(options: argparse.Namespace) -> int:
         output += ".npz"
     path = output_path(output, options.file, ".npz", is_body_file)
     mesh = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
-    degree = {} if options.degree is None else {"degree": options.degree}
     groups = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
     pressures = {}
     for word in options.pressure:
         name, _, group = word.partition("=")
         pressures[name] = pressure(mesh, group or name)
-    damping = None if options.damping is None else ModalDamping(options.damping)
+    degree = {} if options.degree is None else {"degree": options.degree}
+    model = ElasticModel(
+        mesh, materials, plane=options.plane, thickness=options.thickness, **degree
+    )
     if options.dry_run:
-        print(_dry_run(mesh, groups, options))
-        _warn_of_units(mesh, materials, options)
+        print(_dry_run(model, groups, options))
         return 0
     reduction = reduce(
-        mesh,
-        materials,
+        model,
         interfaces=interfaces,
         num_modes=options.modes,
-        effective_mass=options.effective_mass,
-        loads=pressures,
-        load_modes=options.load_modes,
         attached_to=attached_to,
-        up_to=options.up_to,
         stiffening=False if options.no_stiffening else None,
-        damping=damping,
-        plane=options.plane,
-        thickness=options.thickness,
         points=points,
         name=Path(options.file).stem if options.name is None else options.name,
-        skin=not options.no_skin,
+        options=ReductionOptions(
+            effective_mass=options.effective_mass,
+            up_to=options.up_to,
+            loads=pressures,
+            load_modes=options.load_modes,
+            damping=None if options.damping is None else ModalDamping(options.damping),
+            skin=not options.no_skin,
+        ),
         solver=options.solver,
         petsc_options={k: setting(v) for k, v in assignments(options.petsc, "--petsc").items()},
-        **degree,
     )
     body = reduction.body
     if options.stress:
@@ -246,36 +252,23 @@ def _point(name: str, text: str) -> list[float]:
         ) from None
 
 
-def _warn_of_units(mesh: TaggedMesh, materials: Any, options: argparse.Namespace) -> None:
-    """Give the warnings that the reduction would give."""
-    from dolfinx_mbd.fem.material_fields import body_materials
-    from dolfinx_mbd.fem.mesh_checks import warn_of_materials
+def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespace) -> str:
+    """Return the size and the cost of a reduction, with the warnings that it would give."""
     from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
 
-    made_of = body_materials(mesh, materials, plane=options.plane)
-    warn_of_materials(made_of.by_group.values())
-    mass = (options.thickness or 1.0) * volume_integral(mesh.mesh, made_of.density)
-    warn_of_units(mass, body_size(mesh.mesh))
-
-
-def _dry_run(mesh: TaggedMesh, groups: FacetGroups, options: argparse.Namespace) -> str:
-    """Return what the reduction would be, without doing it."""
-    from dolfinx import fem
-
-    from dolfinx_mbd.fem.compat import geometry_degree
-
-    comm, dim = mesh.mesh.comm, mesh.mesh.geometry.dim
-    degree = max(options.degree or 2, geometry_degree(mesh.mesh))
-    V = fem.functionspace(mesh.mesh, ("Lagrange", degree, (dim,)))
-    topology = mesh.mesh.topology
+    mesh, V = model.plain_mesh, model.displacements
+    mass = (model.thickness or 1.0) * volume_integral(mesh, model.mass_density)
+    warn_of_units(mass, body_size(mesh))
+    topology, dim = mesh.topology, mesh.geometry.dim
     owned = topology.index_map(dim - 1).size_local
     per = dim * (dim + 1) // 2
     dofs = dim * V.dofmap.index_map.size_global
     lines = [f"mesh            {topology.index_map(dim).size_global} cells"]
     for name, facets in groups.items():
-        count = comm.allreduce(int((facets < owned).sum()))
+        count = mesh.comm.allreduce(int((facets < owned).sum()))
         lines.append(f"interface       {name}, {count} facets")
     coordinates = per * max(len(groups) - 1, 0) + options.modes
+    degree = V.ufl_element().sub_elements[0].degree
     lines.append(f"displacements   {dofs} degrees of freedom (degree {degree})")
     lines.append(f"reduced body    {coordinates} elastic coordinates")
     lines.append(str(estimate(dofs, options.modes, stiffening=not options.no_stiffening)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
+from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.meshing import (
     TaggedMesh,
     build_mesh,
@@ -16,6 +17,7 @@ from dolfinx_mbd.fem.operators import (
 )
 
 __all__ = [
+    "ElasticModel",
     "TaggedMesh",
     "apply_inertia",
     "build_mesh",

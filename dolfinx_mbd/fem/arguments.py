@@ -1,4 +1,4 @@
-"""What `reduce` and `modal_analysis` are given is checked before anything is assembled."""
+"""Checks of the parts of an `ElasticModel`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from dolfinx.mesh import Mesh
 from dolfinx_mbd.checks import choice, instance, integer, number
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem import compat
-from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic
+from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic, Temperature
 
-__all__ = ["check_form", "check_plane", "check_types", "checked_density", "checked_space"]
+__all__ = [
+    "check_form",
+    "check_plane",
+    "check_prestress",
+    "check_types",
+    "checked_density",
+    "checked_space",
+]
 
 MAX_DEGREE = 20
 """Greatest degree of a space: beyond it DOLFINx has no quadrature for a stiffness."""
@@ -29,12 +36,12 @@ def check_types(mesh: Any, material: Any) -> None:
     if not isinstance(mesh, Mesh):
         raise InputTypeError(
             f"expected a mesh, got {mesh!r}; make one with read_mesh('part.msh', comm) or "
-            "build_mesh(builder, comm), or give a dolfinx.mesh.Mesh",
+            "build_mesh(builder, comm), or give a dolfinx.mesh.Mesh or an ElasticModel",
             argument="mesh",
             value=mesh,
         )
-    given = list(material.values()) if isinstance(material, Mapping) else [material]
-    for one in given:
+    materials = list(material.values()) if isinstance(material, Mapping) else [material]
+    for one in materials:
         if one is None and not isinstance(material, Mapping):
             continue
         if not isinstance(one, (Material, GradedMaterial, Orthotropic)):
@@ -47,7 +54,7 @@ def check_types(mesh: Any, material: Any) -> None:
 
 
 def checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> fem.FunctionSpace:
-    """The user's space, or Lagrange of that degree, if x and the rotations lie in it."""
+    """Return the user's space or the Lagrange space of a degree, if it contains the rotations."""
     dim = mesh.topology.dim
     if dim not in (2, 3) or mesh.geometry.dim != dim:
         raise InputError(
@@ -82,7 +89,7 @@ def checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> f
 
 
 def check_plane(V: fem.FunctionSpace, plane: Any, thickness: Any, stiffness: Any) -> None:
-    """Refuse a plane body without its thickness or assumption, and one in space with them."""
+    """Raise an error unless a plane body, and only that, has a thickness and an assumption."""
     if V.dofmap.bs == 3:
         if plane is not None or thickness is not None:
             raise InputError("plane and thickness are for plane meshes; this mesh is in space")
@@ -102,12 +109,12 @@ def check_plane(V: fem.FunctionSpace, plane: Any, thickness: Any, stiffness: Any
 
 
 def checked_density(mesh: Mesh, own: Any, density: Any) -> Any:
-    """The density as UFL: a positive number as a constant, an expression as it is.
+    """Return the density as UFL: a constant for a number, or an expression unchanged.
 
     Args:
-        mesh: Where constants live.
-        own: The density of the materials, as UFL; None where there is none.
-        density: What the user gives instead, or None.
+        mesh: Mesh of the constant.
+        own: Density of the materials as UFL; None without a material.
+        density: Density that replaces it, kg/m³; None: the density of the materials.
     """
     if density is None:
         if own is None:
@@ -131,4 +138,19 @@ def check_form(form: ufl.Form, V: fem.FunctionSpace) -> None:
     if any(argument.ufl_function_space() != V for argument in form.arguments()):
         raise InputError(
             "the arguments of the stiffness form must be on `space`; give both together"
+        )
+
+
+def check_prestress(prestress: Any, dim: int) -> None:
+    """Raise an error unless a prestress is None, a temperature or a stress of a dimension."""
+    if prestress is None or isinstance(prestress, Temperature):
+        return
+    if not isinstance(prestress, ufl.core.expr.Expr) or prestress.ufl_shape != (dim, dim):
+        expression = isinstance(prestress, ufl.core.expr.Expr)
+        shown = f"shape {prestress.ufl_shape}" if expression else repr(prestress)
+        raise InputError(
+            f"prestress is Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa; "
+            f"got {shown}",
+            argument="prestress",
+            value=prestress,
         )

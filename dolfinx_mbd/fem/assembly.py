@@ -1,4 +1,4 @@
-"""From a mesh, a material or the user's own forms to the matrices that a modal analysis needs.
+"""Stiffness and mass matrices of an `ElasticModel`.
 
 All inertia comes from one *scalar* mass matrix: its degrees of freedom are the blocks of the
 displacement space, so that the vector mass matrix is M = M_s ⊗ I, built in place of assembled.
@@ -8,39 +8,31 @@ multiplied by the thickness, so that M and K are those of a body.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem
 from dolfinx.fem import petsc as fem_petsc
-from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import NDArray
 from petsc4py import PETSc
+from ufl.core.expr import Expr
 
 from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.fem.arguments import (
-    check_form,
-    check_plane,
-    check_types,
-    checked_density,
-    checked_space,
-)
-from dolfinx_mbd.fem.material_fields import BodyMaterials, Materials, body_materials
-from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements
-from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.fem.elastic_model import ElasticModel
+from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.operators import inertia_matrix
-from dolfinx_mbd.forms import Plane, strain
-from dolfinx_mbd.linalg.factorization import agreed, gram, multiply, raise_together, require_real
+from dolfinx_mbd.forms import Plane, geometric_stiffness, strain
+from dolfinx_mbd.linalg.factorization import agreed, gram, multiply, raise_together
 
 __all__ = [
     "ElasticProblem",
     "blocked",
     "check_rigid_motions",
     "elastic_problem",
+    "geometric_matrix",
     "in_space",
     "num_rigid_motions",
     "point_motion",
@@ -58,7 +50,7 @@ RIGID_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ElasticProblem:
-    """K, the scalar mass matrix and the space they live on, before any interface is held.
+    """Stiffness and scalar mass matrix of a free body, and the space of its displacements.
 
     Attributes:
         space: Displacement space, blocked Lagrange.
@@ -235,68 +227,29 @@ def in_space(vectors: Array, axis: int = -1) -> Array:
     return np.pad(vectors, width)
 
 
-def elastic_problem(
-    mesh: TaggedMesh | Mesh,
-    material: Materials | None,
-    *,
-    cell_tags: MeshTags | None = None,
-    space: fem.FunctionSpace | None = None,
-    degree: int = 2,
-    stiffness: ufl.Form | None = None,
-    density: Any = None,
-    plane: Plane | None = None,
-    thickness: float | None = None,
-) -> ElasticProblem:
-    """Check what was given, assemble K and the scalar mass matrix.
-
-    Args:
-        mesh: A mesh in space, or a plane one.
-        material: One for all cells, or a mapping from groups of cells, by name or tag, to their
-            materials; may be missing where `stiffness` and `density` are given.
-        cell_tags: Tags of cells, if `mesh` is a plain mesh and there are several materials.
-        space: The user's own displacement space on this mesh; by default Lagrange of `degree`.
-        degree: Polynomial degree of the default space.
-        stiffness: The user's own bilinear form with arguments on `space`; that of a plane body
-            includes the thickness.
-        density: Number or UFL expression, kg/m³; the material's by default.
-        plane: Of a plane body, "strain" or "stress"; not needed with `stiffness`.
-        thickness: Of a plane body, m.
+def elastic_problem(model: ElasticModel) -> ElasticProblem:
+    """Assemble the stiffness matrix K and the scalar mass matrix of a model, without prestress.
 
     Raises:
-        ValueError: Something does not fit; the same error on every rank.
-        RuntimeError: PETSc has complex numbers.
+        InputError: A matrix is not positive; the same error on every rank.
 
-    Note: Collective over the mesh's communicator.
+    Note: Collective over the communicator of the mesh.
     """
-    require_real()
-    plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-    check_types(plain, material)
-    instance("cell_tags", cell_tags, (MeshTags, type(None)))
-    V = checked_space(plain, space, degree)
-    check_cells(plain)
-    check_plane(V, plane, thickness, stiffness)
-    t = None if thickness is None else float(thickness)
-    made_of = None if material is None else body_materials(mesh, material, cell_tags, plane)
-    own = () if made_of is None or stiffness is not None else made_of.by_group.values()
-    warn_of_elements(V, own, plane)
-    rho = checked_density(plain, None if made_of is None else made_of.density, density)
+    V, rho = model.displacements, model.mass_density
+    t = None if model.thickness is None else float(model.thickness)
     if t is not None:
-        rho = fem.Constant(plain, default_scalar_type(t)) * rho
-    if stiffness is not None:
-        check_form(stiffness, V)
-        K = fem_petsc.assemble_matrix(fem.form(stiffness))
+        rho = fem.Constant(V.mesh, default_scalar_type(t)) * rho
+    if model.materials is None:
+        K = fem_petsc.assemble_matrix(fem.form(model.stiffness))
         K.assemble()
-        made_of = None
-    elif made_of is None:
-        raise InputError("give a material, or a stiffness form and a density")
     else:
-        K = _stiffness(V, made_of, t)
+        K = _stiffness(V, model.materials, t)
     Ms = _scalar_mass(V, rho)
     x = fem.Function(V)
     dim = V.dofmap.bs
     x.interpolate(lambda points: points[:dim])
     positions = x.x.array[: dim * V.dofmap.index_map.size_local].reshape(-1, dim).copy()
-    return ElasticProblem(V, K, Ms, positions, t, plane, made_of)
+    return ElasticProblem(V, K, Ms, positions, t, model.plane, model.materials)
 
 
 def _stiffness(V: fem.FunctionSpace, materials: BodyMaterials, thickness: float | None) -> Any:
@@ -338,6 +291,29 @@ def _scalar_mass(V: fem.FunctionSpace, density: Any) -> PETSc.Mat:
             "the density is not positive everywhere: the mass matrix has an entry <= 0"
         )
     return Ms
+
+
+def geometric_matrix(
+    problem: ElasticProblem, stress: Expr, measure: ufl.Measure = ufl.dx
+) -> PETSc.Mat:
+    """Assemble the geometric stiffness K_σ of a stress; the caller destroys it.
+
+    Args:
+        problem: Space, and thickness of a plane body.
+        stress: σ₀ as UFL, shape (dim, dim), Pa.
+        measure: Measure of the integral.
+
+    Note: Collective.
+    """
+    W = fem.functionspace(problem.space.mesh, problem.space.ufl_element().sub_elements[0])
+    p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
+    A = fem_petsc.assemble_matrix(fem.form(geometric_stiffness(p, q, stress, measure)))
+    A.assemble()
+    if problem.thickness is not None:
+        A.scale(problem.thickness)
+    K = inertia_matrix(replace(problem, scalar_mass=A), np.eye(problem.dim))
+    A.destroy()
+    return K
 
 
 def check_rigid_motions(problem: ElasticProblem) -> None:

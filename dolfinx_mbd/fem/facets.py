@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from dolfinx import fem
 from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import NDArray
 
@@ -16,7 +17,7 @@ from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.linalg.factorization import raise_together
 
-__all__ = ["FacetGroups", "checked_key", "facet_groups"]
+__all__ = ["FacetGroups", "checked_key", "facet_groups", "held_dofs"]
 
 FacetGroups = Mapping[str, NDArray[np.int32]]
 
@@ -45,6 +46,19 @@ def facet_groups(
     for name in names:
         checked_name("the name of an interface", name)
     return {name: _facets(mesh, name, key, facet_tags) for name, key in names.items()}
+
+
+def held_dofs(space: fem.FunctionSpace, groups: FacetGroups) -> NDArray[np.int32]:
+    """Return the owned degrees of freedom of groups of facets, as local numbers.
+
+    Note: Collective.
+    """
+    facets = np.concatenate([*groups.values(), np.zeros(0, dtype=np.int32)])
+    topology, dim = space.mesh.topology, space.dofmap.bs
+    topology.create_connectivity(dim - 1, dim)
+    blocks = fem.locate_dofs_topological(space, dim - 1, np.unique(facets).astype(np.int32))
+    blocks = blocks[blocks < space.dofmap.index_map.size_local]
+    return np.asarray((dim * blocks[:, None] + np.arange(dim)).ravel().astype(np.int32))
 
 
 def _facets(

@@ -128,40 +128,41 @@ def body_materials(
     matrix = field({k: m.matrix(dim, across) for k, m in fixed.items()})
     own = {k: field.constant(m.matrix(dim, across)) for k, m in turning.items()}
 
-    def law(eps: Expr) -> Expr:
-        parts = []
-        if isotropic:
-            parts.append(2 * shear * eps + lame * ufl.tr(eps) * ufl.Identity(dim))
-        if fixed:
-            parts.append(voigt_stress(eps, matrix))
-        parts += [field.where(k) * voigt_stress(eps, C, axes[k]) for k, C in own.items()]
+    def combined(
+        of_isotropic: Callable[[], Expr],
+        of_fixed: Callable[[], Expr],
+        of_turning: Callable[..., Expr],
+    ) -> Expr:
+        """Return the sum over the kinds of materials, each zero in the cells of the others."""
+        parts = [of_isotropic()] if isotropic else []
+        parts += [of_fixed()] if fixed else []
+        parts += [field.where(k) * of_turning(k, m) for k, m in turning.items()]
         return sum(parts[1:], start=parts[0])
+
+    def law(eps: Expr) -> Expr:
+        return combined(
+            lambda: 2 * shear * eps + lame * ufl.tr(eps) * ufl.Identity(dim),
+            lambda: voigt_stress(eps, matrix),
+            lambda k, _: voigt_stress(eps, own[k], axes[k]),
+        )
 
     def heat() -> Expr:
-        parts = []
-        if isotropic:
-            moduli = field({k: thermal_modulus(m, dim, across) for k, m in isotropic.items()})
-            parts.append(moduli * ufl.Identity(dim))
-        if fixed:
-            parts.append(
-                tensor(field({k: m.thermal_matrix(dim, across) for k, m in fixed.items()}))
-            )
-        for k, m in turning.items():
-            beta = field.constant(m.thermal_matrix(dim, across))
-            parts.append(field.where(k) * turned(tensor(beta), axes[k]))
-        return sum(parts[1:], start=parts[0])
+        moduli = {k: thermal_modulus(m, dim, across) for k, m in isotropic.items()}
+        matrices = {k: m.thermal_matrix(dim, across) for k, m in orthotropic.items()}
+        return combined(
+            lambda: field(moduli) * ufl.Identity(dim),
+            lambda: tensor(field({k: matrices[k] for k in fixed})),
+            lambda k, _: turned(tensor(field.constant(matrices[k])), axes[k]),
+        )
 
     def zz(eps: Expr) -> Expr:
-        parts = []
-        if isotropic:
-            parts.append(lame * ufl.tr(eps))
-        if fixed:
-            row = field({k: m.row_across() for k, m in fixed.items()})
-            parts.append(ufl.dot(row, voigt_strain(eps)))
-        for k, m in turning.items():
-            row = field.constant(m.row_across())
-            parts.append(field.where(k) * ufl.dot(row, voigt_strain(eps, axes[k])))
-        return sum(parts[1:], start=parts[0])
+        return combined(
+            lambda: lame * ufl.tr(eps),
+            lambda: ufl.dot(
+                field({k: m.row_across() for k, m in fixed.items()}), voigt_strain(eps)
+            ),
+            lambda k, m: ufl.dot(field.constant(m.row_across()), voigt_strain(eps, axes[k])),
+        )
 
     rho = field({k: m.density for k, m in listed})
     flat_strain = dim == 2 and across == "strain"

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem
-from dolfinx.fem import petsc as fem_petsc
 from dolfinx.la import InsertMode
 from numpy.typing import NDArray
 from petsc4py import PETSc
@@ -31,11 +30,11 @@ from ufl.algorithms import estimate_total_polynomial_degree
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, check_rigid_motions
+from dolfinx_mbd.fem.arguments import check_prestress
+from dolfinx_mbd.fem.assembly import ElasticProblem, check_rigid_motions, geometric_matrix
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
-from dolfinx_mbd.fem.operators import inertia_matrix
-from dolfinx_mbd.forms import Temperature, geometric_stiffness, strain
+from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.linalg.factorization import Options, cholesky, constrain, gram, released, solve
 
 __all__ = ["BUCKLED", "Prestress", "prestressed"]
@@ -98,7 +97,9 @@ def prestressed(
     sigma_i = _initial_stress(problem, initial)
     dofs = np.zeros(0, dtype=np.int32) if held is None else held
     state = _relaxed(problem, sigma_i, dofs, prefix, options)
-    _add_stiffness(problem, state)
+    K = geometric_matrix(problem, state.stress, state.measure)
+    problem.stiffness.axpy(1.0, K, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
+    K.destroy()
     result = replace(problem, prestress=state)
     if problem.comm.allreduce(len(dofs)) == 0:
         check_rigid_motions(result)
@@ -113,13 +114,7 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
         if not isinstance(rise, Expr):  # (a number would be compiled into the forms)
             rise = fem.Constant(problem.space.mesh, default_scalar_type(rise))
         return problem.materials.thermal_stress(rise)
-    dim = problem.dim
-    if not isinstance(initial, Expr) or initial.ufl_shape != (dim, dim):
-        shown = f"shape {initial.ufl_shape}" if isinstance(initial, Expr) else repr(initial)
-        raise InputError(
-            f"prestress is Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa; "
-            f"got {shown}"
-        )
+    check_prestress(initial, problem.dim)
     skew = initial - ufl.transpose(initial)
     dx = ufl.dx(domain=problem.space.mesh)
     one = fem.Constant(problem.space.mesh, default_scalar_type(1.0))
@@ -212,21 +207,6 @@ def _relaxed(
                     left, u.x.array[:] = before
                 break
     return Prestress(u, sigma, measure, left / first if first else 0.0)
-
-
-def _add_stiffness(problem: ElasticProblem, state: Prestress) -> None:
-    """K + K_σ, through the scalar form that is the same for each component."""
-    V = problem.space
-    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
-    p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
-    A = fem_petsc.assemble_matrix(fem.form(geometric_stiffness(p, q, state.stress, state.measure)))
-    A.assemble()
-    if problem.thickness is not None:
-        A.scale(problem.thickness)
-    G = inertia_matrix(replace(problem, scalar_mass=A), np.eye(problem.dim))
-    problem.stiffness.axpy(1.0, G, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
-    G.destroy()
-    A.destroy()
 
 
 def _measure(V: fem.FunctionSpace, initial: Expr) -> ufl.Measure:

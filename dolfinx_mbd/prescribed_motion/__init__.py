@@ -10,12 +10,13 @@ from dolfinx_mbd.prescribed_motion.modal_coordinates import (
 )
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.prescribed_motion.observation import Transient
-from dolfinx_mbd.prescribed_motion.solve import transient
+from dolfinx_mbd.prescribed_motion.solve import TransientOptions, transient
 
 __all__ = [
     "ModalTransient",
     "PrescribedMotion",
     "Transient",
+    "TransientOptions",
     "modal_transient",
     "quasi_static_deformation",
     "transient",

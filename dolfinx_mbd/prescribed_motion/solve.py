@@ -1,31 +1,31 @@
-"""Deformation of a body whose rigid motion is given, over time, at full order and in parallel.
+"""Deformation of a body with a prescribed rigid motion over time, at full order and in parallel.
 
     M ü + (C + G(ω)) u̇ + (K + K_σ + K_ω + K_α) u = f(t)
 
-in the frame of the motion: the mean axes of the body (none of its interfaces is held: the six rigid
-motions are projected out, and joint forces act at the interfaces) or a frame that moves with
-interfaces that are held. It is what a reduced body obeys in a mechanism, without the truncation to
-modes: with the motion and joint forces of a simulated mechanism it shows what the modes left out.
+in the frame of the motion: the mean axes of the body (no interface is held: the six rigid motions
+are projected out, and joint forces act at the interfaces) or a frame that moves with held
+interfaces. A reduced body in a mechanism obeys the same equation, truncated to modes: with the
+motion and the joint forces of a simulated mechanism, the difference is the error of the modes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import ufl
-from dolfinx import fem
-from dolfinx.mesh import Mesh, MeshTags
+from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, flag, having, instance, integer, names, number, refuse
+from dolfinx_mbd.checks import array, flag, having, instance, integer, name, names, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
 from dolfinx_mbd.fem.free_motions import check_floating
+from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.forms import Plane
 from dolfinx_mbd.linalg.factorization import agreed, multiply, released, solver_options
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
@@ -35,7 +35,7 @@ from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["check_stepping", "start_state", "time_steps", "transient"]
+__all__ = ["TransientOptions", "check_stepping", "start_state", "time_steps", "transient"]
 
 Array = NDArray[np.float64]
 Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
@@ -44,148 +44,154 @@ START_TOLERANCE = 1e-10
 """Relative size of the last correction of a quasi-static start."""
 
 MAX_STEPS = 1e9
-"""Greatest number of steps of a run: more is a slip in a time."""
+"""Greatest number of steps of a run; a greater number is a mistake in a time."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransientOptions:
+    """Options of `transient`: the start, the method, the couplings and what is recorded.
+
+    Attributes:
+        t_start: Start time, s.
+        elastic_start: ``quasi-static``: the balance that moves with the loads, with its velocity
+            and acceleration, so that no vibration is excited; ``undeformed``: at rest in the frame;
+            or (u, v), the owned degrees of freedom of this rank, shape (owned dofs,) each.
+        method: Time-stepping method, an object with `alpha_m`, `alpha_f`, `beta` and `gamma` such
+            as `dolfinx_mbd.GeneralizedAlpha`; None: generalized-α with ρ∞ = 0.8.
+        tolerance: Error of the linear system of a step, relative to the greatest displacement and
+            velocity so far.
+        couplings: False: Coriolis, centrifugal and Euler terms act as loads on the undeformed body
+            only; see `modal_transient` for the modal superposition of the papers.
+        points: Material points by name, m, whose motion is recorded; None: no points.
+        stride: Record every n-th step; the first and the last are always recorded.
+        fields_at: Times at which the displacement of the whole body is recorded (nearest step), s.
+
+    Raises:
+        InputError: A value has the wrong type or range.
+
+    Example:
+        >>> import dolfinx_mbd as mbd
+        >>> mbd.TransientOptions(elastic_start="undeformed", stride=10).t_start
+        0.0
+    """
+
+    t_start: float = 0.0
+    elastic_start: Start = "quasi-static"
+    method: GeneralizedAlpha | None = None
+    tolerance: float = 1e-7
+    couplings: bool = True
+    points: Mapping[str, ArrayLike] | None = None
+    stride: int = 1
+    fields_at: ArrayLike = ()
+
+    def __post_init__(self) -> None:
+        number("t_start", self.t_start, unit="s")
+        if not isinstance(checked_start(self.elastic_start), str):
+            shapes = {array("elastic_start", x, (None,)).shape for x in self.elastic_start}
+            if len(shapes) > 1:
+                refuse("elastic_start", self.elastic_start, "(u, v) of the same shape")
+        check_stepping(self.method, self.tolerance, self.stride)
+        flag("couplings", self.couplings)
+        instance("points", self.points, (Mapping, type(None)))
+        for key, position in (self.points or {}).items():
+            array(f"point {name('every name in points', key)!r}", position, (None,))
+        array("fields_at", self.fields_at)
 
 
 def transient(
-    mesh: TaggedMesh | Mesh,
-    material: Any = None,
+    model: ElasticModel | TaggedMesh | Mesh,
+    material: Materials | None = None,
     *,
     motion: PrescribedMotion,
     interfaces: Iterable[str] | Mapping[str, Any],
     t_end: float,
     dt: float,
-    t_start: float = 0.0,
     held: str | Sequence[str] = (),
-    kind: Literal["rigid", "averaged"] = "rigid",
     stiffening: bool | None = None,
-    couplings: bool = True,
     damping: Any = None,
-    method: GeneralizedAlpha | None = None,
-    elastic_start: Start = "quasi-static",
-    tolerance: float = 1e-7,
-    points: Mapping[str, ArrayLike] | None = None,
-    stride: int = 1,
-    fields_at: ArrayLike = (),
-    facet_tags: MeshTags | None = None,
-    cell_tags: MeshTags | None = None,
-    space: fem.FunctionSpace | None = None,
-    degree: int = 2,
-    stiffness: ufl.Form | None = None,
-    density: Any = None,
-    plane: Plane | None = None,
-    thickness: float | None = None,
+    options: TransientOptions | None = None,
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_transient_",
 ) -> Transient:
-    """Integrate the deformation of a body whose rigid motion is given.
+    """Integrate the deformation of a body with a prescribed rigid motion.
 
-    The constant part of a step's matrix is factorized once; what changes with the motion is applied
-    through the scalar mass matrix and, for geometric stiffening, through combinations of constant
-    scalar matrices. Nothing is assembled in the loop.
+    The constant part of the matrix of a step is factorized once. Terms that depend on the motion
+    are applied through the scalar mass matrix and, for geometric stiffening, through combinations
+    of constant scalar matrices; nothing is assembled in the loop.
 
-    Interfaces are rigid (RBE2: their facets move as one; a joint force acts on them as a whole) or
-    averaged (RBE3: the facets stay free to deform; a joint force acts as the tractions whose work
-    is that of the force on the mean motion), as in `reduce`: so the reduced body is the same model
-    in fewer unknowns. Only what is named is kept: motions of points and interfaces at the observed
-    times, whole fields at `fields_at`.
+    Interfaces are rigid or averaged, as in `reduce`, so that the reduced body is the same model
+    with fewer unknowns. The result contains the motion of the points and interfaces at the recorded
+    steps, and the displacement of the whole body at `TransientOptions.fields_at`.
 
     Args:
-        mesh: A tagged mesh, or a plain one; in space or in the plane.
-        material: See `reduce`.
-        motion: Of the frame, and the wrenches at the interfaces.
-        interfaces: At least one; see `reduce`.
-        t_end: End time, s; the last step ends there.
-        dt: Step, s; the number of steps is rounded, the step fitted to it.
-        t_start: Start time, s.
-        held: Interfaces that move with the frame. Without any the frame is the mean axis of the
-            body, as that of a reduced body by default.
-        kind: Of the interfaces that do not say it themselves.
-        stiffening: Geometric stiffening by spin and by the forces at the interfaces; None: where it
-            can be had, that is with a material and at most one held interface.
-        couplings: False: Coriolis, centrifugal and Euler terms act as loads on the undeformed body
-            only; see `modal_transient` for the papers' modal superposition of it.
-        damping: Anything with `mass` and `stiffness`, C = mass M + stiffness K, as
-            `dolfinx_mbd.Rayleigh`.
-        method: Method of the generalized-α family; None: ρ∞ = 0.8.
-        elastic_start: ``quasi-static``: on the balance that moves with the loads, with its velocity
-            and acceleration, so that nothing rings; ``undeformed``, at rest in the frame; or (u, v)
-            as the owned degrees of freedom of this rank.
-        tolerance: Error of each step's linear system, relative to the greatest displacement and
-            velocity so far.
-        points: Material points by name, m.
-        stride: Observe every n-th step; the first and the last are always observed.
-        fields_at: Times at which whole fields are kept, s: the nearest step each.
-        facet_tags: See `reduce`; as all that follows.
-        cell_tags: Tags of cells, if `mesh` is a plain mesh and there are several materials.
-        space: Displacement space.
-        degree: Degree of the default space.
-        stiffness: The user's own bilinear form.
-        density: Number or UFL expression, kg/m³.
-        plane: Of a plane mesh, ``stress`` or ``strain``.
-        thickness: Of a plane mesh, m.
+        model: An `ElasticModel` without prestress; or a mesh, with `material`.
+        material: Material of a mesh; see `ElasticModel`.
+        motion: Motion of the frame, and the wrenches at the interfaces.
+        interfaces: At least one interface; see `reduce`.
+        t_end: Time of the end of the last step, s.
+        dt: Step, s; adjusted so that a whole number of steps fits.
+        held: Interfaces that move with the frame; none: the frame is the mean axis of the body, as
+            that of a reduced body.
+        stiffening: Geometric stiffening by spin and by the forces at the interfaces; None: if
+            possible, that is, with a material and at most one held interface.
+        damping: Object with `mass` and `stiffness`, C = mass M + stiffness K, such as
+            `dolfinx_mbd.Rayleigh`; None: no damping.
+        options: Start, method and recorded quantities; None: the defaults of `TransientOptions`.
         petsc_options: Options of the linear solver.
         petsc_options_prefix: Prefix of these options.
 
-    Raises:
-        ValueError: Something given does not fit; the same error on every rank.
-        FactorizationError: The linear solver failed.
-        RuntimeError: A step, or the quasi-static start, was not solved.
+    Returns:
+        Motion of points, interfaces and fields over time.
 
-    Note: Collective over the mesh's communicator.
+    Raises:
+        InputError: A value does not fit; the same error on every rank.
+        FactorizationError: The linear solver failed.
+        SolverError: A step, or the quasi-static start, was not solved.
+
+    Note: Collective over the communicator of the mesh.
     """
     instance("motion", motion, PrescribedMotion)
-    flag("couplings", couplings)
     solver = solver_options(petsc_options_prefix, petsc_options)
-    instance("points", points, (Mapping, type(None)))
-    checked_start(elastic_start)
+    options = TransientOptions() if options is None else options
+    instance("options", options, TransientOptions)
     held_names = (held,) if isinstance(held, str) else names("held", held)
-    steps, dt = time_steps(t_start, t_end, dt)
-    wanted = _field_steps(fields_at, t_start, dt, steps)
-    check_stepping(method, tolerance, stride)
+    steps, dt = time_steps(options.t_start, t_end, dt)
+    field_steps = _field_steps(options.fields_at, options.t_start, dt, steps)
     _check_damping(damping)
-    problem = elastic_problem(
-        mesh,
-        material,
-        cell_tags=cell_tags,
-        space=space,
-        degree=degree,
-        stiffness=stiffness,
-        density=density,
-        plane=plane,
-        thickness=thickness,
-    )
+    body = elastic_model(model, material)
+    refuse_prestress(body, "transient")
+    problem = elastic_problem(body)
     check_in_one_part(problem.space.mesh)
     check_floating(problem, "give the elastic stiffness of the free body, and hold it with held=")
-    found = mesh_interfaces(mesh, problem.space, interfaces, facet_tags, kind)
-    _check_names(found, held_names, motion)
+    ends = mesh_interfaces(body.mesh, problem.space, interfaces, body.facet_tags)
+    _check_names(ends, held_names, motion)
     equations = FullOrder(
         problem,
-        found,
+        ends,
         held_names,
         motion,
         damping=damping,
         stiffening=_check_stiffening(stiffening, problem, held_names),
-        couplings=couplings,
+        couplings=options.couplings,
         **solver,
     )
     with released(problem.comm, equations, problem):
-        observer = Observer(problem, found, points or {}, wanted)
-        state = start_state(equations, elastic_start, t_start, dt)
-        stepper = MotionStepper(equations, dt, method, tolerance=tolerance)
+        observer = Observer(problem, ends, options.points or {}, field_steps)
+        state = start_state(equations, options.elastic_start, options.t_start, dt)
+        stepper = MotionStepper(equations, dt, options.method, tolerance=options.tolerance)
         equations.end_of_start()
-        observer(0, state, steps, stride)
+        observer(0, state, steps, options.stride)
         for k in range(1, steps + 1):
-            state = stepper.step(state)._replace(time=t_start + k * dt)
-            observer(k, state, steps, stride)
+            state = stepper.step(state)._replace(time=options.t_start + k * dt)
+            observer(k, state, steps, options.stride)
     return observer.result(stepper)
 
 
 def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
-    """Number of steps, and the step that fits the time.
+    """Return the number of steps, and the step with which they end at `t_end`.
 
     Raises:
-        ValueError: The times make no sense.
+        InputError: `t_end` is not after `t_start`, or the number of steps is too great.
     """
     t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
     dt = number("dt", dt, positive=True, unit="s")
@@ -216,9 +222,9 @@ def checked_start(start: Any) -> Any:
 
 
 def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> list[int]:
-    """Steps at which fields are kept, in their order."""
-    wanted = np.atleast_1d(array("fields_at", times)).ravel()
-    numbers = np.rint((wanted - t_start) / dt)
+    """Return the steps at which fields are recorded, in ascending order."""
+    instants = np.atleast_1d(array("fields_at", times)).ravel()
+    numbers = np.rint((instants - t_start) / dt)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= steps).all()):
         raise InputError(
             f"fields_at must lie between {t_start:g} s and {t_start + steps * dt:g} s, got "
@@ -231,7 +237,7 @@ def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
     """Raise an error if the method, the tolerance or the stride is not usable.
 
     Raises:
-        ValueError: Something is not what it should be.
+        InputError: A value has the wrong type or range.
     """
     if method is not None:
         hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
@@ -249,36 +255,54 @@ def _check_damping(damping: Any) -> None:
 
 
 def _check_names(
-    found: tuple[MeshInterface, ...], held: tuple[str, ...], motion: PrescribedMotion
+    interfaces: tuple[MeshInterface, ...], held: tuple[str, ...], motion: PrescribedMotion
 ) -> None:
-    known_names = [i.name for i in found]
+    known_names = [i.name for i in interfaces]
     known = ", ".join(map(repr, known_names)) or "none"
     if not known_names:
-        raise InputError("a body with a given motion needs at least one interface")
-    for what, given in (("held", held), ("motion.wrenches", motion.wrenches)):
-        for name in given:
-            if name not in known_names:
-                raise InputError(f"{what}: unknown interface {name!r}; this body has {known}")
+        raise InputError(
+            "a body with a prescribed motion needs at least one interface", argument="interfaces"
+        )
+    for argument, requested in (("held", held), ("motion.wrenches", motion.wrenches)):
+        for interface in requested:
+            if interface not in known_names:
+                raise InputError(
+                    f"{argument}: unknown interface {interface!r}; this body has {known}",
+                    argument=argument,
+                    value=interface,
+                )
     both = sorted(set(held) & set(motion.wrenches))
     if both:
-        raise InputError(f"interface {both[0]!r} is held, so its wrench follows and is not given")
+        raise InputError(
+            f"interface {both[0]!r} is held, so its wrench follows and is not given",
+            argument="motion.wrenches",
+            value=both[0],
+        )
 
 
-def _check_stiffening(wanted: bool | None, problem: ElasticProblem, held: tuple[str, ...]) -> bool:
+def _check_stiffening(
+    requested: bool | None, problem: ElasticProblem, held: tuple[str, ...]
+) -> bool:
     needs = {
         "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
         "at most one held interface, whose force is then known": len(held) <= 1,
     }
-    wanted = None if wanted is None else flag("stiffening", wanted)
-    return choose_stiffening(wanted, needs, problem.comm)[0]
+    requested = None if requested is None else flag("stiffening", requested)
+    return choose_stiffening(requested, needs, problem.comm)[0]
 
 
 # ---- start --------------------------------------------------------------------------------------
 def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> MotionState:
-    """State at the start, with an acceleration that fulfils the equations; see `transient`.
+    """Return the state at the start, with an acceleration that fulfils the equations.
+
+    Args:
+        equations: Equations of motion at full order.
+        start: See `TransientOptions.elastic_start`.
+        t: Start time, s.
+        dt: Step, s.
 
     Raises:
-        ValueError: `start` is none.
+        InputError: The arrays of `start` have the wrong shape.
 
     Note: Collective.
     """
@@ -300,8 +324,11 @@ def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> Moti
 
 
 def _quasi_static(equations: FullOrder, t: float, dt: float) -> MotionState:
-    """The balance K u = f at three times gives its velocity and acceleration, which then correct
-    it: u of (K + ...) u = f - M a - (C + G) v with v and a of the balance itself."""
+    """Return the quasi-static state with its velocity and acceleration.
+
+    The balance K u = f at three times gives the velocity v and the acceleration a; then u follows
+    from (K + ...) u = f - M a - (C + G) v.
+    """
     problem, c = equations.problem, equations.damping
     now, next_, last = (
         equations.static_solution(t + k * dt, tolerance=START_TOLERANCE) for k in range(3)

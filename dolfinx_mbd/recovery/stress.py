@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import ufl
-from dolfinx import default_scalar_type, fem
+from dolfinx import fem
 from dolfinx.io import VTXWriter
 from numpy.typing import ArrayLike, NDArray
 
@@ -34,7 +33,8 @@ from dolfinx_mbd.checks import array, choice, function, instance, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.fields import locate, output_folder
-from dolfinx_mbd.forms import Material, Plane
+from dolfinx_mbd.fem.material_fields import body_materials
+from dolfinx_mbd.forms import AnyMaterial, GradedMaterial, Material, Orthotropic, Plane
 from dolfinx_mbd.forms.arguments import expression
 from dolfinx_mbd.recovery.field_modes import Place, Points, field_modes, linear_in, points_of
 from dolfinx_mbd.recovery.fields import Envelope, Fields, check_writable
@@ -48,7 +48,6 @@ __all__ = [
     "envelope",
     "recover",
     "recovery_of",
-    "stress_law",
 ]
 
 Array = NDArray[np.float64]
@@ -61,39 +60,19 @@ _FIELD_MODES: WeakKeyDictionary[Reduction, dict[str, dict[str, Any]]] = WeakKeyD
 """Field modes of each reduction by place and name; they live as long as the reduction."""
 
 
-def stress_law(space: fem.FunctionSpace, material: Material, plane: Plane | None = None) -> Stress:
-    """The stress of an isotropic material, of a plane body with its third direction.
-
-    The moduli are constants, so that one compiled expression serves all materials.
-
-    Args:
-        space: Displacement space.
-        material: Its moduli.
-        plane: Of a plane body, ``stress`` or ``strain``.
+def _stress_of(space: fem.FunctionSpace, material: AnyMaterial, plane: Plane | None) -> Stress:
+    """Return the stress of a material with all components, as that of a reduction.
 
     Raises:
-        ValueError: A plane body without `plane`.
+        InputError: The body is plane, and `plane` is missing.
     """
-    dim = space.dofmap.bs
-    if dim == 2 and plane not in forms.PLANES:
+    if space.dofmap.bs == 2 and plane not in forms.PLANES:
         raise InputError(
-            f"the stress of a plane body needs plane='stress' or 'strain'; got {plane!r}"
+            f"the stress of a plane body needs plane='stress' or 'strain'; got {plane!r}",
+            argument="plane",
+            value=plane,
         )
-    moduli = SimpleNamespace(
-        shear=fem.Constant(space.mesh, default_scalar_type(material.shear)),
-        lame=fem.Constant(space.mesh, default_scalar_type(material.lame)),
-        young=fem.Constant(space.mesh, default_scalar_type(material.young)),
-        poisson=fem.Constant(space.mesh, default_scalar_type(material.poisson)),
-    )
-
-    def law(u: Any) -> Any:
-        if dim == 3:
-            return forms.stress(u, moduli)
-        s = forms.stress(u, moduli, plane=plane or "strain")
-        across = moduli.lame * ufl.div(u) if plane == "strain" else 0
-        return ufl.as_matrix([[s[0, 0], s[0, 1], 0], [s[1, 0], s[1, 1], 0], [0, 0, across]])
-
-    return law
+    return body_materials(space.mesh, material, plane=plane).stress_in_space
 
 
 class Recovery:
@@ -103,10 +82,10 @@ class Recovery:
         reduction: The reduced body with its mesh. With unit load cases (`static_correction=True`)
             the modes are followed by residual displacements, whose factors come from the angular
             velocity and the interface wrenches of a history.
-        stress: σ(u) as UFL (shape (3, 3); of a plane body (2, 2) in plane stress), or an isotropic
-            material; None: that of the reduction, which it knows unless the stiffness was the
-            user's own form. Only quantities that need stress need it.
-        plane: Of a plane body with a material, ``stress`` or ``strain``.
+        stress: σ(u) as UFL (shape (3, 3); of a plane body (2, 2) in plane stress), or a material;
+            None: that of the reduction, which is unknown only for an own stiffness form. Only
+            quantities that depend on stress need it.
+        plane: With a material and a plane body, ``stress`` or ``strain``.
         where: ``nodes`` (default: of the cells, discontinuous), ``quadrature`` or ``cells``; see
             `field_modes`.
 
@@ -120,22 +99,24 @@ class Recovery:
         self,
         reduction: Reduction,
         *,
-        stress: Stress | Material | None = None,
+        stress: Stress | AnyMaterial | None = None,
         plane: Plane | None = None,
         where: Place = "nodes",
     ) -> None:
         instance("reduction", reduction, Reduction)
         if plane is not None:
             choice("plane", plane, forms.PLANES)
-        if not isinstance(stress, (Material, type(None))):
-            function("stress", stress, "stress(u)")
+        if isinstance(stress, (Material, GradedMaterial, Orthotropic)):
+            law: Stress | None = _stress_of(reduction.space, stress, plane)
+        elif stress is None:
+            law = reduction.stress
+        else:
+            law = function("stress", stress, "stress(u)")
         self.reduction = reduction
         self.points = points_of(reduction.space, where)
         cached = _FIELD_MODES.setdefault(reduction, {}) if stress is None else {}
         self._modes: dict[str, tuple[Array, tuple[int, ...]]] = cached.setdefault(where, {})
-        if isinstance(stress, Material):
-            stress = stress_law(reduction.space, stress, plane)
-        self.stress: Stress | None = stress if stress is not None else reduction.stress
+        self.stress = law
 
     @property
     def space(self) -> fem.FunctionSpace:

@@ -1,8 +1,10 @@
-"""Basis of a reduction before the reference condition: columns, their labels, and free modes."""
+"""Basis of a reduction before the reference condition: its columns, and free modes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,49 @@ from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation
 
-__all__ = ["Basis", "free_basis"]
+__all__ = ["Basis", "Column", "ColumnKind", "free_basis", "numbered"]
 
 Array = NDArray[np.float64]
+
+
+class ColumnKind(Enum):
+    """Kinds of columns of a basis, and of modes."""
+
+    CONSTRAINT = "constraint"
+    """Unit displacement or rotation of an interface, with the others held."""
+    FIXED = "fixed"
+    """Vibration with all interfaces held."""
+    LOAD = "load"
+    """Static solution of a load with all interfaces held."""
+    RIGID = "rigid"
+    """Rigid motion."""
+    FREE = "free"
+    """Vibration of a body without interfaces."""
+    ELASTIC = "elastic"
+    """Orthonormal mode, a combination of columns."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Description of a column of a basis, or of a mode.
+
+    Attributes:
+        kind: Its kind.
+        name: Name of the interface or of the load; "" for other kinds.
+        component: Coordinate of the interface, such as ``ux`` or ``rz``; "" for other kinds.
+        number: Number of the mode, from 1 on; 0 for constraint modes and loads.
+    """
+
+    kind: ColumnKind
+    name: str = ""
+    component: str = ""
+    number: int = 0
+
+    @property
+    def label(self) -> str:
+        """Text for tables: ``constraint left ux``, ``fixed 3`` or ``load gas``."""
+        parts = (self.kind.value, self.name, self.component, str(self.number or ""))
+        return " ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,26 +69,35 @@ class Basis:
 
     Attributes:
         vectors: Shape (owned dofs, columns), Fortran order.
-        labels: What each column is.
+        columns: Descriptions of the columns.
         frequencies: Of the fixed-interface (or free) modes among them, Hz.
-        num_modes: Number of fixed-interface (or free) modes: as many as were requested, and those
-            that complete a multiple eigenvalue. With `effective_mass` only some of them are there.
+        num_modes: Number of fixed-interface (or free) modes: the requested number, and those that
+            complete a multiple eigenvalue. With `effective_mass` the basis has only some of them.
         averaged: Columns that are constraint modes of averaged interfaces.
         reactions: Forces and moments at the averaged interfaces in each constraint mode, shape
-            (len(averaged), constraint modes): rows of the stiffness ΨᵀKΨ that came from the
-            multipliers.
-        cases: What the unit loads of `stiffening` do, if asked for.
-        truncation: What is left out at the interfaces; None without interfaces.
+            (len(averaged), constraint modes): rows of the stiffness ΨᵀKΨ from the multipliers.
+        cases: Displacements under the unit loads of `stiffening`; None if not requested.
+        truncation: Error at the interfaces; None without interfaces.
     """
 
     vectors: Array
-    labels: tuple[str, ...]
+    columns: tuple[Column, ...]
     frequencies: Array
     num_modes: int
     averaged: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     reactions: Array | None = None
     cases: UnitCases | None = None
     truncation: Truncation | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Texts for tables."""
+        return tuple(column.label for column in self.columns)
+
+    @property
+    def is_constraint(self) -> NDArray[np.bool_]:
+        """Whether each column is a constraint mode, shape (columns,)."""
+        return np.array([c.kind is ColumnKind.CONSTRAINT for c in self.columns], dtype=bool)
 
 
 def free_basis(
@@ -60,7 +111,13 @@ def free_basis(
 ) -> Basis:
     """Return the exact rigid motions and the lowest elastic modes of a free body in one part.
 
-    See `elastic_modes`.
+    Args:
+        problem: Matrices of the body.
+        num_modes: Number of elastic modes.
+        prefix: Prefix of the PETSc options.
+        options: PETSc options without the prefix.
+        phases: Collects the times of the computation; None: not collected.
+        estimate: Upper bound of the first elastic ω², (rad/s)²; None: computed.
 
     Note: Collective.
     """
@@ -70,5 +127,10 @@ def free_basis(
     result = elastic_modes(problem, num_modes, held, motions, estimate=estimate, **solver)
     rigid, count = problem.num_rigid, len(result.squares)
     vectors = np.asfortranarray(np.hstack([motions, result.vectors]))
-    labels = [f"rigid {k + 1}" for k in range(rigid)] + [f"free {k + 1}" for k in range(count)]
-    return Basis(vectors, tuple(labels), hertz(result.squares), count)
+    columns = numbered(ColumnKind.RIGID, range(rigid)) + numbered(ColumnKind.FREE, range(count))
+    return Basis(vectors, columns, hertz(result.squares), count)
+
+
+def numbered(kind: ColumnKind, indices: Iterable[int]) -> tuple[Column, ...]:
+    """Return columns of a kind whose numbers are their indices plus one."""
+    return tuple(Column(kind, number=k + 1) for k in indices)

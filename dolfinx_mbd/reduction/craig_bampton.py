@@ -32,7 +32,7 @@ from dolfinx_mbd.linalg.factorization import (
     released,
 )
 from dolfinx_mbd.reduction.averaged import border_rows
-from dolfinx_mbd.reduction.basis import Basis
+from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import UnitCases, unit_cases
@@ -211,14 +211,17 @@ class CraigBampton:
         numbers = list(range(count))
         if effective_mass is not None:
             numbers = truncation.by_effective_mass(effective_mass)
-        labels = [
-            f"constraint {i.name} {c}" for i in interfaces for c in MOTION_LABELS[problem.dim]
+        columns = [
+            Column(ColumnKind.CONSTRAINT, i.name, c)
+            for i in interfaces
+            for c in MOTION_LABELS[problem.dim]
         ]
-        labels += [f"fixed {k + 1}" for k in numbers] + [f"load {name}" for name in acting]
+        columns += numbered(ColumnKind.FIXED, numbers)
+        columns += [Column(ColumnKind.LOAD, name) for name in acting]
         vectors = np.asfortranarray(np.hstack([constraint, self._fixed[:, numbers], static]))
         return Basis(
             vectors,
-            tuple(labels),
+            tuple(columns),
             np.sqrt(np.maximum(self._values[numbers], 0.0)) / (2 * np.pi),
             count,
             self._held.averaged,

@@ -29,7 +29,7 @@ from dolfinx_mbd.linalg.factorization import gram, multiply
 if TYPE_CHECKING:
     from dolfinx_mbd.reduction.result import Reduction
 
-__all__ = ["Viscous", "check_damping", "reduced_damping", "with_damping"]
+__all__ = ["AnyDamping", "Viscous", "check_damping", "reduced_damping", "with_damping"]
 
 Array = NDArray[np.float64]
 
@@ -57,14 +57,14 @@ class Viscous:
             number("viscosity", self.viscosity, low=0, unit="N s/m⁴")
 
 
-Given: TypeAlias = Viscous | Rayleigh | ModalDamping | ufl.Form
+AnyDamping: TypeAlias = Viscous | Rayleigh | ModalDamping | ufl.Form
 
 
 def check_damping(damping: Any) -> None:
-    """Refuse what is no damping, before anything is computed.
+    """Raise an error unless the argument is a damping or None.
 
     Raises:
-        TypeError: Says what makes one.
+        InputTypeError: The argument has another type.
     """
     if isinstance(damping, (int, float, np.number, ufl.core.expr.Expr)):
         raise InputTypeError(
@@ -83,7 +83,7 @@ def check_damping(damping: Any) -> None:
 
 
 def reduced_damping(
-    damping: Given | ArrayLike | None,
+    damping: AnyDamping | ArrayLike | None,
     space: fem.FunctionSpace,
     modes: Array,
     mass: ArrayLike,
@@ -91,11 +91,11 @@ def reduced_damping(
     *,
     thickness: float | None = None,
 ) -> Array:
-    """The damping matrix C of a reduced body, shape (n, n), the same bits on every rank.
+    """Return the damping matrix C of a reduced body, shape (n, n), the same on every rank.
 
     Args:
-        damping: `Viscous`, `Rayleigh`, `ModalDamping`, a bilinear form in trial and test functions
-            on `space` to act on u̇ (that of a plane body includes the thickness), a matrix, or None.
+        damping: `Viscous`, `Rayleigh`, `ModalDamping`, a bilinear form on `space` that acts on u̇
+            (including the thickness of a plane body), a matrix, or None: no damping.
         space: The displacement space.
         modes: The modes on this rank, shape (owned dofs, n).
         mass: M of the modes, shape (n, n).
@@ -103,8 +103,8 @@ def reduced_damping(
         thickness: Of a plane body, m, for `Viscous`.
 
     Raises:
-        TypeError: It is none of these.
-        ValueError: μ is negative somewhere, or the form is not symmetric or not on `space`.
+        InputTypeError: The damping has another type.
+        InputError: μ is negative somewhere, or the form is not symmetric or not on `space`.
 
     Note: Collective.
     """
@@ -121,18 +121,18 @@ def reduced_damping(
 
 
 def with_damping(
-    reduction: Reduction, *dampings: Given | ArrayLike, thickness: float | None = None
+    reduction: Reduction, *dampings: AnyDamping | ArrayLike, thickness: float | None = None
 ) -> Reduction:
-    """The reduction whose body has another damping, the sum of those given.
+    """Return a reduction with another damping, the sum of several.
 
     Args:
         reduction: From `reduce`; not changed.
-        *dampings: See `reduced_damping`.
-        thickness: Of a plane body, m, for `Viscous`.
+        *dampings: Dampings of any type; see `ReductionOptions`.
+        thickness: Thickness of a plane body, m, needed with `Viscous`.
 
     Raises:
-        TypeError: One is no damping.
-        ValueError: One does not fit the body.
+        InputTypeError: An argument is not a damping.
+        InputError: A damping does not fit the body.
 
     Note: Collective.
     """

@@ -1,4 +1,4 @@
-"""What a reduction notes for a person: what each mode is, and where the numbers come from."""
+"""Tables of modes and the provenance of a reduced body."""
 
 from __future__ import annotations
 
@@ -11,35 +11,37 @@ import numpy as np
 from dolfinx_mbd.body import Mode
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.inertia import Inertia
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic, Temperature
 from dolfinx_mbd.reduction.interfaces import MeshInterface
-from dolfinx_mbd.reduction.reference import ReducedModes
+from dolfinx_mbd.reduction.options import ReductionOptions
+from dolfinx_mbd.reduction.reference import ReducedModes, placed_interfaces
 
-__all__ = ["materials_of", "mode_facts", "mode_table", "provenance"]
+__all__ = ["body_entries", "mode_facts", "mode_table", "provenance"]
 
 VARIES = "a function of space"
 
 
 def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, ...]:
-    """The table of modes, with the character of each.
+    """Return the table of modes, with a short description of each.
 
-    Which way the mass moves is told by the parts of the kinetic energy in x, y and z. How much of
-    the strain energy is in constraint modes, and not in fixed-interface modes, says whether the
-    mode is the static response to forces at the interfaces or a vibration between them.
+    The shares of the kinetic energy in x, y and z show the direction of the motion. The share of
+    the strain energy in constraint modes shows whether a mode is the static response to forces at
+    the interfaces or a vibration between them.
 
     Args:
         modes: The modes.
-        moments: Their moments.
-        dim: Directions: 3, or 2 in the plane.
+        moments: Their inertia, with the signs of the modes.
+        dim: Number of directions: 3, or 2 in the plane.
     """
     energy = np.einsum("kkaa->ka", moments.second_moments[1:, 1:])[:, :dim]
     energy = energy / energy.sum(axis=1, keepdims=True)
     has_interfaces = modes.shares.any()
     groups = groups_of(modes.squares) if modes.orthonormal else np.arange(len(modes.squares))
     rows = []
-    for k, (label, frequency) in enumerate(zip(modes.labels, modes.frequencies, strict=True)):
+    for k, (column, frequency) in enumerate(zip(modes.columns, modes.frequencies, strict=True)):
         order = np.argsort(-energy[k], kind="stable")
         main = [f"{100 * energy[k, a]:.0f} % {'xyz'[a]}" for a in order if energy[k, a] > 0.045]
         words = "moves " + ", ".join(main)
@@ -49,21 +51,56 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
         same = int(np.sum(groups == groups[k]))
         if same > 1:
             words += f"; one of {same} of the same frequency"
-        rows.append(Mode(label, float(frequency), words))
+        rows.append(Mode(column.label, float(frequency), words))
     return tuple(rows)
+
+
+def body_entries(
+    problem: Any,
+    interfaces: tuple[MeshInterface, ...],
+    modes: ReducedModes,
+    moments: Inertia,
+) -> dict[str, Any]:
+    """Return the entries of a `ReducedBody` that follow from its modes and their inertia.
+
+    Args:
+        problem: The `ElasticProblem`, or the `BeamProblem`.
+        interfaces: The interfaces on the mesh.
+        modes: The modes, before `signed` changed their signs.
+        moments: Their inertia with the signs.
+    """
+    flipped = moments.with_signs()
+    return {
+        "total_mass": moments.total_mass,
+        "first_moments": flipped.first_moments,
+        "second_moments": flipped.second_moments,
+        "mass": np.eye(len(modes.squares)) if modes.orthonormal else flipped.mass,
+        "stiffness": modes.stiffness * np.outer(moments.signs, moments.signs),
+        "interfaces": placed_interfaces(problem, interfaces, modes, moments),
+        "modes": mode_table(modes, flipped, 2 if problem.dim == 2 else 3),
+        "left_out": modes.left_out,
+        "reference": modes.reference,
+    }
 
 
 def provenance(
     problem: ElasticProblem,
-    material: Materials | None,
-    density: Any,
+    model: ElasticModel,
+    interfaces: tuple[MeshInterface, ...],
     num_modes: int,
     completed: int,
-    found: tuple[MeshInterface, ...],
-    up_to: float | None,
-    prestress: Any = None,
+    options: ReductionOptions,
 ) -> dict[str, str | int | float]:
-    """Where the numbers of a body come from, without the seconds that they took."""
+    """Return the origin of the numbers of a body, without the times of the computation.
+
+    Args:
+        problem: Matrices of the body.
+        model: Its mesh and material.
+        interfaces: Its interfaces.
+        num_modes: Requested number of modes.
+        completed: Number of modes with those that complete a multiple frequency.
+        options: Options of the reduction.
+    """
     V = problem.space
     cells = V.mesh.topology.index_map(problem.dim).size_global
     facts: dict[str, str | int | float] = {
@@ -73,20 +110,21 @@ def provenance(
         "degree": int(V.ufl_element().sub_elements[0].degree),
         "dofs": int(problem.num_dofs),
         "ranks": int(problem.comm.size),
-        "interfaces": ", ".join(f"{i.name} ({i.kind})" for i in found),
-    } | mode_facts(num_modes, completed, fixed=bool(found))
+        "interfaces": ", ".join(f"{i.name} ({i.kind})" for i in interfaces),
+    } | mode_facts(num_modes, completed, fixed=bool(interfaces))
     if problem.thickness is not None:
         facts |= {"plane": problem.plane or "own stiffness", "thickness (m)": problem.thickness}
-    if material is not None:
-        facts |= _material_facts(material, density is None)
+    density = model.density
+    if model.material is not None:
+        facts |= _material_facts(model.material, density is None)
     if isinstance(density, (int, float)):
         facts["density (kg/m^3)"] = float(density)
     elif density is not None:
         facts["density (kg/m^3)"] = VARIES
-    if problem.prestress is not None:
-        facts["prestress"] = _prestress_fact(prestress)
-    if up_to is not None:
-        facts["up to (Hz)"] = float(up_to)
+    if model.prestress is not None:
+        facts["prestress"] = _prestress_fact(model.prestress)
+    if options.up_to is not None:
+        facts["up to (Hz)"] = float(options.up_to)
     return facts
 
 
@@ -100,17 +138,8 @@ def mode_facts(requested: int, count: int, *, fixed: bool) -> dict[str, str | in
     return facts
 
 
-def materials_of(material: Materials | None) -> list[tuple[str, AnyMaterial]]:
-    """The group of cells and the material of each; of one for all cells the group is ""."""
-    if material is None:
-        return []
-    if isinstance(material, Mapping):
-        return [(str(group), m) for group, m in material.items()]
-    return [("", material)]
-
-
 def _material_facts(material: Materials, with_density: bool) -> dict[str, str | float]:
-    listed = materials_of(material)
+    listed = list(material.items()) if isinstance(material, Mapping) else [("", material)]
     facts: dict[str, str | float] = {}
     names = [f"{group}: {_name(m)}" if group else _name(m) for group, m in listed]
     facts["material"] = ", ".join(names)

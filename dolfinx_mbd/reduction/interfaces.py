@@ -51,24 +51,26 @@ KINDS = ("rigid", "averaged")
 
 @dataclass(frozen=True, eq=False)
 class InterfaceSpec:
-    """What is known of an interface beyond its name; what is None is found from the facets.
+    """Facets, reference point, axes and kind of an interface.
 
     Attributes:
         facets: Group name, tag of facets, or array of local facets (each rank its own).
             None: the group of the interface's name.
-        point: Reference point, shape (3,), m, body frame; of a plane body also (2,).
+        point: Reference point, shape (3,), m, body frame; of a plane body also (2,). None: the
+            centre of the facets, or a point on the axis of their cylinder.
         axes: Columns are the axes in the body frame, a rotation matrix of shape (3, 3); or only the
-            direction of z, shape (3,).
-        kind: ``rigid`` (RBE2) or ``averaged`` (RBE3). None: the kind that `reduce` is given.
+            direction of z, shape (3,). None: the axis of the cylinder, or the body's axes.
+        kind: ``rigid`` (RBE2: the facets move as one body) or ``averaged`` (RBE3: the motion is a
+            mean over the facets, which stay free to deform).
     """
 
     facets: str | int | NDArray[np.int32] | None = None
     point: ArrayLike | None = None
     axes: ArrayLike | None = None
-    kind: Literal["rigid", "averaged"] | None = None
+    kind: Literal["rigid", "averaged"] = "rigid"
 
     def __post_init__(self) -> None:
-        choice("kind", self.kind, KINDS, none=True)
+        choice("kind", self.kind, KINDS)
         if self.facets is not None:
             object.__setattr__(self, "facets", checked_key("facets", self.facets))
         for name, shapes in (("point", ((3,), (2,))), ("axes", ((3, 3), (3,)))):
@@ -83,6 +85,24 @@ class InterfaceSpec:
                 numbers = _checked_axes(numbers)
             numbers.flags.writeable = False
             object.__setattr__(self, name, numbers)
+
+    @staticmethod
+    def each(
+        interfaces: Iterable[str] | Mapping[str, Any], kind: Literal["rigid", "averaged"]
+    ) -> dict[str, InterfaceSpec]:
+        """Return several interfaces of one kind.
+
+        Args:
+            interfaces: Names of groups, or a mapping from name to group, as in `reduce`.
+            kind: ``rigid`` or ``averaged``.
+
+        Example:
+            >>> import dolfinx_mbd as mbd
+            >>> specs = mbd.InterfaceSpec.each(["big_end", "small_end"], "averaged")
+            >>> specs["big_end"].facets, specs["small_end"].kind
+            ('big_end', 'averaged')
+        """
+        return {name: replace(spec, kind=kind) for name, spec in _specs(interfaces).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +141,6 @@ def mesh_interfaces(
     space: fem.FunctionSpace,
     interfaces: Iterable[str] | Mapping[str, Any],
     facet_tags: MeshTags | None = None,
-    kind: str = "rigid",
 ) -> tuple[MeshInterface, ...]:
     """Find facets, points, axes and degrees of freedom of the interfaces.
 
@@ -130,7 +149,6 @@ def mesh_interfaces(
         space: Displacement space.
         interfaces: Names of groups; or a mapping from name to group name, tag or `InterfaceSpec`.
         facet_tags: Tags of facets of a plain mesh.
-        kind: ``rigid`` or ``averaged``, where the interface's own specification does not say.
 
     Raises:
         ValueError: Unknown or empty group, facets that lie in a line or in a point, or two
@@ -138,7 +156,6 @@ def mesh_interfaces(
 
     Note: Collective.
     """
-    choice("kind", kind, KINDS)
     specs = _specs(interfaces)
     groups = facet_groups(mesh, {name: spec.facets for name, spec in specs.items()}, facet_tags)
     found = []
@@ -146,16 +163,15 @@ def mesh_interfaces(
     for name, spec in specs.items():
         facets = groups[name]
         point, axes = _given(name, spec, dim)
-        own = spec.kind or kind
         area = surface_moments(space.mesh, facets)
-        _check_surface(name, own, area, body_size(space.mesh), point is None or axes is None)
+        _check_surface(name, spec.kind, area, body_size(space.mesh), point is None or axes is None)
         if point is None or axes is None:
             fitted = _fitted(space.mesh, facets, area)
             point = fitted[0] if point is None else point
             axes = fitted[1] if axes is None else axes
         blocks = fem.locate_dofs_topological(space, dim - 1, facets)
         blocks = blocks[blocks < space.dofmap.index_map.size_local].astype(np.int32)
-        found.append(MeshInterface(name, point, axes, blocks, dim, own, facets))
+        found.append(MeshInterface(name, point, axes, blocks, dim, spec.kind, facets))
     _check_disjoint(space, found)
     return tuple(_with_rows(space, i) if i.kind == "averaged" else i for i in found)
 
@@ -210,6 +226,8 @@ def _given(name: str, spec: InterfaceSpec, dim: int) -> tuple[Array | None, Arra
 def _specs(interfaces: Iterable[str] | Mapping[str, Any]) -> dict[str, InterfaceSpec]:
     if isinstance(interfaces, str):
         interfaces = [interfaces]
+    if isinstance(interfaces, np.ndarray):
+        refuse("interfaces", interfaces, "names of groups, or a mapping from name to group")
     if not isinstance(interfaces, Mapping):
         interfaces = {name: name for name in names("interfaces", interfaces)}
     specs = {}

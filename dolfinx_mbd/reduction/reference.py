@@ -1,25 +1,22 @@
-"""Reference conditions: which motion of a basis is the body frame's, and the modes that remain.
+"""Reference conditions: the motion of the body frame, and the modes relative to it.
 
 *Mean axis* (Tisserand, Buckens): the rigid motions, which lie in the span of the basis, are removed
-by M-orthogonal projection, and the eigenvectors of what remains are the modes: M = I,
-K = diag(ω²), all M-orthogonal to the rigid motions. Well conditioned, and right at speed.
+by M-orthogonal projection. The modes are the eigenvectors of the remaining space: M = I,
+K = diag(ω²), all M-orthogonal to the rigid motions. It is well conditioned, and accurate at speed.
 
-*Attached* to an interface: its constraint modes leave the basis, so that the interface does not
-move in the body frame. What remains is orthonormalized likewise, or kept as it is. For a frame
-whose motion is prescribed, for small loads, and to compare with other programs. Without stiffening
-the two differ by what grows as Ω² (`demos/reference_conditions.py`).
+*Attached* to an interface: the constraint modes of the interface are removed, so that the interface
+does not move in the body frame. The other columns are orthonormalized in the same way, or kept
+unchanged. It is for a frame with a prescribed motion, for small loads, and for comparisons with
+other programs. Without stiffening the difference grows as Ω² (`demos/reference_conditions.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd import checks
 from dolfinx_mbd.body import Interface, Mode
 from dolfinx_mbd.body.multiple import MULTIPLE, end_of_group
 from dolfinx_mbd.errors import InputError, SolverError
@@ -30,25 +27,25 @@ from dolfinx_mbd.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.linalg.eigenvalues import round_off, warn_of_round_off
 from dolfinx_mbd.linalg.factorization import FactorizationError, agreed, gram, multiply
 from dolfinx_mbd.modal.spectrum import hertz
-from dolfinx_mbd.reduction.basis import Basis
+from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.reduction.options import ReductionOptions
 
 __all__ = [
     "ReducedModes",
     "attached",
     "check_attached",
-    "check_options",
-    "check_reference",
     "mean_axis",
     "placed_interfaces",
     "raw_attached",
     "reduced_modes",
+    "signed",
 ]
 
 Array = NDArray[np.float64]
 
 MOTION_ROWS = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
-"""Where the coordinates of an interface are in a motion (d, θ) in space."""
+"""Indices of the coordinates of an interface in a motion (d, θ) in space."""
 
 REACTION_TOLERANCE = 1e-6
 """Relative difference of two computations of the forces at averaged interfaces."""
@@ -59,16 +56,16 @@ NOISE = 30.0
 
 @dataclass(frozen=True, eq=False)
 class ReducedModes:
-    """The modes of a body and how they follow from the basis.
+    """Modes of a body, and their coefficients in the basis.
 
     Attributes:
         vectors: Shape (owned dofs, n), Fortran order.
         stiffness: Shape (n, n), diag(squares) if orthonormal.
-        squares: ω², shape (n,), (rad/s)²; of a column that is no eigenvector its Rayleigh quotient.
+        squares: ω², shape (n,), (rad/s)²; the Rayleigh quotient if a mode is not an eigenvector.
         transform: vectors = basis · transform, shape (columns of the basis, n).
-        labels: What each mode is called, n of them.
-        shares: Part of the strain energy that is in constraint modes, shape (n,).
-        left_out: What else the basis held, and why it is not there.
+        columns: Descriptions of the modes, n of them.
+        shares: Share of the strain energy in constraint modes, shape (n,).
+        left_out: Other motions of the basis, and the reason why they are left out.
         reference: Name of the reference condition.
         orthonormal: Whether M = I.
     """
@@ -77,7 +74,7 @@ class ReducedModes:
     stiffness: Array
     squares: Array
     transform: Array
-    labels: tuple[str, ...]
+    columns: tuple[Column, ...]
     shares: Array
     left_out: tuple[Mode, ...]
     reference: str
@@ -90,60 +87,33 @@ class ReducedModes:
 
     @property
     def fixed_signs(self) -> NDArray[np.bool_]:
-        """Modes whose sign has a meaning: constraint modes as they are, one unit of motion."""
-        return np.array([label.startswith("constraint ") for label in self.labels], dtype=bool)
+        """Whether the sign of a mode is fixed: that of a constraint mode, a unit motion."""
+        return np.array([c.kind is ColumnKind.CONSTRAINT for c in self.columns], dtype=bool)
 
 
-def check_reference(attached_to: Any, up_to: Any, orthonormalize: bool) -> None:
-    """Refuse what is no name, no frequency, or does not go together."""
-    if attached_to is not None:
-        checks.name("attached_to", attached_to)
-    if up_to is not None:
-        checks.number("up_to", up_to, positive=True, unit="Hz")
-    checks.flag("orthonormalize", orthonormalize)
-    if not orthonormalize and attached_to is None:
-        raise InputError(
-            "orthonormalize=False needs attached_to: only without the six constraint modes of one "
-            "interface have the others no rigid motion in them"
-        )
-    if not orthonormalize and up_to is not None:
-        raise InputError("up_to needs modes that have frequencies: orthonormalize=True")
-
-
-def check_options(effective_mass: Any, loads: Any, stiffening: Any, points: Any, name: Any) -> None:
-    """Raise an error if an option of a reduction has the wrong type or value."""
-    checks.name("name", name)
-    if effective_mass is not None:
-        checks.number("effective_mass", effective_mass, low=0.0, high=1.0)
-    for argument, mapping in (("loads", loads), ("points", points)):
-        checks.instance(argument, mapping, (Mapping, type(None)))
-        for key in mapping or {}:
-            checks.name(f"every name in {argument}", key)
-    if stiffening is not None:
-        checks.flag("stiffening", stiffening)
-
-
-def check_attached(attached_to: str | None, found: tuple[MeshInterface, ...]) -> None:
-    """Refuse an interface that the body does not have."""
-    names = [i.name for i in found]
+def check_attached(attached_to: str | None, interfaces: tuple[MeshInterface, ...]) -> None:
+    """Raise an error if the body does not have the interface."""
+    names = [i.name for i in interfaces]
     if attached_to is not None and attached_to not in names:
         known = ", ".join(map(repr, names)) or "none"
         raise InputError(f"attached_to: unknown interface {attached_to!r}; this body has {known}")
 
 
 def reduced_modes(
-    problem: ElasticProblem,
-    basis: Basis,
-    attached_to: str | None,
-    up_to: float | None,
-    orthonormalize: bool,
+    problem: ElasticProblem, basis: Basis, attached_to: str | None, options: ReductionOptions
 ) -> ReducedModes:
-    """The modes of a basis under the reference condition that is asked for."""
+    """Return the modes of a basis: mean axis, or attached to an interface."""
     if attached_to is None:
-        return mean_axis(problem, basis, up_to=up_to)
-    if orthonormalize:
-        return attached(problem, basis, attached_to, up_to=up_to)
+        return mean_axis(problem, basis, up_to=options.up_to)
+    if options.orthonormalize:
+        return attached(problem, basis, attached_to, up_to=options.up_to)
     return raw_attached(problem, basis, attached_to)
+
+
+def signed(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
+    """Return the inertia with the signs of the modes, and the modes with these signs."""
+    moments = replace(moments, signs=np.where(modes.fixed_signs, 1.0, moments.signs))
+    return moments, modes.vectors * moments.signs
 
 
 def mean_axis(problem: ElasticProblem, basis: Basis, *, up_to: float | None = None) -> ReducedModes:
@@ -152,18 +122,19 @@ def mean_axis(problem: ElasticProblem, basis: Basis, *, up_to: float | None = No
     Args:
         problem: Matrices of the free body.
         basis: From `craig_bampton_basis` or `free_basis`.
-        up_to: Modes above this frequency are left out, Hz.
+        up_to: Leave out modes above this frequency, Hz; None: keep all.
 
     Raises:
-        ValueError: Modes without stiffness remain: the body is in parts. Or none is below `up_to`.
+        SolverError: Modes without stiffness remain, for example because the body is in parts.
+        InputError: No mode is below `up_to`.
 
     Note: Collective.
     """
     rigid = tuple(
-        Mode(f"rigid {k + 1}", 0.0, reason="the body frame carries it")
-        for k in range(problem.num_rigid)
+        Mode(column.label, 0.0, reason="the body frame carries it")
+        for column in numbered(ColumnKind.RIGID, range(problem.num_rigid))
     )
-    columns = np.arange(len(basis.labels))
+    columns = np.arange(len(basis.columns))
     return _orthonormal(problem, basis, columns, rigid, "mean axis", up_to)
 
 
@@ -175,11 +146,11 @@ def attached(
     Args:
         problem: Matrices of the free body.
         basis: From `craig_bampton_basis`.
-        name: The interface.
-        up_to: Modes above this frequency are left out, Hz.
+        name: Name of the interface.
+        up_to: Leave out modes above this frequency, Hz; None: keep all.
 
     Raises:
-        ValueError: The basis has no such interface. Or no mode is below `up_to`.
+        InputError: The basis has no such interface, or no mode is below `up_to`.
 
     Note: Collective.
     """
@@ -188,23 +159,22 @@ def attached(
 
 
 def raw_attached(problem: ElasticProblem, basis: Basis, name: str) -> ReducedModes:
-    """Remove the constraint modes of an interface, and keep the other columns as they are.
+    """Remove the constraint modes of an interface, and keep the other columns unchanged.
 
-    Nothing is dropped either; M and K are those of the columns.
+    Dependent columns are kept, too; M and K are those of the columns.
 
     Note: Collective.
     """
     columns, gone = _without(basis, name)
     K, M, _ = _small_matrices(problem, basis, reference_motions=False)
     squares = np.diag(K) / np.diag(M)
-    constraint = _constraint_columns(basis)
     return ReducedModes(
         vectors=np.asfortranarray(basis.vectors[:, columns]),
         stiffness=K[np.ix_(columns, columns)],
         squares=squares[columns],
         transform=np.eye(len(squares))[:, columns],
-        labels=tuple(basis.labels[k] for k in columns),
-        shares=constraint[columns].astype(float),
+        columns=tuple(basis.columns[k] for k in columns),
+        shares=basis.is_constraint[columns].astype(float),
         left_out=_table(basis, squares, gone, f"the body frame is attached to {name}"),
         reference=f"attached to {name}",
         orthonormal=False,
@@ -212,21 +182,19 @@ def raw_attached(problem: ElasticProblem, basis: Basis, name: str) -> ReducedMod
 
 
 def _without(basis: Basis, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Columns without and of the constraint modes of an interface."""
-    own = [label.rpartition(" ")[0] == f"constraint {name}" for label in basis.labels]
-    if not any(own):
+    """Return the columns without, and those of, the constraint modes of an interface."""
+    removed = basis.is_constraint & np.array([c.name == name for c in basis.columns], dtype=bool)
+    if not removed.any():
         raise InputError(f"the basis has no constraint modes of an interface {name!r}")
-    return np.flatnonzero(np.logical_not(own)), np.flatnonzero(own)
-
-
-def _constraint_columns(basis: Basis) -> NDArray[np.bool_]:
-    return np.array([label.startswith("constraint ") for label in basis.labels], dtype=bool)
+    return np.flatnonzero(~removed), np.flatnonzero(removed)
 
 
 def _table(
     basis: Basis, squares: Array, columns: NDArray[np.int64] | list[int], reason: str
 ) -> tuple[Mode, ...]:
-    return tuple(Mode(basis.labels[k], float(hertz(squares[k])), reason=reason) for k in columns)
+    return tuple(
+        Mode(basis.columns[k].label, float(hertz(squares[k])), reason=reason) for k in columns
+    )
 
 
 def _orthonormal(
@@ -237,7 +205,7 @@ def _orthonormal(
     reference: str,
     up_to: float | None,
 ) -> ReducedModes:
-    """Orthonormal modes of some columns of a basis, after their rigid motions are removed."""
+    """Return the orthonormal modes of some columns of a basis, without rigid motions."""
     comm = problem.comm
     K, M, B = _small_matrices(problem, basis, reference_motions=bool(rigid))
     noise = round_off(problem, basis.vectors)
@@ -246,21 +214,20 @@ def _orthonormal(
         if comm.rank == 0:
             _check_reactions(basis, K, noise)
             grid = np.ix_(columns, columns)
-            found, small, dropped = solve_small_problem(K[grid], M[grid], B[columns])
-            transform = np.zeros((len(K), len(found)))
+            squares, small, dropped = solve_small_problem(K[grid], M[grid], B[columns])
+            transform = np.zeros((len(K), len(squares)))
             transform[columns] = small
             lost = _dropped(basis, K, M, columns, dropped)
-            result = found, transform, lost, _shares(basis, K, transform, found)
+            result = squares, transform, lost, _shares(basis, K, transform, squares)
     squares, transform, lost, shares = comm.bcast(result, root=0)
     vectors = np.asfortranarray(basis.vectors @ transform)
     errors = round_off(problem, vectors)
     _check_resolved(problem, squares, errors)
     count = _below(squares, up_to, errors)
-    first = len(rigid) + 1
-    labels = [f"elastic {first + k}" for k in range(len(squares))]
+    elastic = numbered(ColumnKind.ELASTIC, range(len(rigid), len(rigid) + len(squares)))
     above = tuple(
-        Mode(label, float(hertz(square)), reason=f"above {up_to:g} Hz")
-        for label, square in zip(labels[count:], squares[count:], strict=True)
+        Mode(column.label, float(hertz(square)), reason=f"above {up_to:g} Hz")
+        for column, square in zip(elastic[count:], squares[count:], strict=True)
     )
     gone = np.setdiff1d(np.arange(len(K)), columns)
     rayleigh = np.diag(K) / np.diag(M)
@@ -270,7 +237,7 @@ def _orthonormal(
         stiffness=np.diag(squares[:count]),
         squares=squares[:count],
         transform=transform[:, :count],
-        labels=tuple(labels[:count]),
+        columns=elastic[:count],
         shares=shares[:count],
         left_out=left_out + lost + above,
         reference=reference,
@@ -280,7 +247,7 @@ def _orthonormal(
 def _small_matrices(
     problem: ElasticProblem, basis: Basis, *, reference_motions: bool
 ) -> tuple[Array, Array, Array]:
-    """ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR with the rigid motions R, or no R; the same bits on every rank."""
+    """Return ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR with the rigid motions R, or no R; the same on every rank."""
     comm, Psi = problem.comm, basis.vectors
     MPsi = problem.apply_mass(Psi)
     M = gram(comm, Psi, MPsi)
@@ -296,10 +263,10 @@ def _small_matrices(
 
 
 def _below(squares: Array, up_to: float | None, errors: Array) -> int:
-    """Return how many modes are not above a frequency, and all that share the last frequency."""
+    """Return the number of modes up to a frequency, with all modes of the last frequency."""
     if up_to is None or not len(squares):
         return len(squares)
-    count = int(np.sum(hertz(squares) <= (1 + MULTIPLE) * up_to))  # (one that was read off counts)
+    count = int(np.sum(hertz(squares) <= (1 + MULTIPLE) * up_to))  # (a rounded limit includes it)
     if not count:
         raise InputError(
             f"no mode is below up_to={up_to:g} Hz; the first is at {hertz(squares)[0]:.6g} Hz"
@@ -308,24 +275,29 @@ def _below(squares: Array, up_to: float | None, errors: Array) -> int:
 
 
 def _shares(basis: Basis, K: Array, transform: Array, squares: Array) -> Array:
-    """Strain energy in constraint modes over the whole: fixed-interface modes share none of it."""
-    own = _constraint_columns(basis)
-    T = transform[own]
-    return np.einsum("ik,ij,jk->k", T, K[np.ix_(own, own)], T) / squares
+    """Return the share of the strain energy in constraint modes.
+
+    Constraint and fixed-interface modes are K-orthogonal, so that the energies add up.
+    """
+    constraint = basis.is_constraint
+    T = transform[constraint]
+    return np.einsum("ik,ij,jk->k", T, K[np.ix_(constraint, constraint)], T) / squares
 
 
 def _dropped(
     basis: Basis, K: Array, M: Array, columns: NDArray[np.int64], dropped: list[int]
 ) -> tuple[Mode, ...]:
-    """The table of dependent columns, each with the columns that it depends on."""
-    kept = np.delete(columns, dropped)
+    """Return the table of dependent columns, each with the columns that it depends on."""
+    others = np.delete(columns, dropped)
     size = np.sqrt(np.diag(M))
     unit = M / np.outer(size, size)
     rows: list[Mode] = []
     for k in columns[dropped]:
-        weights = np.abs(np.linalg.lstsq(unit[np.ix_(kept, kept)], unit[kept, k], rcond=None)[0])
-        main = [kept[j] for j in np.argsort(-weights)[:3] if weights[j] > 0.1 * weights.max()]
-        reason = "depends on " + ", ".join(basis.labels[j] for j in sorted(main))
+        weights = np.abs(
+            np.linalg.lstsq(unit[np.ix_(others, others)], unit[others, k], rcond=None)[0]
+        )
+        main = [others[j] for j in np.argsort(-weights)[:3] if weights[j] > 0.1 * weights.max()]
+        reason = "depends on " + ", ".join(basis.columns[j].label for j in sorted(main))
         rows += _table(basis, np.diag(K) / np.diag(M), [k], reason)
     return tuple(rows)
 
@@ -367,12 +339,18 @@ def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
 
 
 def placed_interfaces(
-    problem: ElasticProblem, found: tuple[MeshInterface, ...], modes: ReducedModes, moments: Inertia
+    problem: ElasticProblem,
+    interfaces: tuple[MeshInterface, ...],
+    modes: ReducedModes,
+    moments: Inertia,
 ) -> tuple[Interface, ...]:
-    """The coefficient of a constraint mode is the motion of its interface, exactly."""
+    """Return the interfaces of a reduced body.
+
+    The coefficient of a constraint mode is the motion of its interface, exactly.
+    """
     per, rows = problem.num_rigid, MOTION_ROWS[problem.dim]
     result = []
-    for k, i in enumerate(found):
+    for k, i in enumerate(interfaces):
         motion = np.zeros((6, len(modes.squares)))
         motion[rows] = modes.transform[per * k : per * k + per] * moments.signs
         result.append(Interface(i.name, i.kind, i.point, i.axes, motion))

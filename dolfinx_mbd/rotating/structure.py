@@ -16,14 +16,14 @@ Damping is that of the turning body: D acts on velocities relative to the turnin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem
 from dolfinx.fem import petsc as fem_petsc
-from dolfinx.mesh import Mesh, MeshTags
+from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike, NDArray
 from petsc4py import PETSc
 
@@ -32,14 +32,14 @@ from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.checks import array, flag, function, instance, number, refuse, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.arguments import check_form
-from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
-from dolfinx_mbd.fem.facets import facet_groups
+from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, geometric_matrix
+from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
+from dolfinx_mbd.fem.facets import facet_groups, held_dofs
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.operators import apply_inertia, centrifugal, coriolis, inertia_matrix
-from dolfinx_mbd.forms import Plane
 from dolfinx_mbd.linalg.factorization import (
     Options,
     constrain,
@@ -51,11 +51,10 @@ from dolfinx_mbd.linalg.symmetric_factor import SymmetricFactor
 from dolfinx_mbd.reduction.damping import Viscous
 
 __all__ = [
+    "Parts",
     "RotatingStructure",
-    "assembled",
     "checked_axis",
-    "damping_matrix",
-    "is_complete",
+    "constrained_structure",
     "listed_dampings",
     "rotating_structure",
 ]
@@ -79,18 +78,18 @@ class RotatingStructure:
     Attributes:
         problem: Space, scalar mass and the stiffness of the free body.
         held: Owned held degrees of freedom (local numbers).
-        axis: n, shape (3,).
+        axis: Unit vector n of the axis, shape (3,).
         point: A point of the axis, shape (3,), m.
         stiffness: K, at rest, with the springs.
-        springs: Their part of it, or None.
+        springs: Part of the springs in K; None without springs.
         mass: M.
         gyroscopic: G, per rad/s.
         softening: K_ω, per (rad/s)².
         geometric: K_σ likewise; None if the stress is not known.
         damping: D, or None.
-        damped: D is positive definite, as far as is known: it is not for a form.
+        damped: Whether D is known to be positive definite; False for a form.
         displacement: u of the unit centrifugal load, owned, m/(rad/s)²: that at Ω is Ω² times it.
-        factor: Factorization of the stiffness at the speed that was asked for last.
+        factor: Factorization of the stiffness at the last requested speed.
         prefix: PETSc options prefix.
         options: PETSc options.
     """
@@ -119,20 +118,20 @@ class RotatingStructure:
 
     @property
     def spin(self) -> Any:
-        """n as the inertia operators take it: shape (3,), in the plane a number."""
+        """Axis for the inertia operators: n, shape (3,), in the plane its z component."""
         return self.axis if self.problem.dim == 3 else float(self.axis[2])
 
     def factorize(self, speed: float, *, stiffening: bool = True) -> int | None:
-        """Factorize K(Ω); returns the number of its negative eigenvalues (see `SymmetricFactor`).
+        """Factorize K(Ω); return the number of its negative eigenvalues (see `SymmetricFactor`).
 
         Args:
             speed: Ω, rad/s.
-            stiffening: With K_σ.
+            stiffening: Whether to include K_σ.
 
         Raises:
             SingularError: Ω is a speed at which a motion loses its static stiffness.
-            FactorizationError: It failed otherwise.
-            ValueError: K_σ is wanted, and the stress is not known.
+            FactorizationError: The factorization failed for another reason.
+            InputError: K_σ is requested, but the stress is not known.
 
         Note: Collective.
         """
@@ -144,10 +143,10 @@ class RotatingStructure:
         return self.factor.factorize()
 
     def speed_matrices(self, *, stiffening: bool = True) -> tuple[PETSc.Mat, ...]:
-        """K_ω and, if wanted, K_σ.
+        """Return K_ω and, with `stiffening`, K_σ.
 
         Raises:
-            ValueError: K_σ is wanted, and the stress is not known.
+            InputError: K_σ is requested, but the stress is not known.
         """
         if not flag("stiffening", stiffening):
             return (self.softening,)
@@ -159,7 +158,7 @@ class RotatingStructure:
         return self.softening, self.geometric
 
     def velocity_matrix(self, speed: float, *, coriolis: bool = True) -> PETSc.Mat | None:
-        """Ω G + D, or None if there is neither; the caller destroys it.
+        """Return Ω G + D, or None if both vanish; the caller destroys it.
 
         Note: Collective.
         """
@@ -188,7 +187,7 @@ class RotatingStructure:
 
 
 def rotating_structure(
-    mesh: TaggedMesh | Mesh,
+    model: ElasticModel | TaggedMesh | Mesh,
     material: Materials | None = None,
     *,
     held: Iterable[str] | Mapping[str, Any] = (),
@@ -196,119 +195,155 @@ def rotating_structure(
     point: ArrayLike = (0.0, 0.0, 0.0),
     springs: ufl.Form | None = None,
     damping: Damping | Iterable[Damping] | None = None,
-    facet_tags: MeshTags | None = None,
-    cell_tags: MeshTags | None = None,
-    space: fem.FunctionSpace | None = None,
-    degree: int = 2,
-    stiffness: ufl.Form | None = None,
     stress: Stress | None = None,
-    density: Any = None,
-    plane: Plane | None = None,
-    thickness: float | None = None,
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_rotating_",
 ) -> RotatingStructure:
-    """Assemble all that does not depend on the speed, the prestress of unit speed included.
+    """Assemble the matrices of a rotating body that do not depend on the speed.
+
+    They include the stress of the centrifugal load at unit speed.
 
     Args:
-        mesh: A tagged mesh, or a plain one; in space or in the plane.
-        material: One for all cells, or a mapping from groups of cells to their materials.
-        held: Groups of facets that only turn: names, or a mapping from name to tag.
-        axis: Direction of the axis of rotation, shape (3,); a plane body turns about z.
-        point: A point of the axis, shape (3,), in the plane also (2,), m.
-        springs: Bilinear form on `space` of springs between body and turning frame, symmetric.
+        model: An `ElasticModel` without prestress; or a mesh, with `material`.
+        material: Material of a mesh; see `ElasticModel`.
+        held: Groups of facets that rotate without deformation: names, or a mapping from name to
+            tag.
+        axis: Direction of the axis of rotation, shape (3,); a plane body rotates about z.
+        point: Point of the axis, shape (3,), in the plane also (2,), m.
+        springs: Symmetric bilinear form on the displacement space, of springs between the body and
+            the rotating frame; None: no springs.
         damping: `Rayleigh` with K at rest, springs included; `Viscous`; a symmetric bilinear form
-            on `space`, to act on u̇ in the turning frame (that of a plane body includes the
-            thickness); or several of these.
-        facet_tags: Tags of facets, if `mesh` is a plain mesh.
-        cell_tags: Tags of cells, likewise, if there are several materials.
-        space: The user's own vector Lagrange space; by default of `degree`.
-        degree: Degree of the default space.
-        stiffness: The user's own bilinear form on `space`, of the free body.
-        stress: σ(u) as UFL, Pa; only needed where `stiffness` is the user's own.
-        density: Number or UFL expression, kg/m³; the material's by default.
-        plane: Of a plane mesh, ``strain`` or ``stress``; see `reduce`.
-        thickness: Of a plane mesh, m.
+            on the displacement space that acts on u̇ in the rotating frame (that of a plane body
+            includes the thickness); or several of these. None: no damping.
+        stress: σ(u) as UFL, Pa; needed only if the model has its own stiffness form.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
-            (``pep_ncv`` ..., or ``eps_ncv`` ... where the problem is symmetric).
+            (``pep_ncv`` ..., or ``eps_ncv`` ... if the problem is symmetric).
         petsc_options_prefix: Prefix of these options.
 
+    Returns:
+        The matrices; the caller destroys them.
+
     Raises:
-        ValueError: Something given does not fit; the same error on every rank.
-        TypeError: The damping is of another kind.
+        InputError: A value does not fit; the same error on every rank.
         FactorizationError: The linear solver failed, or a part of the body is not held.
 
-    Note: Collective over the mesh's communicator. The caller destroys the result.
+    Note: Collective over the communicator of the mesh.
     """
     instance("springs", springs, (ufl.Form, type(None)))
     if stress is not None:
         function("stress", stress, "stress(u)")
     solver = solver_options(petsc_options_prefix, petsc_options)
-    groups = facet_groups(mesh, held, facet_tags)
+    body = elastic_model(model, material)
+    refuse_prestress(body, "rotating_structure")
+    groups = facet_groups(body.mesh, held, body.facet_tags)
     if not groups and springs is None:
         raise InputError(
             "nothing holds the body in the turning frame; give held=[...] groups of facets, or "
             "springs, a bilinear form"
         )
-    problem = elastic_problem(
-        mesh,
-        material,
-        cell_tags=cell_tags,
-        space=space,
-        degree=degree,
-        stiffness=stiffness,
-        density=density,
-        plane=plane,
-        thickness=thickness,
-    )
+    problem = elastic_problem(body)
     check_floating(problem, "give the springs to the turning frame as springs=")
     n, p = checked_axis(axis, point, problem.dim)
     if stress is None and problem.materials is not None:
         stress = problem.materials.stress
-    rows = _held_dofs(problem, groups)
-    K, soft = problem.stiffness.copy(), None
-    if springs is not None:
-        soft = assembled(springs, problem.space, "springs")
-        K.axpy(1.0, soft)
-    M = problem.mass()
-    dampings = listed_dampings(damping)
-    D = damping_matrix(problem, K, M, dampings)
     spin = n if problem.dim == 3 else float(n[2])
-    G = inertia_matrix(problem, coriolis(spin))
-    K_omega = inertia_matrix(problem, centrifugal(spin))
+    parts = Parts(
+        problem,
+        held_dofs(problem.space, groups),
+        springs,
+        listed_dampings(damping),
+        (inertia_matrix(problem, coriolis(spin)), inertia_matrix(problem, centrifugal(spin))),
+        -apply_inertia(problem, centrifugal(spin), _arms(problem, p)),
+    )
+
+    def geometric(u0: Array) -> PETSc.Mat | None:
+        if stress is None:
+            return None
+        return geometric_matrix(problem, stress(as_function(problem.space, u0)))
+
+    return constrained_structure(parts, n, p, geometric, solver)
+
+
+class Parts(NamedTuple):
+    """A rotating body before it is held: a solid or a beam.
+
+    Attributes:
+        problem: `ElasticProblem` or `BeamProblem`.
+        held: Owned held degrees of freedom (local numbers).
+        springs: Form of springs to the rotating frame, or None.
+        dampings: All dampings.
+        matrices: G and K_ω.
+        load: Centrifugal load at unit speed, shape (owned dofs,), N/(rad/s)².
+    """
+
+    problem: Any
+    held: NDArray[np.int32]
+    springs: ufl.Form | None
+    dampings: tuple[Damping, ...]
+    matrices: tuple[PETSc.Mat, PETSc.Mat]
+    load: Array
+
+
+def constrained_structure(
+    parts: Parts,
+    axis: Array,
+    point: Array,
+    geometric: Callable[[Array], PETSc.Mat | None],
+    solver: dict[str, Any],
+) -> RotatingStructure:
+    """Hold a body, and add the geometric stiffness of the centrifugal load.
+
+    Args:
+        parts: The body before it is held.
+        axis: Unit vector of the axis of rotation, shape (3,).
+        point: Point of the axis, shape (3,), m.
+        geometric: Function from the displacement at unit speed to K_σ, or to None.
+        solver: From `solver_options`.
+
+    Note: Collective.
+    """
+    problem, rows = parts.problem, parts.held
+    K, M, springs = problem.stiffness.copy(), problem.mass(), None
+    if parts.springs is not None:
+        springs = assembled(parts.springs, problem.space, "springs")
+        K.axpy(1.0, springs)
+    D = damping_matrix(problem, K, M, parts.dampings)
+    G, K_omega = parts.matrices
     constrain(K, rows, 1.0)
-    for A in (M, G, K_omega, D, soft):
+    for A in (M, G, K_omega, D, springs):
         if A is not None:
             constrain(A, rows, 0.0)
     factor = SymmetricFactor(K.copy(), **solver)
     if factor.factorize():
         raise InputError("the stiffness at rest is not positive definite: check the springs")
-    load = -apply_inertia(problem, centrifugal(spin), _arms(problem, p))
+    load = parts.load
     load[rows] = 0.0
     u0 = solve(factor.ksp, load[:, None])[:, 0]
-    K_sigma = None if stress is None else _geometric(problem, stress, u0, rows)
+    K_sigma = geometric(u0)
+    if K_sigma is not None:
+        constrain(K_sigma, rows, 0.0)
+    forms_of_user = any(isinstance(d, ufl.Form) for d in parts.dampings)
     return RotatingStructure(
         problem,
         rows,
-        n,
-        p,
-        K,
-        soft,
-        M,
-        G,
-        K_omega,
-        K_sigma,
-        D,
-        any(map(is_complete, dampings)) and not any(isinstance(d, ufl.Form) for d in dampings),
-        u0,
-        factor,
-        petsc_options_prefix,
-        petsc_options,
+        axis,
+        point,
+        stiffness=K,
+        springs=springs,
+        mass=M,
+        gyroscopic=G,
+        softening=K_omega,
+        geometric=K_sigma,
+        damping=D,
+        damped=any(map(is_complete, parts.dampings)) and not forms_of_user,
+        displacement=u0,
+        factor=factor,
+        **solver,
     )
 
 
 def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:
-    """Unit vector of the axis and a point of it, both of shape (3,)."""
+    """Return the unit vector of the axis and a point of it, both of shape (3,)."""
     n, p = vector("axis", axis), array("point", point)
     length = np.abs(n).max()
     if not length > 0:
@@ -326,19 +361,8 @@ def checked_speed(argument: str, value: Any) -> float:
     return number(argument, value, low=-1e12, high=1e12, unit="rad/s")
 
 
-def _held_dofs(
-    problem: ElasticProblem, groups: Mapping[str, NDArray[np.int32]]
-) -> NDArray[np.int32]:
-    facets = np.concatenate([*groups.values(), np.zeros(0, dtype=np.int32)])
-    V, dim = problem.space, problem.dim
-    V.mesh.topology.create_connectivity(dim - 1, dim)
-    blocks = fem.locate_dofs_topological(V, dim - 1, np.unique(facets).astype(np.int32))
-    blocks = blocks[blocks < V.dofmap.index_map.size_local]
-    return np.asarray((dim * blocks[:, None] + np.arange(dim)).ravel().astype(np.int32))
-
-
 def assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
-    """The matrix of a form of the user's, which must be symmetric."""
+    """Assemble a symmetric form of the user."""
     message = None
     try:
         check_form(form, V)
@@ -358,7 +382,7 @@ def assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
 
 
 def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Damping, ...]:
-    """None, one or several dampings as a tuple."""
+    """Return no, one or several dampings as a tuple."""
     if damping is None:
         return ()
     if isinstance(damping, (Rayleigh, Viscous, ufl.Form)):
@@ -373,7 +397,7 @@ def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Dampin
 
 
 def is_complete(damping: Damping) -> bool:
-    """Whether it surely damps every motion of a body that is held."""
+    """Return whether a damping is known to act on every motion of a held body."""
     if isinstance(damping, Rayleigh):
         return damping.mass > 0 or damping.stiffness > 0
     viscosity = getattr(damping, "viscosity", None)
@@ -383,7 +407,7 @@ def is_complete(damping: Damping) -> bool:
 def damping_matrix(
     problem: ElasticProblem, K: PETSc.Mat, M: PETSc.Mat, dampings: tuple[Damping, ...]
 ) -> PETSc.Mat | None:
-    """D with the pattern of K, before anything is held."""
+    """Return D with the pattern of K, before degrees of freedom are held."""
     if not dampings:
         return None
     V = problem.space
@@ -406,23 +430,5 @@ def damping_matrix(
 
 
 def _arms(problem: ElasticProblem, point: Array) -> Array:
-    """x - p of the owned degrees of freedom."""
+    """Return x - p of the owned degrees of freedom."""
     return (problem.positions - point[: problem.dim]).ravel()
-
-
-def _geometric(
-    problem: ElasticProblem, stress: Stress, u0: Array, held: NDArray[np.int32]
-) -> PETSc.Mat:
-    """K_σ = A ⊗ I of the stress of u0, with the scalar form A of one component."""
-    V = problem.space
-    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
-    p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
-    sigma = stress(as_function(V, u0))
-    if problem.thickness is not None:
-        sigma = fem.Constant(V.mesh, default_scalar_type(problem.thickness)) * sigma
-    A = fem_petsc.assemble_matrix(fem.form(forms.geometric_stiffness(p, q, sigma)))
-    A.assemble()
-    K = inertia_matrix(replace(problem, scalar_mass=A), np.eye(problem.dim))
-    A.destroy()
-    constrain(K, held, 0.0)
-    return K

@@ -312,8 +312,8 @@ def test_craig_bampton_table(num_modes: int) -> None:
         model,
         interfaces={"left": 0.0, "right": 1.0},
         num_modes=num_modes,
-        skin=False,
         stiffening=False,
+        options=mbd.ReductionOptions(skin=False),
     ).body
     table = np.array(TABLE[num_modes])
     error = 2 * np.pi * body.frequencies[: len(table)] / EXACT[: len(table)] - 1
@@ -396,7 +396,11 @@ def test_moments_are_those_of_the_rigid_body_and_of_the_points() -> None:
     mass = STEEL.density * b * h / 4 * np.array([c * d * e for c in weights for d in v for e in v])
     names = {f"{k}": place for k, place in enumerate(places)}
     body = reduce_beam(
-        model, interfaces={"a": 0.0, "b": L}, num_modes=3, points=names, skin=False
+        model,
+        interfaces={"a": 0.0, "b": L},
+        num_modes=3,
+        points=names,
+        options=mbd.ReductionOptions(skin=False),
     ).body
     psi = np.stack([places, *np.array([p.modes for p in body.points]).transpose(1, 0, 2)])
     assert body.total_mass == pytest.approx(mass.sum(), rel=1e-12)
@@ -410,7 +414,12 @@ def test_effective_mass_keeps_the_modes_that_matter() -> None:
     model = BeamModel(line(12), FLAT, STEEL)
     interfaces = {"a": 0.0, "b": 1.0}
     full, few = (
-        reduce_beam(model, interfaces=interfaces, num_modes=20, effective_mass=share).body
+        reduce_beam(
+            model,
+            interfaces=interfaces,
+            num_modes=20,
+            options=mbd.ReductionOptions(effective_mass=share),
+        ).body
         for share in (None, 0.5)
     )
     assert 6 < few.num_modes < full.num_modes
@@ -424,7 +433,11 @@ def test_attached_and_raw() -> None:
     held = beam_modes(model, 4, held=[0.0])
     assert body.frequencies[:4] == pytest.approx(held.frequencies, rel=1e-3)
     raw = reduce_beam(
-        model, interfaces={"a": 0.0, "b": 1.0}, attached_to="a", orthonormalize=False, num_modes=0
+        model,
+        interfaces={"a": 0.0, "b": 1.0},
+        attached_to="a",
+        num_modes=0,
+        options=mbd.ReductionOptions(orthonormalize=False),
     ).body
     assert raw.interface("b").motion == pytest.approx(np.eye(6), abs=1e-12)
     assert np.diag(raw.stiffness)[[0, 1, 3]] == pytest.approx(
@@ -442,7 +455,10 @@ def test_geometric_stiffness_is_that_of_a_solid() -> None:
     side = 0.008
     model = BeamModel(line(24, LENGTH, SELF), Section.rectangle(side, side), STEEL)
     beam = reduce_beam(
-        model, interfaces={"big_end": 0.0, "small_end": LENGTH}, num_modes=12, skin=False
+        model,
+        interfaces={"big_end": 0.0, "small_end": LENGTH},
+        num_modes=12,
+        options=mbd.ReductionOptions(skin=False),
     ).body
     solid = bar(side)
     assert beam.stiffening is not None and solid.stiffening is not None
@@ -533,7 +549,11 @@ def test_spin_up() -> None:
     section = Section(1.0, EI / EA, EI / EA, EI / EA)
     model = BeamModel(line(16, length, SELF), section, mbd.Material(EA, 0.0, 1.2))
     body = reduce_beam(
-        model, interfaces={"hub": 0.0}, num_modes=8, points={"tip": length}, skin=False
+        model,
+        interfaces={"hub": 0.0},
+        num_modes=8,
+        points={"tip": length},
+        options=mbd.ReductionOptions(skin=False),
     ).body
 
     def motion(t: float) -> tuple[float, float, float]:
@@ -565,7 +585,12 @@ def test_bending_loads_soften_a_body_sideways(part: float) -> None:
     model = BeamModel(line(16, comm=SELF), blade, STEEL)
     critical = 4.0126 * np.sqrt(STEEL.young * blade.Izz * STEEL.shear * blade.torsion)
     load, side = part * critical, 5e-4 * critical
-    body = reduce_beam(model, interfaces={"root": 0.0, "tip": 1.0}, num_modes=24, skin=False).body
+    body = reduce_beam(
+        model,
+        interfaces={"root": 0.0, "tip": 1.0},
+        num_modes=24,
+        options=mbd.ReductionOptions(skin=False),
+    ).body
     ground, beam = Ground({"o": Frame()}), FlexibleBody("beam", body, damping_ratio=0.0)
     clamp = fixed("clamp", ground.frame("o"), beam.frame("root"))
     system = System([ground, beam], [clamp], loads=[force("p", beam.frame("tip"), (0, side, load))])

@@ -9,7 +9,7 @@ import pytest
 from dolfinx.mesh import create_interval
 from mpi4py import MPI
 
-from dolfinx_mbd import BeamModel, Material, ReducedBody, Section, reduce_beam
+from dolfinx_mbd import BeamModel, Material, ReducedBody, ReductionOptions, Section, reduce_beam
 from dolfinx_mbd.errors import ModelRangeWarning
 from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import (
@@ -39,7 +39,7 @@ def reduced(section: Section, interfaces: dict[str, float], num_modes: int) -> R
         interfaces=interfaces,
         num_modes=num_modes,
         points={"tip": LENGTH},
-        skin=False,
+        options=ReductionOptions(skin=False),
     ).body
 
 

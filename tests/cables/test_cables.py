@@ -14,6 +14,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
+from dolfinx_mbd import ReductionOptions
 from dolfinx_mbd.beams.problem import BeamModel
 from dolfinx_mbd.beams.reduce import reduce_beam
 from dolfinx_mbd.cables.cable_body import CableBody
@@ -407,7 +408,7 @@ def test_it_agrees_with_a_floating_frame() -> None:
         interfaces={"big_end": 0.0, "small_end": LENGTH},
         num_modes=6,
         points={"middle": LENGTH / 2},
-        skin=False,
+        options=ReductionOptions(skin=False),
     ).body
     floating = FlexibleBody(
         "rod", body, position=(RADIUS, 0.0, 0.0) - body_origin(body), damping_ratio=0.0

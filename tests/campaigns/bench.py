@@ -123,9 +123,11 @@ class Bench:
     def reduction(self) -> mbd.Reduction:
         """The box, reduced."""
         return mbd.reduce(
-            self.box, mbd.STEEL, interfaces=["left", "right"], num_modes=2, degree=1,
-            static_correction=True,
-        )  # fmt: skip
+            mbd.ElasticModel(self.box, mbd.STEEL, degree=1),
+            interfaces=["left", "right"],
+            num_modes=2,
+            options=mbd.ReductionOptions(static_correction=True),
+        )
 
     @cached_property
     def recovery(self) -> Any:
@@ -135,20 +137,27 @@ class Bench:
     @cached_property
     def modal(self) -> Any:
         """The natural modes of the box."""
-        return mbd.modal_analysis(self.box, mbd.STEEL, num_modes=2, degree=1)
+        return mbd.modal_analysis(mbd.ElasticModel(self.box, mbd.STEEL, degree=1), num_modes=2)
 
     @cached_property
     def structure(self) -> Any:
         """The box, held at one end, on a rotor."""
-        return mbd.rotating_structure(self.box, mbd.STEEL, held=["left"], degree=1)
+        return mbd.rotating_structure(
+            mbd.ElasticModel(self.box, mbd.STEEL, degree=1), held=["left"]
+        )
 
     @cached_property
     def transient(self) -> Any:
         """A short motion of the box at full order."""
         return mbd.transient(
-            self.box, mbd.STEEL, motion=mbd.PrescribedMotion(), interfaces=["left"],
-            held=["left"], t_end=1e-5, dt=1e-5, degree=1, fields_at=[0.0],
-        )  # fmt: skip
+            mbd.ElasticModel(self.box, mbd.STEEL, degree=1),
+            motion=mbd.PrescribedMotion(),
+            interfaces=["left"],
+            held=["left"],
+            t_end=1e-5,
+            dt=1e-5,
+            options=mbd.TransientOptions(fields_at=[0.0]),
+        )
 
     @cached_property
     def line(self) -> Any:

@@ -38,6 +38,22 @@ MESHES: dict[str, Call] = {
         b.beam_reduction.write,
         {"path": "beam.bp", "history": b.history},
     ),
+    "ElasticModel": lambda b: (
+        mbd.ElasticModel,
+        {"mesh": b.box, "material": STEEL, "degree": 1},
+    ),
+    "InterfaceSpec.each": lambda b: (
+        mbd.InterfaceSpec.each,
+        {"interfaces": ["left", "right"], "kind": "averaged"},
+    ),
+    "ReductionOptions": lambda b: (
+        mbd.ReductionOptions,
+        {"effective_mass": 0.9, "loads": {"gas": mbd.pressure(b.box, "left")}},
+    ),
+    "TransientOptions": lambda b: (
+        mbd.TransientOptions,
+        {"points": {"tip": (0.137, 0.0, 0.0)}, "fields_at": [0.0]},
+    ),
     "InterfaceSpec": lambda b: (mbd.InterfaceSpec, {"facets": "left", "kind": "rigid"}),
     "ModalAnalysis.summary": lambda b: (b.modal.summary, {}),
     "PrescribedMotion": lambda b: (
@@ -65,14 +81,14 @@ MESHES: dict[str, Call] = {
     "Recovery.write": lambda b: (b.recovery.write, {"path": "field.bp", "history": b.history}),
     "Reducer": lambda b: (
         mbd.Reducer,
-        {"mesh": b.box, "material": STEEL, "interfaces": ["left"], "degree": 1},
+        {"model": b.box, "material": STEEL, "interfaces": ["left"]},
     ),
     "Reducer.close": lambda b: (
-        mbd.Reducer(b.box, STEEL, interfaces=["left"], degree=1).close,
+        mbd.Reducer(mbd.ElasticModel(b.box, STEEL, degree=1), interfaces=["left"]).close,
         {},
     ),
     "Reducer.reduce": lambda b: (
-        mbd.Reducer(b.box, STEEL, interfaces=["left"], degree=1).reduce,
+        mbd.Reducer(mbd.ElasticModel(b.box, STEEL, degree=1), interfaces=["left"]).reduce,
         {"num_modes": 2, "points": {"tip": (0.137, 0.0, 0.0)}},
     ),
     "Reduction.displacement": lambda b: (b.reduction.displacement, {"eta": [1e-6] * 8}),
@@ -140,7 +156,7 @@ MESHES: dict[str, Call] = {
     ),
     "modal_analysis": lambda b: (
         mbd.modal_analysis,
-        {"mesh": b.box, "material": STEEL, "num_modes": 2, "held": ["left"], "degree": 1},
+        {"model": b.box, "material": STEEL, "num_modes": 2, "held": ["left"]},
     ),
     "modal_transient": lambda b: (
         mbd.prescribed_motion.modal_transient,
@@ -165,7 +181,7 @@ MESHES: dict[str, Call] = {
     "reduce": lambda b: (
         mbd.reduce,
         {
-            "mesh": b.box, "material": STEEL, "interfaces": ["left"], "num_modes": 2, "degree": 1,
+            "model": b.box, "material": STEEL, "interfaces": ["left"], "num_modes": 2,
             "points": {"tip": (0.137, 0.0, 0.0)},
         },
     ),
@@ -180,7 +196,7 @@ MESHES: dict[str, Call] = {
     ),
     "rotating_structure": lambda b: (
         mbd.rotating_structure,
-        {"mesh": b.box, "material": STEEL, "held": ["left"], "degree": 1},
+        {"model": b.box, "material": STEEL, "held": ["left"]},
     ),
     "section_forces": lambda b: (
         mbd.section_forces,
@@ -203,8 +219,8 @@ MESHES: dict[str, Call] = {
     "transient": lambda b: (
         mbd.transient,
         {
-            "mesh": b.box, "material": STEEL, "motion": mbd.PrescribedMotion(),
-            "interfaces": ["left"], "held": ["left"], "t_end": 1e-5, "dt": 1e-5, "degree": 1,
+            "model": b.box, "material": STEEL, "motion": mbd.PrescribedMotion(),
+            "interfaces": ["left"], "held": ["left"], "t_end": 1e-5, "dt": 1e-5,
         },
     ),
     "with_damping": lambda b: (

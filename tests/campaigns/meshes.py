@@ -219,7 +219,9 @@ def _reduced(path: Path, comm: MPI.Comm) -> mbd.ReducedBody | mbd.errors.Error:
     try:
         mesh = mbd.read_mesh(path, comm)
         groups = [n for n, (dim, _) in mesh.groups.items() if dim == 2 and n == "end"]
-        return mbd.reduce(mesh, mbd.STEEL, interfaces=groups, num_modes=2, degree=1).body
+        return mbd.reduce(
+            mbd.ElasticModel(mesh, mbd.STEEL, degree=1), interfaces=groups, num_modes=2
+        ).body
     except mbd.errors.Error as error:
         return error
 

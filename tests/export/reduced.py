@@ -32,11 +32,10 @@ def reduced(kind: str) -> ReducedBody:
     options: dict[str, Any] = {"num_modes": 3, "name": f"{kind} box"}
     if kind == "plane":
         body = mbd.reduce(
-            plate(MPI.COMM_WORLD, cells=(6, 1)),
-            mbd.STEEL,
+            mbd.ElasticModel(
+                plate(MPI.COMM_WORLD, cells=(6, 1)), mbd.STEEL, plane="stress", thickness=0.01
+            ),
             interfaces=["left", "right"],
-            plane="stress",
-            thickness=0.01,
             **options,
         ).body
     else:
@@ -45,12 +44,13 @@ def reduced(kind: str) -> ReducedBody:
         body = mbd.reduce(
             mesh,
             mbd.STEEL,
-            interfaces=["left", "right"],
-            kind="averaged" if kind == "averaged" else "rigid",
+            interfaces=mbd.InterfaceSpec.each(
+                ["left", "right"], "averaged" if kind == "averaged" else "rigid"
+            ),
             stiffening=kind in ("rigid", "averaged"),
             attached_to="left" if kind == "attached" else None,
-            orthonormalize=kind != "attached",
             points={"corner": TURN @ SHIFT},
+            options=mbd.ReductionOptions(orthonormalize=kind != "attached"),
             **options,
         ).body
     left, right = body.interfaces

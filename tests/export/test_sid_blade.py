@@ -35,7 +35,9 @@ def blade() -> ReducedBody:
     box = dmesh.create_box(MPI.COMM_WORLD, corners, (36, 1, 1), cell_type=dmesh.CellType.hexahedron)
     facets = dmesh.locate_entities_boundary(box, 2, lambda x: np.isclose(x[0], 0.0))
     tags = dmesh.meshtags(box, 2, np.sort(facets), np.ones(len(facets), dtype=np.int32))
-    return mbd.reduce(box, STEEL, interfaces={"hub": 1}, facet_tags=tags, num_modes=8).body
+    return mbd.reduce(
+        mbd.ElasticModel(box, STEEL, facet_tags=tags), interfaces={"hub": 1}, num_modes=8
+    ).body
 
 
 def flap(gamma: float) -> float:

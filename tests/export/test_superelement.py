@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd import STEEL, reduce
+from dolfinx_mbd import STEEL, ElasticModel, reduce
 from dolfinx_mbd.export.superelement import superelement
 from dolfinx_mbd.reduction import InterfaceSpec
 from tests.export.rods import NUM_MODES, check_superelement, relative, rod
 from tests.models.bodies import box
+from tests.models.calls import flat
 
 
 def test_the_body_in_other_coordinates() -> None:
@@ -42,15 +43,15 @@ def test_they_are_those_of_the_constraint_and_fixed_modes(kinds: tuple[Any, Any]
     mesh = box(MPI.COMM_SELF, cells=(4, 1, 1))
     ends = dict(zip(("left", "right"), (InterfaceSpec(kind=kind) for kind in kinds), strict=True))
     settings: dict[str, Any] = {"interfaces": ends, "num_modes": NUM_MODES, "skin": False}
-    raw = reduce(mesh, STEEL, attached_to="left", orthonormalize=False, **settings).body
-    expected = superelement(reduce(mesh, STEEL, **settings).body)
+    raw = flat(reduce, mesh, STEEL, attached_to="left", orthonormalize=False, **settings).body
+    expected = superelement(flat(reduce, mesh, STEEL, **settings).body)
     right = slice(6, 12)
     assert relative(expected.stiffness[right, right], raw.stiffness[:6, :6]) < 1e-10
     assert relative(expected.mass[right, right], raw.mass[:6, :6]) < 1e-10
     fixed = np.diag(raw.stiffness)[6:] / np.diag(raw.mass)[6:]
     assert relative(np.diag(expected.stiffness)[12:], fixed) < 1e-9
     for end in ("left", "right"):
-        given = superelement(reduce(mesh, STEEL, attached_to=end, **settings).body)
+        given = superelement(flat(reduce, mesh, STEEL, attached_to=end, **settings).body)
         assert relative(given.stiffness, expected.stiffness) < 1e-10
         sign = np.sign(np.diag(given.mass[12:, :12] @ expected.mass[:12, 12:]))
         signs = np.concatenate([np.ones(12), sign])
@@ -91,10 +92,8 @@ def test_a_plane_body_keeps_one_interface() -> None:
     plain.topology.create_connectivity(1, 0)
     values = (plain.geometry.x[_vertices(plain, facets)[:, 0], 0] > 0.05).astype(np.int32)
     tags = meshtags(plain, 1, facets, 1 + values)
-    body = reduce(
-        plain, STEEL, interfaces={"left": 1, "right": 2}, facet_tags=tags, plane="stress",
-        thickness=0.01, num_modes=3,
-    ).body  # fmt: skip
+    model = ElasticModel(plain, STEEL, facet_tags=tags, plane="stress", thickness=0.01)
+    body = reduce(model, interfaces={"left": 1, "right": 2}, num_modes=3).body
     with pytest.raises(ValueError, match="plane body has none out of its plane"):
         superelement(body)
     element = superelement(body, ["left"])

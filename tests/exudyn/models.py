@@ -12,6 +12,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd import ElasticModel, ReductionOptions
 from dolfinx_mbd.fem import TaggedMesh
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import Material
@@ -49,7 +50,7 @@ class Model:
     @cached_property
     def matrices(self) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix, Array]:
         """K, M and the positions of the nodes, that is of the blocks of the displacement space."""
-        problem = elastic_problem(self.mesh, self.material, degree=self.degree)
+        problem = elastic_problem(ElasticModel(self.mesh, self.material, degree=self.degree))
         mass = problem.mass()
         result = csr(problem.stiffness), csr(mass), problem.positions
         mass.destroy()
@@ -66,8 +67,12 @@ class Model:
         """Attached: constraint modes of the second interface and fixed-interface modes, as are."""
         settings: dict[str, Any] = {"interfaces": self.interfaces, "num_modes": self.num_modes}
         if reference == "attached":
-            settings |= {"attached_to": self.ends[0], "orthonormalize": False}
-        return reduce(self.mesh, self.material, degree=self.degree, skin=False, **settings)
+            settings |= {"attached_to": self.ends[0]}
+        return reduce(
+            ElasticModel(self.mesh, self.material, degree=self.degree),
+            options=ReductionOptions(skin=False, orthonormalize=reference != "attached"),
+            **settings,
+        )
 
 
 def csr(A: PETSc.Mat) -> scipy.sparse.csr_matrix:

@@ -12,6 +12,7 @@ from dolfinx import fem
 from dolfinx.mesh import CellType, create_box, locate_entities, meshtags
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from dolfinx_mbd.linalg.factorization import agreed, raise_together
@@ -39,7 +40,7 @@ def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
             comm,
             ValueError,
             "continuous vector Lagrange space",
-            lambda space=space: reduce(mesh, STEEL, interfaces=(), space=space),
+            lambda space=space: reduce(ElasticModel(mesh, STEEL, space=space), interfaces=()),
         )
 
 
@@ -57,7 +58,9 @@ def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
             comm,
             ValueError,
             text,
-            lambda form=form: reduce(mesh, STEEL, interfaces=(), space=spaces[0], stiffness=form),
+            lambda form=form: reduce(
+                ElasticModel(mesh, STEEL, space=spaces[0], stiffness=form), interfaces=()
+            ),
         )
 
 
@@ -70,7 +73,7 @@ def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
         comm,
         ValueError,
         "no facets on the surface",
-        lambda: reduce(mesh, STEEL, interfaces={"in": 1}, facet_tags=tags),
+        lambda: reduce(ElasticModel(mesh, STEEL, facet_tags=tags), interfaces={"in": 1}),
     )
 
 

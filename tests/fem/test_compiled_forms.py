@@ -12,6 +12,7 @@ import ufl
 from dolfinx import fem
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel, ReductionOptions
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import Material, Orthotropic, Temperature
 from dolfinx_mbd.modal.natural_modes import modal_analysis
@@ -22,6 +23,7 @@ from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, tracti
 from dolfinx_mbd.reduction.front_end import Reduction, reduce
 from tests.fem.test_materials import grouped
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
+from tests.models.calls import flat
 
 ENDS = ("left", "right")
 
@@ -59,13 +61,13 @@ def bar(comm: MPI.Intracomm, k: int) -> TaggedMesh:
 def reduced(comm: MPI.Intracomm, k: int, **options: object) -> Reduction:
     middle = {"middle": (LENGTH * (0.4 + 0.1 * k), 0.0, 0.0)}
     settings = {"interfaces": ENDS, "num_modes": 2 + k, "points": middle} | options
-    return reduce(bar(comm, k), material(k), **settings)  # type: ignore[arg-type]
+    return flat(reduce, bar(comm, k), material(k), **settings)
 
 
 def in_groups(comm: MPI.Intracomm, k: int) -> None:
     mesh = grouped(bar(comm, k), lambda x: x[0] < LENGTH / 2)
     both = {"a": material(k), "b": material(1 - k)}
-    reduce(mesh, both, interfaces=ENDS, num_modes=2, prestress=Temperature(20.0 + k))
+    reduce(ElasticModel(mesh, both, prestress=Temperature(20.0 + k)), interfaces=ENDS, num_modes=2)
 
 
 def with_loads(comm: MPI.Intracomm, k: int) -> None:
@@ -75,12 +77,18 @@ def with_loads(comm: MPI.Intracomm, k: int) -> None:
         "wind": traction(mesh, "top", (1.0, 2.0 + k, 0.0)),
         "fall": body_force([0.0, 0.0, -9.0 - k]),
     }
-    reduce(mesh, material(k), interfaces=ENDS, num_modes=2, loads=loads, load_modes=True)
+    reduce(
+        mesh,
+        material(k),
+        interfaces=ENDS,
+        num_modes=2,
+        options=ReductionOptions(loads=loads, load_modes=True),
+    )
 
 
 def stress(comm: MPI.Intracomm, k: int) -> None:
     recovery = Recovery(reduced(comm, k, stiffening=False))
-    eta = 1e-6 * np.ones((2, recovery.num_modes))
+    eta = 1e-6 * np.ones((2, recovery.num_fields))
     recovery.envelope("von Mises", eta)
     section_modes(recovery, (LENGTH / 2, 0.0, 0.0), (1.0, 0.1 * k, 0.0))
 

@@ -12,6 +12,7 @@ from dolfinx.la import InsertMode
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions, spin_fields
 from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
@@ -75,7 +76,7 @@ def test_spinning_bar(comm: MPI.Intracomm, degree: int) -> None:
     length, side, spin = 1.0, 0.1, 200.0
     mesh = box(comm, (length, side, side), (4, 2, 2))
     mesh.mesh.geometry.x[:, 1:] -= side / 2
-    problem = elastic_problem(mesh, CORK, degree=degree)
+    problem = elastic_problem(ElasticModel(mesh, CORK, degree=degree))
     held = [dofs_at(problem, axis, 0.0, axis) for axis in range(3)]
     load = centrifugal_load(
         ufl.TestFunction(problem.space), CORK.density, ufl.as_vector((0.0, 0.0, spin))
@@ -105,7 +106,7 @@ def test_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
     length, side, alpha = 1.0, 0.05, 30.0
     mesh = box(comm, (length, side, side), (8, 1, 1))
     mesh.mesh.geometry.x[:, 1:] -= side / 2
-    problem = elastic_problem(mesh, CORK, degree=3)
+    problem = elastic_problem(ElasticModel(mesh, CORK, degree=3))
     load = euler_load(
         ufl.TestFunction(problem.space), CORK.density, ufl.as_vector((0.0, 0.0, alpha))
     )
@@ -137,7 +138,7 @@ def test_order_of_the_statics(comm: MPI.Intracomm, cell: str, degree: int) -> No
         mesh: TaggedMesh = MESHES[cell](comm, n)
         dim = mesh.mesh.topology.dim
         plane: dict[str, Any] = {} if dim == 3 else {"plane": "strain", "thickness": 1.0}
-        problem = elastic_problem(mesh, rubber, degree=degree, **plane)
+        problem = elastic_problem(ElasticModel(mesh, rubber, degree=degree, **plane))
         v = ufl.TestFunction(problem.space)
         x = ufl.SpatialCoordinate(mesh.mesh)
         parts = [ufl.sin(2 * x[0]) * ufl.cos(x[1] + k) for k in range(dim)]
@@ -164,7 +165,7 @@ def test_order_of_the_frequencies(comm: MPI.Intracomm, degree: int) -> None:
     for n in {1: (8, 16), 2: (4, 8), 3: (2, 4)}[degree]:
         mesh = plate(comm, (1.0, 1.0), (n, n))
         found = modal_analysis(
-            mesh, material, num_modes=8, degree=degree, plane="strain", thickness=1.0
+            ElasticModel(mesh, material, degree=degree, plane="strain", thickness=1.0), num_modes=8
         )
         x, y = np.pi * ufl.SpatialCoordinate(mesh.mesh)
         lame = ufl.as_vector((ufl.cos(x) * ufl.sin(y), -ufl.sin(x) * ufl.cos(y))) * np.sqrt(
@@ -213,7 +214,9 @@ def test_solid_ellipsoid(comm: MPI.Intracomm, order: int) -> None:
     J = m / 5 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b])
     errors = []
     for size in (0.008, 0.004):
-        problem = elastic_problem(build_mesh(_ellipsoid(size, order), comm), STEEL, degree=order)
+        problem = elastic_problem(
+            ElasticModel(build_mesh(_ellipsoid(size, order), comm), STEEL, degree=order)
+        )
         moments = inertia(problem, np.zeros((problem.num_owned, 0), order="F"))
         H, mass = moments.second_moments[0, 0], moments.total_mass
         centre = moments.first_moments[0] / mass
@@ -235,7 +238,7 @@ def test_relief_however_the_body_is_held(comm: MPI.Intracomm) -> None:
     motion, which has no stress.
     """
     mesh = box(comm, (0.2, 0.02, 0.03), (6, 2, 2))
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
     R = rigid_motions(problem.positions)
     spins = problem.apply_mass(spin_fields(problem.positions))
     MR = problem.apply_mass(R)
@@ -259,7 +262,7 @@ def test_relief_however_the_body_is_held(comm: MPI.Intracomm) -> None:
         ways.append(solve(ksp, rhs))
         ksp.destroy()
         K.destroy()
-    found = mesh_interfaces(mesh, problem.space, ["right"], None, "averaged")
+    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(["right"], "averaged"))
     basis = craig_bampton_basis(problem, found, 1, prefix="test_relief_", stiffening=True)
     assert basis.cases is not None
     ways.append(basis.cases.displacements[:, :6])

@@ -35,7 +35,11 @@ def reported(call: Callable[[], Any]) -> list[tuple[str | None, float | None]]:
 def modes(comm: MPI.Comm, cell: CellType, material: Any = mbd.STEEL, degree: int = 1) -> float:
     """The first frequency of a free bar with one layer of cells."""
     mesh = box(comm, (0.2, 0.02, 0.02), (10, 1, 1), cell)
-    return float(mbd.modal_analysis(mesh, material, num_modes=1, degree=degree).frequencies[0])
+    return float(
+        mbd.modal_analysis(
+            mbd.ElasticModel(mesh, material, degree=degree), num_modes=1
+        ).frequencies[0]
+    )
 
 
 LINEAR, RATIO = ("degree of the elements", 1.0), ("Poisson's ratio", 0.495)
@@ -63,24 +67,20 @@ def test_elements_that_lock(
     assert (stiff[0] / exact > 1.4) == bool(expected)
 
 
-FRONT_ENDS: dict[str, Callable[..., Any]] = {
-    "reduce": lambda m, **o: mbd.reduce(m, mbd.STEEL, interfaces=["left"], num_modes=1, **o),
-    "Reducer": lambda m, **o: mbd.Reducer(m, mbd.STEEL, interfaces=["left"], **o).close(),
-    "modal_analysis": lambda m, **o: mbd.modal_analysis(m, mbd.STEEL, num_modes=1, **o),
-    "transient": lambda m, **o: transient(
+FRONT_ENDS: dict[str, Callable[[mbd.ElasticModel], Any]] = {
+    "reduce": lambda m: mbd.reduce(m, interfaces=["left"], num_modes=1),
+    "Reducer": lambda m: mbd.Reducer(m, interfaces=["left"]).close(),
+    "modal_analysis": lambda m: mbd.modal_analysis(m, num_modes=1),
+    "transient": lambda m: transient(
         m,
-        mbd.STEEL,
         motion=PrescribedMotion(),
         interfaces=["left"],
         held="left",
         stiffening=False,
         t_end=1e-5,
         dt=1e-5,
-        **o,
     ),
-    "rotating_structure": lambda m, **o: rotating_structure(
-        m, mbd.STEEL, held=["left"], axis=(0, 0, 1), **o
-    ).destroy(),
+    "rotating_structure": lambda m: rotating_structure(m, held=["left"], axis=(0, 0, 1)).destroy(),
 }
 
 
@@ -88,16 +88,23 @@ FRONT_ENDS: dict[str, Callable[..., Any]] = {
 def test_every_front_end_warns(comm: MPI.Comm, front_end: str) -> None:
     """Once, with linear tetrahedra; not with quadratic ones."""
     mesh = box(comm, cells=(2, 1, 1), cell=CellType.tetrahedron)
-    assert reported(lambda: FRONT_ENDS[front_end](mesh, degree=1)) == [LINEAR]
-    assert reported(lambda: FRONT_ENDS[front_end](mesh, degree=2)) == []
+    for degree, expected in ((1, [LINEAR]), (2, [])):
+
+        def call(degree: int = degree) -> Any:
+            return FRONT_ENDS[front_end](mbd.ElasticModel(mesh, mbd.STEEL, degree=degree))
+
+        assert reported(call) == expected
 
 
 def test_plane_stress_does_not_lock_in_volume(comm: MPI.Comm) -> None:
     """A plate that is free across keeps its volume by getting thinner."""
     mesh = plate(comm, cells=(4, 1))
-    options: dict[str, Any] = {"num_modes": 1, "degree": 1, "thickness": 0.01}
     for plane, expected in (("stress", []), ("strain", [RATIO])):
-        call = lambda p=plane: mbd.modal_analysis(mesh, RUBBER, plane=p, **options)  # noqa: E731
+
+        def call(plane: Any = plane) -> Any:
+            model = mbd.ElasticModel(mesh, RUBBER, degree=1, plane=plane, thickness=0.01)
+            return mbd.modal_analysis(model, num_modes=1)
+
         assert reported(call) == expected
 
 

@@ -16,6 +16,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 from scipy.linalg import eigh
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import elastic_problem
@@ -74,7 +75,7 @@ def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any
     dim = 2 if options else 3
     mesh = grouped(plate(comm) if options else box(comm), lambda x: x[0] < LENGTH / 3)
     x = ufl.SpatialCoordinate(mesh.mesh)
-    one = elastic_problem(mesh, STEEL, degree=1, **options)
+    one = elastic_problem(ElasticModel(mesh, STEEL, degree=1, **options))
     Q = ANYHOW if dim == 3 else turn(2, 0.7)
     turning = same_as(STEEL, axes=ufl.as_matrix(Q[:dim, :dim].tolist()))
     graded = GradedMaterial(STEEL.young + x[0] - x[0], STEEL.poisson, STEEL.density + x[0] - x[0])
@@ -86,7 +87,7 @@ def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any
         {"a": graded, 12: turning},
     ]
     for other in others:
-        problem = elastic_problem(mesh, other, degree=1, **options)
+        problem = elastic_problem(ElasticModel(mesh, other, degree=1, **options))
         assert difference(problem.stiffness, one.stiffness) < 1e-12
         assert difference(problem.scalar_mass, one.scalar_mass) < 1e-13
         problem.destroy()
@@ -122,14 +123,19 @@ def test_tension_along_and_across_the_fibres(comm: MPI.Intracomm, angle: float) 
     c, s = np.cos(angle), np.sin(angle)
     exact = (c**4 / e1 + s**4 / e2 + (1 / g - 2 * nu / e1) * s**2 * c**2) * LENGTH / AREA
     fibres = dataclasses.replace(CARBON, axes=turn(2, angle))
-    body = reduce(box(comm), fibres, interfaces=ENDS, num_modes=0, kind="averaged").body
+    body = reduce(
+        box(comm), fibres, interfaces=InterfaceSpec.each(ENDS, "averaged"), num_modes=0
+    ).body
     assert flexibility(body) == pytest.approx(exact, rel=1e-8)
 
 
 def test_two_bars_in_series(comm: MPI.Intracomm) -> None:
     """Without Poisson's ratio a stretch is ΣL/(E A), to round-off; so are mass and centre."""
     body = reduce(
-        halves(comm), {"a": STIFF, "b": SOFT}, interfaces=ENDS, num_modes=0, kind="averaged"
+        halves(comm),
+        {"a": STIFF, "b": SOFT},
+        interfaces=InterfaceSpec.each(ENDS, "averaged"),
+        num_modes=0,
     ).body
     exact = LENGTH / (2 * AREA) * (1 / STIFF.young + 1 / SOFT.young)
     assert flexibility(body) == pytest.approx(exact, rel=1e-8)
@@ -158,7 +164,7 @@ def test_graded_bar(comm: MPI.Intracomm) -> None:
     mesh = box(comm, cells=(6, 1, 1))
     growth = 1 + ufl.SpatialCoordinate(mesh.mesh)[0] / LENGTH
     graded = GradedMaterial(STIFF.young * growth, 0.0, 1000 * growth, "graded")
-    body = reduce(mesh, graded, interfaces=ENDS, num_modes=0, kind="averaged").body
+    body = reduce(mesh, graded, interfaces=InterfaceSpec.each(ENDS, "averaged"), num_modes=0).body
     assert body.total_mass == pytest.approx(1500 * AREA * LENGTH, rel=1e-12)
     assert body.centre[0] == pytest.approx(5 / 9 * LENGTH, rel=1e-12)
     exact = np.log(2) * LENGTH / (STIFF.young * AREA)
@@ -251,10 +257,9 @@ def test_stress_across_a_plane_body(comm: MPI.Intracomm, plane: Any) -> None:
     else:
         expected = [0.0, 0.0]
     for fibres in (turned, as_ufl):
-        reduction = reduce(
-            mesh, {"a": STEEL, "b": fibres}, interfaces=(), num_modes=1, degree=1,
-            plane=plane, thickness=0.01,
-        )  # fmt: skip
+        materials = {"a": STEEL, "b": fibres}
+        model = ElasticModel(mesh, materials, degree=1, plane=plane, thickness=0.01)
+        reduction = reduce(model, interfaces=(), num_modes=1)
         u = fem.Function(reduction.space)
         u.interpolate(lambda x: G @ x[:2])
         assert reduction.stress is not None
@@ -323,7 +328,9 @@ def test_plain_mesh_with_cell_tags(comm: MPI.Intracomm) -> None:
     mesh = halves(comm)
     named = modal_analysis(mesh, {"a": STEEL, "b": BRONZE}, num_modes=2).frequencies
     tags: Any = mesh.cell_tags
-    tagged = modal_analysis(mesh.mesh, {11: STEEL, 12: BRONZE}, cell_tags=tags, num_modes=2)
+    tagged = modal_analysis(
+        ElasticModel(mesh.mesh, {11: STEEL, 12: BRONZE}, cell_tags=tags), num_modes=2
+    )
     assert tagged.frequencies == pytest.approx(named, rel=1e-12)
 
 
@@ -342,7 +349,7 @@ def test_units_of_every_material(comm: MPI.Intracomm) -> None:
     groups = {"a": Material(100.0, 0.3, 8000.0), "b": wrong}
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        reduce(halves(comm), groups, interfaces=(), num_modes=1, degree=1)
+        reduce(ElasticModel(halves(comm), groups, degree=1), interfaces=(), num_modes=1)
     said = [str(w.message) for w in found if w.filename == __file__]
     assert [text.split(" Pa")[0] for text in said] == [
         "implausible: E = 100", "implausible: E = 135"
@@ -351,7 +358,7 @@ def test_units_of_every_material(comm: MPI.Intracomm) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         graded = GradedMaterial(1e11 + x[0], 0.3, 8000.0)
-        reduce(mesh, graded, interfaces=(), num_modes=1, degree=1)
+        reduce(ElasticModel(mesh, graded, degree=1), interfaces=(), num_modes=1)
 
 
 def _other_mesh() -> GradedMaterial:
@@ -402,7 +409,7 @@ BAD: list[tuple[str, Callable[[TaggedMesh], Any], str]] = [
 def test_refused(comm: MPI.Intracomm, made_of: Any, text: str) -> None:
     mesh = halves(comm, cells=(12, 2, 2))
     with pytest.raises(ValueError, match=text) as caught:
-        elastic_problem(mesh, made_of(mesh), degree=1)
+        elastic_problem(ElasticModel(mesh, made_of(mesh), degree=1))
     assert len(set(comm.allgather(str(caught.value)))) == 1
 
 
@@ -413,26 +420,26 @@ def test_cells_without_tag(comm: MPI.Intracomm) -> None:
     some = own[x < LENGTH / 2]
     tags = meshtags(mesh.mesh, 3, some, np.full(len(some), 1, dtype=np.int32))
     with pytest.raises(ValueError, match="6 of the 12 cells have no material: 6 without a tag"):
-        elastic_problem(mesh.mesh, {1: STEEL}, cell_tags=tags)
+        elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}, cell_tags=tags))
     with pytest.raises(ValueError, match="a plain mesh has no group names"):
-        elastic_problem(mesh.mesh, {"a": STEEL}, cell_tags=tags)
+        elastic_problem(ElasticModel(mesh.mesh, {"a": STEEL}, cell_tags=tags))
     with pytest.raises(ValueError, match="tag 1, but no cell_tags were given"):
-        elastic_problem(mesh.mesh, {1: STEEL})
+        elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}))
     with pytest.raises(ValueError, match="must tag cells"):
-        elastic_problem(mesh.mesh, {1: STEEL}, cell_tags=mesh.facet_tags)
+        elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}, cell_tags=mesh.facet_tags))
 
 
 def test_values_that_are_no_materials(comm: MPI.Intracomm) -> None:
     with pytest.raises(TypeError, match=r"expected a material, got 'steel'; .*material\('steel'\)"):
-        elastic_problem(halves(comm), {"a": STEEL, "b": "steel"})  # type: ignore[dict-item]
+        elastic_problem(ElasticModel(halves(comm), {"a": STEEL, "b": "steel"}))  # type: ignore[dict-item]
     with pytest.raises(TypeError, match="expected a material, got None"):
-        elastic_problem(halves(comm), {"a": STEEL, "b": None})  # type: ignore[dict-item]
+        elastic_problem(ElasticModel(halves(comm), {"a": STEEL, "b": None}))  # type: ignore[dict-item]
 
 
 def test_plane_without_symmetry(comm: MPI.Intracomm) -> None:
     turned = dataclasses.replace(CARBON, axes=turn(0, 0.5))
     with pytest.raises(ValueError, match="z is one of the material's axes"):
-        elastic_problem(plate(comm), turned, plane="stress", thickness=0.01)
+        elastic_problem(ElasticModel(plate(comm), turned, plane="stress", thickness=0.01))
 
 
 def test_orthotropic_is_exported() -> None:

@@ -15,7 +15,7 @@ from dolfinx.mesh import CellType
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from dolfinx_mbd import forms
+from dolfinx_mbd import ElasticModel, forms
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions
 from dolfinx_mbd.fem.meshing import build_mesh
@@ -59,17 +59,17 @@ def problem(request: pytest.FixtureRequest) -> ElasticProblem:
     plane: dict[str, Any] = {"plane": "stress", "thickness": THICKNESS}
     match request.param:
         case "box":
-            return elastic_problem(box(comm, cells=(4, 2, 1)), STEEL)
+            return elastic_problem(ElasticModel(box(comm, cells=(4, 2, 1)), STEEL))
         case "tetrahedra":
             mesh = box(comm, cells=(3, 1, 1), cell=CellType.tetrahedron)
-            return elastic_problem(mesh, STEEL, degree=3)
+            return elastic_problem(ElasticModel(mesh, STEEL, degree=3))
         case "curved":
-            return elastic_problem(build_mesh(ConnectingRod(size=0.02), comm), STEEL)
+            return elastic_problem(ElasticModel(build_mesh(ConnectingRod(size=0.02), comm), STEEL))
         case "plate":
-            return elastic_problem(plate(comm, cells=(6, 2)), STEEL, **plane)
+            return elastic_problem(ElasticModel(plate(comm, cells=(6, 2)), STEEL, **plane))
         case _:
             mesh = plate(comm, cells=(5, 2), cell=CellType.triangle, origin=(-0.1, 0.3))
-            return elastic_problem(mesh, STEEL, degree=1, **plane)
+            return elastic_problem(ElasticModel(mesh, STEEL, degree=1, **plane))
 
 
 def density(problem: ElasticProblem) -> float:
@@ -182,8 +182,10 @@ def test_coriolis_does_no_work(problem: ElasticProblem) -> None:
 
 def test_wrong_shapes_are_named(comm: MPI.Intracomm) -> None:
     """A vector ω of a plane body, a scalar one in space, a load of two components in space."""
-    flat = elastic_problem(plate(comm, cells=(2, 1)), STEEL, plane="stress", thickness=THICKNESS)
-    solid = elastic_problem(box(comm, cells=(2, 1, 1)), STEEL)
+    flat = elastic_problem(
+        ElasticModel(plate(comm, cells=(2, 1)), STEEL, plane="stress", thickness=THICKNESS)
+    )
+    solid = elastic_problem(ElasticModel(box(comm, cells=(2, 1, 1)), STEEL))
     with pytest.raises(ValueError, match=r"angular velocities as scalars"):
         inertia_matrix(flat, coriolis([0.0, 0.0, 1.0]))
     with pytest.raises(ValueError, match=r"angular velocities of shape \(3,\)"):

@@ -14,6 +14,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 from scipy.optimize import brentq
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.fem.prestress import prestressed
@@ -36,7 +37,7 @@ def under(
     mesh: TaggedMesh, material: Any, prestress: Any, **options: Any
 ) -> tuple[ElasticProblem, PETSc.Mat]:
     """The prestressed problem of the free body, and K_σ."""
-    problem = elastic_problem(mesh, material, **options)
+    problem = elastic_problem(ElasticModel(mesh, material, **options))
     before = problem.stiffness.copy()
     problem = prestressed(problem, prestress, prefix="test_prestress_")
     K_sigma = problem.stiffness.copy()
@@ -182,10 +183,10 @@ def strip(comm: MPI.Intracomm) -> TaggedMesh:
 
 
 def first_square(comm: MPI.Intracomm, prestress: Any) -> float:
-    found = modal_analysis(
-        strip(comm), PLAIN, num_modes=1, degree=3, held=ENDS, plane="stress", thickness=0.01,
-        prestress=prestress,
-    )  # fmt: skip
+    model = ElasticModel(
+        strip(comm), PLAIN, degree=3, plane="stress", thickness=0.01, prestress=prestress
+    )
+    found = modal_analysis(model, num_modes=1, held=ENDS)
     return float((2 * np.pi * found.frequencies[0]) ** 2)
 
 
@@ -244,16 +245,20 @@ def heated(comm: MPI.Intracomm) -> tuple[TaggedMesh, Temperature]:
 def test_reduced_body_has_the_prestressed_frequencies(comm: MPI.Intracomm) -> None:
     """With free interfaces: as modal analysis finds them, from above, six rigid modes aside."""
     mesh, hot = heated(comm)
-    free = modal_analysis(mesh, PLAIN, num_modes=4, prestress=hot)
+    free = modal_analysis(ElasticModel(mesh, PLAIN, prestress=hot), num_modes=4)
     assert free.num_rigid == 6
     cold = modal_analysis(mesh, PLAIN, num_modes=4).frequencies
     assert np.abs(free.frequencies / cold - 1).max() > 0.02
-    body = reduce(mesh, PLAIN, interfaces=ENDS, num_modes=12, kind="averaged", prestress=hot).body
+    body = reduce(
+        ElasticModel(mesh, PLAIN, prestress=hot),
+        interfaces=InterfaceSpec.each(ENDS, "averaged"),
+        num_modes=12,
+    ).body
     assert (body.frequencies[:4] > free.frequencies * (1 - 1e-9)).all()
     assert body.frequencies[:4] == pytest.approx(free.frequencies, rel=1e-3)
     assert body.provenance["prestress"] == "temperature, a function of space"
     assert body.stiffening is not None
-    exact = reduce(mesh, PLAIN, interfaces=(), num_modes=4, prestress=hot).body
+    exact = reduce(ElasticModel(mesh, PLAIN, prestress=hot), interfaces=(), num_modes=4).body
     assert exact.frequencies == pytest.approx(free.frequencies, rel=1e-8)
 
 
@@ -261,7 +266,9 @@ def test_same_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
     found = []
     for c in (MPI.COMM_SELF, comm):
         mesh, hot = heated(c)
-        found.append(reduce(mesh, PLAIN, interfaces=ENDS, num_modes=4, prestress=hot).body)
+        found.append(
+            reduce(ElasticModel(mesh, PLAIN, prestress=hot), interfaces=ENDS, num_modes=4).body
+        )
     assert found[0].frequencies == pytest.approx(found[1].frequencies, rel=1e-9)
 
 
@@ -271,16 +278,18 @@ def test_a_free_body_may_buckle_too(comm: MPI.Intracomm) -> None:
     hotter = Temperature(20 * hot.rise)
     text = "buckles before all of it is there"
     with pytest.raises(FactorizationError, match=text):
-        modal_analysis(mesh, PLAIN, num_modes=1, prestress=hotter)
+        modal_analysis(ElasticModel(mesh, PLAIN, prestress=hotter), num_modes=1)
     with pytest.raises(FactorizationError, match=text):
-        reduce(mesh, PLAIN, interfaces=["left"], num_modes=2, prestress=hotter)
+        reduce(ElasticModel(mesh, PLAIN, prestress=hotter), interfaces=["left"], num_modes=2)
 
 
 def test_prestress_of_a_uniform_temperature_is_named(comm: MPI.Intracomm) -> None:
     mesh = grouped(box(comm), lambda x: x[0] < LENGTH / 2)
     made_of = {"a": PLAIN, "b": OTHER}
     body = reduce(
-        mesh, made_of, interfaces=(), num_modes=1, degree=1, prestress=Temperature(-40.0)
+        ElasticModel(mesh, made_of, degree=1, prestress=Temperature(-40.0)),
+        interfaces=(),
+        num_modes=1,
     ).body
     assert body.provenance["prestress"] == "temperature -40 K"
 
@@ -299,7 +308,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 def test_refused(comm: MPI.Intracomm, changes: dict[str, Any], text: str) -> None:
     given = {"material": PLAIN, "prestress": Temperature(1.0)} | changes
     with pytest.raises(ValueError, match=text):
-        modal_analysis(box(comm), num_modes=1, degree=1, **given)
+        modal_analysis(ElasticModel(box(comm), degree=1, **given), num_modes=1)
 
 
 def test_own_stiffness_has_no_known_stress(comm: MPI.Intracomm) -> None:
@@ -307,11 +316,14 @@ def test_own_stiffness_has_no_known_stress(comm: MPI.Intracomm) -> None:
     V = fem.functionspace(mesh.mesh, ("Lagrange", 1, (3,)))
     form = elastic_stiffness(ufl.TrialFunction(V), ufl.TestFunction(V), STEEL)
     with pytest.raises(ValueError, match="prestress needs a material, whose stress is known"):
-        reduce(mesh, STEEL, space=V, stiffness=form, interfaces=(), prestress=Temperature(1.0))
+        reduce(
+            ElasticModel(mesh, STEEL, space=V, stiffness=form, prestress=Temperature(1.0)),
+            interfaces=(),
+        )
 
 
 def test_temperature_that_is_no_number_somewhere(comm: MPI.Intracomm) -> None:
     mesh = box(comm)
     rise = Temperature(ufl.sqrt(ufl.SpatialCoordinate(mesh.mesh)[0] - LENGTH / 2))
     with pytest.raises(ValueError, match="initial stress is not a number everywhere"):
-        modal_analysis(mesh, PLAIN, num_modes=1, degree=1, prestress=rise)
+        modal_analysis(ElasticModel(mesh, PLAIN, degree=1, prestress=rise), num_modes=1)

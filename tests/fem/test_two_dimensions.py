@@ -15,6 +15,7 @@ from dolfinx import fem
 from dolfinx.mesh import CellType, create_unit_interval
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.fem import fields as recovery
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.fem.meshing import build_mesh
@@ -27,6 +28,7 @@ from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.interfaces import InterfaceSpec, mesh_interfaces
 from dolfinx_mbd.reduction.result import Reduction
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
+from tests.models.calls import flat
 from tests.models.plates import plate
 
 ENDS = ("left", "right")
@@ -38,7 +40,7 @@ def bar() -> Reduction:
     """A plane bar with both ends as interfaces and points given in either way."""
     points = {"middle": (LENGTH / 2, HEIGHT / 2), "end": (LENGTH, HEIGHT / 2, 0.0)}
     mesh = plate(MPI.COMM_WORLD)
-    return reduce(mesh, STEEL, interfaces=ENDS, num_modes=8, points=points, **PLATE)
+    return reduce(ElasticModel(mesh, STEEL, **PLATE), interfaces=ENDS, num_modes=8, points=points)
 
 
 @pytest.mark.parametrize("cell", [CellType.triangle, CellType.quadrilateral])
@@ -47,7 +49,9 @@ def test_rigid_plate(comm: MPI.Intracomm, cell: CellType, plane: Any) -> None:
     """Mass, centre and all of the inertia tensor of a plate of that thickness, about any axis."""
     a, b, t = 0.3, 0.2, 0.05
     mesh = plate(comm, (a, b), (2, 2), cell, (-0.1, 0.4))
-    body = reduce(mesh, STEEL, interfaces=["left"], num_modes=1, plane=plane, thickness=t).body
+    body = reduce(
+        ElasticModel(mesh, STEEL, plane=plane, thickness=t), interfaces=["left"], num_modes=1
+    ).body
     m = STEEL.density * a * b * t
     assert body.total_mass == pytest.approx(m, rel=1e-12)
     assert body.centre == pytest.approx([-0.1 + a / 2, 0.4 + b / 2, 0.0], rel=1e-12)
@@ -109,8 +113,8 @@ def test_motion_of_an_interface_is_that_of_its_edges(bar: Reduction) -> None:
 def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm, kind: str) -> None:
     """Three of each interface; all of them moving as one move all of the body."""
     mesh = plate(comm)
-    problem = elastic_problem(mesh, STEEL, **PLATE)
-    interfaces = mesh_interfaces(mesh, problem.space, ENDS, kind=kind)
+    problem = elastic_problem(ElasticModel(mesh, STEEL, **PLATE))
+    interfaces = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, kind))
     basis = craig_bampton_basis(problem, interfaces, 2, prefix="test_")
     assert basis.labels[:3] == ("constraint left ux", "constraint left uy", "constraint left rz")
     assert basis.labels[6:] == ("fixed 1", "fixed 2")
@@ -124,7 +128,7 @@ def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm, kind: str
 
 def test_plate_has_the_frequencies_of_a_bar(comm: MPI.Intracomm) -> None:
     """V8: in-plane bending of the bar 137×20×12 mm, within 1 % (own Ritz values in space)."""
-    found = modal_analysis(plate(comm), STEEL, num_modes=3, **PLATE)
+    found = modal_analysis(ElasticModel(plate(comm), STEEL, **PLATE), num_modes=3)
     assert found.num_rigid == 3
     assert found.frequencies[:2] == pytest.approx([5286.47, 13132.0], rel=0.01)
 
@@ -132,14 +136,15 @@ def test_plate_has_the_frequencies_of_a_bar(comm: MPI.Intracomm) -> None:
 @pytest.mark.parametrize("cell", [CellType.triangle, CellType.quadrilateral])
 def test_reduced_plate_against_reduced_bar(comm: MPI.Intracomm, cell: CellType) -> None:
     """Both ends rigid: the modes of the bar in space that stay in the plane, within 1 %."""
-    flat = reduce(plate(comm, cell=cell), STEEL, interfaces=ENDS, num_modes=8, **PLATE).body
+    model = ElasticModel(plate(comm, cell=cell), STEEL, **PLATE)
+    thin = reduce(model, interfaces=ENDS, num_modes=8).body
     solid = reduce(box(comm, cells=(12, 2, 1)), STEEL, interfaces=ENDS, num_modes=16).body
     H = np.einsum("kkaa->ka", solid.second_moments[1:, 1:])
     stays = H[:, 2] < 0.02  # of a modal mass of one
     inside = solid.frequencies[stays]
-    assert flat.frequencies[:4] == pytest.approx(inside[:4], rel=0.01)
-    alone = modal_analysis(plate(comm, cell=cell), STEEL, num_modes=4, **PLATE).frequencies
-    assert (flat.frequencies[:4] > 0.99 * alone).all()
+    assert thin.frequencies[:4] == pytest.approx(inside[:4], rel=0.01)
+    alone = modal_analysis(model, num_modes=4).frequencies
+    assert (thin.frequencies[:4] > 0.99 * alone).all()
 
 
 def test_plane_strain_is_plane_stress_of_another_material(comm: MPI.Intracomm) -> None:
@@ -148,7 +153,11 @@ def test_plane_strain_is_plane_stress_of_another_material(comm: MPI.Intracomm) -
     other = Material(e / (1 - nu**2), nu / (1 - nu), STEEL.density)
     mesh = plate(comm, cells=(4, 1))
     strain, stress, soft = (
-        reduce(mesh, material, interfaces=["left"], num_modes=4, plane=plane, thickness=0.1).body
+        reduce(
+            ElasticModel(mesh, material, plane=plane, thickness=0.1),
+            interfaces=["left"],
+            num_modes=4,
+        ).body
         for material, plane in ((STEEL, "strain"), (other, "stress"), (STEEL, "stress"))
     )
     assert strain.frequencies == pytest.approx(stress.frequencies, rel=1e-9)
@@ -158,7 +167,9 @@ def test_plane_strain_is_plane_stress_of_another_material(comm: MPI.Intracomm) -
 def test_thickness_scales_mass_and_not_frequency(comm: MPI.Intracomm) -> None:
     mesh = plate(comm, cells=(4, 1))
     thin, thick = (
-        reduce(mesh, STEEL, interfaces=ENDS, num_modes=4, plane="stress", thickness=t).body
+        reduce(
+            ElasticModel(mesh, STEEL, plane="stress", thickness=t), interfaces=ENDS, num_modes=4
+        ).body
         for t in (0.001, 0.02)
     )
     assert thick.total_mass == pytest.approx(20 * thin.total_mass, rel=1e-12)
@@ -173,9 +184,11 @@ def test_own_stiffness_and_density(comm: MPI.Intracomm) -> None:
     form = elastic_stiffness(u, v, STEEL, plane="stress", thickness=t)
     rho = fem.Constant(mesh.mesh, STEEL.density) * (1 + 0 * ufl.SpatialCoordinate(mesh.mesh)[0])
     own = reduce(
-        mesh, stiffness=form, space=V, density=rho, thickness=t, interfaces=ENDS, num_modes=4
+        ElasticModel(mesh, stiffness=form, space=V, density=rho, thickness=t),
+        interfaces=ENDS,
+        num_modes=4,
     ).body
-    usual = reduce(mesh, STEEL, interfaces=ENDS, num_modes=4, **PLATE).body
+    usual = reduce(ElasticModel(mesh, STEEL, **PLATE), interfaces=ENDS, num_modes=4).body
     assert own.frequencies == pytest.approx(usual.frequencies, rel=1e-8)
     assert own.total_mass == pytest.approx(usual.total_mass, rel=1e-12)
     assert own.provenance["plane"] == "own stiffness"
@@ -227,10 +240,8 @@ def test_centrifugal_stretch_of_a_reduced_bar(comm: MPI.Intracomm) -> None:
     cork = Material(1e9, 0.0, 1000.0)
     L, h = 1.0, 0.02
     mesh = plate(comm, (L, h), (20, 1), origin=(-L / 2, -h / 2))
-    body = reduce(
-        mesh, cork, interfaces=ENDS, num_modes=30, points={"tip": (L / 2, 0)}, plane="stress",
-        thickness=0.1,
-    ).body  # fmt: skip
+    model = ElasticModel(mesh, cork, plane="stress", thickness=0.1)
+    body = reduce(model, interfaces=ENDS, num_modes=30, points={"tip": (L / 2, 0)}).body
     H = body.second_moments[0, 1:]
     load = H[:, 0, 0] + H[:, 1, 1]  # -∫ρψ·(ω×(ω×x)) of ω = 1 about z
     eta = np.linalg.solve(body.stiffness, load)
@@ -304,8 +315,8 @@ def test_written_motion_may_leave_the_plane(
 
 def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, bar: Reduction) -> None:
     points = {"middle": (LENGTH / 2, HEIGHT / 2), "end": (LENGTH, HEIGHT / 2)}
-    own = plate(MPI.COMM_SELF)
-    alone = reduce(own, STEEL, interfaces=ENDS, num_modes=8, points=points, **PLATE).body
+    own = ElasticModel(plate(MPI.COMM_SELF), STEEL, **PLATE)
+    alone = reduce(own, interfaces=ENDS, num_modes=8, points=points).body
     body = bar.body
     assert body.frequencies == pytest.approx(alone.frequencies, rel=1e-9)
     for one, two in zip(alone.interfaces, body.interfaces, strict=True):
@@ -320,7 +331,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, bar: Reduction) -
 def test_other_ways_to_reduce(comm: MPI.Intracomm, options: dict[str, Any]) -> None:
     """Without interfaces, and attached to one: the three rigid motions are gone from both."""
     arguments: dict[str, Any] = {"interfaces": ENDS, "num_modes": 4} | options
-    body = reduce(plate(comm), STEEL, **arguments, **PLATE).body
+    body = reduce(ElasticModel(plate(comm), STEEL, **PLATE), **arguments).body
     assert body.num_modes == (3 * len(arguments["interfaces"]) or 3) + 4 - 3
     assert body.frequencies.min() > 100
     if "attached_to" in options:
@@ -350,8 +361,8 @@ def _holes(model: Any) -> None:
 def test_plane_rod_in_a_slider_crank(comm: MPI.Intracomm) -> None:
     """A rod from a curved plane mesh runs in a mechanism in space and stays in its plane."""
     rod = reduce(
-        build_mesh(_holes, comm), STEEL, interfaces=["big_end", "small_end"], num_modes=4,
-        points={"middle": (0.0685, 0.0)}, **PLATE,
+        ElasticModel(build_mesh(_holes, comm), STEEL, **PLATE),
+        interfaces=["big_end", "small_end"], num_modes=4, points={"middle": (0.0685, 0.0)},
     ).body  # fmt: skip
     for interface, x in zip(rod.interfaces, (0.0, 0.137), strict=True):
         assert interface.point == pytest.approx([x, 0, 0], abs=1e-8)
@@ -380,13 +391,11 @@ def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
         box(comm, size, (16, 1, 1)), STEEL, num_modes=3, points=middle,
         interfaces={name: InterfaceSpec(axes=(0, 0, 1)) for name in ENDS},
     ).body  # fmt: skip
-    flat = reduce(
-        plate(comm, size[:2], (16, 1)), STEEL, interfaces=ENDS, num_modes=3,
-        points={"middle": (0.15, 0.004)}, plane="stress", thickness=0.008,
-    ).body  # fmt: skip
+    model = ElasticModel(plate(comm, size[:2], (16, 1)), STEEL, plane="stress", thickness=0.008)
+    thin = reduce(model, interfaces=ENDS, num_modes=3, points={"middle": (0.15, 0.004)}).body
     crank = {"crank_radius": 0.075, "crank_mass": 1.0, "piston_mass": 0.2, "speed": 100.0}
     sag = []
-    for rod in (solid, flat):
+    for rod in (solid, thin):
         run = simulate(slider_crank(rod, ends=ENDS, **crank), t_end=0.01, dt=1e-4)
         ends = [run.sensor("rod", name)[:, :2] for name in ENDS]
         along = ends[1] - ends[0]
@@ -416,13 +425,13 @@ def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
     """The same error on every rank."""
     arguments: dict[str, Any] = {"interfaces": ["left"], "num_modes": 1, **PLATE} | given
     with pytest.raises(ValueError, match=text) as caught:
-        reduce(plate(comm, cells=(2, 1)), STEEL, **arguments)
+        flat(reduce, plate(comm, cells=(2, 1)), STEEL, **arguments)
     assert len(set(comm.allgather(str(caught.value)))) == 1
 
 
 def test_plane_options_in_space(comm: MPI.Intracomm) -> None:
     with pytest.raises(ValueError, match="for plane meshes"):
-        reduce(box(comm), STEEL, interfaces=["left"], thickness=0.1)
+        reduce(ElasticModel(box(comm), STEEL, thickness=0.1), interfaces=["left"])
     with pytest.raises(ValueError, match="three coordinates"):
         reduce(box(comm), STEEL, interfaces={"left": InterfaceSpec(point=(0, 0))})
 
@@ -436,4 +445,4 @@ def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
     mesh = plate(comm, cells=(2, 1)).mesh
     space = fem.functionspace(mesh, ("Lagrange", 1, (3,)))
     with pytest.raises(ValueError, match="with 2 components"):
-        reduce(mesh, STEEL, interfaces=(), space=space, **PLATE)
+        ElasticModel(mesh, STEEL, space=space, **PLATE)

@@ -87,7 +87,7 @@ def test_solids_that_touch_are_one_body(parts: Path, comm: MPI.Intracomm) -> Non
     part = StepPart(path=parts / "two.stp", size=0.02, order=1, volumes={"plate": [1], "end": [2]})
     mesh = mbd.build_mesh(part, comm)
     assert set(mesh.groups) == {"plate", "end"}
-    found = mbd.modal_analysis(mesh, mbd.STEEL, num_modes=1, degree=1)
+    found = mbd.modal_analysis(mbd.ElasticModel(mesh, mbd.STEEL, degree=1), num_modes=1)
     assert found.num_rigid == 6
 
 

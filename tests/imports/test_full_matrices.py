@@ -169,7 +169,12 @@ def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
     """
     specs = {k: mbd.InterfaceSpec(kind="averaged", axes=np.eye(3)) for k in ENDS}
     reduction = mbd.reduce(
-        bar().mesh, mbd.STEEL, interfaces=specs, num_modes=NUM_MODES, skin=False, stiffening=False
+        bar().mesh,
+        mbd.STEEL,
+        interfaces=specs,
+        num_modes=NUM_MODES,
+        stiffening=False,
+        options=mbd.ReductionOptions(skin=False),
     )
     expected = reduction.body
     weights = {name: areas(name) for name in ENDS}

@@ -11,7 +11,7 @@ from dolfinx import fem
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
-from dolfinx_mbd import STEEL, InterfaceSpec, reduce
+from dolfinx_mbd import STEEL, ElasticModel, InterfaceSpec, ReductionOptions, reduce
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.forms import strain
@@ -37,6 +37,7 @@ from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from tests.models.bodies import box
+from tests.models.calls import flat
 
 CELLS = (8, 3, 2)
 AVERAGED = InterfaceSpec("right", kind="averaged")
@@ -47,8 +48,8 @@ def held(
 ) -> tuple[ElasticProblem, tuple[MeshInterface, ...], np.ndarray]:
     """A box with two ends, and its held dofs."""
     mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
-    problem = elastic_problem(mesh, STEEL, degree=degree)
-    ends = mesh_interfaces(mesh, problem.space, ("left", "right"), None, kind)
+    problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), kind))
     rigid = [i.dofs for i in ends if i.kind == "rigid"]
     return problem, ends, np.concatenate([*rigid, np.zeros(0, np.int32)])
 
@@ -138,7 +139,7 @@ def test_body_is_the_same(comm: MPI.Intracomm, options: dict, interfaces: dict) 
     mesh = box(comm, cells=options.get("cells", CELLS), cell=cell)
     settings = {"interfaces": interfaces, "num_modes": 6, "degree": options.get("degree", 2)}
     bodies = [
-        reduce(mesh, STEEL, solver=solver, skin=False, **settings).body
+        flat(reduce, mesh, STEEL, solver=solver, skin=False, **settings).body
         for solver in ("direct", "iterative")
     ]
     error = np.abs(bodies[1].frequencies / bodies[0].frequencies - 1)
@@ -218,8 +219,8 @@ def test_tolerance_below_round_off(comm: MPI.Intracomm) -> None:
 def test_stagnation_of_the_eigenvalue_iteration(comm: MPI.Intracomm, kind: str) -> None:
     """A rod 200 times as long as thick: residuals stop to fall above the tolerance of 1e-17."""
     mesh = box(comm, (1.0, 0.005, 0.005), (200, 1, 1), CellType.tetrahedron)
-    problem = elastic_problem(mesh, STEEL)
-    ends = mesh_interfaces(mesh, problem.space, ("left", "right"), None, kind)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), kind))
     squares = []
     for solver in ("direct", "iterative"):
         body = HeldStiffness(problem, ends, "test_", None, solver)
@@ -235,7 +236,7 @@ def test_thin_plate(comm: MPI.Intracomm) -> None:
     for solver in ("direct", "iterative"):
         mesh = box(comm, (0.3, 0.3, 0.004), (12, 12, 1), CellType.tetrahedron)
         options = {"interfaces": ["left", "right"], "num_modes": 4, "skin": False}
-        bodies.append(reduce(mesh, STEEL, solver=solver, stiffening=False, **options).body)
+        bodies.append(flat(reduce, mesh, STEEL, solver=solver, stiffening=False, **options).body)
     assert np.abs(bodies[1].frequencies / bodies[0].frequencies - 1).max() < 1e-7
     mesh = box(comm, (0.3, 0.3, 0.001), (12, 12, 1), CellType.tetrahedron)
     with pytest.raises(IterationError) as caught:
@@ -250,8 +251,10 @@ def test_one_averaged_interface(comm: MPI.Intracomm, solver: str) -> None:
     """It carries no force, so that there are no forces to be compared."""
     mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
     settings = {"num_modes": 6, "kind": "averaged", "skin": False}
-    body = reduce(mesh, STEEL, interfaces=["left"], solver=solver, **settings).body
-    free = reduce(mesh, STEEL, interfaces=[], num_modes=2, skin=False).body
+    body = flat(reduce, mesh, STEEL, interfaces=["left"], solver=solver, **settings).body
+    free = reduce(
+        mesh, STEEL, interfaces=[], num_modes=2, options=ReductionOptions(skin=False)
+    ).body
     ratio = body.frequencies[:2] / free.frequencies
     assert ((ratio > 1 - 1e-9) & (ratio < 1.02)).all()  # those of a subspace are higher
 
@@ -276,12 +279,9 @@ def negative(mesh, solver: str) -> None:
         strain(v)
     )
     reduce(
-        mesh,
+        ElasticModel(mesh, space=V, stiffness=density * ufl.dx, density=7800.0),
         interfaces=["left", "right"],
         num_modes=2,
-        space=V,
-        stiffness=density * ufl.dx,
-        density=7800.0,
         solver=solver,
     )
 
@@ -303,7 +303,7 @@ def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
     with pytest.raises(ValueError, match=r"too many for an iterative solver.*solver='direct'"):
         reduce(mesh, STEEL, num_modes=18, **both)
     with pytest.raises(ValueError, match="degree 2 or more; take degree=2"):
-        reduce(mesh, STEEL, num_modes=1, kind="averaged", degree=1, **both)
+        flat(reduce, mesh, STEEL, degree=1, num_modes=1, kind="averaged", **both)
     with pytest.raises(InputError) as caught:
         reduce(mesh, STEEL, interfaces=["left"], solver="cg")  # type: ignore[arg-type]
     assert (caught.value.argument, caught.value.value) == ("solver", "cg")

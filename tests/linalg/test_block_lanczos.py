@@ -10,6 +10,7 @@ import pytest
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.linalg import eigenvalues as eigen
@@ -36,8 +37,8 @@ def diagonal(comm: MPI.Intracomm, values: Array) -> PETSc.Mat:
 def held_bar(comm: MPI.Intracomm) -> tuple[PETSc.Mat, PETSc.Mat, Array]:
     """K and M of a bar of square section held at its ends, whose bending modes are double."""
     mesh = box(comm, (0.2, 0.02, 0.02), (12, 2, 2))
-    problem = elastic_problem(mesh, STEEL)
-    found = mesh_interfaces(mesh, problem.space, ("left", "right"), None, "rigid")
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), "rigid"))
     held = np.concatenate([i.dofs for i in found])
     K, M = problem.stiffness, problem.mass()
     constrain(K, held, 1.0)

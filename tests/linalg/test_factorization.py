@@ -21,6 +21,7 @@ from dolfinx_mbd.linalg.factorization import (
 )
 from dolfinx_mbd.reduction.front_end import reduce
 from tests.models.bodies import box
+from tests.models.calls import flat
 
 SIZE = 40
 
@@ -133,6 +134,6 @@ def test_an_iterative_solver_gives_the_same_body(comm: MPI.Intracomm) -> None:
     options = {"ksp_type": "cg", "pc_type": "jacobi", "ksp_rtol": 1e-13, "ksp_max_it": 5000}
     mesh = box(comm, cells=(4, 2, 1))
     arguments = {"interfaces": ["left", "right"], "num_modes": 3, "degree": 1}
-    direct = reduce(mesh, STEEL, **arguments).body
-    iterative = reduce(mesh, STEEL, petsc_options=options, **arguments).body
+    direct = flat(reduce, mesh, STEEL, **arguments).body
+    iterative = flat(reduce, mesh, STEEL, petsc_options=options, **arguments).body
     assert iterative.frequencies == pytest.approx(direct.frequencies, rel=1e-8)

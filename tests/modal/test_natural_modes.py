@@ -11,6 +11,7 @@ from dolfinx import fem
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.errors import AccuracyWarning
 from dolfinx_mbd.forms import STEEL, Material, elastic_stiffness
 from dolfinx_mbd.modal.natural_modes import modal_analysis
@@ -97,7 +98,7 @@ def test_heavy_end_on_a_thin_leaf(comm: MPI.Intracomm) -> None:
     heavy = 1e7
     density = ufl.conditional(x[0] > length - tip, heavy, 1.0)
     plain = Material(2.1e11, 0.0, 7850)
-    found = modal_analysis(mesh, plain, density=density, num_modes=3, held=["left"])
+    found = modal_analysis(ElasticModel(mesh, plain, density=density), num_modes=3, held=["left"])
     mass, arm = heavy * tip * width * height, length - tip / 2
     omega = np.sqrt(3 * plain.young * width * height**3 / 12 / arm**3 / mass)
     assert 2 * np.pi * found.frequencies[0] == pytest.approx(omega, rel=1e-2)
@@ -122,17 +123,20 @@ def test_elastic_foundation(comm: MPI.Intracomm) -> None:
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     elastic = elastic_stiffness(u, v, STEEL)
-    free = modal_analysis(mesh, STEEL, num_modes=4, space=V)
+    free = modal_analysis(ElasticModel(mesh, STEEL, space=V), num_modes=4)
     for square in (1e2, 1e8):
         c = fem.Constant(mesh.mesh, square * STEEL.density)
         form = elastic + c * ufl.inner(u, v) * ufl.dx
-        found = modal_analysis(mesh, STEEL, num_modes=10, space=V, stiffness=form)
+        found = modal_analysis(ElasticModel(mesh, STEEL, space=V, stiffness=form), num_modes=10)
         squares = (2 * np.pi * found.frequencies) ** 2
         assert found.num_rigid == 0
         assert squares[:6] == pytest.approx(np.full(6, square), rel=1e-4)
         assert squares[6:] - square == pytest.approx((2 * np.pi * free.frequencies) ** 2, rel=1e-6)
     springs = elastic + 1e6 * u[2] * v[2] * ufl.dx
-    assert modal_analysis(mesh, STEEL, num_modes=4, space=V, stiffness=springs).num_rigid == 3
+    assert (
+        modal_analysis(ElasticModel(mesh, STEEL, space=V, stiffness=springs), num_modes=4).num_rigid
+        == 3
+    )
 
 
 def test_round_off_of_a_thin_strip_is_told(comm: MPI.Intracomm) -> None:
@@ -154,11 +158,11 @@ def test_round_off_of_a_thin_strip_is_told(comm: MPI.Intracomm) -> None:
 def test_dense_and_krylov_agree(comm: MPI.Intracomm) -> None:
     """More than half of all modes come from LAPACK, few from SLEPc."""
     mesh = box(comm, cells=(4, 2, 1), cell=CellType.tetrahedron)
-    few = modal_analysis(mesh, STEEL, degree=1, num_modes=8)
-    many = modal_analysis(mesh, STEEL, degree=1, num_modes=3 * 30 - 6)
+    few = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=8)
+    many = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=3 * 30 - 6)
     mesh = box(comm, cells=(12, 3, 2), cell=CellType.tetrahedron)
-    space = modal_analysis(mesh, STEEL, degree=1, num_modes=8)
-    dense = modal_analysis(mesh, STEEL, degree=1, num_modes=250)
+    space = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=8)
+    dense = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=250)
     assert few.frequencies == pytest.approx(many.frequencies[:8], rel=1e-9)
     assert space.frequencies == pytest.approx(dense.frequencies[:8], rel=1e-9)
 

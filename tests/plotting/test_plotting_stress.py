@@ -64,7 +64,9 @@ def test_a_function_of_the_mesh(comm: MPI.Intracomm, tmp_path: Path) -> None:
     from dolfinx_mbd import STEEL, reduce
     from dolfinx_mbd.recovery import skin_values
 
-    reduction = reduce(box(comm), STEEL, interfaces=["left"], num_modes=2, degree=1)
+    reduction = reduce(
+        mbd.ElasticModel(box(comm), STEEL, degree=1), interfaces=["left"], num_modes=2
+    )
     body = reduction.body
     assert body.skin is not None
     for family, degree in (("Lagrange", 2), ("DG", 1)):

@@ -13,6 +13,7 @@ import pytest
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, TransientOptions
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL, Material
@@ -30,6 +31,7 @@ from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepp
 from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
+from tests.models.calls import flat
 from tests.models.plates import plate
 
 ENDS = ("left", "right")
@@ -108,14 +110,15 @@ def test_all_modes_are_the_full_model(comm: MPI.Intracomm, name: str) -> None:
     """
     body = case(name, comm)
     shared: dict[str, Any] = {"interfaces": ENDS, "kind": body.kind, **body.settings}
-    problem = elastic_problem(body.mesh, STEEL, **body.settings)
+    problem = elastic_problem(ElasticModel(body.mesh, STEEL, **body.settings))
     per = problem.num_rigid
-    facets = mesh_interfaces(body.mesh, problem.space, ENDS, kind=body.kind)
+    facets = mesh_interfaces(body.mesh, problem.space, InterfaceSpec.each(ENDS, body.kind))
     rigid = sum(len(i.dofs) for i in facets if i.kind == "rigid")
     averaged = per * sum(i.kind == "averaged" for i in facets)
     num_modes = problem.num_dofs - problem.comm.allreduce(rigid) - averaged
     points = {"middle": (LENGTH / 2, HEIGHT / 3, WIDTH / 4)[: problem.dim]}
-    reduction = reduce(
+    reduction = flat(
+        reduce,
         body.mesh,
         STEEL,
         num_modes=num_modes,
@@ -131,7 +134,8 @@ def test_all_modes_are_the_full_model(comm: MPI.Intracomm, name: str) -> None:
     motion = RELEASED if body.held else EVERYTHING
     stiffening = body.held is None
     times: dict[str, Any] = {"t_end": 4e-4, "dt": 1e-5, "stiffening": stiffening}
-    full = transient(
+    full = flat(
+        transient,
         body.mesh,
         STEEL,
         motion=motion,
@@ -162,7 +166,9 @@ def test_reproduces_a_body_in_a_mechanism(comm: MPI.Intracomm) -> None:
     mesh = box(comm, cells=(6, 1, 1))
     points = {"inside": (0.3 * LENGTH, HEIGHT / 2, WIDTH / 2)}
     shared: dict[str, Any] = {"interfaces": ENDS, "points": points}
-    body = reduce(mesh, STEEL, num_modes=12, skin=False, name="rod", **shared).body
+    body = reduce(
+        mesh, STEEL, num_modes=12, name="rod", options=ReductionOptions(skin=False), **shared
+    ).body
     damping = Rayleigh(stiffness=1e-6)
     body = body.replace(damping=damping.matrix(body.mass, body.stiffness))
     parts: dict[str, Any] = {"crank_radius": 0.03, "crank_mass": 1.0, "piston_mass": 0.3}
@@ -173,7 +179,7 @@ def test_reproduces_a_body_in_a_mechanism(comm: MPI.Intracomm) -> None:
         history, gravity=system.gravity, wrenches=run.body("rod").wrenches
     )
     times: dict[str, Any] = {"t_end": 4e-3, "dt": 2e-5}
-    full = transient(mesh, STEEL, motion=motion, damping=damping, **shared, **times)
+    full = flat(transient, mesh, STEEL, motion=motion, damping=damping, **shared, **times)
     reduced = history.eta @ body.point("inside").modes
     error = np.abs(full.points["inside"].displacement - reduced)[:, :2].max(axis=0)
     assert (error < 0.01 * np.abs(reduced)[:, :2].max(axis=0)).all(), error
@@ -194,8 +200,10 @@ def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str |
         arm = np.cross([LENGTH, 0.0, 0.0], load[:3])
         wrenches["left"] = -load - np.concatenate([np.zeros(3), arm])
     motion = PrescribedMotion(wrenches=wrenches)
-    settings: dict[str, Any] = {"interfaces": ENDS, "kind": kind}
-    body = reduce(mesh, STEEL, num_modes=1, attached_to=held, skin=False, **settings).body
+    settings: dict[str, Any] = {"interfaces": InterfaceSpec.each(ENDS, kind)}
+    body = reduce(
+        mesh, STEEL, num_modes=1, attached_to=held, options=ReductionOptions(skin=False), **settings
+    ).body
     expected = quasi_static_deformation(body, motion, 0.0)
     found = transient(
         mesh,
@@ -230,7 +238,7 @@ def bar(comm: MPI.Intracomm, **settings: Any) -> Transient:
     mesh.mesh.geometry.x[:, 1:] -= 0.005
     shown = {"tip": (0.3, 0.0, 0.0), "root": (0.0, 0.0, 0.0)}
     times = {"t_end": 5e-5, "dt": 1e-5}
-    return transient(mesh, SLENDER, points=shown, **times, **settings)
+    return flat(transient, mesh, SLENDER, points=shown, **times, **settings)
 
 
 def test_clamped_bar_under_centrifugal_load(comm: MPI.Intracomm) -> None:
@@ -294,18 +302,19 @@ def test_spin_up() -> None:
 
     def tip(t_end: float, stiffening: bool) -> tuple[np.ndarray, Transient]:
         found = transient(
-            plate(ALONE, (length, height), (30, 1), origin=(0.0, -height / 2)),
-            material,
+            ElasticModel(
+                plate(ALONE, (length, height), (30, 1), origin=(0.0, -height / 2)),
+                material,
+                plane="stress",
+                thickness=1.0,
+            ),
             motion=PrescribedMotion(omega=omega, alpha=alpha),
             interfaces=["left"],
             held="left",
-            plane="stress",
-            thickness=1.0,
             t_end=t_end,
             dt=0.04,
-            elastic_start="undeformed",
             stiffening=stiffening,
-            points={"tip": (length, 0.0)},
+            options=TransientOptions(elastic_start="undeformed", points={"tip": (length, 0.0)}),
         )
         return found.points["tip"].displacement, found
 
@@ -327,7 +336,8 @@ def strip(comm: MPI.Intracomm, **settings: Any) -> Transient:
         alpha=lambda t: 4 * 2000 * 6000 * np.sin(6000 * t) ** 3 * np.cos(6000 * t),
         wrenches={"right": lambda t: [0, 2e2 * (1 - np.cos(8000 * t)) ** 2, 0, 0, 0, 0]},
     )
-    return transient(
+    return flat(
+        transient,
         plate(comm, cells=(6, 1)),
         STEEL,
         motion=motion,
@@ -365,7 +375,7 @@ def test_energy_is_kept() -> None:
     Of a bar that is let go far from its balance, so that the Coriolis force is large.
     """
     mesh = box(ALONE, cells=(4, 1, 1))
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
     motion = PrescribedMotion(
         omega=(200.0, -300.0, 900.0), wrenches={"right": [2e4, 0.0, 0.0, 0.0, 0.0, 0.0]}
     )
@@ -409,9 +419,10 @@ def test_ranks_agree(comm: MPI.Intracomm) -> None:
             interfaces=ENDS,
             t_end=1e-4,
             dt=1e-5,
-            points={"middle": (LENGTH / 2, HEIGHT / 3, WIDTH / 4)},
-            fields_at=[0.0, 5.2e-5],
             damping=DAMPING,
+            options=TransientOptions(
+                points={"middle": (LENGTH / 2, HEIGHT / 3, WIDTH / 4)}, fields_at=[0.0, 5.2e-5]
+            ),
         )
         assert run.fields.time == pytest.approx([0.0, 5e-5])
         squares = own.allreduce(np.sum(run.fields.displacement**2, axis=0))
@@ -471,13 +482,17 @@ def test_what_is_refused(comm: MPI.Intracomm, change: dict[str, Any], message: s
     motion = PrescribedMotion(wrenches={"right": pulled})
     settings: dict[str, Any] = {"motion": motion, "interfaces": ENDS, "t_end": 1e-5, "dt": 1e-5}
     with pytest.raises(ValueError, match=message):
-        transient(box(comm, cells=(2, 1, 1)), STEEL, degree=1, **settings | change)
+        flat(transient, box(comm, cells=(2, 1, 1)), STEEL, degree=1, **settings | change)
 
 
 def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
     """Unknown interfaces, stiffening that is not there, a start of another size."""
     settings: dict[str, Any] = {"interfaces": ["left"], "num_modes": 2, "stiffening": False}
-    body = reduce(box(comm, cells=(2, 1, 1)), STEEL, degree=1, skin=False, **settings).body
+    body = reduce(
+        ElasticModel(box(comm, cells=(2, 1, 1)), STEEL, degree=1),
+        options=ReductionOptions(skin=False),
+        **settings,
+    ).body
     times: dict[str, Any] = {"t_end": 1e-5, "dt": 1e-5}
     with pytest.raises(ValueError, match="unknown interface 'right'; this body has 'left'"):
         modal_transient(body, RELEASED, **times)

@@ -307,7 +307,9 @@ def test_most_stressed_places_are_apart(recovery: Recovery, history: SimpleNames
 def test_plane_body(comm: MPI.Intracomm, plane: forms.Plane) -> None:
     """The third direction of a plate is free or held: σ_zz = 0, or ν (σ_xx + σ_yy)."""
     mesh = create_rectangle(comm, [[0, 0], [0.2, 0.05]], [6, 2])
-    few = mbd.reduce(mesh, STEEL, interfaces={}, num_modes=4, plane=plane, thickness=0.01)
+    few = mbd.reduce(
+        mbd.ElasticModel(mesh, STEEL, plane=plane, thickness=0.01), interfaces={}, num_modes=4
+    )
     recovery = Recovery(few, stress=STEEL, plane=plane)
     eta = np.array([1.0, -2.0, 3.0, 1.0]) * 1e-6
     s = recovery.at("stress", eta, [[0.031, 0.021], [0.112, 0.0071]])[0]

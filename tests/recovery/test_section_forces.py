@@ -41,8 +41,8 @@ def recovery(bar: mbd.Reduction) -> Recovery:
 
 @pytest.fixture(scope="module")
 def corrected(mesh: mbd.TaggedMesh, bar: mbd.Reduction) -> mbd.Reduction:
-    problem = elastic_problem(mesh, STEEL, space=bar.space)
-    cases = static_cases(problem, mesh_interfaces(mesh, bar.space, ENDS, None, "rigid"))
+    problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
+    cases = static_cases(problem, mesh_interfaces(mesh, bar.space, ENDS))
     problem.destroy()
     return replace(bar, cases=cases)
 
@@ -118,13 +118,15 @@ def test_plane_body(comm: MPI.Intracomm) -> None:
     facets, order = np.concatenate(ends), np.argsort(np.concatenate(ends))
     values = np.repeat(np.array([1, 2], dtype=np.int32), [len(e) for e in ends])
     plate = mbd.reduce(
-        mesh,
-        STEEL,
+        mbd.ElasticModel(
+            mesh,
+            STEEL,
+            facet_tags=meshtags(mesh, 1, facets[order], values[order]),
+            plane="stress",
+            thickness=thickness,
+        ),
         interfaces={"left": 1, "right": 2},
-        facet_tags=meshtags(mesh, 1, facets[order], values[order]),
         num_modes=3,
-        plane="stress",
-        thickness=thickness,
         stiffening=False,
     )
     end = np.array([100.0, 0, 0, 0, 0, 2.0])

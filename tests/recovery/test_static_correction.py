@@ -24,6 +24,7 @@ from dolfinx_mbd.recovery.stress import Recovery
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, rigid_mass
+from tests.models.calls import flat
 from tests.models.statics import interpolated, probe, solve_held
 
 STEEL = mbd.STEEL
@@ -34,8 +35,10 @@ FEW = 3
 def unit_displacements(
     mesh: mbd.TaggedMesh, bar: mbd.Reduction, names: list[str], kind: Any = "rigid"
 ) -> UnitCases:
-    problem = elastic_problem(mesh, STEEL, space=bar.space)
-    cases = static_cases(problem, mesh_interfaces(mesh, bar.space, names, None, kind))
+    problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
+    cases = static_cases(
+        problem, mesh_interfaces(mesh, bar.space, mbd.InterfaceSpec.each(names, kind))
+    )
     problem.destroy()
     return cases
 
@@ -49,8 +52,10 @@ def test_work_of_the_unit_loads(comm: MPI.Intracomm, kind: Any) -> None:
     """Ψᵀf from the body's data is ΨᵀK u_f from the mesh; u_f has no rigid motion in it."""
     mesh = box(comm, cells=(6, 2, 2), cell=CellType.tetrahedron)
     names = ["left", "right"]
-    bar = mbd.reduce(mesh, STEEL, interfaces=names, num_modes=4, kind=kind, stiffening=False)
-    problem = elastic_problem(mesh, STEEL, space=bar.space)
+    bar = mbd.reduce(
+        mesh, STEEL, interfaces=mbd.InterfaceSpec.each(names, kind), num_modes=4, stiffening=False
+    )
+    problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
     cases = unit_displacements(mesh, bar, names, kind)
     work = gram(comm, bar.modes, multiply(problem.stiffness, cases.displacements))
     scale = np.abs(work).max(axis=0)
@@ -77,9 +82,11 @@ def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
         "facet_tags": meshtags(mesh, 1, np.sort(end), np.ones(len(end), dtype=np.int32))
     }
     plane: dict[str, Any] = {"plane": "stress", "thickness": 0.01}
-    plate = mbd.reduce(mesh, STEEL, interfaces={"end": 1}, num_modes=4, **options, **plane)
-    problem = elastic_problem(mesh, STEEL, space=plate.space, **plane)
-    found = mesh_interfaces(mesh, plate.space, {"end": 1}, options["facet_tags"], "rigid")
+    plate = mbd.reduce(
+        mbd.ElasticModel(mesh, STEEL, **options, **plane), interfaces={"end": 1}, num_modes=4
+    )
+    problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=plate.space, **plane))
+    found = mesh_interfaces(mesh, plate.space, {"end": 1}, options["facet_tags"])
     cases = static_cases(problem, found)
     work = gram(comm, plate.modes, multiply(problem.stiffness, cases.displacements))
     assert work.shape == (4, 9)
@@ -239,7 +246,7 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
     held = mbd.reduce(mesh, STEEL, interfaces=names, num_modes=1, attached_to="left")
     with pytest.raises(ValueError, match="mean-axis reference; this body is attached to left"):
         residual_modes(held, cases)
-    problem = elastic_problem(mesh, STEEL, space=bar.space)
+    problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
     with pytest.raises(ValueError, match="needs a body with interfaces"):
         static_cases(problem, ())
     problem.destroy()
@@ -251,7 +258,7 @@ def test_a_reduction_keeps_what_it_needs(comm: MPI.Intracomm, stiffening: bool |
     mesh = box(comm, cells=(5, 2, 1))
     names = ["left", "right"]
     options: dict[str, Any] = {"stiffening": stiffening, "static_correction": True}
-    bar = mbd.reduce(mesh, STEEL, interfaces=names, num_modes=2, **options)
+    bar = flat(mbd.reduce, mesh, STEEL, interfaces=names, num_modes=2, **options)
     assert (bar.body.stiffening is None) == (stiffening is False)
     assert bar.cases is not None
     expected = residual_modes(bar, unit_displacements(mesh, bar, names))
@@ -267,5 +274,9 @@ def test_without_being_asked_there_is_none(comm: MPI.Intracomm) -> None:
     assert Recovery(bar).num_fields == bar.body.num_modes
     with pytest.raises(ValueError, match="mean-axis"):
         mbd.reduce(
-            box(comm), STEEL, interfaces=["left"], attached_to="left", static_correction=True
+            box(comm),
+            STEEL,
+            interfaces=["left"],
+            attached_to="left",
+            options=mbd.ReductionOptions(static_correction=True),
         )

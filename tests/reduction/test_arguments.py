@@ -15,6 +15,7 @@ from dolfinx_mbd.beams.reduce import reduce_beam
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import Section
 from tests.models.bodies import box
+from tests.models.calls import flat
 
 BOTH: list[tuple[str, Any]] = [
     ("name", 3),
@@ -42,14 +43,15 @@ BOTH: list[tuple[str, Any]] = [
 def test_reduce(comm: MPI.Comm, argument: str, value: Any) -> None:
     mesh = box(comm, cells=(2, 1, 1))
     with pytest.raises(InputError) as caught:
-        mbd.reduce(mesh, mbd.STEEL, **{"interfaces": ["left"], "num_modes": 2, argument: value})
+        arguments: Any = {"interfaces": ["left"], "num_modes": 2, argument: value}
+        flat(mbd.reduce, mesh, mbd.STEEL, **arguments)
     assert caught.value.argument == argument
 
 
 @pytest.mark.parametrize(("argument", "value"), [*BOTH, ("model", None), ("interfaces", 3)])
 def test_reduce_beam(comm: MPI.Comm, argument: str, value: Any) -> None:
     model = BeamModel(create_interval(comm, 4, [0.0, 0.4]), Section.circle(0.005), mbd.STEEL)
-    arguments = {"model": model, "interfaces": {"left": (0.0, 0, 0)}, "num_modes": 2}
+    arguments = {"mesh": model, "interfaces": {"left": (0.0, 0, 0)}, "num_modes": 2}
     with pytest.raises(InputError) as caught:
-        reduce_beam(**(arguments | {argument: value}))
+        flat(reduce_beam, **(arguments | {argument.replace("model", "mesh"): value}))
     assert caught.value.argument == argument

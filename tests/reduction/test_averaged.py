@@ -14,6 +14,7 @@ from dolfinx.la import InsertMode
 from dolfinx.mesh import create_rectangle, locate_entities, locate_entities_boundary
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
@@ -28,6 +29,7 @@ from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.interfaces import InterfaceSpec, MeshInterface, mesh_interfaces
 from tests.fem.test_bad_input import refused
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
+from tests.models.calls import flat
 
 ENDS = ("left", "right")
 MIXED = {"left": InterfaceSpec(), "right": InterfaceSpec(kind="averaged")}
@@ -36,8 +38,8 @@ MIXED = {"left": InterfaceSpec(), "right": InterfaceSpec(kind="averaged")}
 def bordered(comm: MPI.Intracomm, interfaces: Any, num_modes: int, degree: int) -> tuple[Any, ...]:
     """Problem, interfaces and basis of a small box with averaged interfaces."""
     mesh = box(comm, cells=(4, 2, 1))
-    problem = elastic_problem(mesh, STEEL, degree=degree)
-    found = mesh_interfaces(mesh, problem.space, interfaces, kind="averaged")
+    problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
+    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
     return problem, found, craig_bampton_basis(problem, found, num_modes, prefix="test_averaged_")
 
 
@@ -53,7 +55,7 @@ def rows(problem: ElasticProblem, interface: MeshInterface) -> np.ndarray:
 def test_rigid_motions_are_exact(comm: MPI.Intracomm, point: tuple[float, ...] | None) -> None:
     """The mean of a rigid motion is that motion, also of curved surfaces and about any point."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
     specs = {"big_end": InterfaceSpec(point=point, kind="averaged")}
     (big,) = mesh_interfaces(mesh, problem.space, specs)
     motion = gram(comm, rows(problem, big), rigid_motions(problem.positions, big.point))
@@ -63,7 +65,7 @@ def test_rigid_motions_are_exact(comm: MPI.Intracomm, point: tuple[float, ...] |
 def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
     """θ = I⁻¹∫ξ×u and d = mean(u) + θ×(x_k - x_c) of a field that is not rigid, term by term."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
     at = np.array([0.01, 0.02, -0.03])
     specs = {"small_end": InterfaceSpec(point=at, kind="averaged")}
     (small,) = mesh_interfaces(mesh, problem.space, specs)
@@ -96,8 +98,8 @@ def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
 def test_uniform_traction_is_a_force(comm: MPI.Intracomm, end: str) -> None:
     """Work of a traction t on the surface: (A t)·d, and no moment about the centroid."""
     mesh = box(comm) if end == "right" else build_mesh(ConnectingRod(size=0.012), comm)
-    problem = elastic_problem(mesh, STEEL)
-    (face,) = mesh_interfaces(mesh, problem.space, [end], kind="averaged")
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    (face,) = mesh_interfaces(mesh, problem.space, InterfaceSpec.each([end], "averaged"))
     ds = ufl.Measure("ds", domain=mesh.mesh, subdomain_data=mesh.facet_tags)
     ds = ds(mesh.groups[end][1])
     t = np.array([3.0, -4.0, 5.0])
@@ -118,8 +120,8 @@ def test_uniform_traction_is_a_force(comm: MPI.Intracomm, end: str) -> None:
 def dense(interfaces: Any, degree: int) -> tuple[np.ndarray, ...]:
     """K, M and C of the same box on one rank."""
     mesh = box(MPI.COMM_SELF, cells=(4, 2, 1))
-    problem = elastic_problem(mesh, STEEL, degree=degree)
-    found = mesh_interfaces(mesh, problem.space, interfaces, kind="averaged")
+    problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
+    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
     K, M = (A.convert("dense").getDenseArray().copy() for A in (problem.stiffness, problem.mass()))
     return K, M, np.hstack([rows(problem, i) for i in found]).T
 
@@ -173,7 +175,11 @@ def test_all_modes_kept_is_the_free_body(comm: MPI.Intracomm) -> None:
     K, M, _ = dense(ENDS, 1)
     exact = np.sqrt(scipy.linalg.eigh(K, M)[0][6:]) / (2 * np.pi)
     mesh, count = box(comm, cells=(4, 2, 1)), len(K) - 12
-    body = reduce(mesh, STEEL, interfaces=ENDS, kind="averaged", degree=1, num_modes=count).body
+    body = reduce(
+        ElasticModel(mesh, STEEL, degree=1),
+        interfaces=InterfaceSpec.each(ENDS, "averaged"),
+        num_modes=count,
+    ).body
     assert body.num_modes == len(exact)
     assert body.frequencies == pytest.approx(exact, rel=1e-9)
 
@@ -181,10 +187,10 @@ def test_all_modes_kept_is_the_free_body(comm: MPI.Intracomm) -> None:
 def test_softer_than_rigid(comm: MPI.Intracomm) -> None:
     """What is rigid on the facets is a motion that the averaged interface allows too (min-max)."""
     mesh = box(comm, cells=(4, 2, 1))
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
 
     def basis(kind: str) -> tuple[Basis, np.ndarray]:
-        found = mesh_interfaces(mesh, problem.space, ENDS, kind=kind)
+        found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, kind))
         result = craig_bampton_basis(problem, found, 8, prefix="test_averaged_")
         Psi = np.asfortranarray(result.vectors[:, :12])
         return result, gram(comm, Psi, multiply(problem.stiffness, Psi))
@@ -201,7 +207,7 @@ def test_bar_in_tension(comm: MPI.Intracomm) -> None:
     """Pulled by averaged ends, a bar contracts freely: its stretch is F L/(E A), to round-off."""
 
     def stretch(kind: Any) -> float:
-        body = reduce(box(comm), STEEL, interfaces=ENDS, num_modes=0, kind=kind).body
+        body = reduce(box(comm), STEEL, interfaces=InterfaceSpec.each(ENDS, kind), num_modes=0).body
         pull = body.interface("right").motion[0] - body.interface("left").motion[0]
         return float(pull @ np.linalg.solve(body.stiffness, pull))
 
@@ -233,7 +239,7 @@ def test_in_the_plane(comm: MPI.Intracomm) -> None:
     mesh = create_rectangle(comm, [np.zeros(2), np.array([2.0, 1.0])], [4, 2])
     space = fem.functionspace(mesh, ("Lagrange", 2, (2,)))
     facets = locate_entities_boundary(mesh, 1, lambda x: np.isclose(x[0], 2.0))
-    (end,) = mesh_interfaces(mesh, space, {"end": facets}, kind="averaged")
+    (end,) = mesh_interfaces(mesh, space, InterfaceSpec.each({"end": facets}, "averaged"))
     assert end.point == pytest.approx([2, 0.5, 0], abs=1e-14)
     assert end.rows is not None
     C = np.zeros((2 * space.dofmap.index_map.size_local, 3))
@@ -245,7 +251,7 @@ def test_in_the_plane(comm: MPI.Intracomm) -> None:
 def test_neighbours(comm: MPI.Intracomm) -> None:
     """Two averaged halves of a face share nodes and are told apart."""
     mesh, specs = _parts(comm, low=(0.0, 0.5), high=(0.5, 1.0))
-    body = reduce(mesh, STEEL, interfaces=specs, kind="averaged", num_modes=2).body
+    body = reduce(mesh, STEEL, interfaces=InterfaceSpec.each(specs, "averaged"), num_modes=2).body
     assert body.num_modes == 8
     assert body.interface("low").point[1] == pytest.approx(HEIGHT / 4)
 
@@ -286,7 +292,12 @@ def test_interfaces_that_overlap(comm: MPI.Intracomm, kinds: tuple[Any, Any]) ->
 def test_degenerate_interfaces(comm: MPI.Intracomm, kind: Any, size: Any, text: str) -> None:
     """A face that is a line or a point."""
     mesh = box(comm, size, cells=(2, 2, 1))
-    refused(comm, ValueError, text, lambda: reduce(mesh, STEEL, interfaces=["left"], kind=kind))
+    refused(
+        comm,
+        ValueError,
+        text,
+        lambda: reduce(mesh, STEEL, interfaces=InterfaceSpec.each(["left"], kind)),
+    )
 
 
 def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
@@ -304,14 +315,19 @@ def test_kinds_that_are_none(comm: MPI.Intracomm) -> None:
     kind: Any = "soft"
     refused(comm, ValueError, text, lambda: InterfaceSpec(kind=kind))
     mesh = box(comm)
-    refused(comm, ValueError, text, lambda: reduce(mesh, STEEL, interfaces=ENDS, kind=kind))
+    refused(
+        comm,
+        ValueError,
+        text,
+        lambda: reduce(mesh, STEEL, interfaces=InterfaceSpec.each(ENDS, kind)),
+    )
 
 
 def test_part_without_interface(comm: MPI.Intracomm) -> None:
     """A loose part is found by the inertia of the bordered matrix."""
     mesh = box(comm, gap=True)
     space = fem.functionspace(mesh.mesh, ("Lagrange", 1, (3,)))
-    found = mesh_interfaces(mesh, space, ["left"], kind="averaged")
+    found = mesh_interfaces(mesh, space, InterfaceSpec.each(["left"], "averaged"))
     assert found[0].rows is not None
     u, v = ufl.TrialFunction(space), ufl.TestFunction(space)
     K = fem_petsc.assemble_matrix(fem.form(elastic_stiffness(u, v, STEEL)))
@@ -327,4 +343,4 @@ def test_more_modes_than_there_are(comm: MPI.Intracomm) -> None:
     mesh = box(comm, cells=(1, 1, 1))
     text = "num_modes=13, but the mesh has only 12 dofs that no interface holds"
     arguments: Any = {"interfaces": ENDS, "kind": "averaged", "degree": 1, "num_modes": 13}
-    refused(comm, ValueError, text, lambda: reduce(mesh, STEEL, **arguments))
+    refused(comm, ValueError, text, lambda: flat(reduce, mesh, STEEL, **arguments))

@@ -21,6 +21,7 @@ from dolfinx_mbd.reduction.damping import Viscous, reduced_damping, with_damping
 from dolfinx_mbd.reduction.result import Reduction
 from tests.body.test_damping import decrement, free_decay
 from tests.models.bodies import box
+from tests.models.calls import flat
 from tests.models.plates import plate
 
 STEEL = mbd.STEEL
@@ -32,7 +33,7 @@ def reduced(comm: MPI.Comm, num_modes: int = 4) -> Reduction:
         STEEL,
         interfaces=["left", "right"],
         num_modes=num_modes,
-        skin=False,
+        options=mbd.ReductionOptions(skin=False),
     )
 
 
@@ -73,7 +74,9 @@ def test_damping_forms(comm: MPI.Comm) -> None:
 
 def test_viscous_damping_of_a_plate_counts_its_thickness(comm: MPI.Comm) -> None:
     reduction = mbd.reduce(
-        plate(comm), STEEL, interfaces=["left"], num_modes=3, plane="stress", thickness=0.02
+        mbd.ElasticModel(plate(comm), STEEL, plane="stress", thickness=0.02),
+        interfaces=["left"],
+        num_modes=3,
     )
     body = with_damping(reduction, Viscous(10.0 * STEEL.density), thickness=0.02).body
     assert close(body.damping, 10.0 * body.mass, 1e-10)
@@ -117,14 +120,16 @@ def test_response_is_that_of_the_full_order() -> None:
     The full-order damping is ∫ μ u̇·v of the motion less its rigid part.
     """
     mesh = box(MPI.COMM_SELF, cells=(2, 1, 1))
-    options: dict = {"degree": 1}
     reduction = mbd.reduce(
-        mesh, STEEL, interfaces=["left", "right"], num_modes=12, skin=False, **options
+        mbd.ElasticModel(mesh, STEEL, degree=1),
+        interfaces=["left", "right"],
+        num_modes=12,
+        options=mbd.ReductionOptions(skin=False),
     )
     mu, eta = graded(reduction), 0.02
     body = with_damping(reduction, Viscous(mu), Rayleigh(stiffness=1e-7)).body
     assert body.num_modes == 18
-    problem = elastic_problem(mesh, STEEL, space=reduction.space)
+    problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=reduction.space))
     K, M = dense(problem.stiffness), dense(problem.mass())
     u, v = ufl.TrialFunction(reduction.space), ufl.TestFunction(reduction.space)
     viscous = fem.petsc.assemble_matrix(fem.form(forms.viscous_damping(u, v, mu)))
@@ -163,8 +168,8 @@ def test_response_does_not_depend_on_the_reference(comm: MPI.Comm, kind: str) ->
     """
     options: dict = {"interfaces": ["left", "right"], "num_modes": 4, "kind": kind, "skin": False}
     mesh = box(comm, cells=(4, 1, 1))
-    one = mbd.reduce(mesh, STEEL, **options).body
-    other = mbd.reduce(mesh, STEEL, attached_to="left", **options).body
+    one = flat(mbd.reduce, mesh, STEEL, **options).body
+    other = flat(mbd.reduce, mesh, STEEL, attached_to="left", **options).body
     one, other = (body.with_damping(Rayleigh(stiffness=1e-6)) for body in (one, other))
     f = np.array([50.0, 2500.0])
     cases: list[dict] = [{}, {"held": ["left"]}, {"driven": ["right"]}]
@@ -186,7 +191,8 @@ def test_tip_receptance_of_a_cantilever(comm: MPI.Comm) -> None:
     material = mbd.Material(2.1e11, 0.0, 7850.0)
     mesh = box(comm, (length, side, side), (24, 1, 1))
     options: dict = {"skin": False, "stiffening": False}
-    body = mbd.reduce(mesh, material, interfaces=["left", "right"], num_modes=10, **options).body
+    ends = ["left", "right"]
+    body = flat(mbd.reduce, mesh, material, interfaces=ends, num_modes=10, **options).body
     area, second = side**2, side**4 / 12
     a = np.array([0.3, 1.2, 1.6, 2.2, 3.0, 5.2])  # resonances at 1.875, 4.694
     beta = a / length
@@ -208,7 +214,7 @@ def test_rotating_cantilever(comm: MPI.Comm) -> None:
     length, side, material = 0.6, 0.01, mbd.Material(2.1e11, 0.0, 7850.0)
     mesh = box(comm, (length, side, side), (24, 1, 1))
     options: dict = {"interfaces": ["left", "right"], "num_modes": 10, "skin": False}
-    body = mbd.reduce(mesh, material, **options).body
+    body = flat(mbd.reduce, mesh, material, **options).body
     unit = np.sqrt(material.young * side**2 / (12 * material.density)) / length**2
     rows = {
         0.0: (3.51602, 22.03449, 61.69721),

@@ -10,6 +10,7 @@ import scipy.linalg
 import ufl
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.fields import stations
 from dolfinx_mbd.forms import STEEL
@@ -30,7 +31,9 @@ def test_resultants(comm: MPI.Intracomm) -> None:
         "pull": traction(mesh, "right", (2.0, 0.0, 3.0)),
         "fall": body_force((0.0, -5.0, 0.0)),
     }
-    body = reduce(mesh, STEEL, interfaces=["left"], num_modes=3, loads=loads).body
+    body = reduce(
+        mesh, STEEL, interfaces=["left"], num_modes=3, options=ReductionOptions(loads=loads)
+    ).body
     area = LENGTH * HEIGHT
     press, pull, fall = body.loads
     np.testing.assert_allclose(press.force, [0, 0, -area], atol=1e-12 * area)
@@ -48,7 +51,13 @@ def test_what_deformation_adds_to_the_moment(comm: MPI.Intracomm) -> None:
     """∫ψ×f of a uniform body force is (∫ψ)×f: known from the first moments."""
     mesh, b = box(comm), np.array([1.0, 2.0, 3.0])
     loads = {"fall": body_force(tuple(STEEL.density * b))}
-    body = reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=4, loads=loads).body
+    body = reduce(
+        mesh,
+        STEEL,
+        interfaces=["left", "right"],
+        num_modes=4,
+        options=ReductionOptions(loads=loads),
+    ).body
     (fall,) = body.loads
     S = body.first_moments[1:]
     size = np.abs(S).max() + 1e-3
@@ -59,10 +68,10 @@ def test_what_deformation_adds_to_the_moment(comm: MPI.Intracomm) -> None:
 def held_solution(kind: Any) -> np.ndarray:
     """Displacement of the point with both ends held, by dense algebra on the whole model."""
     mesh = box(MPI.COMM_SELF)
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
     F = load_vectors(problem, {"gas": pressure(mesh, "top")})
     K = problem.stiffness.convert("dense").getDenseArray()
-    found = mesh_interfaces(mesh, problem.space, ["left", "right"], None, kind)
+    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(["left", "right"], kind))
     rows = np.zeros((0, len(K)))
     for i in found:
         own = np.zeros((len(i.dofs) if kind == "rigid" else 6, len(K)))
@@ -83,12 +92,10 @@ def test_a_load_mode_makes_statics_exact(comm: MPI.Intracomm, kind: Any) -> None
         made = reduce(
             mesh,
             STEEL,
-            interfaces=["left", "right"],
+            interfaces=InterfaceSpec.each(["left", "right"], kind),
             num_modes=2,
-            kind=kind,
-            loads={"gas": press},
-            load_modes=with_mode,
             points={"p": POINT},
+            options=ReductionOptions(loads={"gas": press}, load_modes=with_mode),
         )
         body = made.body
         assert body.num_modes == 6 + 2 + with_mode
@@ -123,7 +130,9 @@ def test_a_load_on_a_rigid_interface_has_no_mode(comm: MPI.Intracomm) -> None:
     mesh = box(comm)
     push = {"push": pressure(mesh, "right"), "press": pressure(mesh, "top")}
     options: dict[str, Any] = {"interfaces": ["left", "right"], "num_modes": 2}
-    body = reduce(mesh, STEEL, loads=push, load_modes=True, **options).body
+    body = reduce(
+        mesh, STEEL, options=ReductionOptions(loads=push, load_modes=True), **options
+    ).body
     assert body.num_modes == 6 + 2 + 1
     load, motion = body.load_pattern("push"), body.interface("right").motion
     np.testing.assert_allclose(load.force, [-HEIGHT * WIDTH, 0, 0], atol=1e-12 * HEIGHT * WIDTH)
@@ -136,13 +145,10 @@ def test_plane_loads(comm: MPI.Intracomm) -> None:
     mesh = plate(comm)
     name = next(name for name, (dim, _) in mesh.groups.items() if dim == 1)
     body = reduce(
-        mesh,
-        STEEL,
+        ElasticModel(mesh, STEEL, plane="stress", thickness=0.01),
         interfaces=[name],
         num_modes=2,
-        plane="stress",
-        thickness=0.01,
-        loads={"fall": body_force((0.0, -7.0))},
+        options=ReductionOptions(loads={"fall": body_force((0.0, -7.0))}),
     ).body
     (fall,) = body.loads
     area = body.total_mass / (STEEL.density * 0.01)
@@ -165,12 +171,23 @@ def test_plane_loads(comm: MPI.Intracomm) -> None:
 )
 def test_bad_loads(comm: MPI.Intracomm, load: Any, error: type, message: str) -> None:
     with pytest.raises(error, match=f"load 'gas'.*{message}"):
-        reduce(box(comm), STEEL, interfaces=["left"], num_modes=1, loads={"gas": load})
+        reduce(
+            box(comm),
+            STEEL,
+            interfaces=["left"],
+            num_modes=1,
+            options=ReductionOptions(loads={"gas": load}),
+        )
 
 
 def test_load_modes_need_interfaces(comm: MPI.Intracomm) -> None:
     mesh = box(comm)
     with pytest.raises(ValueError, match="need interfaces"):
-        reduce(mesh, STEEL, interfaces=[], loads={"gas": pressure(mesh, "top")}, load_modes=True)
+        reduce(
+            mesh,
+            STEEL,
+            interfaces=[],
+            options=ReductionOptions(loads={"gas": pressure(mesh, "top")}, load_modes=True),
+        )
     with pytest.raises(ValueError, match="unknown interface 'roof'"):
         pressure(mesh, "roof")

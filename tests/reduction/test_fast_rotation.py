@@ -88,8 +88,8 @@ def bar(side: float, cells: tuple[int, int, int] = (36, 2, 2), skew: bool = Fals
         },
         num_modes=6,
         points={"middle": turn @ [LENGTH / 2, 0.0, 0.0]},
-        skin=False,
         name="rod",
+        options=mbd.ReductionOptions(skin=False),
     ).body
 
 

@@ -15,7 +15,7 @@ from dolfinx.mesh import CellType
 from mpi4py import MPI
 
 import dolfinx_mbd
-from dolfinx_mbd import STEEL, InterfaceSpec, reduce
+from dolfinx_mbd import STEEL, InterfaceSpec, ReductionOptions, reduce
 from dolfinx_mbd.linalg.block_lanczos import BLOCK, largest_space
 from tests.models.bodies import box
 
@@ -69,7 +69,12 @@ def most_sent(comm: MPI.Intracomm, solver: str, skin: bool) -> tuple[int, int]:
     mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
     with counted() as lengths:
         reduction = reduce(
-            mesh, STEEL, interfaces=INTERFACES, num_modes=MODES, skin=skin, solver=solver
+            mesh,
+            STEEL,
+            interfaces=INTERFACES,
+            num_modes=MODES,
+            solver=solver,
+            options=ReductionOptions(skin=skin),
         )
     return comm.allreduce(max(lengths), MPI.MAX), comm.allreduce(len(reduction.modes), MPI.MIN)
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+from dolfinx_mbd import ReductionOptions
 from dolfinx_mbd.body import ReducedBody, participation
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.modal.natural_modes import modal_analysis
 from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.reducer import Reducer
 from tests.models.bodies import box
+from tests.models.calls import flat
 
 SIDE = 0.02
 
@@ -41,9 +43,8 @@ def test_fixed_interface_modes(
         interfaces=["left"],
         num_modes=requested,
         attached_to="left",
-        orthonormalize=orthonormalize,
         points={"tip": (0.3, SIDE / 2, SIDE / 2)},
-        skin=False,
+        options=ReductionOptions(orthonormalize=orthonormalize, skin=False),
     ).body
     assert body.num_modes == taken
     assert body.provenance["fixed-interface modes"] == taken
@@ -60,8 +61,8 @@ def test_fixed_interface_modes(
 def test_a_reducer_gives_the_same(comm: MPI.Intracomm) -> None:
     """Whichever number is reduced first."""
     with Reducer(bar(comm), STEEL, interfaces=["left"]) as reducer:
-        request = {"attached_to": "left", "skin": False}
-        bodies = [reducer.reduce(n, **request).body for n in (1, 3, 1)]  # type: ignore[arg-type]
+        no_skin = ReductionOptions(skin=False)
+        bodies = [reducer.reduce(n, attached_to="left", options=no_skin).body for n in (1, 3, 1)]
     assert [b.num_modes for b in bodies] == [2, 4, 2]
     assert bodies[2].frequencies == pytest.approx(bodies[0].frequencies, rel=1e-9)
 
@@ -69,9 +70,9 @@ def test_a_reducer_gives_the_same(comm: MPI.Intracomm) -> None:
 def test_up_to_a_double_frequency(comm: MPI.Intracomm) -> None:
     """A limit between two equal frequencies, which round-off sets apart, leaves none out."""
     request: dict[str, Any] = {"interfaces": ["left"], "num_modes": 6, "skin": False}
-    full = reduce(bar(comm), STEEL, **request).body
+    full = flat(reduce, bar(comm), STEEL, **request).body
     for first in (0, 2):
-        body = reduce(bar(comm), STEEL, up_to=full.frequencies[first], **request).body
+        body = flat(reduce, bar(comm), STEEL, up_to=full.frequencies[first], **request).body
         assert body.num_modes == first + 2
 
 
@@ -80,17 +81,19 @@ def test_effective_mass_takes_pairs(comm: MPI.Intracomm) -> None:
     mesh = bar(comm)
     request: dict[str, Any] = {"interfaces": ["left"], "attached_to": "left", "skin": False}
     for share in (0.2, 0.5, 0.6):
-        body = reduce(mesh, STEEL, num_modes=10, effective_mass=share, **request).body
+        body = flat(reduce, mesh, STEEL, num_modes=10, effective_mass=share, **request).body
         f = body.frequencies
         pairs = [k for k in range(len(f)) if np.isclose(f, f[k], rtol=1e-7).sum() == 2]
-        full = reduce(mesh, STEEL, num_modes=10, **request).body.frequencies
+        full = flat(reduce, mesh, STEEL, num_modes=10, **request).body.frequencies
         single = [k for k in range(len(full)) if np.isclose(full, full[k], rtol=1e-7).sum() == 1]
         assert len(pairs) + np.isin(np.round(f, 3), np.round(full[single], 3)).sum() == len(f)
 
 
 def test_free_modes(comm: MPI.Intracomm) -> None:
     """A free bar, and the modes of `modal_analysis`."""
-    body = reduce(bar(comm), STEEL, interfaces=(), num_modes=1, skin=False).body
+    body = reduce(
+        bar(comm), STEEL, interfaces=(), num_modes=1, options=ReductionOptions(skin=False)
+    ).body
     assert body.num_modes == 2
     assert body.provenance["free modes"] == 2
     found = modal_analysis(bar(comm), STEEL, num_modes=1)
@@ -103,7 +106,9 @@ def test_free_modes(comm: MPI.Intracomm) -> None:
 
 def test_participation_takes_pairs(comm: MPI.Intracomm) -> None:
     """A force in y acts on both modes of a pair, in a ratio that is chance."""
-    body = reduce(bar(comm), STEEL, interfaces=["left"], num_modes=6, skin=False).body
+    body = reduce(
+        bar(comm), STEEL, interfaces=["left"], num_modes=6, options=ReductionOptions(skin=False)
+    ).body
     groups = participation(body).groups
     assert groups is not None
     for share in (0.3, 0.6, 0.9):

@@ -93,7 +93,7 @@ def test_free_body_and_loads(comm: MPI.Intracomm) -> None:
     loads = {"weight": mbd.body_force((0.0, -1.0, 0.0))}
     with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
         without = bar.reduce(2).body
-        loaded = bar.reduce(2, loads=loads, load_modes=True).body
+        loaded = bar.reduce(2, options=mbd.ReductionOptions(loads=loads, load_modes=True)).body
     assert len(loaded.modes) == len(without.modes) + 1
     assert [load.name for load in loaded.loads] == ["weight"]
 

@@ -14,6 +14,7 @@ from dolfinx import fem
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel, ReductionOptions
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem import fields as recovery
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
@@ -46,7 +47,7 @@ def test_mass_properties_of_a_box(comm: MPI.Intracomm, cell: CellType, degree: i
     """Exact on any mesh of flat elements, in any degree."""
     a, b, c = LENGTH, HEIGHT, WIDTH
     mesh = box(comm, cells=(3, 1, 1), cell=cell)
-    body = reduce(mesh, STEEL, interfaces=["left"], num_modes=1, degree=degree).body
+    body = reduce(ElasticModel(mesh, STEEL, degree=degree), interfaces=["left"], num_modes=1).body
     m = STEEL.density * a * b * c
     assert body.total_mass == pytest.approx(m, rel=1e-12)
     assert body.centre == pytest.approx(MIDDLE, rel=1e-12)
@@ -96,7 +97,7 @@ def test_modes_are_orthonormal_and_mean_axis(bar: Reduction) -> None:
 
 def test_moments_of_a_rigid_motion(comm: MPI.Intracomm) -> None:
     """Contractions of S and H with rigid motions as modes are those of m, c and J."""
-    problem = elastic_problem(box(comm), STEEL)
+    problem = elastic_problem(ElasticModel(box(comm), STEEL))
     data = inertia(problem, rigid_motions(problem.positions))
     n = 0
     body = ReducedBody("box", data.total_mass, data.first_moments[:1], data.second_moments[:1, :1],
@@ -109,7 +110,7 @@ def test_moments_of_a_rigid_motion(comm: MPI.Intracomm) -> None:
 def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm) -> None:
     """All interfaces moving as one body move all of it, and nothing is strained."""
     mesh = box(comm)
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
     interfaces = mesh_interfaces(mesh, problem.space, ENDS)
     basis = craig_bampton_basis(problem, interfaces, 2, prefix="test_")
     R = rigid_motions(problem.positions)
@@ -140,7 +141,7 @@ def test_motion_of_an_interface_is_that_of_its_facets(bar: Reduction) -> None:
 def test_all_modes_kept_is_the_full_model(comm: MPI.Intracomm, ends: tuple[str, ...]) -> None:
     """A complete basis has every frequency of the mesh whose interfaces are rigid, to 1e-9."""
     mesh = box(MPI.COMM_SELF, cells=(2, 1, 1))
-    problem = elastic_problem(mesh, STEEL, degree=1)
+    problem = elastic_problem(ElasticModel(mesh, STEEL, degree=1))
     K, M = (A.convert("dense").getDenseArray().copy() for A in (problem.stiffness, problem.mass()))
     interfaces = mesh_interfaces(mesh, problem.space, ends)
     held = np.concatenate([i.dofs for i in interfaces] or [np.zeros(0, dtype=int)]).astype(int)
@@ -153,7 +154,7 @@ def test_all_modes_kept_is_the_full_model(comm: MPI.Intracomm, ends: tuple[str, 
     exact = np.sqrt(scipy.linalg.eigh(T.T @ K @ T, T.T @ M @ T)[0][6:]) / (2 * np.pi)
     count = len(free) - (0 if ends else 6)
     body = reduce(
-        box(comm, cells=(2, 1, 1)), STEEL, degree=1, interfaces=ends, num_modes=count
+        ElasticModel(box(comm, cells=(2, 1, 1)), STEEL, degree=1), interfaces=ends, num_modes=count
     ).body
     assert body.num_modes == len(exact)
     assert body.frequencies == pytest.approx(exact, rel=1e-9)
@@ -165,7 +166,7 @@ def test_convergence_from_above(comm: MPI.Intracomm) -> None:
 
     def bending(num_modes: int) -> np.ndarray:
         return reduce(
-            mesh, STEEL, interfaces=ENDS, num_modes=num_modes, skin=False
+            mesh, STEEL, interfaces=ENDS, num_modes=num_modes, options=ReductionOptions(skin=False)
         ).body.frequencies
 
     full = bending(160)
@@ -191,10 +192,16 @@ def test_own_space_stiffness_and_density(comm: MPI.Intracomm, bar: Reduction) ->
     form = elastic_stiffness(ufl.TrialFunction(space), ufl.TestFunction(space), STEEL)
     density = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
     density.x.array[:] = STEEL.density
-    own = reduce(mesh, interfaces=ENDS, num_modes=6, space=space, stiffness=form, density=density)
+    own = reduce(
+        ElasticModel(mesh, space=space, stiffness=form, density=density),
+        interfaces=ENDS,
+        num_modes=6,
+    )
     assert own.space is space
     assert own.body.frequencies == pytest.approx(bar.body.frequencies, rel=1e-9)
-    heavy = reduce(mesh, STEEL, interfaces=ENDS, num_modes=6, density=4 * STEEL.density).body
+    heavy = reduce(
+        ElasticModel(mesh, STEEL, density=4 * STEEL.density), interfaces=ENDS, num_modes=6
+    ).body
     assert heavy.frequencies == pytest.approx(bar.body.frequencies / 2, rel=1e-9)
     assert heavy.total_mass == pytest.approx(4 * bar.body.total_mass, rel=1e-12)
 
@@ -204,9 +211,7 @@ def test_plain_mesh_with_tags(comm: MPI.Intracomm, bar: Reduction) -> None:
     mesh = box(comm)
     tags = {name: mesh.groups[name][1] for name in ENDS}
     plain = reduce(
-        mesh.mesh,
-        STEEL,
-        facet_tags=mesh.facet_tags,
+        ElasticModel(mesh.mesh, STEEL, facet_tags=mesh.facet_tags),
         interfaces={"a": tags["left"], "b": InterfaceSpec(tags["right"])},
         num_modes=6,
     ).body

@@ -11,10 +11,12 @@ import pytest
 import scipy.linalg
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.modal.natural_modes import modal_analysis
+from dolfinx_mbd.reduction.basis import Column, ColumnKind
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
@@ -22,6 +24,7 @@ from dolfinx_mbd.reduction.reference import attached, mean_axis
 from dolfinx_mbd.reduction.result import Reduction
 from tests.fem.test_bad_input import refused
 from tests.models.bodies import box, rigid_mass
+from tests.models.calls import flat
 
 ENDS = ("left", "right")
 NUM_MODES = 6
@@ -30,7 +33,7 @@ NUM_MODES = 6
 def bar(**arguments: Any) -> Reduction:
     """The bar of V8 with both ends as interfaces."""
     given: dict[str, Any] = {"interfaces": ENDS, "num_modes": NUM_MODES, "name": "bar"}
-    return reduce(box(MPI.COMM_WORLD), STEEL, **given | arguments)
+    return flat(reduce, box(MPI.COMM_WORLD), STEEL, **given | arguments)
 
 
 def receptance(body: ReducedBody, omega: float) -> np.ndarray:
@@ -172,7 +175,7 @@ def test_static_share_is_that_of_the_constraint_modes(comm: MPI.Intracomm) -> No
 def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> None:
     """A column that others make up is dropped, says of which, and changes nothing."""
     mesh = box(comm)
-    problem = elastic_problem(mesh, STEEL)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
     found = mesh_interfaces(mesh, problem.space, ENDS)
     basis = craig_bampton_basis(problem, found, 2, prefix="test_reference_")
     weights = np.zeros((14, 1))
@@ -180,7 +183,7 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
     more = replace(
         basis,
         vectors=np.asfortranarray(np.hstack([basis.vectors, basis.vectors @ weights])),
-        labels=(*basis.labels, "twice"),
+        columns=(*basis.columns, Column(ColumnKind.LOAD, "twice")),
     )
 
     def modes(basis: Any) -> Any:
@@ -191,7 +194,7 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
     plain, result = modes(basis), modes(more)
     lost = [mode for mode in result.left_out if mode.reason.startswith("depends on")]
     assert len(lost) == 1
-    names = {"constraint right uy", "fixed 1", "twice"}
+    names = {"constraint right uy", "fixed 1", "load twice"}
     assert lost[0].label in names
     assert names - {lost[0].label} == set(lost[0].reason.removeprefix("depends on ").split(", "))
     assert lost[0].frequency > 0
@@ -214,3 +217,16 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
 def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
     """In the user's words, on every rank."""
     refused(comm, ValueError, text, lambda: bar(**given))
+
+
+def test_names_of_interfaces_do_not_matter() -> None:
+    """Columns have types, so that names which look like labels change nothing."""
+    names = {"left": "left", "right": "right"}, {"fixed 1": "left", "constraint fixed 1 u": "right"}
+    plain, odd = (
+        bar(interfaces=ends, attached_to=next(iter(ends)), orthonormalize=False).body
+        for ends in names
+    )
+    assert odd.num_modes == plain.num_modes == 6 + NUM_MODES
+    assert np.allclose(odd.stiffness, plain.stiffness, rtol=1e-9, atol=1e-9 * plain.stiffness.max())
+    basis = Column(ColumnKind.CONSTRAINT, "left", "ux"), Column(ColumnKind.FIXED, number=3)
+    assert [column.label for column in basis] == ["constraint left ux", "fixed 3"]

@@ -11,6 +11,7 @@ from dolfinx import fem
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
+from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from dolfinx_mbd.linalg.factorization import FactorizationError
@@ -18,6 +19,7 @@ from dolfinx_mbd.reduction.craig_bampton import rigid_rows
 from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.stiffening import _release
 from tests.models.bodies import box
+from tests.models.calls import flat
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
@@ -36,7 +38,13 @@ def test_slender_bodies(
 ) -> None:
     """The first free mode of Euler and Bernoulli, of strips and rods 500 to 1000 times as long."""
     mesh = box(comm, size, cells, cell)
-    body = reduce(mesh, STEEL, interfaces=interfaces, num_modes=8, kind=kind, skin=False).body
+    body = reduce(
+        mesh,
+        STEEL,
+        interfaces=InterfaceSpec.each(interfaces, kind),
+        num_modes=8,
+        options=ReductionOptions(skin=False),
+    ).body
     exact = 4.730041**2 / (2 * np.pi) * np.sqrt(STEEL.young / STEEL.density / 12) * size[2]
     assert body.frequencies[0] == pytest.approx(exact, rel=1e-3)
     assert body.total_mass == pytest.approx(STEEL.density * np.prod(size), rel=1e-9)
@@ -84,8 +92,8 @@ def test_foundation_that_moves_with_an_interface(
     mesh, V, form = forms(comm, square)
     request: dict[str, Any] = {"interfaces": ["left"], "num_modes": 4, "attached_to": "left"}
     request |= {"kind": kind, "skin": False, "space": V}
-    free = reduce(mesh, STEEL, **request).body
-    body = reduce(mesh, STEEL, stiffness=form, **request).body
+    free = flat(reduce, mesh, STEEL, **request).body
+    body = flat(reduce, mesh, STEEL, stiffness=form, **request).body
     squares = [(2 * np.pi * b.frequencies) ** 2 for b in (free, body)]
     error = 1e-8 * squares[0].max()  # of the eigenvalue solver
     assert squares[1] - squares[0] == pytest.approx(np.full(4, square), rel=1e-6, abs=error)
@@ -95,7 +103,12 @@ def test_compliance_on_a_foundation() -> None:
     """Of the other interface: that of the whole matrix, with its face moving as one."""
     mesh, V, form = forms(MPI.COMM_SELF, 1e8)
     request: dict[str, Any] = {"interfaces": ["left", "right"], "attached_to": "left"}
-    body = reduce(mesh, STEEL, num_modes=2, stiffness=form, space=V, skin=False, **request).body
+    body = reduce(
+        ElasticModel(mesh, STEEL, stiffness=form, space=V),
+        num_modes=2,
+        options=ReductionOptions(skin=False),
+        **request,
+    ).body
     motion = body.interfaces[1].motion
     found = motion @ np.linalg.solve(body.stiffness, motion.T)
     K = fem.assemble_matrix(fem.form(form)).to_dense()
@@ -121,16 +134,13 @@ def test_floating_body_on_a_foundation(comm: MPI.Intracomm, square: float) -> No
     mesh, V, form = forms(comm, square)
     for interfaces in ([], ["left"]):
         with pytest.raises(InputError) as caught:
-            reduce(mesh, STEEL, interfaces=interfaces, stiffness=form, space=V)
+            reduce(ElasticModel(mesh, STEEL, stiffness=form, space=V), interfaces=interfaces)
         assert caught.value.argument == "stiffness"
     with pytest.raises(InputError) as caught:
         reduce(
-            mesh,
-            STEEL,
+            ElasticModel(mesh, STEEL, stiffness=form, space=V),
             interfaces=["left"],
             attached_to="left",
-            effective_mass=0.9,
-            stiffness=form,
-            space=V,
+            options=ReductionOptions(effective_mass=0.9),
         )
     assert caught.value.argument == "effective_mass"

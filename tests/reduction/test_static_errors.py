@@ -26,6 +26,7 @@ from dolfinx_mbd.linalg.factorization import gram, multiply
 from dolfinx_mbd.recovery.static_correction import static_cases
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import box
+from tests.models.calls import flat
 from tests.models.plates import plate
 
 SLENDER = (0.4, 0.01, 0.01)
@@ -39,7 +40,13 @@ def test_stretch_of_a_spinning_rod(comm: MPI.Comm) -> None:
     """
     mesh = box(comm, SLENDER, (20, 1, 1))
     bodies = [
-        mbd.reduce(mesh, mbd.STEEL, interfaces=["left", "right"], num_modes=n, skin=False).body
+        mbd.reduce(
+            mesh,
+            mbd.STEEL,
+            interfaces=["left", "right"],
+            num_modes=n,
+            options=mbd.ReductionOptions(skin=False),
+        ).body
         for n in (4, 40)
     ]
     few, many = (static_errors(body) for body in bodies)
@@ -55,7 +62,13 @@ def test_no_axial_mode(comm: MPI.Comm) -> None:
     """One interface and few modes: a warning with numbers, and rows in the table."""
     mesh = box(comm, SLENDER, (20, 1, 1))
     with pytest.warns(AccuracyWarning) as caught:
-        body = mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], num_modes=4, skin=False).body
+        body = mbd.reduce(
+            mesh,
+            mbd.STEEL,
+            interfaces=["left"],
+            num_modes=4,
+            options=mbd.ReductionOptions(skin=False),
+        ).body
     (warning,) = [w.message for w in caught if isinstance(w.message, AccuracyWarning)]
     errors = static_errors(body)
     assert warning.limit == 0.9
@@ -69,16 +82,30 @@ def test_no_axial_mode(comm: MPI.Comm) -> None:
     assert listed == {name for name, error in errors.items() if error > LIMIT}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], num_modes=40, skin=False)
+        mbd.reduce(
+            mesh,
+            mbd.STEEL,
+            interfaces=["left"],
+            num_modes=40,
+            options=mbd.ReductionOptions(skin=False),
+        )
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_errors_are_those_of_the_mesh(comm: MPI.Comm, kind: Any) -> None:
     """Against the energy of the displacements on the mesh, projected by the stiffness."""
     mesh, names = box(comm, cells=(5, 2, 1)), ["left", "right"]
-    bar = mbd.reduce(mesh, mbd.STEEL, interfaces=names, num_modes=3, kind=kind, skin=False)
-    problem = elastic_problem(mesh, mbd.STEEL, space=bar.space)
-    cases = static_cases(problem, mesh_interfaces(mesh, bar.space, names, None, kind))
+    bar = mbd.reduce(
+        mesh,
+        mbd.STEEL,
+        interfaces=mbd.InterfaceSpec.each(names, kind),
+        num_modes=3,
+        options=mbd.ReductionOptions(skin=False),
+    )
+    problem = elastic_problem(mbd.ElasticModel(mesh, mbd.STEEL, space=bar.space))
+    cases = static_cases(
+        problem, mesh_interfaces(mesh, bar.space, mbd.InterfaceSpec.each(names, kind))
+    )
     energies = multiply(problem.stiffness, cases.displacements)
     full = np.diag(gram(comm, cases.displacements, energies))
     part = gram(comm, bar.modes, energies)
@@ -89,16 +116,17 @@ def test_errors_are_those_of_the_mesh(comm: MPI.Comm, kind: Any) -> None:
 
 def test_errors_of_a_plate_and_of_a_beam(comm: MPI.Comm) -> None:
     """A plate does not deform under what acts out of its plane; a beam is a rod like any other."""
-    flat = plate(comm, cells=(12, 2))
-    options: dict[str, Any] = {"plane": "stress", "thickness": 0.01, "skin": False}
-    body = mbd.reduce(flat, mbd.STEEL, interfaces=["left", "right"], num_modes=2, **options).body
+    model = mbd.ElasticModel(plate(comm, cells=(12, 2)), mbd.STEEL, plane="stress", thickness=0.01)
+    body = mbd.reduce(model, interfaces=["left", "right"], num_modes=2).body
     errors = static_errors(body)
     assert errors["force z at left"] == errors["moment x at right"] == errors["spin yz"] == 0.0
     assert 0.1 < errors["spin zz"] < 0.2
     assert "out-of-plane bending     no" in body.summary()
     model = BeamModel(create_interval(comm, 80, [0.0, 0.4]), Section.circle(0.005), mbd.STEEL)
     ends = {"left": (0.0, 0, 0), "right": (0.4, 0, 0)}
-    beam = reduce_beam(model, interfaces=ends, num_modes=4, skin=False).body
+    beam = reduce_beam(
+        model, interfaces=ends, num_modes=4, options=mbd.ReductionOptions(skin=False)
+    ).body
     assert np.isclose(static_errors(beam)["spin zz"], 1 / 6, rtol=0.01)
 
 
@@ -140,7 +168,7 @@ def test_no_stiffening_is_reported(
             "own form": own_stiffness(mesh) if case == "own form" else {},
             "switched off": {"stiffening": False},
         }[case]
-        body = mbd.reduce(mesh, **options).body
+        body = flat(mbd.reduce, mesh, **options).body
     reason = body.provenance["geometric stiffening"]
     assert reason
     assert body.stiffening is None

@@ -57,9 +57,8 @@ def test_a_bar_buckles_at_eulers_load(comm: MPI.Comm, kind: str) -> None:
     body = mbd.reduce(
         bar(comm, length, side, (16, 2, 2)),
         STEEL,
-        interfaces=["left", "right"],
+        interfaces=mbd.InterfaceSpec.each(["left", "right"], kind),
         num_modes=6,
-        kind=kind,
     ).body
     assert body.stiffening is not None
     tension = body.stiffening.interfaces[1, 0] - body.stiffening.interfaces[0, 0]
@@ -101,8 +100,8 @@ def test_relief_does_not_depend_on_how_the_body_is_held(comm: MPI.Comm) -> None:
     mesh = bar(comm, 0.2, 0.02, (6, 2, 2))
     cases = []
     for names in (["left"], ["left", "right"]):
-        problem = elastic_problem(mesh, STEEL)
-        found = mesh_interfaces(mesh, problem.space, names, None, "averaged")
+        problem = elastic_problem(mbd.ElasticModel(mesh, STEEL))
+        found = mesh_interfaces(mesh, problem.space, mbd.InterfaceSpec.each(names, "averaged"))
         basis = craig_bampton_basis(problem, found, 1, prefix="test_relief_", stiffening=True)
         assert basis.cases is not None
         u = basis.cases.displacements[:, :6]
@@ -138,12 +137,9 @@ def spin_up(attached: bool = False) -> tuple[np.ndarray, np.ndarray]:
         MPI.COMM_SELF, points, (40, 2), cell_type=dmesh.CellType.quadrilateral
     )
     body = mbd.reduce(
-        tagged(plane, length),
-        material,
+        mbd.ElasticModel(tagged(plane, length), material, plane="stress", thickness=1.0),
         interfaces=["left"],
         num_modes=6,
-        plane="stress",
-        thickness=1.0,
         points={"tip": (length, 0.0)},
         attached_to="left" if attached else None,
     ).body

@@ -6,23 +6,24 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+from dolfinx_mbd import InterfaceSpec, ReductionOptions
 from dolfinx_mbd.body import participation
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import Reduction, reduce
 from dolfinx_mbd.reduction.truncation import Truncation
 from tests.models.bodies import box, dynamic_stiffness
 
-ENDS = {
-    "rigid": {"kind": "rigid"},
-    "averaged": {"kind": "averaged"},
-}
 
-
-@pytest.fixture(scope="module", params=ENDS)
+@pytest.fixture(scope="module", params=["rigid", "averaged"])
 def bar(request: pytest.FixtureRequest) -> Reduction:
     mesh = box(MPI.COMM_WORLD)
-    kind = ENDS[request.param]
-    return reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=60, skin=False, **kind)  # type: ignore[arg-type]
+    return reduce(
+        mesh,
+        STEEL,
+        interfaces=InterfaceSpec.each(["left", "right"], request.param),
+        num_modes=60,
+        options=ReductionOptions(skin=False),
+    )
 
 
 def cut(truncation: Truncation, n: int) -> Truncation:
@@ -89,7 +90,9 @@ def test_accurate_to(bar: Reduction) -> None:
 
 def test_one_interface(comm: MPI.Intracomm) -> None:
     """Its constraint modes are rigid motions, without stiffness; nothing else changes."""
-    made = reduce(box(comm), STEEL, interfaces=["left"], num_modes=12, skin=False)
+    made = reduce(
+        box(comm), STEEL, interfaces=["left"], num_modes=12, options=ReductionOptions(skin=False)
+    )
     assert made.truncation is not None
     D = made.truncation.dynamic_stiffness(900.0)
     expected = dynamic_stiffness(made.body, 2 * np.pi * 900)
@@ -114,7 +117,9 @@ def test_clamped_beam(comm: MPI.Intracomm) -> None:
     Blevins, Formulas for natural frequency and mode shape: (∫φ)²/(L∫φ²) with φ of βL = 4.73004.
     """
     mesh = box(comm, size=(1.0, 0.02, 0.03), cells=(24, 1, 1))
-    made = reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=8, skin=False)
+    made = reduce(
+        mesh, STEEL, interfaces=["left", "right"], num_modes=8, options=ReductionOptions(skin=False)
+    )
     assert made.truncation is not None
     shares = made.truncation.effective_masses
     beta = 4.730040744862704
@@ -137,11 +142,9 @@ def test_selection_by_effective_mass(bar: Reduction, comm: MPI.Intracomm) -> Non
     few = reduce(
         box(comm),
         STEEL,
-        interfaces=["left", "right"],
+        interfaces=InterfaceSpec.each(["left", "right"], kind),
         num_modes=60,
-        effective_mass=0.9,
-        kind=kind,  # type: ignore[arg-type]
-        skin=False,
+        options=ReductionOptions(effective_mass=0.9, skin=False),
     ).body
     assert few.num_modes == 6 + len(chosen)
     np.testing.assert_allclose(few.frequencies[0], bar.body.frequencies[0], rtol=0.01)
@@ -170,7 +173,13 @@ def test_bad_selections(bar: Reduction, comm: MPI.Intracomm) -> None:
     with pytest.raises(ValueError, match=r"share must be .*; got 1\.5"):
         bar.truncation.by_effective_mass(1.5)
     with pytest.raises(ValueError, match="need interfaces"):
-        reduce(box(comm), STEEL, interfaces=[], num_modes=3, effective_mass=0.9)
+        reduce(
+            box(comm),
+            STEEL,
+            interfaces=[],
+            num_modes=3,
+            options=ReductionOptions(effective_mass=0.9),
+        )
     with pytest.raises(ValueError, match="from 0 to 65, each at most once"):
         bar.body.selected([1, 1])
     raw = reduce(
@@ -179,7 +188,7 @@ def test_bad_selections(bar: Reduction, comm: MPI.Intracomm) -> None:
         interfaces=["left", "right"],
         num_modes=2,
         attached_to="left",
-        orthonormalize=False,
+        options=ReductionOptions(orthonormalize=False),
     )
     with pytest.raises(ValueError, match="orthonormalize=True"):
         participation(raw.body)

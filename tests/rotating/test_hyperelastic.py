@@ -93,7 +93,9 @@ def test_load_follows_the_deformed_position(comm: MPI.Comm) -> None:
     """
     length, material = 1.0, mbd.Material(1e6, 0.0, 1000.0)
     mesh = strip(comm, length, 0.05, (12, 1))
-    s = rotating_structure(mesh, material, held=["root"], plane="stress", thickness=0.1)
+    s = rotating_structure(
+        mbd.ElasticModel(mesh, material, plane="stress", thickness=0.1), held=["root"]
+    )
     speed = 0.55 * np.sqrt(material.young / material.density) / length
     k = speed * np.sqrt(material.density / material.young)
     found = spinning_equilibrium(
@@ -114,7 +116,9 @@ def test_frequencies_agree_and_matrices_do_not(comm: MPI.Comm) -> None:
     """With the linear prestress, at γ = 3; the matrices differ by the displaced material."""
     length, height = 1.0, 0.02
     mesh = strip(comm, length, height, (20, 1))
-    s = rotating_structure(mesh, STEEL, held=["root"], plane="strain", thickness=0.01)
+    s = rotating_structure(
+        mbd.ElasticModel(mesh, STEEL, plane="strain", thickness=0.01), held=["root"]
+    )
     speed = 3 * np.sqrt(STEEL.young / 12 / STEEL.density) * height / length**2
     rest = rotating_modes(s, 0.0, num_modes=3).frequencies
     for energy, agreement in ((forms.saint_venant_kirchhoff, 5e-5), (forms.neo_hookean, 4e-4)):
@@ -141,7 +145,9 @@ def test_great_strains(comm: MPI.Comm) -> None:
     found = []
     for c, steps in ((comm, 1), (MPI.COMM_SELF, 4)):
         mesh = strip(c, 0.2, 0.05, (8, 2))
-        s = rotating_structure(mesh, RUBBER, held=["root"], plane="strain", thickness=0.01)
+        s = rotating_structure(
+            mbd.ElasticModel(mesh, RUBBER, plane="strain", thickness=0.01), held=["root"]
+        )
         state = spinning_equilibrium(s, lambda u: forms.neo_hookean(u, RUBBER), 130.0, steps=steps)
         assert len(state.iterations) == steps
         u = state.displacement.x.array
@@ -155,7 +161,9 @@ def test_great_strains(comm: MPI.Comm) -> None:
 
 def test_bad_input(comm: MPI.Comm) -> None:
     mesh = strip(comm, 0.2, 0.05, (4, 1))
-    s = rotating_structure(mesh, RUBBER, held=["root"], plane="strain", thickness=0.01)
+    s = rotating_structure(
+        mbd.ElasticModel(mesh, RUBBER, plane="strain", thickness=0.01), held=["root"]
+    )
     with pytest.raises(SpinningEquilibriumError, match="no equilibrium at 2000"):
         spinning_equilibrium(s, lambda u: forms.neo_hookean(u, RUBBER), 2000.0)
     with pytest.raises(ValueError, match="scalar UFL expression"):

@@ -61,7 +61,9 @@ def on_springs(
     constants = [fem.Constant(square, SOFT.density * s) for s in squares]
     springs = sum((c * u[i] * v[i] for i, c in enumerate(constants)), start=0.0) * ufl.dx
     return rotating_structure(
-        square, SOFT, space=V, springs=springs, plane="stress", thickness=1.0, **options
+        mbd.ElasticModel(square, SOFT, space=V, plane="stress", thickness=1.0),
+        springs=springs,
+        **options,
     )
 
 
@@ -92,7 +94,9 @@ def test_matrices_are_the_forms(comm: MPI.Comm, dim: int) -> None:
     V = fem.functionspace(mesh, ("Lagrange", 2, (dim,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     springs = 1e9 * ufl.inner(u, v) * ufl.dx
-    s = rotating_structure(mesh, STEEL, space=V, springs=springs, axis=axis, point=point, **options)
+    s = rotating_structure(
+        mbd.ElasticModel(mesh, STEEL, space=V, **options), springs=springs, axis=axis, point=point
+    )
     rho = STEEL.density * t
     assert difference(s.gyroscopic, forms.coriolis(u, v, rho, omega)) < 1e-14
     assert difference(s.softening, forms.centrifugal_stiffness(u, v, rho, omega)) < 1e-14
@@ -140,7 +144,10 @@ def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
     """V6, lag, of a slender strip. Coriolis forces, which V6 leaves out, take 0.3 % at γ = 5."""
     length, height = 1.0, 0.02
     s = rotating_structure(
-        strip(comm, length, height, (36, 2)), STEEL, held=["root"], plane="stress", thickness=0.01
+        mbd.ElasticModel(
+            strip(comm, length, height, (36, 2)), STEEL, plane="stress", thickness=0.01
+        ),
+        held=["root"],
     )
     time = np.sqrt(STEEL.density * 12 / STEEL.young) * length**2 / height
     for with_coriolis in (False, True):
@@ -185,7 +192,10 @@ def test_without_stiffening_the_strip_is_falsely_unstable(comm: MPI.Comm) -> Non
     """K - Ω²M is indefinite from Ω = ω₁, γ = 3.516 (V6); stiffened it is stable far beyond."""
     length, height = 1.0, 0.02
     s = rotating_structure(
-        strip(comm, length, height, (24, 1)), STEEL, held=["root"], plane="stress", thickness=0.01
+        mbd.ElasticModel(
+            strip(comm, length, height, (24, 1)), STEEL, plane="stress", thickness=0.01
+        ),
+        held=["root"],
     )
     time = np.sqrt(STEEL.density * 12 / STEEL.young) * length**2 / height
     first = 2 * np.pi * rotating_modes(s, 0.0, num_modes=1).frequencies[0]
@@ -281,13 +291,9 @@ def test_damped_point_oscillator(comm: MPI.Comm, kind: str) -> None:
         u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
         rho = SOFT.density
         s = rotating_structure(
-            square,
-            SOFT,
-            space=V,
+            mbd.ElasticModel(square, SOFT, space=V, plane="stress", thickness=1.0),
             springs=TEN_HERTZ**2 * rho * ufl.inner(u, v) * ufl.dx,
             damping=forms.viscous_damping(u, v, a * rho),
-            plane="stress",
-            thickness=1.0,
         )
     else:
         options["damping"] = {
@@ -317,8 +323,12 @@ def test_damped_point_oscillator(comm: MPI.Comm, kind: str) -> None:
 
 def test_rayleigh_damping_at_rest(comm: MPI.Comm) -> None:
     damping = Rayleigh(mass=20.0, stiffness=1e-5)
-    options: dict[str, Any] = {"held": ["root"], "plane": "strain", "thickness": 0.01}
-    s = rotating_structure(strip(comm, 0.5, 0.05, (8, 1)), STEEL, damping=damping, **options)
+    mesh = strip(comm, 0.5, 0.05, (8, 1))
+    s = rotating_structure(
+        mbd.ElasticModel(mesh, STEEL, plane="strain", thickness=0.01),
+        held=["root"],
+        damping=damping,
+    )
     found = rotating_modes(s, 0.0, num_modes=4)
     omega = np.abs(found.eigenvalues)
     assert np.allclose(found.damping_ratios, damping.ratio(omega / (2 * np.pi)), rtol=1e-8)
@@ -377,7 +387,9 @@ def test_a_mode_is_followed_through_zero() -> None:
 def test_projection_converges(comm: MPI.Comm) -> None:
     """On n modes at rest: frequencies of the fast strip converge to those of full order."""
     mesh = strip(comm, 1.0, 0.1, (20, 2))
-    s = rotating_structure(mesh, STEEL, held=["root"], plane="stress", thickness=0.01)
+    s = rotating_structure(
+        mbd.ElasticModel(mesh, STEEL, plane="stress", thickness=0.01), held=["root"]
+    )
     speeds = np.linspace(0, 600.0, 4)  # 600 m/s at the tip
     full = campbell(s, speeds, num_modes=3)
     for n, error in ((6, 2e-3), (12, 3e-5), (24, 4e-6)):
@@ -409,19 +421,18 @@ def test_own_stiffness_with_its_stress(comm: MPI.Comm) -> None:
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (2,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     form = forms.elastic_stiffness(u, v, STEEL, plane="stress", thickness=0.01)
-    options: dict[str, Any] = {"held": ["root"], "plane": "stress", "thickness": 0.01}
+    options: dict[str, Any] = {"space": V, "plane": "stress", "thickness": 0.01}
     own = rotating_structure(
-        mesh,
-        space=V,
-        stiffness=form,
-        density=STEEL.density,
+        mbd.ElasticModel(mesh, stiffness=form, density=STEEL.density, **options),
+        held=["root"],
         stress=lambda w: forms.stress(w, STEEL, plane="stress"),
-        **options,
     )
-    usual = rotating_structure(mesh, STEEL, space=V, **options)
+    usual = rotating_structure(mbd.ElasticModel(mesh, STEEL, **options), held=["root"])
     f = [rotating_modes(s, 500.0, num_modes=3).frequencies for s in (own, usual)]
     assert np.allclose(f[0], f[1], rtol=1e-10)
-    unknown = rotating_structure(mesh, STEEL, space=V, stiffness=form, **options)
+    unknown = rotating_structure(
+        mbd.ElasticModel(mesh, STEEL, stiffness=form, **options), held=["root"]
+    )
     with pytest.raises(ValueError, match="needs the stress"):
         rotating_modes(unknown, 500.0)
     assert rotating_modes(unknown, 500.0, num_modes=1, stiffening=False).negative == 0
@@ -439,7 +450,8 @@ def test_several_materials(comm: MPI.Comm) -> None:
     pull = []
     for material in (STEEL, {1: STEEL, 2: STEEL}, {1: STEEL, 2: heavy}):
         s = rotating_structure(
-            mesh, material, cell_tags=tags, held=["root"], plane="stress", thickness=0.01
+            mbd.ElasticModel(mesh, material, cell_tags=tags, plane="stress", thickness=0.01),
+            held=["root"],
         )
         assert s.geometric is not None
         pull.append((s.geometric.norm(), *rotating_modes(s, 500.0, num_modes=2).frequencies))
@@ -461,9 +473,9 @@ def test_several_materials(comm: MPI.Comm) -> None:
 )
 def test_bad_input(comm: MPI.Comm, options: dict[str, Any], message: str) -> None:
     mesh = strip(comm, 0.5, 0.05, (2, 1))
-    given = {"held": ["root"], "plane": "stress", "thickness": 0.01, **options}
+    model = mbd.ElasticModel(mesh, STEEL, plane="stress", thickness=0.01)
     with pytest.raises((ValueError, TypeError, KeyError), match=message):
-        rotating_structure(mesh, STEEL, **given)
+        rotating_structure(model, **{"held": ["root"], **options})
 
 
 def test_other_linear_solvers(comm: MPI.Comm) -> None:
@@ -472,11 +484,8 @@ def test_other_linear_solvers(comm: MPI.Comm) -> None:
     found = []
     for petsc_options in ({}, {"pc_type": "lu"}):
         s = rotating_structure(
-            mesh,
-            STEEL,
+            mbd.ElasticModel(mesh, STEEL, plane="stress", thickness=0.01),
             held=["root"],
-            plane="stress",
-            thickness=0.01,
             petsc_options=petsc_options,
         )
         found.append(rotating_modes(s, 500.0, num_modes=3))
@@ -493,18 +502,20 @@ def test_forms_must_be_symmetric(comm: MPI.Comm) -> None:
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (2,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     skew = (u[0] * v[1] - u[1] * v[0]) * ufl.dx
-    options: dict[str, Any] = {"space": V, "plane": "stress", "thickness": 0.01}
+    model = mbd.ElasticModel(mesh, STEEL, space=V, plane="stress", thickness=0.01)
     with pytest.raises(ValueError, match="springs must be symmetric"):
-        rotating_structure(mesh, STEEL, springs=skew, **options)
+        rotating_structure(model, springs=skew)
     with pytest.raises(ValueError, match="damping must be symmetric"):
-        rotating_structure(mesh, STEEL, held=["root"], damping=skew, **options)
+        rotating_structure(model, held=["root"], damping=skew)
     with pytest.raises(ValueError, match="springs"):
-        rotating_structure(mesh, STEEL, springs=ufl.inner(u, v), **options)  # type: ignore[arg-type]
+        rotating_structure(model, springs=ufl.inner(u, v))  # type: ignore[arg-type]
 
 
 def test_bad_speeds(comm: MPI.Comm) -> None:
     mesh = strip(comm, 0.5, 0.05, (2, 1))
-    s = rotating_structure(mesh, STEEL, held=["root"], plane="stress", thickness=0.01)
+    s = rotating_structure(
+        mbd.ElasticModel(mesh, STEEL, plane="stress", thickness=0.01), held=["root"]
+    )
     with pytest.raises(ValueError, match="finite number"):
         rotating_modes(s, np.nan)
     with pytest.raises(ValueError, match="free dofs only"):

@@ -186,12 +186,11 @@ class Solution:
         system, arrays = self.system, {"time": self.time}
         bodies = [body.name for body in system.bodies if body.num_velocities]
         joints = [item.name for item in (*system.joints, *system.drivers)]
-        items: list[BodyHistory | JointHistory] = [self.body(name) for name in bodies]
-        items += [self.joint(name) for name in joints]
-        for item in items:
+        for name in (*bodies, *joints):
+            item: object = self.body(name) if name in bodies else self.joint(name)
             for key, history in vars(item).items():
                 if isinstance(history, np.ndarray) and key != "time" and history.size:
-                    arrays[f"{item.name}.{key}"] = history
+                    arrays[f"{name}.{key}"] = history
         return arrays
 
     @cached_property

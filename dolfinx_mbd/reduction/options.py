@@ -1,0 +1,107 @@
+"""`ReductionOptions`: loads, damping and selection of modes of a reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.reduction.damping import AnyDamping, check_damping
+from dolfinx_mbd.reduction.distributed_loads import LoadForm
+
+__all__ = ["ReductionOptions", "check_request"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReductionOptions:
+    """Options of `reduce` that most bodies do not need.
+
+    Attributes:
+        effective_mass: Keep the fewest fixed-interface modes that have this share (0 to 1) of the
+            effective mass of all computed ones in every direction; None: keep all.
+        up_to: Leave out modes above this frequency, Hz; None: keep all.
+        loads: Distributed loads by name: `pressure(mesh, group)`, `traction`, `body_force`, or a
+            function from a test function to the virtual work of a load of size one.
+        load_modes: Whether each load gets a static mode, with which its static response is exact.
+        damping: `Rayleigh`, `ModalDamping`, `Viscous`, a bilinear form on the displacement space
+            that acts on the velocity (including the thickness of a plane body), or a matrix of
+            shape (n, n). It acts on the elastic coordinates, never on rigid motion. None: no
+            damping. `with_damping` adds several.
+        static_correction: Whether to keep the displacements under unit loads on the whole mesh, so
+            that stress is not limited by the number of modes (`Reduction.cases`).
+        orthonormalize: False, with `attached_to`: keep constraint and fixed-interface modes
+            unchanged, to compare them with other programs.
+        skin: Whether to keep the surface of the body and the modes there, for pictures.
+
+    Raises:
+        InputError: A value has the wrong type or range.
+
+    Example:
+        >>> import dolfinx_mbd as mbd
+        >>> mbd.ReductionOptions(up_to=20e3, damping=mbd.ModalDamping(0.01)).up_to
+        20000.0
+    """
+
+    effective_mass: float | None = None
+    up_to: float | None = None
+    loads: Mapping[str, LoadForm] = MappingProxyType({})
+    load_modes: bool = False
+    damping: AnyDamping | ArrayLike | None = None
+    static_correction: bool = False
+    orthonormalize: bool = True
+    skin: bool = True
+
+    def __post_init__(self) -> None:
+        if self.effective_mass is not None:
+            checks.number("effective_mass", self.effective_mass, low=0.0, high=1.0)
+        if self.up_to is not None:
+            checks.number("up_to", self.up_to, positive=True, unit="Hz")
+        _check_names("loads", self.loads)
+        for name, form in self.loads.items():
+            checks.function(f"load {name!r}", form, "form(v), such as pressure(mesh, 'crown')")
+        check_damping(self.damping)
+        for argument in ("load_modes", "static_correction", "orthonormalize", "skin"):
+            checks.flag(argument, getattr(self, argument))
+        if not self.orthonormalize and self.up_to is not None:
+            raise InputError(
+                "up_to needs modes that have frequencies: orthonormalize=True", argument="up_to"
+            )
+
+
+def check_request(
+    num_modes: Any, attached_to: Any, stiffening: Any, points: Any, name: Any, options: Any
+) -> ReductionOptions:
+    """Check the arguments of a reduction, and return its options.
+
+    Raises:
+        InputError: An argument has the wrong type or value.
+    """
+    checks.integer("num_modes", num_modes, low=0)
+    if attached_to is not None:
+        checks.name("attached_to", attached_to)
+    if stiffening is not None:
+        checks.flag("stiffening", stiffening)
+    if points is not None:
+        _check_names("points", points)
+    checks.name("name", name)
+    if options is None:
+        return ReductionOptions()
+    checks.instance("options", options, ReductionOptions)
+    if not options.orthonormalize and attached_to is None:
+        raise InputError(
+            "orthonormalize=False needs attached_to: without the constraint modes of one interface "
+            "the other columns contain no rigid motion",
+            argument="orthonormalize",
+        )
+    return options  # type: ignore[no-any-return]
+
+
+def _check_names(argument: str, mapping: Any) -> None:
+    checks.instance(argument, mapping, Mapping)
+    for key in mapping:
+        checks.name(f"every name in {argument}", key)
