@@ -34,7 +34,7 @@ from dolfinx_mbd.body import (
     ReducedBody,
     frequency_response,
     half_power,
-    linearize,
+    linearize_body,
 )
 from dolfinx_mbd.multibody import (
     Driver,
@@ -153,7 +153,7 @@ speeds = np.array([0.0, 300.0, 600.0, 900.0])  # rad/s
 
 def poles(speed: float) -> np.ndarray:
     """Frequencies of the turning rod, Hz."""
-    system = linearize(damped, held=["big_end"], spin=(0.0, 0.0, speed))
+    system = linearize_body(damped, held=["big_end"], spin=(0.0, 0.0, speed))
     return np.abs(system.poles()) / (2 * np.pi)
 
 

@@ -404,7 +404,7 @@ BODIES: dict[str, Call] = {
         {"name": "a", "kind": "rigid", "point": [0.0] * 3, "axes": np.eye(3),
          "motion": np.zeros((6, 2))},
     ),
-    "LinearizedBody.poles": lambda b: (body.linearize(b.rod).poles, {}),
+    "LinearizedBody.poles": lambda b: (body.linearize_body(b.rod).poles, {}),
     "LoadPattern": lambda b: (
         body.LoadPattern,
         {"name": "wind", "force": np.ones(3), "moment": np.zeros(3), "modes": np.zeros(2),
@@ -499,7 +499,7 @@ BODIES: dict[str, Call] = {
             "values": 1 / np.abs(1 - np.linspace(0.5, 1.5, 101) ** 2 + 0.05j),
         },
     ),
-    "body.linearize": lambda b: (body.linearize, {"body": b.rod}),
+    "body.linearize_body": lambda b: (body.linearize_body, {"body": b.rod}),
     "participation": lambda b: (body.participation, {"body": b.rod}),
     "export": lambda b: (
         export.export,

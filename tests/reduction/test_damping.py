@@ -14,7 +14,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.body import ModalDamping, Rayleigh
 from dolfinx_mbd.body.frequency_response import frequency_response
-from dolfinx_mbd.body.linearized import linearize
+from dolfinx_mbd.body.linearized import linearize_body
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.reduction.damping import Viscous, reduced_damping, with_damping
@@ -97,7 +97,7 @@ def test_logarithmic_decrement_of_viscous_damping(comm: MPI.Comm, kind: str) -> 
         body = with_damping(reduction, Viscous(2 * zeta * w * STEEL.density)).body
     else:
         body = with_damping(reduction, Viscous(graded(reduction))).body
-        pole = linearize(body, spin=np.zeros(3)).poles()[mode]
+        pole = linearize_body(body, spin=np.zeros(3)).poles()[mode]
         zeta = -pole.real / np.abs(pole)
         assert 1e-3 < zeta < 0.05
     out = free_decay(body, mode, 1 / 200)
@@ -217,7 +217,7 @@ def test_rotating_cantilever(comm: MPI.Comm) -> None:
     }
     squares = {}
     for gamma in rows:
-        system = linearize(body, held=["left"], spin=(0.0, 0.0, gamma * unit))
+        system = linearize_body(body, held=["left"], spin=(0.0, 0.0, gamma * unit))
         squares[gamma] = np.abs(system.poles()[:6] / unit) ** 2
     assert np.allclose(np.sqrt(squares[0.0]), np.repeat(rows[0.0], 2), rtol=3e-4)
     for gamma in (2.0, 5.0):
