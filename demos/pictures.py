@@ -53,7 +53,7 @@ if root:
 
 engine = mbd.mechanisms.inline_engine(rod, speed=628.318)
 if root:
-    start = plotting.plot_system(engine, path=results / "engine.png", names=True)
+    start = plotting.plot_system(engine, path=results / "engine.png", marks=("joints", "names"))
 
 # To turn it with the mouse, give a plotter of your own:
 #

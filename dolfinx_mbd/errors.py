@@ -51,7 +51,10 @@ class Error(Exception):
 class InputError(Error, ValueError):
     """An argument with an invalid value.
 
-    Attributes:
+    The arguments other than the message are attributes of the error.
+
+    Args:
+        message: Text of the error.
         argument: Name of the argument; None if the error concerns several arguments.
         value: Value of the argument.
         expected: Description of valid values.
@@ -87,8 +90,9 @@ class MeshError(InputError):
 class FileError(Error, ValueError):
     """A file that is damaged or has the wrong format.
 
-    Attributes:
-        path: Path of the file; None if it has no name.
+    Args:
+        message: Text of the error.
+        path: Path of the file, an attribute of the error; None if the file has no name.
     """
 
     def __init__(self, message: str = "", *, path: Any = None) -> None:
@@ -111,7 +115,10 @@ class SolverError(Error, RuntimeError):
 class MbdWarning(UserWarning):
     """Base class of the warnings of the package.
 
-    Attributes:
+    The arguments other than the message are attributes of the warning.
+
+    Args:
+        message: Text of the warning.
         quantity: Name of the quantity that the warning concerns, for example `elastic rotation`;
             None if it does not concern a number.
         value: Value of the quantity.

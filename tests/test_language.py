@@ -23,6 +23,7 @@ REWRITTEN: tuple[str, ...] = (
     "errors.py",
     "files.py",
     "parallel.py",
+    "plotting",
     "requirements.py",
 )
 """Folders and files of the package whose text follows the rules; it must cover all of them."""
