@@ -72,8 +72,8 @@ class BodyData:
         loads: Distributed loads with a known shape.
 
     Example:
-        >>> body.total_mass, body.centre
-        (0.6, array([0., 0., 0.]))
+        >>> body.total_mass, body.first_moments.shape
+        (0.6, (3, 3))
     """
 
     name: str

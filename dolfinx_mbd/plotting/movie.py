@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, instance, integer, memory, number, refuse
+from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera
-from dolfinx_mbd.plotting.output import check_drawing, checked_path, write_whole
+from dolfinx_mbd.plotting.output import check_drawing, checked_path
 from dolfinx_mbd.plotting.scene import CMAP, add_axes, add_text, new_plotter
 
 __all__ = ["MOVIE_SUFFIXES", "Animation", "animate"]
@@ -106,7 +107,7 @@ def animate(
     rows = _rows(solution, times, stride, frames)
     memory("window", window, 8.0 * len(rows) * window[0] * window[1])
     images = _images(solution, rows, scale, opacity, cmap, view, window)
-    write_whole(path, lambda file: write(file, images, fps))
+    write_aside(path, lambda file: write(file, images, fps), "animation")
     return Animation(path, solution.time[rows], fps)
 
 
@@ -218,9 +219,8 @@ def _mp4_writer(window: tuple[int, int]) -> Any:
         refuse("window", window, "an even width and height in pixels for MP4")
 
     def write(file: Any, images: Iterator[Image], fps: float) -> None:
-        sink = imageio_ffmpeg.write_frames(
-            file.name, window, fps=fps, macro_block_size=2, quality=8
-        )
+        options = {"macro_block_size": 2, "quality": 8, "output_params": ["-f", "mp4"]}
+        sink = imageio_ffmpeg.write_frames(file.name, window, fps=fps, **options)
         sink.send(None)
         for image in images:
             sink.send(np.ascontiguousarray(image))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import array, file_path, flag, integer, number, refuse
+from dolfinx_mbd.files import part_of, write_aside
 
 __all__ = [
     "PICTURE_SUFFIXES",
@@ -22,7 +22,6 @@ __all__ = [
     "finished",
     "new_figure",
     "save_figure",
-    "write_whole",
 ]
 
 PICTURE_SUFFIXES = (".jpg", ".pdf", ".png")
@@ -72,8 +71,8 @@ class Picture:
             'body.png'
         """
         path = checked_path(path, PICTURE_SUFFIXES)
-        write_whole(path, lambda file: self._write(file, path.suffix.lower()))
-        return path
+        suffix = path.suffix.lower()
+        return write_aside(path, lambda file: self._write(file, suffix), "picture")
 
     def _write(self, file: Any, suffix: str) -> None:
         from PIL import Image
@@ -105,7 +104,7 @@ def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
     """
     path = file_path("path", path, suffixes)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = _part(path)
+    part = part_of(path)
     part.touch()
     part.unlink()
     return path
@@ -191,21 +190,6 @@ def save_figure(figure: Any, path: str | Path | None) -> Any:
         suffixes = [f".{kind}" for kind in figure.canvas.get_supported_filetypes()]
         figure.savefig(checked_path(path, suffixes), dpi=110)
     return figure
-
-
-def write_whole(path: Path, write: Callable[[Any], None]) -> None:
-    """Call `write(file)` with a temporary file and rename that to `path` when it is complete."""
-    part = _part(path)
-    try:
-        with part.open("wb") as file:
-            write(file)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
 
 
 def finished(canvas: Any, plotter: Any, path: str | Path | None) -> Picture:
