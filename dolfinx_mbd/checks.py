@@ -1,12 +1,15 @@
 """Checks of arguments, used at every public entry point.
 
 Each check returns the value in the form that the package uses (a `float` for a number, a read-only
-array for a vector). It raises `InputError` or `InputTypeError` with the name of the argument, the
-value and a description of accepted values:
+array for a vector). It raises `InputTypeError` if the value has the wrong type and `InputError` if
+it is invalid for another reason:
 
-    speed = number("speed", speed)
+    speed = number("speed", speed, unit="rad/s")
     radius = number("crank_radius", crank_radius, positive=True)
     kind = choice("kind", kind, ("rigid", "averaged"))
+
+The first parameters of all checks are the name of the argument, for the message, and its value. The
+limits `low` and `high` are included, and None means no limit; `unit` is for the message.
 """
 
 from __future__ import annotations
@@ -53,14 +56,7 @@ def refuse(
 
 
 def unknown(kind: str, value: Any, names: Iterable[str], intro: str) -> NoReturn:
-    """Raise an error about an unknown name that lists the known names.
-
-    Args:
-        kind: Kind of thing that the name denotes, for example `interface`.
-        value: The unknown name.
-        names: Known names.
-        intro: Words before the list of known names, for example `body 'rod' has`.
-    """
+    """Raise an error about an unknown name of a `kind`; `intro` precedes the list of names."""
     known = ", ".join(map(repr, names)) or "none"
     text = f"unknown {kind} {short(value)}; {intro} {known}"
     raise InputError(text, argument=kind, value=value, expected=known)
@@ -84,24 +80,7 @@ def number(
     high: float | None = None,
     unit: str = "",
 ) -> float:
-    """Return a finite number as a `float`.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: An int, a float or a NumPy scalar, but not a `bool`.
-        positive: Whether the number must be above 0.
-        low: Least value; None for no bound.
-        high: Greatest value; None for no bound.
-        unit: Unit, for the message.
-
-    Raises:
-        InputTypeError: The value is not a real number.
-        InputError: The number is not finite or outside its bounds.
-
-    Example:
-        >>> number("mass", 2, positive=True)
-        2.0
-    """
+    """Return a finite number as a `float`; a `bool` is refused."""
     if isinstance(value, float) and value - value == 0.0 and not positive and low is high is None:
         return float(value)  # fast path for results of user functions, checked at every call
     expected = _describe_number("number", positive, low, high, unit)
@@ -113,22 +92,7 @@ def number(
 
 
 def integer(argument: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """Return a whole number as an `int`.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: An int or a NumPy integer, but neither a `bool` nor a float.
-        low: Least value; None for no bound.
-        high: Greatest value; None for no bound.
-
-    Raises:
-        InputTypeError: The value is not a whole number.
-        InputError: The number is outside its bounds.
-
-    Example:
-        >>> integer("num_modes", 20, low=0)
-        20
-    """
+    """Return a whole number as an `int`; floats and `bool`s are refused."""
     import numpy as np
 
     expected = _describe_number("whole number", False, low, high, "")
@@ -147,19 +111,7 @@ def integer(argument: str, value: Any, *, low: int | None = None, high: int | No
 
 
 def memory(argument: str, value: Any, size: float) -> None:
-    """Raise an error if an argument requires more memory than this machine has.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The value.
-        size: Lower bound of the required memory, bytes; may be infinite.
-
-    Raises:
-        InputError: The required memory exceeds that of the machine.
-
-    Example:
-        >>> memory("frames", 100, 100 * 800 * 600)
-    """
+    """Raise an error if a value requires more memory (`size` bytes) than this machine has."""
     try:
         limit = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # unknown on this system
@@ -174,7 +126,7 @@ def memory(argument: str, value: Any, size: float) -> None:
 
 
 def flag(argument: str, value: Any) -> bool:
-    """Return a `bool` or raise `InputTypeError`."""
+    """Return a `bool`."""
     import numpy as np
 
     if not isinstance(value, (bool, np.bool_)):
@@ -183,18 +135,7 @@ def flag(argument: str, value: Any) -> bool:
 
 
 def vector(argument: str, value: Any, size: int = 3, *, unit: str = "") -> Any:
-    """Return finite numbers as a read-only array of shape (size,); see `array` for errors.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: A sequence of numbers.
-        size: Number of entries.
-        unit: Unit, for the message.
-
-    Example:
-        >>> vector("gravity", (0, 0, -9.81), unit="m/s²")
-        array([ 0.  ,  0.  , -9.81])
-    """
+    """Return finite numbers as a read-only array of shape (size,)."""
     in_unit = f" in {unit}" if unit else ""
     return array(argument, value, (size,), expected=f"{size} finite numbers{in_unit}")
 
@@ -256,22 +197,7 @@ def array(
 
 
 def increasing(argument: str, value: Any, *, least: int = 1, unit: str = "") -> Any:
-    """Return increasing finite numbers as a read-only array (n,).
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: An iterable of numbers.
-        least: Least number of entries.
-        unit: Unit, for the message.
-
-    Raises:
-        InputTypeError: The value does not consist of numbers.
-        InputError: A number is not finite, they do not increase, or there are too few.
-
-    Example:
-        >>> increasing("times", range(3))
-        array([0., 1., 2.])
-    """
+    """Return at least `least` increasing finite numbers as a read-only array (n,)."""
     count = f"{least} or more " if least > 1 else ""
     expected = f"a list of {count}finite numbers that increase{f', in {unit}' if unit else ''}"
     if isinstance(value, Iterator):
@@ -283,21 +209,7 @@ def increasing(argument: str, value: Any, *, least: int = 1, unit: str = "") -> 
 
 
 def choice(argument: str, value: Any, options: Iterable[Any], *, none: bool = False) -> Any:
-    """Return a value after a check that it is one of some options.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The value.
-        options: Valid values.
-        none: Whether None is also valid.
-
-    Raises:
-        InputError: The value is not valid; the message lists the options.
-
-    Example:
-        >>> choice("plane", "stress", ("strain", "stress"))
-        'stress'
-    """
+    """Return a value that is one of some options, or None if `none` is True."""
     known = list(options)
     if value is None and none:
         return value
@@ -310,7 +222,7 @@ def choice(argument: str, value: Any, options: Iterable[Any], *, none: bool = Fa
 
 
 def name(argument: str, value: Any) -> str:
-    """Return a text that is not empty, or raise `InputTypeError` or `InputError`."""
+    """Return a text that is not empty."""
     if not isinstance(value, str):
         refuse(argument, value, "a text", InputTypeError)
     if not value.strip():
@@ -319,16 +231,7 @@ def name(argument: str, value: Any) -> str:
 
 
 def names(argument: str, value: Any) -> tuple[str, ...]:
-    """Return different names as a tuple.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: A collection of texts; a single text is refused, because it is a common mistake.
-
-    Raises:
-        InputTypeError: The value is not a collection of texts.
-        InputError: A text is empty or occurs twice.
-    """
+    """Return different names as a tuple; a single text is refused as a common mistake."""
     expected = "a list of names"
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         refuse(argument, value, expected, InputTypeError)
@@ -344,17 +247,7 @@ def instance(
     kinds: type[Any] | tuple[type[Any], ...],
     hint: str = "",
 ) -> Any:
-    """Return a value after a check of its class.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The value.
-        kinds: Valid class or classes.
-        hint: Advice on how to obtain a valid value, for the message.
-
-    Raises:
-        InputTypeError: The value has another class.
-    """
+    """Return a value of some classes; `hint` tells the user how to obtain one."""
     if not isinstance(value, kinds):
         classes = kinds if isinstance(kinds, tuple) else (kinds,)
         text = " or ".join("None" if k is type(None) else k.__name__ for k in classes)
@@ -365,21 +258,7 @@ def instance(
 def items(
     argument: str, value: Any, kinds: type[Any] | tuple[type[Any], ...], hint: str = ""
 ) -> tuple[Any, ...]:
-    """Return the entries of a collection as a tuple, after a check of their classes.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The collection.
-        kinds: Valid class or classes of the entries.
-        hint: Advice on how to obtain a valid entry, for the message.
-
-    Raises:
-        InputTypeError: The value is not a collection, or an entry has another class.
-
-    Example:
-        >>> items("rows", [1, 2], int)
-        (1, 2)
-    """
+    """Return the entries of a collection as a tuple; all have some classes, see `instance`."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         refuse(argument, value, "a list", InputTypeError)
     try:
@@ -390,20 +269,14 @@ def items(
 
 
 def having(argument: str, value: Any, *attributes: str) -> Any:
-    """Return an object with some attributes, or raise `InputTypeError`; classes are refused."""
+    """Return an object that has some attributes; a class is refused."""
     if isinstance(value, type) or not all(hasattr(value, item) for item in attributes):
         refuse(argument, value, f"an object with {', '.join(attributes)}", InputTypeError)
     return value
 
 
 def function(argument: str, value: Any, signature: str = "") -> Callable[..., Any]:
-    """Return a function, or raise `InputTypeError`.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The function.
-        signature: Call of the function, for the message, for example `law(s, rate)`.
-    """
+    """Return a function; `signature`, such as `law(s, rate)`, is for the message."""
     if not callable(value):
         called = f" that is called as {signature}" if signature else ""
         refuse(argument, value, f"a function{called}", InputTypeError)
@@ -411,17 +284,7 @@ def function(argument: str, value: Any, signature: str = "") -> Callable[..., An
 
 
 def file_path(argument: str, value: Any, suffixes: Sequence[str] = ()) -> Path:
-    """Return a path.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: A text or a path.
-        suffixes: Valid suffixes, for example `(".npz",)`; by default any.
-
-    Raises:
-        InputTypeError: The value is neither a text nor a path.
-        InputError: The path is empty, contains a null character or has another suffix.
-    """
+    """Return a path; `suffixes` lists valid suffixes such as `.npz`, by default any."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):
         refuse(argument, value, "the path of a file", InputTypeError)
     text = os.fspath(value)

@@ -58,6 +58,14 @@ PHRASES = {
     r"\bis there already\b": "exists",
     r"\bgoes wrong\b": "fails",
     r"\bwent wrong\b": "failed",
+    r"\bfirst edition\b": "version 0.1",
+    r"\bis as it was\b": "is unchanged",
+    r"\bmakes no sense\b": "is invalid",
+    r"\bthose that are there\b": "a noun: 'the known names'",
+    r"\bthose there are\b": "a noun: 'the known names'",
+    r"\b(is|are) wanted\b": "is requested",
+    r"\bas the table has them\b": "in the table",
+    r"\bin parts of\b": "relative to",
 }
 """Phrases of a private dialect, as regular expressions, and what to write."""
 

@@ -2,9 +2,9 @@
 
     H(ω) = B (K + i η K_e + i ω (C + G) − ω² M)⁻¹ Bᵀ
 
-with the matrices of the module `dolfinx_mbd.body.linearized` and the loss factor η of structural
-damping: a force in phase with the velocity whose amplitude does not depend on the frequency. Such a
-force is defined for harmonic motion only.
+with the matrices of the module `dolfinx_mbd.body.linearized`, the elastic part K_e of K, and the
+loss factor η of structural damping: a force in phase with the velocity whose amplitude does not
+depend on the frequency. Such a force is defined for harmonic motion only.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def frequency_response(
     Args:
         body: A reduced body with its damping matrix.
         frequencies: Frequencies, shape (nf,), Hz; positive if the body is free.
-        held: Names of interfaces that are fixed.
+        held: Names of interfaces that are fixed, or that rotate steadily with `spin`.
         driven: Names of interfaces with prescribed motion; not together with `spin`.
         inputs: Names of interfaces and points at which unit forces act; None: all that are not
             held, but none if there are driven interfaces.

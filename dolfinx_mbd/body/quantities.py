@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import unknown
 
-__all__ = ["COMPONENTS", "QUANTITIES", "Quantity", "principal_values", "quantity"]
+__all__ = ["QUANTITIES", "STRESS_COMPONENTS", "Quantity", "principal_values", "quantity"]
 
 Array = NDArray[np.float64]
 Combine = Callable[[Array], Array]
 
-COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
+STRESS_COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
 """Order of the components of a symmetric tensor."""
 
 PIECE = 4096
@@ -86,7 +86,7 @@ def principal_values(tensor: Array) -> Array:
     all digits where two eigenvalues are close; an inverse cosine would lose half of them.
 
     Args:
-        tensor: Components in the order of `COMPONENTS`, shape (6, ...).
+        tensor: Components in the order of `STRESS_COMPONENTS`, shape (6, ...).
 
     References:
         Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
@@ -212,7 +212,7 @@ def _all_quantities() -> dict[str, Quantity]:
     for tensor, unit in (("stress", "Pa"), ("strain", "")):
         table += [
             Quantity(f"{tensor} {component}", unit, (tensor,), six[k : k + 1])
-            for k, component in enumerate(COMPONENTS)
+            for k, component in enumerate(STRESS_COMPONENTS)
         ]
     table += [Quantity(f"displacement {c}", "m", u, np.eye(3)[[k]]) for k, c in enumerate("xyz")]
     return {entry.name: entry for entry in table}

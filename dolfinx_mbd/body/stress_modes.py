@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body.parts import assign, frozen, mode_numbers
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.checks import array, choice, integer, refuse
+from dolfinx_mbd.errors import InputError
 
 __all__ = [
     "Extreme",
@@ -130,7 +131,13 @@ def envelope_over_time(
     """
     if definition.shape:
         scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
-        refuse("quantity", definition.name, f"a scalar: {scalars}")
+        raise InputError(
+            f"an envelope requires a scalar, but {definition.name!r} has shape {definition.shape}. "
+            f"Scalars are {scalars}",
+            argument="quantity",
+            value=definition.name,
+            expected=f"one of {scalars}",
+        )
     choice("extreme", extreme, ("greatest", "least"))
     sign = 1.0 if extreme == "greatest" else -1.0
     count = modes[0].shape[1]

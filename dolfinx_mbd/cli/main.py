@@ -64,8 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Example:
         >>> from dolfinx_mbd.cli import main
         >>> main(["compare", str(body.save("a")), str(body.save("b")), "--tolerance", "0"])
+                    rod  rod  difference
+        mass (kg)   0.6  0.6    0.00e+00
         ...
-        elastic coordinates ...
         0
     """
     comm = _communicator()

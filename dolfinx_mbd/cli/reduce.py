@@ -1,4 +1,4 @@
-"""The command `dolfinx-mbd reduce`, which reduces the body of a mesh."""
+"""`dolfinx-mbd reduce`: from a mesh to a reduced body, in parallel under `mpirun`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["add_to"]
 
 _DESCRIPTION = """\
-Reduce the body of a mesh with named groups to a few modes (Craig-Bampton), and write all data that
-a multibody program needs to one file. Use mpirun for large meshes.
+Reduce the body of a mesh with named groups to a few modes (Craig-Bampton), and write everything
+that a multibody program needs to one file. Run it under mpirun for large meshes.
 
   dolfinx-mbd reduce rod.msh --material steel --interface big_end --interface small_end:averaged
   mpirun -n 4 dolfinx-mbd reduce rod.msh ...
@@ -33,18 +33,18 @@ def add_to(commands: Any) -> None:
     """Add `reduce` and `materials` to the commands."""
     parser = commands.add_parser(
         "reduce",
-        help="reduce a body to a few modes",
+        help="reduce a body to few modes",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("file", help="gmsh mesh (.msh) with named physical groups")
+    add("file", help="a mesh of gmsh (.msh) with named physical groups")
     add(
         "--material",
         action="append",
         required=True,
         metavar="[GROUP=]NAME",
-        help="name of a material; repeat the option for each group of cells, for example "
+        help="name of the material; for several volumes repeat it for each group, for example "
         "--material shank=steel --material bush=bronze",
     )
     add("--materials", metavar="FILE", help="TOML file with materials of your own")
@@ -53,20 +53,14 @@ def add_to(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME[=GROUP][:KIND]",
-        help="group of facets at which a joint is attached, rigid (default) or averaged",
+        help="a group of facets where a joint meets the body, rigid (default) or averaged",
     )
-    add(
-        "--modes",
-        type=int,
-        default=20,
-        metavar="N",
-        help="number of fixed-interface modes (default 20)",
-    )
+    add("--modes", type=int, default=20, metavar="N", help="fixed-interface modes (default 20)")
     add(
         "--effective-mass",
         type=float,
         metavar="SHARE",
-        help="keep the fewest of these modes that have this share of their effective mass, for "
+        help="keep only as many of these modes as have this share of their effective mass, for "
         "example 0.95",
     )
     add(
@@ -74,35 +68,29 @@ def add_to(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME[=GROUP]",
-        help="group of facets on which a pressure can act in a simulation",
+        help="a group of facets on which a pressure can act later",
     )
     add(
         "--load-modes",
         action="store_true",
-        help="add a static mode for each pressure, so that its static response is exact",
+        help="add a static mode for each pressure, for exact statics",
     )
     add(
         "--up-to",
         type=frequency,
         metavar="F",
-        help="omit modes above a frequency, for example 20kHz or 20000",
+        help="leave out modes above a frequency, for example 20kHz or 20000",
     )
     add(
         "--reference",
         default="mean-axis",
         metavar="R",
-        help="body frame: mean-axis (default) or attached:INTERFACE",
+        help="frame of the body: mean-axis (default) or attached:INTERFACE",
     )
-    add("--no-stiffening", action="store_true", help="omit the geometric stiffening")
-    add("--damping", type=float, metavar="ZETA", help="damping ratio of all modes; 0.01 is 1 %%")
-    add(
-        "--unit",
-        type=length_unit,
-        default=1.0,
-        metavar="U",
-        help="unit of length of the mesh, for example mm (default m)",
-    )
-    add("--degree", type=int, metavar="P", help="polynomial degree of the elements (default 2)")
+    add("--no-stiffening", action="store_true", help="leave out the geometric stiffening")
+    add("--damping", type=float, metavar="ZETA", help="damping ratio of all modes, 0.01 for 1 %%")
+    add("--unit", type=length_unit, default=1.0, metavar="U", help="unit of the mesh (default m)")
+    add("--degree", type=int, metavar="P", help="degree of the elements (default 2)")
     add("--plane", choices=("stress", "strain"), help="state of a plane mesh")
     add("--thickness", type=float, metavar="M", help="thickness of a plane mesh, m")
     add(
@@ -110,34 +98,34 @@ def add_to(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=X,Y,Z",
-        help="coordinates of a point whose displacement can be recovered, m",
+        help="a point whose displacement can be recovered later, m",
     )
     add(
         "--no-skin",
         action="store_true",
-        help="omit the surface; the file is smaller, but pictures are not possible",
+        help="leave out the surface: a smaller file, but no pictures",
     )
-    add("--stress", action="store_true", help="store the stress of the modes at the surface")
+    add("--stress", action="store_true", help="keep the stress of the modes at the surface")
     add("--name", help="name of the body (default: name of the file)")
     add(
         "--solver",
         choices=("auto", "direct", "iterative"),
         default="auto",
-        help="direct, or iterative with half of the memory; auto (default) uses direct if it fits",
+        help="direct, or iterative in half the memory; auto (default): direct while it fits",
     )
     add(
         "--petsc",
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="PETSc option of the solvers, for example pc_factor_mat_solver_type=mumps",
+        help="option of the solvers, for example pc_factor_mat_solver_type=mumps",
     )
     add(
         "--dry-run",
         action="store_true",
-        help="check the input, and print size, memory and time without a reduction",
+        help="only check the input, and print the size, memory and time",
     )
-    add("-q", "--quiet", action="store_true", help="do not print progress")
+    add("-q", "--quiet", action="store_true", help="print no progress")
     add("-o", "--output", help="file to write (default: name of the mesh with .npz)")
     parser.set_defaults(run=_reduce)
 
@@ -229,12 +217,10 @@ def _interfaces(words: list[str]) -> dict[str, Any]:
         name, _, group = rest.partition("=")
         if not name or kind not in ("rigid", "averaged"):
             raise InputError(
-                f"--interface: expected NAME, NAME:averaged or NAME=GROUP:rigid; got {word!r}",
-                argument="--interface",
-                value=word,
+                f"--interface: expected NAME, NAME:averaged or NAME=GROUP:rigid; got {word!r}"
             )
         if name in result:
-            raise InputError(f"--interface: {name!r} occurs twice", argument="--interface")
+            raise InputError(f"--interface: {name!r} is given twice")
         facets: Any = setting(group) if group.isdigit() else group or name
         result[name] = InterfaceSpec(facets, kind=kind)  # type: ignore[arg-type]
     return result
@@ -245,11 +231,7 @@ def _attached(text: str) -> str | None:
         return None
     word, colon, name = text.partition(":")
     if word != "attached" or not name:
-        raise InputError(
-            f"--reference: expected mean-axis or attached:INTERFACE; got {text!r}",
-            argument="--reference",
-            value=text,
-        )
+        raise InputError(f"--reference: expected mean-axis or attached:INTERFACE; got {text!r}")
     return name
 
 
@@ -265,7 +247,7 @@ def _point(name: str, text: str) -> list[float]:
 
 
 def _warn_of_units(mesh: TaggedMesh, materials: Any, options: argparse.Namespace) -> None:
-    """Give the warnings about units that the reduction would give."""
+    """Give the warnings that the reduction would give."""
     from dolfinx_mbd.fem.material_fields import body_materials
     from dolfinx_mbd.fem.mesh_checks import warn_of_materials
     from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
@@ -277,7 +259,7 @@ def _warn_of_units(mesh: TaggedMesh, materials: Any, options: argparse.Namespace
 
 
 def _dry_run(mesh: TaggedMesh, groups: FacetGroups, options: argparse.Namespace) -> str:
-    """Return a description of the reduction without performing it."""
+    """Return what the reduction would be, without doing it."""
     from dolfinx import fem
 
     from dolfinx_mbd.fem.compat import geometry_degree

@@ -30,7 +30,6 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         much smaller.
 
     Raises:
-        ImportError: matplotlib is not installed.
         InputError: matplotlib does not know the suffix.
 
     Example:
@@ -87,7 +86,6 @@ def campbell_diagram(
         A matplotlib figure.
 
     Raises:
-        ImportError: matplotlib is not installed.
         InputError: A shape does not fit, or matplotlib does not know the suffix.
 
     Example:

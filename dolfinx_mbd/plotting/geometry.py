@@ -19,9 +19,9 @@ from dolfinx_mbd.multibody.results.histories import rotation_matrices
 
 __all__ = [
     "Part",
+    "drawn_part",
     "frame_poses",
     "length_of",
-    "part_of",
     "required_skin",
     "rotation_to",
     "skin_displacement",
@@ -134,7 +134,7 @@ class Part:
         return np.linalg.norm(skin_displacement(self.skin, eta), axis=1)
 
 
-def part_of(body: Body, length: float) -> Part | None:
+def drawn_part(body: Body, length: float) -> Part | None:
     """Return the part that is drawn for a body, or None for the ground.
 
     It is the skin or shape of the body, or bars from its centre of mass to its frames.

@@ -16,13 +16,13 @@ from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import coordinates
 from dolfinx_mbd.plotting.camera import Camera, camera_of
-from dolfinx_mbd.plotting.geometry import frame_poses, length_of, part_of, system_length
+from dolfinx_mbd.plotting.geometry import drawn_part, frame_poses, length_of, system_length
 from dolfinx_mbd.plotting.output import Picture, check_drawing, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
     INK,
     RIGID_COLOUR,
-    MovingSurface,
+    DrawnSurface,
     add_axes,
     add_bar,
     add_text,
@@ -52,11 +52,11 @@ class Drawing:
     def __init__(self, system: SystemData, states: Array, *, scale: float) -> None:
         length = system_length(system, states[0])
         pairs = [
-            (part_of(body, length), s)
+            (drawn_part(body, length), s)
             for body, s in zip(system.bodies, system.q_slices, strict=True)
         ]
         self.parts = [(part, s) for part, s in pairs if part is not None]
-        self.surfaces = [MovingSurface(part.skin) for part, _ in self.parts]
+        self.surfaces = [DrawnSurface(part.skin) for part, _ in self.parts]
         self.scale = scale
         flexible = [(part, s) for part, s in self.parts if part.flexible]
         greatest = max(
@@ -152,8 +152,6 @@ def plot_system(
     Raises:
         AssemblyError: The mechanism cannot be assembled.
         InputError: The time is outside the result, or an option is invalid.
-        ImportError: pyvista is not installed.
-        OSError: The file cannot be written.
 
     Example:
         >>> mbd.plotting.plot_system(engine, window=(200, 150))

@@ -92,8 +92,7 @@ def animate(
 
     Raises:
         InputError: A time is outside the result, the suffix is unknown, or an option is invalid.
-        ImportError: pyvista, or for MP4 imageio-ffmpeg, is not installed.
-        OSError: The file cannot be written.
+        ImportError: imageio-ffmpeg is not installed, and the file is an MP4.
 
     Example:
         >>> mbd.plotting.animate(run, "run.gif", frames=2, window=(120, 90))

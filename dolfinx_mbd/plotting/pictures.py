@@ -18,7 +18,7 @@ from dolfinx_mbd.plotting.geometry import length_of, required_skin, skin_displac
 from dolfinx_mbd.plotting.output import Picture, check_drawing, checked_window, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
-    MovingSurface,
+    DrawnSurface,
     add_axes,
     add_bar,
     add_text,
@@ -61,8 +61,6 @@ def plot_modes(
 
     Raises:
         InputError: The body has no skin or no such mode, or an option is invalid.
-        ImportError: pyvista is not installed.
-        OSError: The file cannot be written.
 
     Example:
         >>> mbd.plotting.plot_modes(body, [0, 1], panel=(150, 100))
@@ -89,7 +87,7 @@ def plot_modes(
     camera = camera_of(np.vstack([skin.points, *deformed]), view)
     for i, (k, eta) in enumerate(states.items()):
         plotter.subplot(*divmod(i, columns))
-        surface = MovingSurface(skin)
+        surface = DrawnSurface(skin)
         surface.move(
             deformed[i], np.linalg.norm(skin_displacement(skin, eta), axis=1) / displacement
         )
@@ -160,8 +158,6 @@ def plot_body(
 
     Raises:
         InputError: The body has no skin, the coordinates do not fit, or an option is invalid.
-        ImportError: pyvista is not installed.
-        OSError: The file cannot be written.
 
     Example:
         >>> mbd.plotting.plot_body(body, [0.01, 0.0], window=(200, 150))
@@ -176,7 +172,7 @@ def plot_body(
     factor, unit = unit_of(greatest)
     limits = 0.0, rounded_up(factor * greatest)
     canvas = plotter_of(plotter, window)
-    surface = MovingSurface(skin)
+    surface = DrawnSurface(skin)
     points = skin_points(skin, eta, scale=scale)
     surface.move(points, factor * values)
     surface.add_to(canvas, limits=limits, cmap=cmap)

@@ -47,7 +47,6 @@ def plot_response(
         A matplotlib figure with two axes.
 
     Raises:
-        ImportError: matplotlib is not installed.
         InputError: An output, input or option is unknown, or matplotlib does not know the suffix.
 
     Example:
@@ -107,7 +106,6 @@ def plot_spectrum(
         A matplotlib figure with one axes.
 
     Raises:
-        ImportError: matplotlib is not installed.
         InputError: An option is unknown, or matplotlib does not know the suffix.
 
     Example:

@@ -19,7 +19,7 @@ __all__ = [
     "CMAP",
     "INK",
     "RIGID_COLOUR",
-    "MovingSurface",
+    "DrawnSurface",
     "add_axes",
     "add_bar",
     "add_text",
@@ -82,7 +82,7 @@ def new_plotter(window: tuple[int, int], **options: Any) -> Any:
     return plotter
 
 
-class MovingSurface:
+class DrawnSurface:
     """A surface whose points move; sharp edges stay sharp, the rest is shaded smoothly.
 
     Args:

@@ -16,7 +16,7 @@ from dolfinx_mbd.plotting.geometry import required_skin
 from dolfinx_mbd.plotting.output import Picture, check_drawing, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
-    MovingSurface,
+    DrawnSurface,
     add_axes,
     add_bar,
     add_text,
@@ -62,8 +62,6 @@ def plot_skin(
 
     Raises:
         InputError: The body has no skin, the values do not fit, or an option is invalid.
-        ImportError: pyvista is not installed.
-        OSError: The file cannot be written.
 
     Example:
         >>> mbd.plotting.plot_skin(body, [0.0, 1e6, 2e6, 3e6], window=(200, 150))
@@ -84,7 +82,7 @@ def plot_skin(
     elif len(increasing("limits", limits)) != 2:
         refuse("limits", limits, "the least and the greatest value of the colours")
     plotter = new_plotter(window)
-    surface = MovingSurface(skin)
+    surface = DrawnSurface(skin)
     surface.move(skin.points, shown)
     surface.add_to(plotter, limits=limits, cmap=cmap)
     surface.add_outline(plotter)

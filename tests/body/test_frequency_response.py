@@ -79,7 +79,7 @@ def test_free_body_flies_as_a_rigid_one_at_low_frequency(body: ReducedBody) -> N
     ratio = f / body.frequencies[0]
     for k in range(2):
         assert close(H[k], expected[k], 10 * ratio[k] ** 2)
-    with pytest.raises(InputError, match="frequencies must be positive for a free body"):
+    with pytest.raises(InputError, match="^frequencies must be positive"):
         frequency_response(body, [0.0, 1.0])
 
 
@@ -175,12 +175,16 @@ def test_half_power_of_one_mode_in_closed_form() -> None:
     assert found.width == pytest.approx(100.0 * (np.sqrt(1 + eta) - np.sqrt(1 - eta)), rel=1e-6)
     assert found.height == pytest.approx(1 / (100.0**2 * eta), rel=1e-6)
     for band in ((99.9, 110.0), (90.0, 100.1), (99.5, 100.5)):
-        with pytest.raises(InputError, match="wider range"):
-            g = np.linspace(*band, 101)
+        g = np.linspace(*band, 101)
+        with pytest.raises(InputError) as caught:
             half_power(g, 1 / (100.0**2 * (1 + 1j * eta) - g**2))
-    with pytest.raises(InputError, match="at least three numbers"):
-        g = np.linspace(90.0, 110.0, 21)
+        assert caught.value.argument == "frequencies"
+        assert str(caught.value.expected).startswith("a wider range")
+    g = np.linspace(90.0, 110.0, 21)
+    with pytest.raises(InputError) as caught:
         half_power(g, 1 / (100.0**2 * (1 + 1j * eta) - g**2))
+    assert caught.value.argument == "frequencies"
+    assert str(caught.value.expected).startswith("at least three numbers")
 
 
 # ---- in rotation --------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from dolfinx_mbd.multibody import (
     simulate,
 )
 from dolfinx_mbd.plotting.camera import camera_of
-from dolfinx_mbd.plotting.geometry import part_of
+from dolfinx_mbd.plotting.geometry import drawn_part
 from dolfinx_mbd.plotting.mechanism import Drawing
 from dolfinx_mbd.plotting.scene import rounded_up, unit_of
 
@@ -152,12 +152,12 @@ def test_drawn_surfaces_are_at_those_points(pv: Any, run: Solution) -> None:
 def test_bodies_without_shape_are_bars_to_their_frames() -> None:
     frames = {"a": Frame((0.0, 0.0, 0.0)), "b": Frame((0.0, 0.3, 0.4))}
     body = RigidBody("link", 1.0, (1.0, 1.0, 1.0), (0.0, 0.1, 0.0), frames)
-    part = part_of(body, 1.0)
+    part = drawn_part(body, 1.0)
     assert part is not None and part.bars and not part.flexible
     for point, _ in frames.values():
         assert np.linalg.norm(part.skin.points - np.asarray(point), axis=1).min() < 0.009
-    assert part_of(Ground(), 1.0) is None
-    rod = part_of(FlexibleBody("rod", rigid_rod(0.2, 1.0)), 1.0)
+    assert drawn_part(Ground(), 1.0) is None
+    rod = drawn_part(FlexibleBody("rod", rigid_rod(0.2, 1.0)), 1.0)
     assert rod is not None and rod.bars and np.ptp(rod.skin.points[:, 0]) > 0.199
 
 
