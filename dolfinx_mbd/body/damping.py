@@ -109,10 +109,6 @@ class Rayleigh:
 
         Raises:
             InputError: A frequency is not positive.
-
-        Example:
-            >>> float(mbd.Rayleigh(mass=4 * np.pi).ratio(10.0))
-            0.1
         """
         f = array("frequency", frequency)
         if not (f > 0).all():

@@ -90,9 +90,11 @@ def is_body_file(path: Path) -> bool:
 
 
 def read_body(path: str | Path, create: Callable[..., T]) -> T:
-    """Return `create(**values)` with the attributes of `BodyData` that a file contains.
+    """Return the body in a file; see `ReducedBody.load` for the errors.
 
-    See `ReducedBody.load` for the errors.
+    Args:
+        path: Path of the file.
+        create: Class of the body, called with the attributes of `BodyData` as keywords.
     """
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):

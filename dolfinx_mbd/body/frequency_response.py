@@ -66,6 +66,10 @@ class FrequencyResponse:
         >>> response = mbd.frequency_response(body, [10.0, 20.0], held=["left"])
         >>> response.outputs[0], response.inputs[0], response.values.shape
         ('right ux', 'right fx', (2, 6, 6))
+        >>> response.between("right uy", "right fy").shape
+        (2,)
+        >>> response.dynamic_stiffness("right").shape
+        (2, 6, 6)
     """
 
     frequencies: Array
@@ -92,11 +96,6 @@ class FrequencyResponse:
 
         Raises:
             InputError: The output or the input is unknown; the message lists the known names.
-
-        Example:
-            >>> response = mbd.frequency_response(body, [10.0], held=["left"])
-            >>> response.between("right uy", "right fy").shape
-            (1,)
         """
         i, j = _index("output", output, self.outputs), _index("input", input, self.inputs)
         derivative = integer("derivative", derivative, low=0, high=2)
@@ -111,10 +110,6 @@ class FrequencyResponse:
 
         Raises:
             InputError: A name is not both an input and an output.
-
-        Example:
-            >>> mbd.frequency_response(body, [10.0], held=["left"]).receptance("right").shape
-            (1, 6, 6)
         """
         for name in names:
             checked_name("every name", name)
@@ -140,11 +135,6 @@ class FrequencyResponse:
             InputError: A name is not both an input and an output, or the motions are not
                 independent: the body has fewer modes than coordinates, or it is plane and has
                 several of the interfaces.
-
-        Example:
-            >>> response = mbd.frequency_response(body, [10.0])
-            >>> response.dynamic_stiffness("right").shape
-            (1, 6, 6)
         """
         H = self.receptance(*names)
         size = np.sqrt(np.abs(np.einsum("fii->fi", H)))

@@ -75,11 +75,6 @@ class LinearizedBody:
 
         The frequency of a mode is |λ|/2π and its damping ratio −Re λ/|λ|. Re λ > 0 means that the
         motion is unstable.
-
-        Example:
-            >>> poles = mbd.body.linearize_body(body, held=["left"]).poles()
-            >>> bool((poles.imag > 0).all())
-            True
         """
         m = len(self.mass)
         inverse = np.linalg.inv(self.mass)

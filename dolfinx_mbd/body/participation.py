@@ -30,8 +30,8 @@ class Participation:
             eigenvalues are different.
 
     Example:
-        >>> mbd.body.participation(body).shares[:, 0]
-        array([1., 0.])
+        >>> mbd.body.participation(body).most(0.95)
+        [0, 1]
     """
 
     loads: tuple[str, ...]
@@ -48,10 +48,6 @@ class Participation:
 
         Raises:
             InputError: `share` is out of range.
-
-        Example:
-            >>> mbd.body.participation(body).most(0.95)
-            [0, 1]
         """
         return most_of(self.shares, share, self.groups)
 

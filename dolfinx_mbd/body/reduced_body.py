@@ -32,10 +32,17 @@ class ReducedBody(BodyData):
     attributes.
 
     Example:
-        >>> body.name, body.num_modes, [i.name for i in body.interfaces]
-        ('rod', 2, ['left', 'right'])
-        >>> body.truncated(1)
+        >>> body
+        <ReducedBody 'rod': 0.6 kg, 2 modes, left, right>
+        >>> damped = body.truncated(1).with_damping(mbd.ModalDamping(0.01))
+        >>> path = damped.save("rod")
+        >>> ReducedBody.load(path)
         <ReducedBody 'rod': 0.6 kg, 1 modes, left, right>
+        >>> print(body.summary())
+        Reduced flexible body 'rod'
+        ===========================
+        mass                     0.6 kg
+        ...
     """
 
     @classmethod
@@ -102,10 +109,6 @@ class ReducedBody(BodyData):
         Raises:
             InputTypeError: A keyword is not an attribute of `BodyData`.
             InputError: A value does not fit the others.
-
-        Example:
-            >>> body.replace(name="rod 2").name
-            'rod 2'
         """
         names = [f.name for f in fields(self)]
         if not set(changes) <= set(names):
@@ -121,10 +124,6 @@ class ReducedBody(BodyData):
 
         Raises:
             InputError: The body has fewer elastic coordinates.
-
-        Example:
-            >>> body.truncated(1).num_modes
-            1
         """
         n = integer("num_modes", num_modes, low=0, high=self.num_modes)
         return self.selected(range(n), reason=f"truncated to {n} modes")
@@ -141,10 +140,6 @@ class ReducedBody(BodyData):
 
         Raises:
             InputError: The body has no such coordinate, or a number occurs twice.
-
-        Example:
-            >>> [mode.reason for mode in body.selected([1]).left_out]
-            ['not selected']
         """
         k = np.sort(mode_numbers("modes", modes, self.num_modes))
         warn_of_cut_groups(self.name, self.stiffness, self.mass, k)
@@ -181,21 +176,11 @@ class ReducedBody(BodyData):
         Raises:
             InputTypeError: An argument is neither of these.
             InputError: A shape does not fit, or the sum is not positive semidefinite.
-
-        Example:
-            >>> damped = body.with_damping(mbd.ModalDamping(0.01))
-            >>> bool(damped.damping.any())
-            True
         """
         return self.replace(damping=damping_matrix(self.mass, self.stiffness, *dampings))
 
     def rigid(self) -> ReducedBody:
-        """Return the rigid body with the same mass, interfaces and points.
-
-        Example:
-            >>> body.rigid().num_modes
-            0
-        """
+        """Return the rigid body with the same mass, interfaces and points."""
         return self.truncated(0).replace(
             reference="rigid", stiffening=None, stress=None, left_out=()
         )
@@ -205,13 +190,6 @@ class ReducedBody(BodyData):
 
         It lists mass properties, interfaces, modes, unit loads that the modes do not represent,
         and the provenance.
-
-        Example:
-            >>> print(body.summary())
-            Reduced flexible body 'rod'
-            ===========================
-            mass                     0.6 kg
-            ...
         """
         return summary(self)
 
@@ -233,11 +211,6 @@ class ReducedBody(BodyData):
             OSError: The file cannot be written; an existing file is then unchanged.
 
         Note: Collective over `comm`.
-
-        Example:
-            >>> path = body.save("rod", comm=None)
-            >>> path.name
-            'rod.npz'
         """
         return on_rank_zero(comm, lambda: save_body(self, path))
 
@@ -255,10 +228,6 @@ class ReducedBody(BodyData):
             BodyFileError: The file is not a body, is damaged, or has a newer format version.
             MissingFileError: The file does not exist.
             OSError: The file cannot be opened.
-
-        Example:
-            >>> ReducedBody.load(body.save("rod")).num_modes
-            2
         """
         return read_body(path, cls)
 

@@ -228,11 +228,6 @@ class StressModes:
         Raises:
             InputError: The quantity is unknown or does not follow from stress alone, or the history
                 does not fit.
-
-        Example:
-            >>> stress = mbd.body.StressModes(np.zeros((1, 3)), np.ones((6, 1, 2)))
-            >>> stress.values("mean stress", [1.0, 2.0])
-            array([[3.]])
         """
         definition = self._quantity(name)
         time, eta = motion_of(history, self.num_modes)
@@ -250,11 +245,6 @@ class StressModes:
         Raises:
             InputError: The quantity is unknown, not a scalar or does not follow from stress alone,
                 or the history does not fit.
-
-        Example:
-            >>> stress = mbd.body.StressModes(np.zeros((1, 3)), np.ones((6, 1, 1)))
-            >>> stress.envelope("stress xy", [[0.0], [2.0], [-3.0]], extreme="least").value
-            array([-3.])
         """
         definition = self._quantity(name)
         time, eta = motion_of(history, self.num_modes)

@@ -64,11 +64,6 @@ class Picture:
         Raises:
             InputError: The suffix is unknown.
             OSError: The file cannot be written; an existing file is then unchanged.
-
-        Example:
-            >>> picture = mbd.plotting.plot_body(body, [0.01, 0.0], window=(200, 150))
-            >>> picture.save("body.png").name
-            'body.png'
         """
         path = checked_path(path, PICTURE_SUFFIXES)
         suffix = path.suffix.lower()

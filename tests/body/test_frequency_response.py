@@ -79,7 +79,7 @@ def test_free_body_flies_as_a_rigid_one_at_low_frequency(body: ReducedBody) -> N
     ratio = f / body.frequencies[0]
     for k in range(2):
         assert close(H[k], expected[k], 10 * ratio[k] ** 2)
-    with pytest.raises(InputError, match="^frequencies must be positive"):
+    with pytest.raises(InputError, match=r"^frequencies must be positive"):
         frequency_response(body, [0.0, 1.0])
 
 
