@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
-from dolfinx_mbd.body.data import BodyData
+from dolfinx_mbd.body.data import BodyData as BodyData  # base class of ReducedBody
 from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body
@@ -20,7 +20,6 @@ from dolfinx_mbd.body.static_errors import static_errors
 from dolfinx_mbd.body.stress_modes import StressModes
 
 __all__ = [
-    "BodyData",
     "BodyFileError",
     "Comparison",
     "FrequencyResponse",
