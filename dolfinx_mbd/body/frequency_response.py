@@ -68,7 +68,7 @@ class FrequencyResponse:
         ('right ux', 'right fx', (2, 6, 6))
         >>> response.between("right uy", "right fy").shape
         (2,)
-        >>> response.dynamic_stiffness("right").shape
+        >>> response.receptance("right").shape
         (2, 6, 6)
     """
 

@@ -62,15 +62,25 @@ def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
         InputTypeError: `history` is neither.
         InputError: The shapes do not fit, the history is empty, or a number is not finite.
     """
-    expected = f"a history with `time` (nt,) and `eta` (nt, {num_modes}), nt > 0, or such an `eta`"
+    expected = f"a history with `time` (nt,) and `eta` (nt, {num_modes}), or such an `eta`"
     if hasattr(history, "eta") and hasattr(history, "time"):
         time, eta = np.asarray(history.time, float), np.asarray(history.eta, dtype=float)
     else:
         eta = array("history", history, expected=expected)
         eta = eta[None] if eta.ndim == 1 else eta
         time = np.arange(float(len(eta))) if eta.ndim else np.zeros(0)
-    if time.ndim != 1 or eta.shape != (len(time), num_modes) or not len(time):
-        refuse("history", eta, expected)
+    if time.ndim != 1 or eta.shape != (len(time), num_modes):
+        shape = f"elastic coordinates of shape ({len(time)}, {num_modes})"
+        raise InputError(
+            f"the history must have {shape} for {len(time)} times; got {eta.shape}",
+            argument="history",
+            value=eta,
+            expected=shape,
+        )
+    if not len(time):
+        raise InputError(
+            "the history has no instants", argument="history", value=eta, expected="instants"
+        )
     if not (np.isfinite(eta).all() and np.isfinite(time).all()):
         refuse("history", eta, "finite; the simulation failed")
     return time, eta
@@ -94,8 +104,15 @@ def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np
         refuse("times", times, "a list that is not empty, or None for all times")
     steps = np.abs(np.diff(time))
     margin = 0.5 * steps.max() if len(steps) else np.inf
-    if requested.min() < time.min() - margin or requested.max() > time.max() + margin:
-        refuse("times", times, f"within the history, {time.min():g} to {time.max():g} s")
+    for t in requested:
+        if not time.min() - margin <= t <= time.max() + margin:
+            limits = f"{time.min():g} to {time.max():g} s"
+            raise InputError(
+                f"time {t:g} s is outside the history, {limits}",
+                argument="times",
+                value=times,
+                expected=f"within {limits}",
+            )
     return np.unique([int(np.argmin(np.abs(time - t))) for t in requested])
 
 

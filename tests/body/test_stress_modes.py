@@ -163,8 +163,8 @@ def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
     refused("quantity", lambda: modes.envelope("stress", history), "'von Mises'")
     refused("name", lambda: modes.values("strain xx", history), "stress alone")
     refused("extreme", lambda: modes.envelope("von Mises", history, extreme=most))
-    refused("history", lambda: modes.envelope("von Mises", short), f"(nt, {MODES})")
-    refused("history", lambda: modes.envelope("von Mises", nothing), "nt > 0")
+    refused("history", lambda: modes.envelope("von Mises", short), f"({TIMES}, {MODES})")
+    refused("history", lambda: modes.envelope("von Mises", nothing), "instants")
     refused("history", lambda: modes.envelope("von Mises", infinite), "finite")
     with pytest.raises(InputTypeError):
         modes.envelope("von Mises", "run")
