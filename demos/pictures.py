@@ -51,7 +51,7 @@ if root:
 
 engine = mbd.mechanisms.inline_engine(rod, speed=628.318)
 if root:
-    start = plotting.plot_system(engine, path=results / "engine.png", names=True)
+    start = plotting.plot_system(engine, path=results / "engine.png", marks=("joints", "names"))
 
 # To turn the mechanism with the mouse, use a plotter of your own:
 #

@@ -1,15 +1,15 @@
-"""Archives: arrays and a JSON header in one ``.npz`` file, protected by a checksum.
+"""Archives: a JSON header and arrays in one `.npz` file with a checksum.
 
 All files that the package reads back (bodies, solutions, checkpoints, studies) are archives. The
-header says what the file is and lists the arrays with their types and shapes. The SHA-256 checksum
-in it covers the rest of the header and the bytes of all arrays. A file that was changed is
-refused, even if the change is one bit of the directory of the zip file.
+header identifies the kind of file and lists the arrays with types and shapes. It contains a SHA-256
+checksum of the rest of the header and the bytes of all arrays, so that any change of the contents
+is detected.
 
-Members are stored without compression and never pickled, so that a reader needs no more memory
-than the file is long.
+Arrays are stored without compression and never pickled; a reader needs no more memory than the size
+of the file.
 
-The first edition wrote archives without a list and a checksum (version 1). They are read with a
-`FileWarning`, because damage to them can pass unnoticed.
+Version 0.1 of the package wrote archives without a list and a checksum (format version 1). They
+are read with a `FileWarning`, because damage to them can remain undetected.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import file_path
-from dolfinx_mbd.errors import FileError, FileWarning, InputError, MissingFileError, warn
+from dolfinx_mbd.checks import file_path, refuse
+from dolfinx_mbd.errors import FileError, FileWarning, MissingFileError, warn
 
 __all__ = ["Kind", "archive_writer", "damage_as", "is_archive", "read_archive"]
 
-_CHECKED = 2  # version from which archives have a list of arrays and a checksum
-_CHUNK = 2**22  # bytes that are read at once
+_CHECKED = 2  # first format version with a list of arrays and a checksum
+_CHUNK = 2**22  # bytes that are read at a time
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Kind:
     """A kind of archive.
 
     Attributes:
-        format: Identification in the header, for example ``"dolfinx_mbd solution"``.
-        title: Name for messages, for example ``"solution"``.
-        version: Version that is written; files of newer versions are refused.
+        format: Identification in the header, for example `dolfinx_mbd solution`.
+        title: Name for messages, for example `solution`.
+        version: Format version that is written; files of newer versions are refused.
         error: Class of the error for files that cannot be used.
     """
 
@@ -57,7 +57,16 @@ class Kind:
 def archive_writer(
     kind: Kind, header: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> Callable[[BinaryIO], None]:
-    """Return a function that writes an archive into an open binary file."""
+    """Return a function that writes an archive into an open binary file.
+
+    Args:
+        kind: Kind of the archive.
+        header: Entries of the header, which JSON must be able to represent.
+        arrays: Arrays of numbers or text by name.
+
+    Raises:
+        InputError: An array contains Python objects.
+    """
     contents: dict[str, Any] = {
         name: np.asarray(value, order="C") for name, value in arrays.items()
     }
@@ -70,7 +79,7 @@ def archive_writer(
     digest = _digest(complete)
     for name, array in contents.items():
         if array.dtype.hasobject:
-            raise InputError(f"{name} must be numbers or text, not objects", argument=name)
+            refuse(name, array, "numbers or text")
         digest.update(array.reshape(-1).view(np.uint8))
     text = json.dumps({**complete, "sha256": digest.hexdigest()})
 
@@ -83,19 +92,23 @@ def archive_writer(
 def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of an archive.
 
+    Args:
+        path: Path of the file.
+        kind: Expected kind of the archive.
+
     Warns:
-        FileWarning: The file has version 1, which has no checksum.
+        FileWarning: The file has format version 1 and hence no checksum.
 
     Raises:
-        FileError: The file is of another kind, damaged or of a newer version; of class
-            `kind.error`.
+        FileError: The file has another kind, is damaged or has a newer format version. The class
+            is `kind.error`.
         InputError: `path` is not the path of a file.
-        MissingFileError: There is no such file.
+        MissingFileError: The file does not exist.
         OSError: The file cannot be opened.
     """
     path = file_path("path", path)
     if not path.exists():
-        raise MissingFileError(f"no {kind.title} {str(path)!r}")
+        raise MissingFileError(f"no {kind.title} file {str(path)!r} exists")
     if path.is_dir():
         raise kind.error(f"{path}: not a {kind.title}, but a directory", path=path)
     with path.open("rb") as file, damage_as(kind, path):
@@ -110,30 +123,30 @@ def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str
         else:
             arrays = {name: _array(archive, info) for name, info in members.items()}
     if not checked:
-        text = f"{path}: this {kind.title} has no checksum (version 1), so that damage may pass "
-        warn(FileWarning(f"{text}unnoticed; write it again"))
+        text = f"{path}: this {kind.title} has no checksum (format version 1), so that damage can "
+        warn(FileWarning(f"{text}remain undetected; write the file again"))
     return header, arrays
 
 
 def is_archive(path: Path, kind: Kind) -> bool:
-    """Return whether a file is an archive of a kind, as far as its header says."""
+    """Return whether a file is an archive with the header of a kind."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = _members(archive, path.stat().st_size)
             header = json.loads(str(_array(archive, members["header"])))
-    except Exception:  # (other files fail in zipfile, NumPy and JSON as anything)
+    except Exception:  # other files can cause any error in zipfile, NumPy and JSON
         return False
     return isinstance(header, dict) and header.get("format") == kind.format
 
 
 @contextlib.contextmanager
 def damage_as(kind: Kind, path: str | Path) -> Iterator[None]:
-    """Raise errors of reading as `kind.error` with the name of the file."""
+    """Convert errors in reading a file to `kind.error` with the path of the file."""
     try:
         yield
     except (kind.error, MemoryError):
         raise
-    except Exception as error:  # (damage shows in zipfile, NumPy and our own classes as anything)
+    except Exception as error:  # damage can cause any error
         reason = str(error) or type(error).__name__
         raise kind.error(
             f"{path}: not a {kind.title}, or truncated or damaged ({reason})", path=path
@@ -141,12 +154,12 @@ def damage_as(kind: Kind, path: str | Path) -> Iterator[None]:
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """Return the members by name of array, after a check of what reading them would take."""
+    """Return the members by name of the array, after a check of their size and compression."""
     members = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name == info.filename or name in members:
-            raise ValueError(f"it has a member {info.filename!r} that is no array, or twice")
+            raise ValueError(f"its member {info.filename!r} is not an array or occurs twice")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise ValueError(f"its member {info.filename!r} is compressed")
         members[name] = info
@@ -160,7 +173,7 @@ def _header(
 ) -> dict[str, Any]:
     header = json.loads(str(_array(archive, info)))
     if not isinstance(header, dict) or header.get("format") != kind.format:
-        raise kind.error(f"{path}: not a {kind.title} (its header is of another format)", path=path)
+        raise kind.error(f"{path}: not a {kind.title} (its header has another format)", path=path)
     version = header.get("version")
     if not isinstance(version, int) or version < 1:
         raise ValueError(f"its version is {version!r}")
@@ -176,12 +189,12 @@ def _header(
 def _checked_arrays(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], header: dict[str, Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays after a check of the list and the checksum, which are removed."""
+    """Return the arrays after a check of list and checksum, which are removed from the header."""
     checksum = header.pop("sha256")
     digest = _digest(header)
     listed = header.pop("arrays")
     if members.keys() != listed.keys():
-        raise ValueError("its arrays are not those that its header lists")
+        raise ValueError("its arrays differ from the list in its header")
     arrays = {name: _array(archive, members[name], entry, digest) for name, entry in listed.items()}
     if digest.hexdigest() != checksum:
         raise ValueError("its contents do not match its checksum")
@@ -194,7 +207,7 @@ def _array(
     listed: tuple[str, list[int]] | None = None,
     digest: Any = None,
 ) -> NDArray[Any]:
-    """Read an array; type and shape must be those listed, and its bytes are added to the digest."""
+    """Return an array, after a check of its type and shape, and add its bytes to the digest."""
     with archive.open(info) as member:
         version = np.lib.format.read_magic(member)  # type: ignore[no-untyped-call]
         read = {
@@ -203,12 +216,12 @@ def _array(
         }[version]
         shape, fortran, dtype = read(member)  # type: ignore[no-untyped-call]
         if dtype.hasobject:
-            raise ValueError(f"{info.filename} holds Python objects")
+            raise ValueError(f"{info.filename} contains Python objects")
         if listed is not None and [dtype.str, list(shape), fortran] != [*listed, False]:
-            raise ValueError(f"{info.filename} has another type or shape than the header lists")
+            raise ValueError(f"{info.filename} has a type or shape that differs from the header")
         count = math.prod(shape)
         if count * dtype.itemsize != info.file_size - member.tell():
-            raise ValueError(f"{info.filename} has another length than its shape says")
+            raise ValueError(f"{info.filename} has a length that does not fit its shape")
         data = np.empty(count * dtype.itemsize, dtype=np.uint8)
         start = 0
         while chunk := member.read(_CHUNK):
@@ -222,6 +235,6 @@ def _array(
 
 
 def _digest(header: Mapping[str, Any]) -> Any:
-    """Return a SHA-256 object that has been given the header, without the checksum itself."""
-    as_read = json.loads(json.dumps(header))  # (JSON turns numbers as keys into texts)
-    return hashlib.sha256(json.dumps(as_read, sort_keys=True).encode())
+    """Return a SHA-256 object with the header, which must not contain the checksum."""
+    text_keys = json.loads(json.dumps(header))  # JSON converts numeric keys to text
+    return hashlib.sha256(json.dumps(text_keys, sort_keys=True).encode())

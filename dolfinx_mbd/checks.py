@@ -1,12 +1,15 @@
 """Checks of arguments, used at every public entry point.
 
-Each check returns the value in the form in which the package uses it (a ``float`` for a number, a
-read-only array for a vector) and raises `InputError` or `InputTypeError`, which name the argument,
-the value and what the argument accepts:
+Each check returns the value in the form that the package uses (a `float` for a number, a read-only
+array for a vector). It raises `InputTypeError` if the value has the wrong type and `InputError` if
+it is invalid for another reason:
 
-    speed = number("speed", speed)
+    speed = number("speed", speed, unit="rad/s")
     radius = number("crank_radius", crank_radius, positive=True)
     kind = choice("kind", kind, ("rigid", "averaged"))
+
+The first parameters of all checks are the name of the argument, for the message, and its value. The
+limits `low` and `high` are included, and None means no limit; `unit` is for the message.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ __all__ = [
     "number",
     "refuse",
     "short",
+    "unknown",
     "vector",
 ]
 
@@ -46,16 +50,23 @@ _REPR.maxstring = _REPR.maxother = 80
 def refuse(
     argument: str, value: Any, expected: str, error: type[InputError] = InputError
 ) -> NoReturn:
-    """Raise an error that names an argument, what it accepts and what it was given."""
+    """Raise an error with the name of an argument, its value and a description of valid values."""
     text = f"{argument} must be {expected}; got {short(value)}"
     raise error(text, argument=argument, value=value, expected=expected)
 
 
+def unknown(kind: str, value: Any, names: Iterable[str], intro: str) -> NoReturn:
+    """Raise an error about an unknown name of a `kind`; `intro` precedes the list of names."""
+    known = ", ".join(map(repr, names)) or "none"
+    text = f"unknown {kind} {short(value)}; {intro} {known}"
+    raise InputError(text, argument=kind, value=value, expected=known)
+
+
 def short(value: Any) -> str:
-    """Return a representation of a value on one line of at most some 80 characters."""
+    """Return a representation of a value on one line of about 80 characters at most."""
     try:
         text = _REPR.repr(value)
-    except Exception:  # (a user's __repr__ may fail)
+    except Exception:  # the user's __repr__ may fail
         text = f"an object of type {type(value).__name__}"
     return " ".join(text.split())
 
@@ -69,48 +80,22 @@ def number(
     high: float | None = None,
     unit: str = "",
 ) -> float:
-    """Return a finite number as a ``float``.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: An int, a float or a NumPy scalar; a ``bool`` is refused.
-        positive: Whether the number must be above 0.
-        low: Least value; None for no bound.
-        high: Greatest value; None for no bound.
-        unit: Unit, for the message.
-
-    Raises:
-        InputTypeError: The value is not a real number.
-        InputError: The number is not finite or outside its bounds.
-
-    Example:
-        >>> number("mass", 2, positive=True)
-        2.0
-    """
+    """Return a finite number as a `float`; a `bool` is refused."""
     if isinstance(value, float) and value - value == 0.0 and not positive and low is high is None:
-        return float(value)  # (without delay: functions of the user are checked at every call)
-    expected = _number_in_words("number", positive, low, high, unit)
+        return float(value)  # fast path for results of user functions, checked at every call
+    expected = _describe_number("number", positive, low, high, unit)
     real = _real(argument, value, expected)
-    if real - real != 0.0:  # (nan or infinite)
+    if real - real != 0.0:  # NaN or infinite
         refuse(argument, value, expected)
     _within(argument, value, real, expected, positive, low, high)
     return real
 
 
 def integer(argument: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """Return a whole number as an ``int``; a float is refused even if it has no fraction.
-
-    Raises:
-        InputTypeError: The value is not a whole number.
-        InputError: The number is outside its bounds.
-
-    Example:
-        >>> integer("num_modes", 20, low=0)
-        20
-    """
+    """Return a whole number as an `int`; floats and `bool`s are refused."""
     import numpy as np
 
-    expected = _number_in_words("whole number", False, low, high, "")
+    expected = _describe_number("whole number", False, low, high, "")
     if (
         isinstance(value, (bool, np.bool_))
         or not hasattr(value, "__index__")
@@ -126,38 +111,22 @@ def integer(argument: str, value: Any, *, low: int | None = None, high: int | No
 
 
 def memory(argument: str, value: Any, size: float) -> None:
-    """Raise an error if what an argument asks for does not fit into the memory of this machine.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The value.
-        size: Lower bound of the memory that it needs, bytes; may be infinite.
-
-    Raises:
-        InputError: It needs more than the machine has.
-
-    Example:
-        >>> memory("frames", 100, 100 * 800 * 600)
-    """
+    """Raise an error if a value requires more memory (`size` bytes) than this machine has."""
     try:
         limit = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # (the system does not say)
+    except (AttributeError, OSError, ValueError):  # unknown on this system
         limit = 1e13
     if not size <= limit:
-        size = float(min(size, 1e300))  # (an int may be too great for a float)
+        size = float(min(size, 1e300))  # an int may exceed the range of floats
         expected = (
-            f"a value that fits into memory: this one needs at least {size / 1e9:.3g} GB, and the "
-            f"machine has {limit / 1e9:.3g} GB"
+            f"a value that fits into memory: this one requires at least {size / 1e9:.3g} GB, and "
+            f"the machine has {limit / 1e9:.3g} GB"
         )
         refuse(argument, value, expected)
 
 
 def flag(argument: str, value: Any) -> bool:
-    """Return True or False; any other value is refused.
-
-    Raises:
-        InputTypeError: The value is not a ``bool``.
-    """
+    """Return a `bool`."""
     import numpy as np
 
     if not isinstance(value, (bool, np.bool_)):
@@ -166,16 +135,7 @@ def flag(argument: str, value: Any) -> bool:
 
 
 def vector(argument: str, value: Any, size: int = 3, *, unit: str = "") -> Any:
-    """Return finite numbers as a read-only array (size,).
-
-    Raises:
-        InputTypeError: The value holds something else than numbers.
-        InputError: The shape is wrong, or a number is not finite.
-
-    Example:
-        >>> vector("gravity", (0, 0, -9.81), unit="m/s²")
-        array([ 0.  ,  0.  , -9.81])
-    """
+    """Return finite numbers as a read-only array of shape (size,)."""
     in_unit = f" in {unit}" if unit else ""
     return array(argument, value, (size,), expected=f"{size} finite numbers{in_unit}")
 
@@ -193,12 +153,12 @@ def array(
     Args:
         argument: Name of the argument, for the message.
         value: Nested sequences of numbers, or an array.
-        shape: Length of each axis, None for any length; None for any shape.
+        shape: Length of each axis, or None for any length; None instead of a tuple: any shape.
         finite: Whether NaN and infinity are refused.
-        expected: What the argument accepts, in words; by default made from the shape.
+        expected: Description of valid values for the message; None: derived from the shape.
 
     Raises:
-        InputTypeError: The value holds something else than real numbers.
+        InputTypeError: The value does not consist of real numbers.
         InputError: The shape is wrong, or a number is not finite.
 
     Example:
@@ -208,14 +168,14 @@ def array(
     import numpy as np
 
     if expected is None:
-        words = "numbers" if not finite else "finite numbers"
-        of = "" if shape is None else f" of shape {_shape_in_words(shape)}"
-        expected = f"an array of {words}{of}"
+        entries = "finite numbers" if finite else "numbers"
+        of = "" if shape is None else f" of shape {_describe_shape(shape)}"
+        expected = f"an array of {entries}{of}"
     if _is_expression(value):
         refuse(argument, value, expected, InputTypeError)
     try:
         raw = np.asarray(value)
-    except Exception:  # (ragged sequences, objects whose conversion fails)
+    except Exception:  # ragged sequences, or objects whose conversion fails
         refuse(argument, value, expected, InputTypeError)
     if raw.dtype.kind not in "iuf" and raw.size:
         refuse(argument, value, expected, InputTypeError)
@@ -237,22 +197,7 @@ def array(
 
 
 def increasing(argument: str, value: Any, *, least: int = 1, unit: str = "") -> Any:
-    """Return finite numbers that increase, as a read-only array (n,).
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: An iterable of numbers.
-        least: Least number of them.
-        unit: Unit, for the message.
-
-    Raises:
-        InputTypeError: The value holds something else than numbers.
-        InputError: A number is not finite, they do not increase, or there are too few.
-
-    Example:
-        >>> increasing("times", range(3))
-        array([0., 1., 2.])
-    """
+    """Return at least `least` increasing finite numbers as a read-only array (n,)."""
     count = f"{least} or more " if least > 1 else ""
     expected = f"a list of {count}finite numbers that increase{f', in {unit}' if unit else ''}"
     if isinstance(value, Iterator):
@@ -264,21 +209,7 @@ def increasing(argument: str, value: Any, *, least: int = 1, unit: str = "") -> 
 
 
 def choice(argument: str, value: Any, options: Iterable[Any], *, none: bool = False) -> Any:
-    """Return a value that is one of some options.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The value.
-        options: What it may be.
-        none: Whether None is accepted too.
-
-    Raises:
-        InputError: The value is none of the options; the message lists them.
-
-    Example:
-        >>> choice("plane", "stress", ("strain", "stress"))
-        'stress'
-    """
+    """Return a value that is one of some options, or None if `none` is True."""
     known = list(options)
     if value is None and none:
         return value
@@ -286,17 +217,12 @@ def choice(argument: str, value: Any, options: Iterable[Any], *, none: bool = Fa
         same = type(value) is type(option) or (isinstance(value, str) and isinstance(option, str))
         if same and value == option:
             return option
-    words = ", ".join(map(repr, known)) + (", None" if none else "")
-    refuse(argument, value, f"one of {words}" if words else "absent, because there is no option")
+    texts = ", ".join(map(repr, known)) + (", None" if none else "")
+    refuse(argument, value, f"one of {texts}" if texts else "absent, because no value is valid")
 
 
 def name(argument: str, value: Any) -> str:
-    """Return a text that is not empty.
-
-    Raises:
-        InputTypeError: The value is not a text.
-        InputError: The text is empty.
-    """
+    """Return a text that is not empty."""
     if not isinstance(value, str):
         refuse(argument, value, "a text", InputTypeError)
     if not value.strip():
@@ -305,19 +231,14 @@ def name(argument: str, value: Any) -> str:
 
 
 def names(argument: str, value: Any) -> tuple[str, ...]:
-    """Return different texts as a tuple; one text alone is refused, for it is a common slip.
-
-    Raises:
-        InputTypeError: The value is not a collection of texts.
-        InputError: A text is empty or given twice.
-    """
+    """Return different names as a tuple; a single text is refused as a common mistake."""
     expected = "a list of names"
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         refuse(argument, value, expected, InputTypeError)
-    found = tuple(name(f"every entry of {argument}", entry) for entry in value)
-    if len(set(found)) < len(found):
+    texts = tuple(name(f"every entry of {argument}", entry) for entry in value)
+    if len(set(texts)) < len(texts):
         refuse(argument, value, "a list of different names")
-    return found
+    return texts
 
 
 def instance(
@@ -326,57 +247,29 @@ def instance(
     kinds: type[Any] | tuple[type[Any], ...],
     hint: str = "",
 ) -> Any:
-    """Return a value of one of some classes.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The value.
-        kinds: The class or classes.
-        hint: How to obtain such a value, for the message.
-
-    Raises:
-        InputTypeError: The value has another class.
-    """
+    """Return a value of some classes; `hint` tells the user how to obtain one."""
     if not isinstance(value, kinds):
         classes = kinds if isinstance(kinds, tuple) else (kinds,)
-        words = " or ".join("None" if k is type(None) else k.__name__ for k in classes)
-        refuse(argument, value, f"{words}{f' ({hint})' if hint else ''}", InputTypeError)
+        text = " or ".join("None" if k is type(None) else k.__name__ for k in classes)
+        refuse(argument, value, f"{text}{f' ({hint})' if hint else ''}", InputTypeError)
     return value
 
 
 def items(
     argument: str, value: Any, kinds: type[Any] | tuple[type[Any], ...], hint: str = ""
 ) -> tuple[Any, ...]:
-    """Return the entries of a collection as a tuple; each has one of some classes.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: The collection.
-        kinds: The class or classes of its entries.
-        hint: How to obtain such an entry, for the message.
-
-    Raises:
-        InputTypeError: The value is not a collection, or an entry has another class.
-
-    Example:
-        >>> items("rows", [1, 2], int)
-        (1, 2)
-    """
+    """Return the entries of a collection as a tuple; all have some classes, see `instance`."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         refuse(argument, value, "a list", InputTypeError)
     try:
         entries = tuple(value)
-    except TypeError:  # (an array without axes)
+    except TypeError:  # an array of shape ()
         refuse(argument, value, "a list", InputTypeError)
     return tuple(instance(f"every entry of {argument}", entry, kinds, hint) for entry in entries)
 
 
 def having(argument: str, value: Any, *attributes: str) -> Any:
-    """Return an object that has some attributes, whatever its class.
-
-    Raises:
-        InputTypeError: An attribute is missing, or the value is a class.
-    """
+    """Return an object that has some attributes; a class is refused."""
     if isinstance(value, type) or not all(hasattr(value, item) for item in attributes):
         refuse(argument, value, f"an object with {', '.join(attributes)}", InputTypeError)
     return value
@@ -418,17 +311,7 @@ def function(
 
 
 def file_path(argument: str, value: Any, suffixes: Sequence[str] = ()) -> Path:
-    """Return a path.
-
-    Args:
-        argument: Name of the argument, for the message.
-        value: A text or a path.
-        suffixes: Endings that it may have, for example ``(".npz",)``; any by default.
-
-    Raises:
-        InputTypeError: The value is neither a text nor a path.
-        InputError: The path is empty, contains a null character or has another ending.
-    """
+    """Return a path; `suffixes` lists valid suffixes such as `.npz`, by default any."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):
         refuse(argument, value, "the path of a file", InputTypeError)
     text = os.fspath(value)
@@ -442,8 +325,8 @@ def file_path(argument: str, value: Any, suffixes: Sequence[str] = ()) -> Path:
 def _is_expression(value: Any) -> bool:
     """Return whether a value is, or a list contains, a UFL expression such as a `fem.Function`.
 
-    UFL's conversion of an expression to a number calls itself without an end. Such an object can
-    be indexed, but is neither a sequence nor an array.
+    The conversion of a UFL expression to a number recurses infinitely. A UFL expression can be
+    indexed, but is neither a sequence nor an array.
     """
     if isinstance(value, (list, tuple)):
         return any(map(_is_expression, value))
@@ -485,7 +368,7 @@ def _within(
         refuse(argument, value, expected)
 
 
-def _number_in_words(
+def _describe_number(
     kind: str, positive: bool, low: float | None, high: float | None, unit: str
 ) -> str:
     finite = "finite " if kind == "number" else ""
@@ -499,6 +382,6 @@ def _number_in_words(
     return f"{text} in {unit}" if unit else text
 
 
-def _shape_in_words(shape: Sequence[int | None]) -> str:
+def _describe_shape(shape: Sequence[int | None]) -> str:
     lengths = ", ".join("any" if n is None else str(n) for n in shape)
     return f"({lengths}{',' if len(shape) == 1 else ''})"

@@ -1,19 +1,19 @@
-"""The errors and warnings of the package.
+"""Errors and warnings of the package.
 
-Every error that the package raises on purpose is an `Error`. Each class is also the built-in
-exception that a Python user expects, so that ``except ValueError`` works too:
+Every error that the package raises intentionally is an `Error`. Each class is also a subclass of
+the built-in exception that Python users expect, so that `except ValueError` works too:
 
-| class | built-in class | raised when |
+| class | built-in class | raised if |
 |---|---|---|
-| `InputError` | `ValueError` | an argument has an unusable value |
+| `InputError` | `ValueError` | an argument has an invalid value |
 | `InputTypeError` | `ValueError`, `TypeError` | an argument has the wrong type |
 | `MeshError` | `ValueError` | a mesh cannot be used |
-| `FileError` | `ValueError` | a file is damaged or is not what it should be |
+| `FileError` | `ValueError` | a file is damaged or has the wrong format |
 | `MissingFileError` | `FileNotFoundError` | a file does not exist |
 | `OverwriteError` | `FileExistsError` | a file exists and must not be overwritten |
-| `SolverError` | `RuntimeError` | a computation did not succeed |
+| `SolverError` | `RuntimeError` | a computation failed |
 
-Every warning is an `MbdWarning`, which is a `UserWarning`; the package gives them by `warn`.
+Every warning is an `MbdWarning`, which is a `UserWarning`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,22 @@ class Error(Exception):
 
 
 class InputError(Error, ValueError):
-    """An argument with an unusable value.
+    """An argument with an invalid value.
 
-    Attributes:
-        argument: Name of the argument; None if the error is about several arguments.
-        value: The value that was given.
-        expected: What the argument accepts, in words.
+    The arguments other than the message are attributes of the error.
+
+    Args:
+        message: Text of the error.
+        argument: Name of the argument; None if the error concerns several arguments.
+        value: Value of the argument.
+        expected: Description of valid values.
+
+    Example:
+        >>> try:
+        ...     body.interface("top")
+        ... except mbd.errors.InputError as error:
+        ...     print(error.expected)
+        'left', 'right'
     """
 
     def __init__(
@@ -78,10 +88,11 @@ class MeshError(InputError):
 
 
 class FileError(Error, ValueError):
-    """A file that is damaged, or that is not what it should be.
+    """A file that is damaged or has the wrong format.
 
-    Attributes:
-        path: The file, or None if it has no name.
+    Args:
+        message: Text of the error.
+        path: Path of the file, an attribute of the error; None if the file has no name.
     """
 
     def __init__(self, message: str = "", *, path: Any = None) -> None:
@@ -94,21 +105,24 @@ class MissingFileError(Error, FileNotFoundError):
 
 
 class OverwriteError(Error, FileExistsError):
-    """A file that exists and must not be overwritten without being asked for."""
+    """A file that exists and must not be overwritten without a request by the user."""
 
 
 class SolverError(Error, RuntimeError):
-    """A computation that did not succeed, for example an iteration that did not converge."""
+    """A computation that failed, for example an iteration that did not converge."""
 
 
 class MbdWarning(UserWarning):
     """Base class of the warnings of the package.
 
-    Attributes:
-        quantity: What the warning is about, for example ``"elastic rotation"``; None if it is not
-            about a number.
-        value: The number.
-        limit: The number above which the warning is given.
+    The arguments other than the message are attributes of the warning.
+
+    Args:
+        message: Text of the warning.
+        quantity: Name of the quantity that the warning concerns, for example `elastic rotation`;
+            None if it does not concern a number.
+        value: Value of the quantity.
+        limit: Limit above which the warning is given.
     """
 
     def __init__(
@@ -132,7 +146,7 @@ class MeshWarning(MbdWarning):
 
 
 class PlacementWarning(MbdWarning):
-    """A body that the assembly of the joints has moved from where it was placed."""
+    """A body that the assembly of the joints has moved away from its initial position."""
 
 
 class ModelRangeWarning(MbdWarning):
@@ -140,15 +154,15 @@ class ModelRangeWarning(MbdWarning):
 
 
 class AccuracyWarning(MbdWarning):
-    """A result that the numerical method has not resolved, for example with a large step."""
+    """A result that the numerical method does not resolve, for example due to a large step."""
 
 
 class FileWarning(MbdWarning):
-    """A file that was not written, was written only in part, or has no checksum."""
+    """A file that was not written, was written only partly, or has no checksum."""
 
 
 def warn(warning: MbdWarning) -> None:
-    """Give a warning that names the line outside the package that led to it."""
+    """Give a warning that refers to the calling line outside the package."""
     restore_warnings()
     level, frame = 1, inspect.currentframe()
     while frame is not None and _is_inside(frame.f_globals.get("__name__", "")):
@@ -160,7 +174,7 @@ def restore_warnings() -> None:
     """Let Python show warnings again if they are redirected to a logger without a handler.
 
     FFCx 0.9, which DOLFINx 0.9 imports, calls `logging.captureWarnings` and adds no handler, so
-    that no warning is shown any more. A redirection to a logger that has a handler is kept.
+    that Python shows no warnings. A redirection to a logger with a handler is not changed.
     """
     if getattr(warnings.showwarning, "__module__", None) != "logging":
         return

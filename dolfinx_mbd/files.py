@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from dolfinx_mbd.checks import file_path
-from dolfinx_mbd.errors import InputError, OverwriteError
+from dolfinx_mbd.checks import file_path, refuse
+from dolfinx_mbd.errors import OverwriteError
 
 __all__ = ["has_content", "part_of", "write_aside"]
 
@@ -24,35 +24,35 @@ _DAY = 86400.0  # s
 def write_aside(
     path: str | Path,
     write: Callable[[BinaryIO], None],
-    what: str,
+    title: str,
     *,
     replaces: Callable[[Path], bool] = lambda path: True,
 ) -> Path:
-    """Write a file aside and give it its name when it is complete; return its path.
+    """Write a file under a temporary name, rename it when it is complete, and return its path.
 
-    Several processes may write the same file: each has its own beside it until the last step.
-    Those of processes that were killed are removed. A file that is there already and has the same
-    content is never in the way.
+    Several processes may write the same file, because each has its own temporary file. Temporary
+    files of processes that were killed are removed.
 
     Args:
-        path: Where the file shall be.
-        write: Writes all of it into an open binary file.
-        what: What the file is, for an error.
-        replaces: Whether a file that is there already may be replaced; by default any may be.
+        path: Path of the file.
+        write: Function that writes the contents into an open binary file.
+        title: Name of the kind of file, for error messages.
+        replaces: Function that returns whether an existing file may be replaced; by default any
+            may. A file with the same contents is always replaced.
 
     Raises:
-        InputError: If the path is that of a device or a pipe.
-        OverwriteError: If a file that is there already must not be replaced.
-        OSError: If it cannot be written (no space left, no such folder, a directory); then nothing
-            is left of it, and a file that was there before is as it was.
+        InputError: `path` is a device or a pipe.
+        OverwriteError: An existing file must not be replaced.
+        OSError: The file cannot be written, for example because the disk is full or the directory
+            does not exist. An existing file is then unchanged, and no temporary file remains.
     """
     path = file_path("path", path)
     if path.is_dir():
         raise IsADirectoryError(
-            errno.EISDIR, f"cannot write {what} (a directory; add a file's name)", str(path)
+            errno.EISDIR, f"cannot write {title} (a directory; add a file's name)", str(path)
         )
-    if path.exists() and not path.is_file():  # (the rename below would replace it, even /dev/null)
-        raise InputError(f"'{path}' is a device or a pipe; give the name of a file")
+    if path.exists() and not path.is_file():  # the rename would replace even /dev/null
+        refuse("path", str(path), "the path of a file, not of a device or a pipe")
     _remove_stale_parts(path)
     part = part_of(path)
     try:
@@ -62,9 +62,8 @@ def write_aside(
             os.fsync(file.fileno())
         if has_content(path) and not filecmp.cmp(part, path, shallow=False) and not replaces(path):
             raise OverwriteError(
-                f"'{path}' is there already and is not replaced by this {what}; choose another "
-                "name, delete it, or ask for it where there is such an option (overwrite=True, "
-                "--force)"
+                f"'{path}' exists and is not replaced by this {title}; choose another name, delete "
+                "the file, or use overwrite=True or --force if there is such an option"
             )
         os.replace(part, path)
     except BaseException as error:
@@ -74,18 +73,18 @@ def write_aside(
             raise
         reason = error.strerror or error
         raise OSError(
-            error.errno, f"cannot write {what} ({reason}); nothing was written", str(path)
+            error.errno, f"cannot write {title} ({reason}); nothing was written", str(path)
         ) from error
     return path
 
 
 def part_of(path: Path) -> Path:
-    """Return the name under which this process writes a file before it is complete."""
+    """Return the temporary name under which this process writes a file."""
     return path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.part")
 
 
 def _remove_stale_parts(path: Path) -> None:
-    """Remove incomplete files of processes of this computer that ended, or older than a day."""
+    """Remove temporary files older than a day or of processes of this computer that have ended."""
     start, end = f".{path.name}.", ".part"
     for part in path.parent.glob(f"{glob.escape(start)}*{end}"):
         host, _, process = part.name[len(start) : -len(end)].rpartition(".")
@@ -96,7 +95,7 @@ def _remove_stale_parts(path: Path) -> None:
 
 
 def _is_here(host: str) -> bool:
-    return host in ("", socket.gethostname())  # (the first edition wrote no name of a computer)
+    return host in ("", socket.gethostname())  # version 0.1 wrote no host name
 
 
 def _is_running(process: int) -> bool:
@@ -110,4 +109,5 @@ def _is_running(process: int) -> bool:
 
 
 def has_content(path: Path) -> bool:
+    """Return whether a path is that of a file that is not empty."""
     return path.is_file() and path.stat().st_size > 0

@@ -1,4 +1,4 @@
-"""What one rank does for all, and the end of all ranks, without an import of MPI."""
+"""Work on rank 0 and the end of all ranks after an error, without an import of MPI."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ T = TypeVar("T")
 
 
 def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
-    """Run `work()` on rank 0 and return its result on every rank, or raise its error there.
+    """Run a function on rank 0 and return its result, or raise its error, on every rank.
 
     Args:
-        comm: An MPI communicator of mpi4py; None to run `work()` here.
-        work: The function; nothing in it may be collective.
+        comm: Communicator of mpi4py; None: run the function in this process.
+        work: The function; it must not call anything collective.
+
+    Raises:
+        InputTypeError: `comm` is neither a communicator nor None.
 
     Note: Collective over `comm`.
     """
@@ -46,14 +49,14 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
 
 
 def end_job_on_errors(comm: Any) -> None:
-    """End all ranks after an exception that nothing catches has ended this one.
+    """End all ranks after an exception that was not caught has ended this rank.
 
-    Without this the job would hang: at the end of the program PETSc waits for the other ranks, and
-    these may wait for this one. ``python3 -m mpi4py`` alone does not help, because it ends the job
-    only after PETSc.
+    Otherwise the job would hang: at the end of the program PETSc waits for the other ranks, which
+    may wait for this one. `python3 -m mpi4py` does not suffice, because it ends the job only after
+    PETSc has finished.
 
     Args:
-        comm: A communicator of mpi4py with all ranks; one of a single rank needs nothing.
+        comm: Communicator of mpi4py with all ranks. Nothing happens if it has one rank.
     """
     if comm.size == 1:
         return
@@ -65,7 +68,7 @@ def end_job_on_errors(comm: Any) -> None:
         show(kind, error, trace)
         sys.stdout.flush()
         sys.stderr.flush()
-        time.sleep(1.0)  # (the other ranks may have an error to show, too)
+        time.sleep(1.0)  # other ranks may also have to show an error
         comm.Abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     sys.excepthook = show_and_end

@@ -1,4 +1,4 @@
-"""Checks of DOLFINx, PETSc and SLEPc, made when this module is imported."""
+"""Check of DOLFINx, PETSc and SLEPc when this module is imported."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _CURE = (
 
 
 def check_requirements() -> None:
-    """Raise an error without DOLFINx, petsc4py and slepc4py, or with complex PETSc.
+    """Raise an error if DOLFINx, petsc4py or slepc4py is missing, or if PETSc is complex.
 
     Raises:
-        ImportError: Names what is missing and how to get it.
+        ImportError: The message names the missing package and how to install it.
     """
     for name in ("dolfinx", "petsc4py", "slepc4py"):
         try:

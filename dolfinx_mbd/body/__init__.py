@@ -1,13 +1,14 @@
-"""The waist of the package: a reduced flexible body as plain NumPy data.
+"""Reduced flexible bodies as plain NumPy data.
 
-Everything that knows a mesh makes such a body, everything that knows a mechanism uses one, and
-neither knows the other.  Nothing here imports DOLFINx.
+The parts of the package that use a mesh create a `ReducedBody`; the parts that simulate mechanisms
+use it. Neither depends on the other, and nothing here imports DOLFINx.
 """
 
 from __future__ import annotations
 
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
+from dolfinx_mbd.body.data import BodyData as BodyData  # base class of ReducedBody
 from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body

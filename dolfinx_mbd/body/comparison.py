@@ -1,4 +1,4 @@
-"""Two reduced bodies side by side: what is the same, and by how much the rest differs."""
+"""Comparison of two reduced bodies."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Row:
-    """One property of both bodies.
+    """One property of two bodies.
 
     Attributes:
-        what: Its name.
-        first: Of the first body, as text.
-        second: Of the second one.
-        difference: Relative to the first; None where it is not a number that can be compared.
+        name: Name of the property.
+        first: Value of the first body, as text.
+        second: Value of the second body, as text.
+        difference: Relative difference; None if the values are different and not numbers.
     """
 
-    what: str
+    name: str
     first: str
     second: str
     difference: float | None = None
@@ -34,11 +34,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table of differences; `print` it.
+    """A table of the differences between two bodies; `print` shows it.
 
     Attributes:
-        names: Of the two bodies.
-        rows: Property by property.
+        names: Names of the two bodies.
+        rows: One row for each property.
+
+    Example:
+        >>> comparison = mbd.body.compare(body, body.truncated(1))
+        >>> [row.first for row in comparison.rows if row.name == "elastic coordinates"]
+        ['2']
     """
 
     names: tuple[str, str]
@@ -46,13 +51,13 @@ class Comparison:
 
     @property
     def greatest(self) -> float:
-        """The greatest relative difference; infinite if something is there in one body only."""
+        """Greatest relative difference; infinite if values that are not numbers differ."""
         return max(np.inf if r.difference is None else r.difference for r in self.rows)
 
     def __str__(self) -> str:
         head = ("", *self.names, "difference")
         table = [head] + [
-            (r.what, r.first, r.second, "-" if r.difference is None else f"{r.difference:.2e}")
+            (r.name, r.first, r.second, "-" if r.difference is None else f"{r.difference:.2e}")
             for r in self.rows
         ]
         widths = [max(len(row[k]) for row in table) for k in range(4)]
@@ -63,12 +68,23 @@ class Comparison:
 
 
 def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
-    """Compare mass properties, interfaces, their flexibility and the frequencies.
+    """Compare mass properties, interfaces, flexibility at the interfaces, and frequencies.
 
-    Lengths are compared over the radius of gyration. The flexibility of the interfaces is what
-    their motions have in common with the elastic forces: the motions of all interfaces under unit
-    wrenches at them, Θ K⁻¹ Θᵀ; it does not depend on the choice of the elastic coordinates, but on
-    the reference condition.
+    Differences of lengths are relative to the radius of gyration. The flexibility Θ K⁻¹ Θᵀ holds
+    the motions Θ of all interfaces under unit wrenches at them. It does not depend on the choice
+    of the elastic coordinates, but it depends on the reference condition. The frequencies are those
+    of K and M, with the body frame at rest.
+
+    Args:
+        first: A reduced body.
+        second: Another reduced body.
+
+    Raises:
+        InputTypeError: An argument is not a reduced body.
+
+    Example:
+        >>> mbd.body.compare(body, body).greatest
+        0.0
     """
     a, b = instance("first", first, ReducedBody), instance("second", second, ReducedBody)
     gyration = np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
@@ -80,16 +96,16 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
             np.linalg.eigvalsh(a.central_inertia),
             np.linalg.eigvalsh(b.central_inertia),
         ),
-        _same("reference", a.reference, b.reference),
-        _same("elastic coordinates", str(a.num_modes), str(b.num_modes)),
-        _same("stiffening", *("no" if c.stiffening is None else "yes" for c in (a, b))),
+        _text("reference", a.reference, b.reference),
+        _text("elastic coordinates", str(a.num_modes), str(b.num_modes)),
+        _text("stiffening", *("no" if c.stiffening is None else "yes" for c in (a, b))),
     ]
     names = [i.name for i in a.interfaces]
-    rows.append(_same("interfaces", *(", ".join(i.name for i in c.interfaces) for c in (a, b))))
+    rows.append(_text("interfaces", *(", ".join(i.name for i in c.interfaces) for c in (a, b))))
     if names == [i.name for i in b.interfaces]:
         for i, j in zip(a.interfaces, b.interfaces, strict=True):
             rows.append(_vector(f"{i.name} (mm)", 1e3 * i.point, 1e3 * j.point, 1e3 * gyration))
-            rows.append(_same(f"{i.name}, kind", i.kind, j.kind))
+            rows.append(_text(f"{i.name}, kind", i.kind, j.kind))
         if names and a.num_modes and b.num_modes:
             rows.append(_flexibility(a, b))
     f, g = _hertz(a), _hertz(b)
@@ -98,7 +114,7 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
 
 
 def _hertz(body: ReducedBody) -> Array:
-    """Frequencies of the elastic coordinates alone, the frame held: a number of the matrices."""
+    """Return the frequencies of the elastic coordinates with the body frame at rest, Hz."""
     if not body.num_modes:
         return np.zeros(0)
     L = np.linalg.cholesky(body.mass)
@@ -107,7 +123,7 @@ def _hertz(body: ReducedBody) -> Array:
 
 
 def _flexibility(a: ReducedBody, b: ReducedBody) -> Row:
-    """Compared entry by entry, each over the root of its two diagonal ones."""
+    """Compare Θ K⁻¹ Θᵀ; each entry is scaled by the square root of its two diagonal entries."""
     F, G = (
         (T := np.vstack([i.motion for i in c.interfaces])) @ np.linalg.pinv(c.stiffness) @ T.T
         for c in (a, b)
@@ -118,16 +134,16 @@ def _flexibility(a: ReducedBody, b: ReducedBody) -> Row:
     return Row("flexibility of interfaces", "", "", difference)
 
 
-def _same(what: str, first: str, second: str) -> Row:
-    return Row(what, first, second, 0.0 if first == second else None)
+def _text(name: str, first: str, second: str) -> Row:
+    return Row(name, first, second, 0.0 if first == second else None)
 
 
-def _number(what: str, first: float, second: float) -> Row:
+def _number(name: str, first: float, second: float) -> Row:
     scale = max(abs(first), abs(second)) or 1.0
-    return Row(what, f"{first:.6g}", f"{second:.6g}", abs(first - second) / scale)
+    return Row(name, f"{first:.6g}", f"{second:.6g}", abs(first - second) / scale)
 
 
-def _vector(what: str, first: NDArray, second: NDArray, scale: float | None = None) -> Row:
+def _vector(name: str, first: NDArray, second: NDArray, scale: float | None = None) -> Row:
     size = np.abs(first).max() if scale is None else scale
     one, other = (" ".join(f"{round(x, 9) + 0.0:.5g}" for x in v) for v in (first, second))
-    return Row(what, one, other, float(np.abs(first - second).max() / (size or 1.0)))
+    return Row(name, one, other, float(np.abs(first - second).max() / (size or 1.0)))

@@ -1,16 +1,16 @@
-"""Damping of a reduced body as data: Rayleigh's two coefficients, or a ratio for each mode.
+"""Damping of a reduced body: Rayleigh damping, modal damping ratios, or a matrix.
 
-All damping of a reduced body acts on its elastic coordinates only, as forces C η̇ on the elastic
-rows.  Such forces have no resultant and no moment: the rigid motion, which the floating frame
-carries, is never resisted.  What is damped is the motion *relative to the frame*:
+All damping acts on the elastic coordinates only, as generalized forces C η̇. These have no resultant
+force and no moment, so that rigid motion is not damped. The damped motion is the motion *relative
+to the body frame*:
 
-- damping proportional to the stiffness, or to each mode, is that of the material.  Stiffness
-  vanishes for rigid motions, so the first is the same in every frame;
-- damping proportional to the mass, α M, and a viscous density μ, ∫ μ u̇·v, are forces of a medium
-  against u̇, not against the absolute velocity: a medium that moves with the frame.  With the
-  mean-axis reference that is the least such motion, and free modes are damped as if they stood
-  alone; with a frame attached to an interface the motion relative to that interface is damped,
-  which is another model.
+- Stiffness-proportional and modal damping represent the material. Stiffness vanishes for rigid
+  motions, so that stiffness-proportional damping is the same for every reference condition.
+- Mass-proportional damping α M and a viscous density μ (∫ μ u̇·v) represent a medium that resists u̇,
+  and hence moves with the body frame. With the mean-axis reference the resisted motion is the
+  smallest possible one, and free modes are damped independently of one another. With a frame that
+  is attached to an interface, the motion relative to this interface is damped, which is a different
+  model.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Array = NDArray[np.float64]
 
 
 class Damping(Protocol):
-    """What gives a body its damping matrix."""
+    """A damping model that provides a damping matrix."""
 
     def matrix(self, mass: ArrayLike, stiffness: ArrayLike) -> Array:
-        """C, shape (n, n), for M and K of the same shape."""
+        """Return the damping matrix C, shape (n, n), for M and K of the same shape."""
         ...
 
 
@@ -42,15 +42,19 @@ class Damping(Protocol):
 class Rayleigh:
     """Damping C = mass · M + stiffness · K of the elastic coordinates.
 
-    A mode of frequency f is damped with the ratio mass/(4πf) + stiffness·πf.  The part with the
-    mass acts against the motion relative to the body frame, never against rigid motion.
+    A mode with frequency f has the damping ratio mass/(4πf) + stiffness·πf.
 
     Attributes:
         mass: Coefficient of the mass matrix, 1/s.
         stiffness: Coefficient of the stiffness matrix, s.
 
     Raises:
-        ValueError: If a coefficient is negative or not finite.
+        InputError: A coefficient is negative or not finite.
+
+    Example:
+        >>> mbd.Rayleigh(stiffness=1e-6).matrix(np.eye(2), 1e6 * np.eye(2))
+        array([[1., 0.],
+               [0., 1.]])
     """
 
     mass: float = 0.0
@@ -63,35 +67,49 @@ class Rayleigh:
 
     @classmethod
     def from_ratios(cls, frequencies: ArrayLike, ratios: ArrayLike) -> Rayleigh:
-        """The coefficients that give two frequencies their damping ratios.
+        """Create the damping that has given damping ratios at two frequencies.
 
         Args:
-            frequencies: Two different ones, Hz.
-            ratios: Their damping ratios; 0.01 is one percent of critical.
+            frequencies: Two different positive frequencies, Hz.
+            ratios: Damping ratios at these frequencies; 0.01 is one percent of critical damping.
 
         Raises:
-            ValueError: If there are not two of each, or the ratios need a negative coefficient.
+            InputError: A value is out of range, or the ratios require a negative coefficient.
+
+        Example:
+            >>> damping = mbd.Rayleigh.from_ratios((100.0, 1000.0), (0.01, 0.02))
+            >>> damping.ratio([100.0, 1000.0])
+            array([0.01, 0.02])
         """
         f, z = vector("frequencies", frequencies, 2, unit="Hz"), vector("ratios", ratios, 2)
-        if not (f > 0).all() or f[0] == f[1] or (z < 0).any():
-            raise InputError(
-                "expected two different positive frequencies (Hz) and ratios that are not "
-                f"negative, got {frequencies!r} and {ratios!r}"
-            )
+        if not (f > 0).all() or f[0] == f[1]:
+            refuse("frequencies", frequencies, "two different positive numbers in Hz")
+        if (z < 0).any():
+            refuse("ratios", ratios, "two numbers of at least 0")
         w = 2 * np.pi * f
         mass, stiffness = np.linalg.solve(np.column_stack([0.5 / w, 0.5 * w]), z)
         size = np.abs(z).max() * w.max(), np.abs(z).max() / w.min()
         if mass < -1e-12 * size[0] or stiffness < -1e-12 * size[1]:
             low, high = sorted(z[0] * ratio for ratio in (f[0] / f[1], f[1] / f[0]))
+            expected = f"from {low:.4g} to {high:.4g} at {f[1]:g} Hz"
             raise InputError(
-                f"no Rayleigh damping has the ratio {z[0]:g} at {f[0]:g} Hz and {z[1]:g} at "
-                f"{f[1]:g} Hz: at {f[1]:g} Hz it can have {low:.4g} to {high:.4g}; ModalDamping "
-                "takes any ratios"
+                f"Rayleigh damping with the ratio {z[0]:g} at {f[0]:g} Hz can have ratios "
+                f"{expected}; got {z[1]:g}. ModalDamping accepts any ratios",
+                argument="ratios",
+                value=ratios,
+                expected=expected,
             )
         return cls(max(0.0, float(mass)), max(0.0, float(stiffness)))
 
     def ratio(self, frequency: ArrayLike) -> Array:
-        """Damping ratio of modes of given frequencies (Hz), which are positive."""
+        """Return the damping ratio of modes.
+
+        Args:
+            frequency: Positive frequencies, any shape, Hz.
+
+        Raises:
+            InputError: A frequency is not positive.
+        """
         f = array("frequency", frequency)
         if not (f > 0).all():
             refuse("frequency", frequency, "positive numbers in Hz")
@@ -99,24 +117,28 @@ class Rayleigh:
         return np.asarray(0.5 * self.mass / w + 0.5 * self.stiffness * w)
 
     def matrix(self, mass: ArrayLike, stiffness: ArrayLike) -> Array:
-        """C, shape (n, n), of M and K, shape (n, n)."""
+        """Return the damping matrix C, shape (n, n), for M and K of the same shape."""
         M, K = _pair(mass, stiffness)
         return self.mass * M + self.stiffness * K
 
 
 @dataclass(frozen=True, eq=False)
 class ModalDamping:
-    """A damping ratio for every mode of (K, M), or one for all of them.
+    """A damping ratio for each mode of (K, M), or one ratio for all modes.
 
-    Modes are the eigenvectors of K ψ = ω² M ψ in the order of their frequencies, so that the ratios
-    are exact also where the elastic coordinates are not orthonormal.
+    The modes are the eigenvectors of K ψ = ω² M ψ, so that the ratios are exact also if the elastic
+    coordinates are not orthonormal.
 
     Attributes:
-        ratios: One number, or one for each mode, from the lowest frequency; 0.01 is one percent of
-            critical.  Kept as an array of shape () or (n,).
+        ratios: One ratio, or one for each mode in ascending order of the frequencies; 0.01 is one
+            percent of critical damping. Stored as an array of shape () or (n,).
 
     Raises:
-        ValueError: If a ratio is negative or not finite.
+        InputError: A ratio is negative or not finite.
+
+    Example:
+        >>> mbd.ModalDamping(0.01).matrix(np.eye(1), [[1e4]])
+        array([[2.]])
     """
 
     ratios: ArrayLike
@@ -130,18 +152,19 @@ class ModalDamping:
         assign(self, ratios=ratios)
 
     def matrix(self, mass: ArrayLike, stiffness: ArrayLike) -> Array:
-        """C, shape (n, n), of M and K, shape (n, n).
+        """Return the damping matrix C, shape (n, n).
+
+        Args:
+            mass: Mass matrix M, shape (n, n).
+            stiffness: Stiffness matrix K, shape (n, n).
 
         Raises:
-            ValueError: If the ratios are not as many as the modes.
+            InputError: The number of ratios is neither one nor the number of modes.
         """
         M, K = _pair(mass, stiffness)
         ratios, n = np.asarray(self.ratios), len(M)
         if ratios.ndim and len(ratios) != n:
-            raise InputError(
-                f"modal damping: {len(ratios)} ratios for {n} modes; give one for each, or one "
-                "number for all"
-            )
+            refuse("modal damping: ratios", ratios, f"one number or {n} numbers, one for each mode")
         if n == 0 or not ratios.any():
             return np.zeros_like(M)
         L = np.linalg.cholesky(M)
@@ -153,16 +176,16 @@ class ModalDamping:
 
 
 def damping_matrix(mass: ArrayLike, stiffness: ArrayLike, *dampings: Damping | ArrayLike) -> Array:
-    """The damping matrix of several kinds of damping together, shape (n, n).
+    """Return the sum of several damping matrices, shape (n, n).
 
     Args:
-        mass: M, shape (n, n).
-        stiffness: K, shape (n, n).
-        *dampings: :class:`Rayleigh`, :class:`ModalDamping`, or matrices C of shape (n, n).
+        mass: Mass matrix M, shape (n, n).
+        stiffness: Stiffness matrix K, shape (n, n).
+        *dampings: `Rayleigh`, `ModalDamping`, or matrices C of shape (n, n).
 
     Raises:
-        TypeError: If something is neither.
-        ValueError: If a shape does not fit.
+        InputTypeError: An argument is neither of these.
+        InputError: A shape does not fit.
     """
     M, K = _pair(mass, stiffness)
     total = np.zeros_like(M)

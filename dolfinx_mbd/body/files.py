@@ -1,57 +1,48 @@
-"""The file of a reduced body: an archive (:mod:`dolfinx_mbd.archive`), never a pickle."""
+"""Files of reduced bodies: archives, as the module `dolfinx_mbd.archive` defines them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dolfinx_mbd.archive import Kind, archive_writer, damage_as, is_archive, read_archive
+from dolfinx_mbd.body.data import BodyData
 from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError
 from dolfinx_mbd.files import has_content, write_aside
 
-if TYPE_CHECKING:
-    from dolfinx_mbd.body.reduced_body import ReducedBody
-
-__all__ = [
-    "FORMAT_VERSION",
-    "BodyFileError",
-    "is_body_file",
-    "read_body",
-    "save_body",
-]
+__all__ = ["FORMAT_VERSION", "BodyFileError", "is_body_file", "read_body", "save_body"]
 
 T = TypeVar("T")
 
-#: Version of the file format; a reader refuses a newer one.
 FORMAT_VERSION = 2
+"""Version of the file format; files of newer versions are refused."""
 
-_LOAD_PARTS = ("force", "moment", "modes", "moments")
 _MATRICES = ("first_moments", "second_moments", "mass", "stiffness", "damping")
+_INTERFACE = ("point", "axes", "motion")
+_POINT = ("position", "modes")
+_LOAD = ("force", "moment", "modes", "moments")
+_SKIN = ("points", "triangles", "modes")
 
 
 class BodyFileError(FileError):
-    """A file is not a reduced body, is damaged, or is newer than this program."""
+    """A file that is not a reduced body, is damaged, or has a newer format version.
+
+    Example:
+        >>> issubclass(mbd.body.BodyFileError, ValueError)
+        True
+    """
 
 
 _KIND = Kind("dolfinx_mbd reduced body", "reduced body", FORMAT_VERSION, BodyFileError)
 
 
-def save_body(body: ReducedBody, path: str | Path) -> Path:
-    """Write a body to ``path`` (``.npz`` is added if it has no suffix) and return the path.
-
-    The file appears under its name only when it is complete.
-
-    A body file that is there already is replaced; any other file is not.
-
-    Raises:
-        OverwriteError: If there is a file that is not a reduced body.
-        OSError: If the file cannot be written; a file that was there before is left as it was.
-    """
+def save_body(body: BodyData, path: str | Path) -> Path:
+    """Write a body to a file and return its path; see `ReducedBody.save`."""
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():
         path = path.with_suffix(".npz")
@@ -67,21 +58,21 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         "left_out": [asdict(m) for m in body.left_out],
         "provenance": dict(body.provenance),
     }
-    arrays: dict[str, Any] = {name: getattr(body, name) for name in _MATRICES}
-    for k, interface in enumerate(body.interfaces):
-        arrays[f"interface_{k}_point"] = interface.point
-        arrays[f"interface_{k}_axes"] = interface.axes
-        arrays[f"interface_{k}_motion"] = interface.motion
-    for k, point in enumerate(body.points):
-        arrays[f"point_{k}_position"] = point.position
-        arrays[f"point_{k}_modes"] = point.modes
-    for k, load in enumerate(body.loads):
-        for part in _LOAD_PARTS:
-            arrays[f"load_{k}_{part}"] = getattr(load, part)
+    write = archive_writer(_KIND, header, _arrays(body))
+    return write_aside(path, write, "body file", replaces=is_body_file)
+
+
+def _arrays(body: BodyData) -> dict[str, Any]:
+    arrays = {name: getattr(body, name) for name in _MATRICES}
+    for prefix, parts, keys in (
+        ("interface", body.interfaces, _INTERFACE),
+        ("point", body.points, _POINT),
+        ("load", body.loads, _LOAD),
+    ):
+        for k, part in enumerate(parts):
+            arrays |= {f"{prefix}_{k}_{key}": getattr(part, key) for key in keys}
     if body.skin is not None:
-        arrays["skin_points"] = body.skin.points
-        arrays["skin_triangles"] = body.skin.triangles
-        arrays["skin_modes"] = body.skin.modes
+        arrays |= {f"skin_{key}": getattr(body.skin, key) for key in _SKIN}
     if body.stiffening is not None:
         arrays["stiffening_spin"] = body.stiffening.spin
         arrays["stiffening_interfaces"] = body.stiffening.interfaces
@@ -90,29 +81,20 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
     if body.stress is not None:
         arrays["stress_points"] = body.stress.points
         arrays["stress_modes"] = body.stress.stress
-    write = archive_writer(_KIND, header, arrays)
-    return write_aside(path, write, "body file", replaces=is_body_file)
+    return arrays
 
 
 def is_body_file(path: Path) -> bool:
-    """Return whether a file is a reduced body, as far as its header says, or empty."""
+    """Return whether a file is empty or has the header of a reduced body."""
     return not has_content(path) or is_archive(path, _KIND)
 
 
 def read_body(path: str | Path, create: Callable[..., T]) -> T:
-    """Read a file that `save_body` wrote.
+    """Return the body in a file; see `ReducedBody.load` for the errors.
 
     Args:
-        path: The file.
-        create: Constructor of the body, called with the values in the file.
-
-    Warns:
-        FileWarning: The file was written by the first edition and has no checksum.
-
-    Raises:
-        BodyFileError: The file is not a body, is damaged, or is of a newer version.
-        MissingFileError: There is no such file.
-        OSError: The file cannot be opened.
+        path: Path of the file.
+        create: Class of the body, called with the attributes of `BodyData` as keywords.
     """
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
@@ -120,43 +102,32 @@ def read_body(path: str | Path, create: Callable[..., T]) -> T:
 
 
 def _values(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    interfaces = tuple(
-        Interface(
-            name=i["name"],
-            kind=i["kind"],
-            point=arrays[f"interface_{k}_point"],
-            axes=arrays[f"interface_{k}_axes"],
-            motion=arrays[f"interface_{k}_motion"],
+    def parts(kind: type[Any], prefix: str, heads: list[Any], keys: tuple[str, ...]) -> Any:
+        return tuple(
+            kind(**head, **{key: arrays[f"{prefix}_{k}_{key}"] for key in keys})
+            for k, head in enumerate(heads)
         )
-        for k, i in enumerate(header["interfaces"])
-    )
-    points = tuple(
-        Station(name, arrays[f"point_{k}_position"], arrays[f"point_{k}_modes"])
-        for k, name in enumerate(header["points"])
-    )
-    loads = tuple(
-        LoadPattern(name, **{part: arrays[f"load_{k}_{part}"] for part in _LOAD_PARTS})
-        for k, name in enumerate(header.get("loads", []))
-    )
-    skin = None
+
+    skin = stiffening = stress = None
     if "skin_points" in arrays:
-        skin = Skin(arrays["skin_points"], arrays["skin_triangles"], arrays["skin_modes"])
-    stiffening = None
+        skin = Skin(*(arrays[f"skin_{key}"] for key in _SKIN))
     if "stiffening_spin" in arrays:
         stiffening = Stiffening(
             arrays["stiffening_spin"],
             arrays["stiffening_interfaces"],
             arrays.get("stiffening_work"),
         )
-    stress = None
     if "stress_modes" in arrays:
         stress = StressModes(arrays["stress_points"], arrays["stress_modes"])
+    points = [{"name": name} for name in header["points"]]
+    loads = [{"name": name} for name in header.get("loads", [])]
+    interfaces = [{"name": i["name"], "kind": i["kind"]} for i in header["interfaces"]]
     return dict(
         name=header["name"],
         total_mass=header["total_mass"],
-        interfaces=interfaces,
-        points=points,
-        loads=loads,
+        interfaces=parts(Interface, "interface", interfaces, _INTERFACE),
+        points=parts(Station, "point", points, _POINT),
+        loads=parts(LoadPattern, "load", loads, _LOAD),
         skin=skin,
         stiffening=stiffening,
         stress=stress,

@@ -1,9 +1,10 @@
-"""Frequency response of a reduced body: motions per unit harmonic wrench or base motion.
+"""Frequency response of a reduced body to harmonic wrenches or harmonic motions of its base.
 
     H(ω) = B (K + i η K_e + i ω (C + G) − ω² M)⁻¹ Bᵀ
 
-of the small motions of :mod:`dolfinx_mbd.body.linearized`, with a structural loss factor η, which
-has a meaning only here: a force in phase with the velocity and independent of the frequency.
+with the matrices of the module `dolfinx_mbd.body.linearized`, the elastic part K_e of K, and the
+loss factor η of structural damping: a force in phase with the velocity whose amplitude does not
+depend on the frequency. Such a force is defined for harmonic motion only.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dolfinx_mbd.body.linearized import (
 )
 from dolfinx_mbd.body.parts import assign, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, short
+from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, unknown
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 
@@ -37,25 +38,38 @@ ComplexArray = NDArray[np.complex128]
 MOTIONS = ("ux", "uy", "uz", "rx", "ry", "rz")
 FORCES = ("fx", "fy", "fz", "mx", "my", "mz")
 
-_CHUNK = 4_000_000  # entries of the dynamic stiffness that are solved with at once
-_CONSISTENT = 1e-8  # of base motions, relative
+_CHUNK = 4_000_000  # entries of the dynamic stiffness matrices that are solved together
+_INDEPENDENT = (
+    "interfaces with independent motions; this body has too few modes, or is plane and several "
+    "interfaces would move out of the plane"
+)
+_CONSISTENT = 1e-8  # relative error of base motions
 
 
 @dataclass(frozen=True, eq=False)
 class FrequencyResponse:
-    """Complex amplitudes of motions per unit amplitude of each input, e^{iωt}.
+    """Complex amplitudes of outputs per unit amplitude of each input, for e^{iωt}.
 
-    Inputs are ``"<interface> fx"`` ... ``mz`` (force at the interface's point and moment), of named
-    points ``fx fy fz``, and of a driven interface its motion ``"<interface> ux"`` ... ``rz``.
-    Outputs are ``ux uy uz`` (m) and, of interfaces, the rotations ``rx ry rz`` (rad).  All are in
-    the axes of the body, which turn with it.
+    Outputs are displacements `"<name> ux"`, `uy`, `uz` (m) of interfaces and points, and rotations
+    `rx`, `ry`, `rz` (rad) of interfaces. Inputs are forces `"<name> fx"`, `fy`, `fz` (N) at
+    interfaces and points, moments `mx`, `my`, `mz` (N m) at interfaces, and motions `ux` to `rz`
+    of driven interfaces. All components are in the axes of the body, which rotate with it.
 
     Attributes:
-        frequencies: Shape (nf,), Hz.
-        outputs: Names of the rows.
-        inputs: Names of the columns.
+        frequencies: Frequencies, shape (nf,), Hz.
+        outputs: Names of the outputs.
+        inputs: Names of the inputs.
         values: Receptance (m/N, rad/N, ...) or transmissibility, shape (nf, outputs, inputs).
-        body: The body's name.
+        body: Name of the body.
+
+    Example:
+        >>> response = mbd.frequency_response(body, [10.0, 20.0], held=["left"])
+        >>> response.outputs[0], response.inputs[0], response.values.shape
+        ('right ux', 'right fx', (2, 6, 6))
+        >>> response.between("right uy", "right fy").shape
+        (2,)
+        >>> response.receptance("right").shape
+        (2, 6, 6)
     """
 
     frequencies: Array
@@ -72,29 +86,30 @@ class FrequencyResponse:
         assign(self, values=frozen("values", self.values, shape, complex))
 
     def between(self, output: str, input: str, derivative: int = 0) -> ComplexArray:
-        """One entry over the frequencies, shape (nf,).
+        """Return the response of one output to one input, shape (nf,).
 
         Args:
-            output: For example ``"small_end uz"``.
-            input: For example ``"small_end fz"``.
+            output: Name of the output, for example `"small_end uz"`.
+            input: Name of the input, for example `"small_end fz"`.
             derivative: 0: displacement (receptance), 1: velocity (mobility), 2: acceleration
                 (accelerance).
 
         Raises:
-            ValueError: If there is no such output or input; the message lists those there are.
+            InputError: The output or the input is unknown; the message lists the known names.
         """
         i, j = _index("output", output, self.outputs), _index("input", input, self.inputs)
         derivative = integer("derivative", derivative, low=0, high=2)
         return self.values[:, i, j] * (2j * np.pi * self.frequencies) ** derivative
 
     def receptance(self, *names: str) -> ComplexArray:
-        """Motions per force at some interfaces and points, square, shape (nf, k, k).
+        """Return the motions of some interfaces and points per force at them, shape (nf, k, k).
 
         Args:
-            *names: Interfaces (six rows each) and points (three); none: all that are loaded.
+            *names: Names of interfaces (six rows each) and points (three rows each); none: all
+                interfaces and points with inputs.
 
         Raises:
-            ValueError: If one is not both an input by force and an output.
+            InputError: A name is not both an input and an output.
         """
         for name in names:
             checked_name("every name", name)
@@ -109,23 +124,24 @@ class FrequencyResponse:
         return self.values[np.ix_(range(len(self.values)), rows, columns)]
 
     def dynamic_stiffness(self, *names: str) -> ComplexArray:
-        """Forces per motion at some interfaces and points, all others being free of force.
+        """Return the forces per motion at some interfaces and points, shape (nf, k, k).
 
-        The inverse of :meth:`receptance`, shape (nf, k, k).
+        It is the inverse of `receptance`; no forces act at the other interfaces and points.
+
+        Args:
+            *names: Names of interfaces and points as for `receptance`.
 
         Raises:
-            ValueError: If one is not both an input and an output, or their motions are not
-                independent: fewer modes than coordinates, or several interfaces of a plane body.
+            InputError: A name is not both an input and an output, or the motions are not
+                independent: the body has fewer modes than coordinates, or it is plane and has
+                several of the interfaces.
         """
         H = self.receptance(*names)
         size = np.sqrt(np.abs(np.einsum("fii->fi", H)))
         size = np.where(size > 0, size, 1.0)
         scaled = H / (size[:, :, None] * size[:, None, :])
         if len(H) and np.linalg.cond(scaled).max() > 1e12:
-            raise InputError(
-                "the motions at these interfaces are not independent: the body has too few modes, "
-                "or is plane and several interfaces would move out of the plane"
-            )
+            refuse("names", names, _INDEPENDENT)
         return np.linalg.inv(scaled) / (size[:, :, None] * size[:, None, :])
 
 
@@ -142,44 +158,49 @@ def frequency_response(
     about: str | ArrayLike | None = None,
     stiffening: bool | None = None,
 ) -> FrequencyResponse:
-    """Steady motion of a body under unit harmonic wrenches, or motions of its base.
+    """Return the steady motion of a body under unit harmonic wrenches, or motions of its base.
 
-    A body that is not held is free: it moves as a rigid one too, −1/(mω²) at low frequencies, which
-    no damping resists.  With `spin` its axes turn steadily: the body is then held by interfaces
-    that turn with them, or, if none is held, its frame follows the prescribed rotation.  Amplitudes
-    are those in the turning axes, about the steady state.
+    A body that is not held is free: at low frequencies it moves as a rigid body with the response
+    −1/(mω²), which damping does not change. With `spin`, the axes of the body rotate steadily: the
+    interfaces in `held` rotate with them, or, if there are none, the body frame follows the
+    prescribed rotation. Amplitudes are then relative to the steady state in the rotating axes.
 
     Args:
-        body: The body, with its damping matrix.
-        frequencies: Shape (nf,), Hz; positive where the body is free.
-        held: Names of interfaces that are held.
-        driven: Names of interfaces whose motion is prescribed; not with `spin`.
-        inputs: Interfaces and points where unit forces act; None: all that are not held, or with
-            `driven` none.
-        outputs: Interfaces and points whose motion is wanted; None: all that are not held.
-        loss_factor: η of the structural damping K (1 + iη).
-        spin: Steady angular velocity, body components, shape (3,), rad/s; None: none.
-        about: A point on the axis, shape (3,), m, or an interface's name; None: the first held
-            interface.
-        stiffening: Whether the steady state's geometric stiffness acts; None: if the body has it.
+        body: A reduced body with its damping matrix.
+        frequencies: Frequencies, shape (nf,), Hz; positive if the body is free.
+        held: Names of interfaces that are fixed, or that rotate steadily with `spin`.
+        driven: Names of interfaces with prescribed motion; not together with `spin`.
+        inputs: Names of interfaces and points at which unit forces act; None: all that are not
+            held, but none if there are driven interfaces.
+        outputs: Names of interfaces and points whose motion is computed; None: all that are not
+            held.
+        loss_factor: Loss factor η of the structural damping K (1 + iη).
+        spin: Steady angular velocity in body axes, shape (3,), rad/s; None: no rotation.
+        about: A point on the axis of rotation, shape (3,), m, or the name of an interface; None:
+            the first held interface.
+        stiffening: Whether the geometric stiffness of the steady state acts; None: if the body has
+            it.
 
     Raises:
-        ValueError: If something is unknown or does not fit, or a frequency is a resonance without
-            any damping.
+        InputError: A name is unknown, an option does not fit the others, or a frequency is that of
+            an undamped resonance.
+
+    Example:
+        >>> response = mbd.frequency_response(body, [0.0], held=["left"])
+        >>> static = response.between("right ux", "right fx")[0].real
+        >>> f"{static:.1e} m/N"
+        '8.0e-07 m/N'
     """
     instance("body", body, ReducedBody)
     f = _frequencies(frequencies)
     loss_factor = number("loss_factor", loss_factor, low=0.0)
     base, fixed = name_list("driven", driven), name_list("held", held)
     if set(base) & set(fixed):
-        raise InputError(f"held and driven at once: {sorted(set(base) & set(fixed))}")
+        refuse("driven", base, f"interfaces that are not held ({', '.join(fixed)})")
     if base and spin is not None:
-        raise InputError("driven interfaces are for bodies that do not rotate: leave out spin")
+        refuse("spin", spin, "None, because driven interfaces require a body that does not rotate")
     if not (base or fixed or spin is not None) and (f == 0).any():
-        raise InputError(
-            "a free body has no response at 0 Hz, where it flies away; give positive frequencies "
-            "or hold an interface"
-        )
+        refuse("frequencies", frequencies, "positive for a free body (or hold an interface)")
     system = linearize_body(body, held=fixed, spin=spin, about=about, stiffening=stiffening)
     places = [i.name for i in body.interfaces if i.name not in fixed]
     places += [p.name for p in body.points]
@@ -196,7 +217,7 @@ def frequency_response(
 def _solve(
     system: LinearizedBody, f: Array, loss_factor: float, rows: Array, loads: Array, moved: Array
 ) -> ComplexArray:
-    """Motions of `rows` under unit loads and unit motions of the rows `moved`, (nf, no, ni)."""
+    """Return the motions of `rows` under unit loads and unit motions of the rows `moved`."""
     m = len(system.mass)
     scale = 1 / np.sqrt(np.diag(system.mass))
     complex_stiffness = system.stiffness + 1j * loss_factor * system.elastic
@@ -209,10 +230,7 @@ def _solve(
     if len(moved):
         free, base = null_space(moved, np.eye(m)), np.linalg.pinv(moved, rcond=_CONSISTENT)
         if not np.allclose(moved @ base, np.eye(len(moved)), atol=_CONSISTENT):
-            raise InputError(
-                "the driven motions are not independent: the body has too few modes, or is plane "
-                "and several interfaces would move out of the plane"
-            )
+            refuse("driven", len(moved), _INDEPENDENT)
     count = free.shape[1]
     H = np.empty((len(f), len(rows), len(loads) + len(moved)), dtype=complex)
     step = max(1, _CHUNK // max(1, m * m))
@@ -226,8 +244,11 @@ def _solve(
             y = np.linalg.solve(free.T @ Z @ free, right)
         except np.linalg.LinAlgError as error:
             raise InputError(
-                f"a frequency between {f[start]:g} and {f[start:][:step][-1]:g} Hz is a resonance "
-                "without any damping: give the body damping (with_damping) or a loss factor"
+                f"a frequency between {f[start]:g} and {f[start:][:step][-1]:g} Hz is an undamped "
+                "resonance: give the body damping (with_damping) or a loss factor",
+                argument="frequencies",
+                value=f,
+                expected="frequencies that are not undamped resonances",
             ) from error
         H[start : start + step] = (rows @ free) @ y
         H[start : start + step, :, len(loads) :] += rows @ base
@@ -244,28 +265,22 @@ def _frequencies(values: ArrayLike) -> Array:
 def _maps(
     body: ReducedBody, names: Sequence[str], components: Sequence[str]
 ) -> tuple[Array, tuple[str, ...]]:
-    """Rows over z of interfaces (six) and points (three), and their names."""
+    """Return the rows for z of interfaces (six each) and points (three each), and their names."""
     interfaces = {i.name for i in body.interfaces}
     points = {p.name for p in body.points} - interfaces
     rows: list[Array] = [np.zeros((0, 6 + body.num_modes))]
     labels: list[str] = []
     for name in names:
         if name not in interfaces | points:
-            known = ", ".join(map(repr, [*sorted(interfaces), *sorted(points)])) or "none"
-            raise InputError(f"unknown interface or point {name!r}; body {body.name!r} has {known}")
+            known = [*sorted(interfaces), *sorted(points)]
+            unknown("interface or point", name, known, f"body {body.name!r} has")
         block = interface_map(body, name) if name in interfaces else point_map(body, name)
         rows.append(block)
         labels += [f"{name} {c}" for c in components[: len(block)]]
     return np.vstack(rows), tuple(labels)
 
 
-def _index(what: str, name: str, names: Sequence[str]) -> int:
+def _index(kind: str, name: str, names: Sequence[str]) -> int:
     if isinstance(name, str) and name in names:
         return names.index(name)
-    known = ", ".join(map(repr, names)) or "none"
-    raise InputError(
-        f"unknown {what} {short(name)}; this response has {known}",
-        argument=what,
-        value=name,
-        expected=known,
-    )
+    unknown(kind, name, names, "this response has")

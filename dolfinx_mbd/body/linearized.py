@@ -1,21 +1,21 @@
-"""Small motions of a reduced body: free, with interfaces held, or in steady rotation.
+"""Small motions of a reduced body that is free, held at interfaces, or in steady rotation.
 
-A small displacement in the steadily turning axes (ω = 0: at rest) is w = d + θ×x + Σ ψ_k η_k, with
-coordinates z = (d, θ, η).  All its inertia is contracted from the body's moments,
+A small displacement in axes that rotate steadily with ω (or rest, ω = 0) is
+w = d + θ×x + Σ ψ_k η_k, with the coordinates z = (d, θ, η) and the fields φ_I = ∂w/∂z_I. The mass
+matrix, the gyroscopic matrix and the centrifugal stiffness are contractions of the body's moments:
 
-    M ẅ:  ∫ρ φ_I·φ_J,    G ẇ:  2 ∫ρ φ_I·(ω×φ_J),    K_ω w:  ∫ρ φ_I·(ω×(ω×φ_J)),
+    M:  ∫ρ φ_I·φ_J,    G:  2 ∫ρ φ_I·(ω×φ_J),    K_ω:  ∫ρ φ_I·(ω×(ω×φ_J)).
 
-and the geometric stiffness of the steady state, whose centrifugal load is b = −ρ ω×(ω×(x−p)) and
-whose wrenches at the held interfaces are (F_k, M_k), is
+The steady state has the centrifugal load b = −ρ ω×(ω×(x−p)) and wrenches (F_k, M_k) at the held
+interfaces. Its geometric stiffness is
 
     η, η:  Σ_{i≤j} ω_iω_j K_ij + Σ_k (F_k K_Fk + M_k K_Mk),
-    θ, η:  ∫ ψ·(θ×b) + Σ_k d_k·(θ×F_k),    θ, θ: the symmetric part of the same with ψ = θ'×x,
+    θ, η:  ∫ ψ·(θ×b) + Σ_k d_k·(θ×F_k),    θ, θ:  the symmetric part of the same with ψ = θ'×x.
 
-the second variation of the work of b and F_k on the quadratic kinematics of
-:class:`~dolfinx_mbd.body.Stiffening` and on ½ θ×(θ×x) + θ×u.  A held interface has
-d + θ×x_k + D_k η = 0 and θ + Θ_k η = 0; the coordinates that this leaves are taken from the null
-space.  Damping acts on η alone.  (Proved by
-``test_small_motions_are_those_of_the_multibody_kernel``.)
+It is the second variation of the work of b and F_k on the quadratic kinematics of `Stiffening` and
+on ½ θ×(θ×x) + θ×u. A held interface satisfies d + θ×x_k + D_k η = 0 and θ + Θ_k η = 0; the null
+space of these conditions provides the remaining coordinates. Damping acts on η only.
+The test `test_small_motions_are_those_of_the_multibody_kernel` verifies these equations.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.parts import SPINS, assign, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import array, instance, names, vector
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.checks import array, instance, names, refuse, vector
 
 __all__ = ["LinearizedBody", "interface_map", "linearize_body", "null_space", "point_map"]
 
 Array = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-9
-"""Relative singular value below which the rows of held interfaces repeat each other."""
+"""Relative singular value below which conditions of held interfaces count as dependent."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearizedBody:
-    """M q̈ + (C + G) q̇ + K q = Bᵀf in m coordinates, z = B q.
+    """Linear equations of motion M q̈ + (C + G) q̇ + K q = Bᵀf in m coordinates, with z = B q.
 
     Attributes:
         mass: M, shape (m, m).
         damping: C, shape (m, m).
-        gyroscopic: G, skew, shape (m, m); zero without rotation.
-        stiffness: K with all geometric parts, shape (m, m).
-        elastic: The part of K that is elastic, which a loss factor multiplies, shape (m, m).
+        gyroscopic: G, skew-symmetric, shape (m, m); zero without rotation.
+        stiffness: K with centrifugal and geometric stiffness, shape (m, m).
+        elastic: Elastic part of K, which a loss factor multiplies, shape (m, m).
         basis: B, from q to z = (d, θ, η), shape (6+n, m).
-        stiffened: Whether geometric stiffening is in K.
+        stiffened: Whether K contains geometric stiffness.
+
+    Example:
+        >>> mbd.body.linearize_body(body, held=["left"]).mass.shape
+        (2, 2)
     """
 
     mass: Array
@@ -68,9 +71,10 @@ class LinearizedBody:
         assign(self, basis=frozen("basis", self.basis, (-1, m)))
 
     def poles(self) -> NDArray[np.complex128]:
-        """The eigenvalues λ of λ² M + λ (C + G) + K, 1/s, those with Im λ ≥ 0 by |λ|.
+        """Return the eigenvalues λ of λ² M + λ (C + G) + K with Im λ ≥ 0, sorted by |λ|, 1/s.
 
-        A mode's frequency is |λ|/2π, its damping ratio −Re λ/|λ|; Re λ > 0 is an instability.
+        The frequency of a mode is |λ|/2π and its damping ratio −Re λ/|λ|. Re λ > 0 means that the
+        motion is unstable.
         """
         m = len(self.mass)
         inverse = np.linalg.inv(self.mass)
@@ -91,23 +95,27 @@ def linearize_body(
     about: str | ArrayLike | None = None,
     stiffening: bool | None = None,
 ) -> LinearizedBody:
-    """The equations of small motions of a body.
+    """Return the linear equations of small motions of a body.
 
-    Without `spin` a body that is not held is free and its rigid motion is among the coordinates.
-    With `spin` a body that is not held follows the prescribed rotation with its frame, and only
-    its elastic coordinates are left.
+    Without `spin`, a body that is not held is free, and its rigid motion is among the coordinates.
+    With `spin`, the frame of a body that is not held follows the prescribed rotation, and only the
+    elastic coordinates remain.
 
     Args:
-        body: The body.
-        held: Names of interfaces that stand still, or turn steadily with `spin`.
-        spin: Steady angular velocity ω, body components, shape (3,), rad/s; None: none.
-        about: A point on the axis, shape (3,), m, or an interface's name; None: the first held
-            interface.  Only the load at held interfaces depends on it.
-        stiffening: Whether geometric stiffening acts; None: if the body has it.
+        body: A reduced body.
+        held: Names of interfaces that are fixed, or that rotate steadily with `spin`.
+        spin: Steady angular velocity ω in body axes, shape (3,), rad/s; None: no rotation.
+        about: A point on the axis of rotation, shape (3,), m, or the name of an interface; None:
+            the first held interface. Only the load at held interfaces depends on it.
+        stiffening: Whether geometric stiffness acts; None: if the body has it.
 
     Raises:
-        ValueError: If an interface is unknown, nothing can move, or stiffening is asked for and
-            the body has none.
+        InputError: An interface is unknown, no coordinate remains, or `stiffening` is True and the
+            body has no geometric stiffness.
+
+    Example:
+        >>> mbd.body.linearize_body(body).mass.shape
+        (8, 8)
     """
     instance("body", body, ReducedBody)
     instance("stiffening", stiffening, (bool, type(None)))
@@ -119,14 +127,14 @@ def linearize_body(
         about = array("about", about, (3,), expected=expected)
     omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
     if stiffening and body.stiffening is None:
-        raise InputError(
-            f"body {body.name!r} holds no stiffening; reduce it with stiffening=True and the "
-            "mean-axis reference"
+        refuse(
+            "stiffening",
+            stiffening,
+            f"None or False: body {body.name!r} has no geometric stiffness; reduce it with "
+            "stiffening=True and the mean-axis reference",
         )
-    stiff = bool(omega.any()) and body.stiffening is not None and stiffening is not False
     n = body.num_modes
-    full = np.zeros((6 + n, 6 + n))
-    elastic, damping = full.copy(), full.copy()
+    elastic, damping = np.zeros((6 + n, 6 + n)), np.zeros((6 + n, 6 + n))
     elastic[6:, 6:], damping[6:, 6:] = body.stiffness, body.damping
     fields, moments = _fields(body), _moments(body)
     pairs = np.einsum("ias,jbs->ijab", fields @ moments, fields, optimize=True)
@@ -136,24 +144,13 @@ def linearize_body(
     gyroscopic = 2.0 * np.einsum("ijab,ab->ij", pairs, w)
     stiffness = elastic + np.einsum("ijab,ab->ij", pairs, w @ w)
     rows = np.vstack([np.zeros((0, 6 + n)), *(interface_map(body, name) for name in names)])
-    if names:
-        basis = null_space(rows, mass)
-    else:
-        basis = np.eye(6 + n)[:, 6 if spin is not None else 0 :]
+    basis = null_space(rows, mass) if names else np.eye(6 + n)[:, 0 if spin is None else 6 :]
     if not basis.shape[1]:
-        raise InputError(
-            f"body {body.name!r}: nothing is left to move with "
-            f"{', '.join(map(repr, names)) or 'its frame'} held and {n} modes"
-        )
-    if stiff:
+        refuse("held", names, f"fewer interfaces: with {n} modes, no motion of the body remains")
+    stiffened = bool(omega.any()) and body.stiffening is not None and stiffening is not False
+    if stiffened:
         load = _centrifugal(body, omega, about, names, fields @ moments)
-        wrenches = np.zeros((len(names), 6))
-        if names:
-            force = np.einsum("aaj->j", load)
-            reduced = basis.T @ elastic @ basis
-            z = basis @ np.linalg.solve(reduced, basis.T @ force)
-            reactions = np.linalg.lstsq(rows.T, elastic @ z - force, rcond=None)[0]
-            wrenches = reactions.reshape(-1, 6)
+        wrenches = _reactions(load, elastic, rows, basis)
         stiffness = stiffness + _geometric(body, omega, names, load, wrenches)
     return LinearizedBody(
         mass=basis.T @ mass @ basis,
@@ -162,12 +159,21 @@ def linearize_body(
         stiffness=basis.T @ stiffness @ basis,
         elastic=basis.T @ elastic @ basis,
         basis=basis,
-        stiffened=stiff,
+        stiffened=stiffened,
     )
 
 
+def _reactions(load: Array, elastic: Array, rows: Array, basis: Array) -> Array:
+    """Return the wrenches at the held interfaces under the steady load, shape (interfaces, 6)."""
+    if not len(rows):
+        return np.zeros((0, 6))
+    force = np.einsum("aaj->j", load)
+    z = basis @ np.linalg.solve(basis.T @ elastic @ basis, basis.T @ force)
+    return np.linalg.lstsq(rows.T, elastic @ z - force, rcond=None)[0].reshape(-1, 6)
+
+
 def interface_map(body: ReducedBody, name: str) -> Array:
-    """Motion (d, θ) of an interface over z = (d, θ, η), body components, shape (6, 6+n)."""
+    """Return the matrix from z = (d, θ, η) to the motion of an interface, shape (6, 6+n)."""
     interface = body.interface(name)
     rigid = np.eye(6)
     rigid[:3, 3:] = -_skew(interface.point)
@@ -175,13 +181,18 @@ def interface_map(body: ReducedBody, name: str) -> Array:
 
 
 def point_map(body: ReducedBody, name: str) -> Array:
-    """Displacement of a named point over z = (d, θ, η), body components, shape (3, 6+n)."""
+    """Return the matrix from z = (d, θ, η) to the displacement of a point, shape (3, 6+n)."""
     point = body.point(name)
     return np.hstack([np.eye(3), -_skew(point.position), point.modes.T])
 
 
 def null_space(rows: Array, mass: Array) -> Array:
-    """Motions z that rows (k, 6+n) hold at zero, M-scaled, shape (6+n, m)."""
+    """Return a basis of the motions z with rows @ z = 0, shape (6+n, m).
+
+    Args:
+        rows: Conditions, shape (k, 6+n).
+        mass: Mass matrix, shape (6+n, 6+n); its diagonal scales the basis.
+    """
     scale = 1 / np.sqrt(np.diag(mass))
     scaled = rows * scale
     size = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -191,7 +202,7 @@ def null_space(rows: Array, mass: Array) -> Array:
 
 
 def name_list(argument: str, values: str | Iterable[str]) -> list[str]:
-    """Return different names as a list; one name alone is a list of one."""
+    """Return names as a list, after a check that they differ; one name becomes a list of one."""
     return list(names(argument, [values] if isinstance(values, str) else values))
 
 
@@ -201,7 +212,7 @@ def _skew(a: ArrayLike) -> Array:
 
 
 def _fields(body: ReducedBody) -> Array:
-    """Components of the fields φ_I over the scalar fields (1, x, ψ_1, ...), (6+n, 3, 3n+4)."""
+    """Return the fields φ_I as combinations of the fields (1, x, ψ_1, ...), (6+n, 3, 3n+4)."""
     n = body.num_modes
     L = np.zeros((6 + n, 3, 4 + 3 * n))
     for i in range(3):
@@ -213,7 +224,7 @@ def _fields(body: ReducedBody) -> Array:
 
 
 def _moments(body: ReducedBody) -> Array:
-    """Gram matrix of the scalar fields (1, x, ψ_1, ...), shape (3n+4, 3n+4)."""
+    """Return the Gram matrix of the scalar fields (1, x, ψ_1, ...), shape (3n+4, 3n+4)."""
     size = 3 * (body.num_modes + 1)
     G = np.zeros((1 + size, 1 + size))
     G[0, 0] = body.total_mass
@@ -229,7 +240,7 @@ def _centrifugal(
     names: Sequence[str],
     weighted: Array,
 ) -> Array:
-    """∫ b^a φ_J^c of the load b = −ρ ω×(ω×(x−p)), shape (3, 3, 6+n)."""
+    """Return ∫ b^a φ_J^c of the load b = −ρ ω×(ω×(x−p)), shape (3, 3, 6+n)."""
     if about is None:
         point = body.interface(names[0]).point if names else np.zeros(3)
     elif isinstance(about, str):
@@ -244,7 +255,7 @@ def _centrifugal(
 def _geometric(
     body: ReducedBody, omega: Array, names: Sequence[str], load: Array, wrenches: Array
 ) -> Array:
-    """Geometric stiffness of the steady state over z, shape (6+n, 6+n)."""
+    """Return the geometric stiffness of the steady state for z, shape (6+n, 6+n)."""
     cases, n = body.stiffening, body.num_modes
     assert cases is not None
     K = np.zeros((6 + n, 6 + n))

@@ -1,8 +1,8 @@
-"""Groups of modes with the same frequency, which must be taken or left together.
+"""Multiple eigenvalues, whose modes must be selected together.
 
-Any orthogonal combinations of the modes of a multiple eigenvalue are modes as well. Which of them a
-solver finds depends on round-off, and so on the number of ranks; only the space that all of them
-span has a meaning.
+Any orthogonal combination of the modes of a multiple eigenvalue is also a mode. The combination
+that a solver returns depends on round-off, and hence on the number of ranks; only the space that
+the modes span is meaningful.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ __all__ = ["MULTIPLE", "end_of_group", "groups_of", "warn_of_cut_groups"]
 Array = NDArray[np.float64]
 
 MULTIPLE = 1e-6
-"""Relative distance up to which two eigenvalues ω² are taken for a multiple one.
+"""Relative distance up to which two eigenvalues ω² count as equal.
 
-The modes of two eigenvalues at a relative distance d are only known up to a rotation in their plane
-by the error of the solver, some 1e-9, over d. At this distance it is 1e-3; two modes that are
-closer are any two of their plane. Frequencies that differ by chance are hardly ever so close.
+The modes of two eigenvalues at the relative distance d are determined up to a rotation in their
+plane by the solver's error (about 1e-9) divided by d, which is 1e-3 at this distance. Frequencies
+of different modes are rarely so close.
 """
 
 
 def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
-    """Return the number of modes that completes the group of the last of some modes.
+    """Return the number of modes that completes the group of the last of `count` modes.
 
-    A group is a multiple eigenvalue: the distance of each value to the next is at most `MULTIPLE`
-    of its size, or what round-off makes of it.
+    Neighbouring eigenvalues belong to the same group if their distance is at most `MULTIPLE` times
+    their size, or within the round-off errors.
 
     Args:
-        values: ω², ascending.
-        count: Number of modes; 0 is never completed.
-        errors: Errors of the values by round-off; none by default.
+        values: Eigenvalues ω² in ascending order.
+        count: Number of modes; 0 is returned unchanged.
+        errors: Round-off errors of the values, same shape; None: zero.
 
     Returns:
-        `count` or more; the last group may go on beyond `values` if that is all of them.
+        `count` or more. If it is the number of all values, the group may be incomplete.
 
     Example:
         >>> end_of_group(np.array([1.0, 4.0, 4.0, 9.0]), 2)
@@ -52,11 +52,11 @@ def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
 
 
 def groups_of(values: Array, errors: Array | None = None) -> NDArray[np.int64]:
-    """Return the number of the group of each mode, shape (n,): 0, 1, ...
+    """Return the number of the group of each mode, shape (n,), from 0.
 
     Args:
-        values: ω², in any order.
-        errors: Errors of the values by round-off; none by default.
+        values: Eigenvalues ω² in any order, shape (n,).
+        errors: Round-off errors of the values, same shape; None: zero.
 
     Example:
         >>> groups_of(np.array([1.0, 4.0, 4.0, 9.0]))
@@ -78,9 +78,9 @@ def warn_of_cut_groups(name: str, K: Array, M: Array, modes: NDArray[np.int64]) 
     """Warn if only some modes of a multiple frequency are selected.
 
     Args:
-        name: The body's name.
-        K: Its stiffness.
-        M: Its mass matrix; nothing is said if the coordinates are coupled by it.
+        name: Name of the body.
+        K: Stiffness matrix of the body, shape (n, n).
+        M: Mass matrix of the body, shape (n, n). No warning is given if it is not diagonal.
         modes: Numbers of the selected modes.
     """
     masses = np.diag(M)
@@ -93,7 +93,7 @@ def warn_of_cut_groups(name: str, K: Array, M: Array, modes: NDArray[np.int64]) 
         warn(
             AccuracyWarning(
                 f"body {name!r}: only some modes of a multiple frequency are selected; which ones "
-                "they are is chance. Take all of them or none",
+                "depends on round-off. Select all of them or none",
                 quantity="multiple frequencies that are cut",
                 value=number,
                 limit=0,

@@ -1,4 +1,4 @@
-"""Which modes matter: their share in the static deflection under unit wrenches and given loads."""
+"""Participation of the modes in the static deflection under unit wrenches and distributed loads."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ _COMPONENTS = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 
 @dataclass(frozen=True, eq=False)
 class Participation:
-    """Shares of modes in the work of loads.
+    """Shares of the modes in the work of loads.
 
     Attributes:
-        loads: Names of the loads: ``big_end Fx`` ..., and the body's distributed loads.
-        shares: Part of the work fᵀK⁻¹f that is in each mode, shape (n, loads); columns sum to 1.
-        groups: Number of the multiple eigenvalue that each mode belongs to, shape (n,); None: all
-            eigenvalues differ.
+        loads: Names of the loads, such as `big_end Fx`, and of the body's distributed loads.
+        shares: Share of each mode in the work fᵀK⁻¹f, shape (n, loads); columns sum to 1.
+        groups: Number of the multiple eigenvalue to which each mode belongs, shape (n,); None: all
+            eigenvalues are different.
+
+    Example:
+        >>> mbd.body.participation(body).most(0.95)
+        [0, 1]
     """
 
     loads: tuple[str, ...]
@@ -35,59 +39,72 @@ class Participation:
     groups: NDArray[np.int64] | None = None
 
     def most(self, share: float) -> list[int]:
-        """Numbers of the fewest modes that have this share of the work of every load.
+        """Return the numbers of the fewest modes with a given share of the work of every load.
 
-        All modes of a multiple eigenvalue are taken, or none of them.
+        The modes of a multiple eigenvalue are selected together.
 
         Args:
-            share: Between 0 and 1.
+            share: Share of the work, above 0 and at most 1.
 
         Raises:
-            ValueError: It is not.
+            InputError: `share` is out of range.
         """
         return most_of(self.shares, share, self.groups)
 
 
 def most_of(weights: Array, share: float, groups: NDArray[np.int64] | None = None) -> list[int]:
-    """Rows that in each column together have a share of its sum, the greatest first.
+    """Return the fewest rows that have a given share of the sum of every column.
 
     Args:
-        weights: Not negative, shape (n, columns).
-        share: Between 0 and 1.
-        groups: Numbers of groups of rows that are taken together, shape (n,), 0, 1, ...
+        weights: Weights that are not negative, shape (n, columns).
+        share: Share of the sum, above 0 and at most 1.
+        groups: Numbers of groups of rows that are selected together, shape (n,), from 0; None:
+            every row is a group.
 
     Raises:
-        ValueError: The share is not.
+        InputError: `share` is out of range.
     """
     if groups is not None:
         sums = np.zeros((int(groups.max(initial=-1)) + 1, weights.shape[1]))
         np.add.at(sums, groups, weights)
         return [int(k) for k in np.flatnonzero(np.isin(groups, most_of(sums, share)))]
     share = number("share", share, positive=True, high=1.0)
-    kept: set[int] = set()
+    rows: set[int] = set()
     for column in weights.T:
         order = np.argsort(-column, kind="stable")
         sums = np.cumsum(column[order])
         if len(sums) and sums[-1] > 0:
             enough = int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12))) + 1
-            kept.update(int(k) for k in order[:enough])
-    return sorted(kept)
+            rows.update(int(k) for k in order[:enough])
+    return sorted(rows)
 
 
 def participation(body: ReducedBody) -> Participation:
-    """The share of each mode in the static response to unit wrenches and distributed loads.
+    """Return the share of each mode in the static response to wrenches and distributed loads.
 
-    A load that does no work on any mode, as a force across a plane body, has no column.
+    A load that does no work on any mode, such as a force out of the plane of a plane body, has no
+    column.
+
+    Args:
+        body: A body with orthogonal modes (`reduce(..., orthonormalize=True)`, the default).
 
     Raises:
-        ValueError: The modes of the body are not orthogonal (`orthonormalize=False`): then the work
-            of a load has no parts.
+        InputTypeError: `body` is not a reduced body.
+        InputError: The modes are coupled by the stiffness matrix, so that the work cannot be
+            attributed to single modes.
+
+    Example:
+        >>> mbd.body.participation(body).loads
+        ('left Fx', 'left Fy', 'left Mz', 'right Fx', 'right Fy', 'right Mz', 'wind')
     """
     K = instance("body", body, ReducedBody).stiffness
     if np.abs(K - np.diag(np.diag(K))).max(initial=0.0) > 1e-9 * np.abs(K).max(initial=0.0):
         raise InputError(
             f"body {body.name!r}: its elastic coordinates are coupled by the stiffness; reduce it "
-            "with orthonormalize=True"
+            "with orthonormalize=True",
+            argument="body",
+            value=body,
+            expected="a body with orthogonal modes",
         )
     names = [f"{i.name} {c}" for i in body.interfaces for c in _COMPONENTS]
     rows = [*(row for i in body.interfaces for row in i.motion), *(p.modes for p in body.loads)]

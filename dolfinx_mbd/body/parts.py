@@ -1,4 +1,8 @@
-"""Parts of a reduced body: interfaces, modes, points, loads, skin, stiffening; frozen data."""
+"""Parts of a reduced body, as frozen data: interfaces, modes, points, loads, skin, stiffening.
+
+In this folder n is the number of elastic coordinates of the body, and vectors have components in
+the axes of the body frame.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, instance, integer, number, refuse
 from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.errors import InputTypeError
 
 __all__ = [
     "SPINS",
@@ -28,18 +32,23 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-_KINDS = ("rigid", "averaged")
+SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+"""Pairs (i, j) of the products ω_iω_j, in the order of `Stiffening.spin`."""
 
 
 def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
-    """Return a read-only copy of an array in C order, after a check.
+    """Return a read-only copy of an array in C order, after a check of its shape and numbers.
 
     Args:
-        name: Name of the argument, for messages.
-        value: Real numbers, or complex numbers if `dtype` is complex.
+        name: Name of the argument, for error messages.
+        value: Finite real numbers; complex numbers are accepted if `dtype` is complex.
         shape: Length of each axis, −1 for any length.
-        dtype: float; or complex, for which an array may be complex; or an integer type, for which
-            the numbers must be whole.
+        dtype: Type of the result: float, complex or an integer type. For an integer type the
+            numbers must be whole.
+
+    Raises:
+        InputTypeError: `value` does not contain numbers.
+        InputError: The shape is wrong, or a number is not finite or not whole.
     """
     sizes = tuple(None if length == -1 else length for length in shape)
     if isinstance(value, np.ndarray) and np.iscomplexobj(value) and dtype is complex:
@@ -54,13 +63,23 @@ def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = fl
 
 
 def assign(owner: object, **values: Any) -> None:
-    """Set attributes of a frozen dataclass in its making."""
+    """Set attributes of a frozen dataclass, for use in its `__post_init__`."""
     for name, value in values.items():
         object.__setattr__(owner, name, value)
 
 
 def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
-    """Return numbers of elastic coordinates from 0, each at most once."""
+    """Return the numbers of elastic coordinates as an array, after a check.
+
+    Args:
+        argument: Name of the argument, for error messages.
+        modes: Numbers from 0 to `count` - 1, each at most once, in any order.
+        count: Number of elastic coordinates of the body.
+
+    Raises:
+        InputTypeError: `modes` is not a collection of whole numbers.
+        InputError: A number is out of range or occurs twice.
+    """
     expected = f"numbers of elastic coordinates from 0 to {count - 1}, each at most once"
     if isinstance(modes, (str, bytes)) or not isinstance(modes, Iterable):
         refuse(argument, modes, expected, InputTypeError)
@@ -72,16 +91,21 @@ def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Interface:
-    """Where a joint meets the body: a frame that moves with the elastic coordinates.
+    """A frame of the body at which joints are attached; it moves with the elastic coordinates.
 
     Attributes:
-        name: Its name in the mesh, for example ``big_end``.
-        kind: ``rigid`` (the facets move as one, RBE2) or ``averaged`` (RBE3).
-        point: Reference point x_k, shape (3,), m.
-        axes: Columns are the frame's axes in body components; z is the axis of a bore; shape (3,
-            3).
-        motion: Rows 0 to 2: displacement of the point, rows 3 to 5: rotation vector, per unit
-            elastic coordinate, body components; shape (6, n).
+        name: Name of the interface in the mesh, for example `big_end`.
+        kind: `rigid`: the facets of the interface move as a rigid body (RBE2). `averaged`: the
+            frame follows the average motion of the facets (RBE3).
+        point: Origin of the frame, shape (3,), m.
+        axes: Axes of the frame as columns, shape (3, 3); the third is the axis of a bore.
+        motion: Displacement of the origin (rows 0 to 2, m) and rotation vector (rows 3 to 5, rad)
+            per unit of each elastic coordinate, shape (6, n).
+
+    Example:
+        >>> tip = mbd.body.Interface("tip", "rigid", (1.0, 0.0, 0.0), np.eye(3), np.zeros((6, 2)))
+        >>> tip.point
+        array([1., 0., 0.])
     """
 
     name: str
@@ -92,23 +116,27 @@ class Interface:
 
     def __post_init__(self) -> None:
         label = f"interface {checked_name('name', self.name)!r}"
-        choice(f"{label}: kind", self.kind, _KINDS)
+        choice(f"{label}: kind", self.kind, ("rigid", "averaged"))
         axes = frozen(f"{label}: axes", self.axes, (3, 3))
         if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
-            raise InputError(f"{label}: its axes are not a right-handed orthonormal triad")
+            refuse(f"{label}: axes", self.axes, "a right-handed orthonormal triad")
         motion = frozen(f"{label}: motion", self.motion, (6, -1))
         assign(self, point=frozen(f"{label}: point", self.point, (3,)), axes=axes, motion=motion)
 
 
 @dataclass(frozen=True)
 class Mode:
-    """One row of the table of modes.
+    """Description of one elastic coordinate, a row of the table of modes.
 
     Attributes:
-        label: Its name.
-        frequency: Hz; of what is no eigenvector its Rayleigh quotient.
-        character: What it is, in words, for a person.
-        reason: Why it was left out; empty for a mode that is there.
+        label: Name of the mode.
+        frequency: Frequency, Hz; the Rayleigh quotient if the mode is not an eigenvector.
+        character: Text that describes the shape of the mode, for example `bending y`.
+        reason: Reason why the reduction left out the mode; empty for a mode of the body.
+
+    Example:
+        >>> mbd.body.Mode("elastic 1", 4312.0, "bending z").frequency
+        4312.0
     """
 
     label: str
@@ -125,7 +153,17 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class Station:
-    """A named material point: position (3,), m; displacement per elastic coordinate (n, 3)."""
+    """A named material point whose displacement can be recovered.
+
+    Attributes:
+        name: Name of the point.
+        position: Position in the undeformed body, shape (3,), m.
+        modes: Displacement per unit of each elastic coordinate, shape (n, 3), m.
+
+    Example:
+        >>> mbd.body.Station("middle", (0.5, 0.0, 0.0), np.zeros((2, 3))).name
+        'middle'
+    """
 
     name: str
     position: Array
@@ -142,17 +180,23 @@ class Station:
 
 @dataclass(frozen=True, eq=False)
 class LoadPattern:
-    """A distributed load whose shape is known and whose size comes later, a pressure for instance.
+    """A distributed load with a known shape and an amplitude that a simulation provides.
 
-    It turns with the body frame and keeps its direction in it as the body deforms. All numbers are
-    for a size of one, in whatever unit the size is given.
+    A pressure is an example. The load rotates with the body frame; its direction in the body frame
+    does not depend on the deformation. All numbers are for an amplitude of one.
 
     Attributes:
-        name: Its name.
-        force: Resultant in body components, shape (3,), N.
-        moment: Moment about the frame's origin on the undeformed body, shape (3,), N m.
-        modes: Work on a unit of each elastic coordinate, ∫ψ_k·f, shape (n,).
-        moments: Moment that a unit of each elastic coordinate adds, ∫ψ_k×f, shape (n, 3).
+        name: Name of the load.
+        force: Resultant force, shape (3,), N.
+        moment: Moment about the origin of the body frame on the undeformed body, shape (3,), N m.
+        modes: Work ∫ψ_k·f on a unit of each elastic coordinate, shape (n,), J.
+        moments: Change ∫ψ_k×f of the moment per unit of each elastic coordinate, shape (n, 3),
+            N m.
+
+    Example:
+        >>> gas = mbd.body.LoadPattern("gas", (1, 0, 0), (0, 0, 0), np.ones(2), np.zeros((2, 3)))
+        >>> gas.force
+        array([1., 0., 0.])
     """
 
     name: str
@@ -175,12 +219,17 @@ class LoadPattern:
 
 @dataclass(frozen=True, eq=False)
 class Skin:
-    """The surface, for pictures and for points on it.
+    """The triangulated surface of a body, for pictures and for points on the surface.
 
     Attributes:
-        points: Surface nodes, shape (ns, 3), m.
-        triangles: Indices into ``points``, shape (nt, 3).
-        modes: Displacement of the nodes per unit elastic coordinate, shape (n, ns, 3).
+        points: Positions of the nodes, shape (ns, 3), m.
+        triangles: Indices into `points`, shape (nt, 3).
+        modes: Displacement of the nodes per unit of each elastic coordinate, shape (n, ns, 3), m.
+
+    Example:
+        >>> skin = mbd.body.Skin(np.eye(3), [[0, 1, 2]], np.zeros((2, 3, 3)))
+        >>> len(skin.triangles)
+        1
     """
 
     points: Array
@@ -191,31 +240,30 @@ class Skin:
         points = frozen("skin: points", self.points, (-1, 3))
         triangles = frozen("skin: triangles", self.triangles, (-1, 3), np.int64)
         if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(points):
-            raise InputError(f"skin: triangles refer to nodes outside 0 ... {len(points) - 1}")
+            refuse("skin: triangles", self.triangles, f"indices from 0 to {len(points) - 1}")
         modes = frozen("skin: modes", self.modes, (-1, len(points), 3))
         assign(self, points=points, triangles=triangles, modes=modes)
 
 
-SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-"""Pairs i, j of ω_iω_j, in the order of `Stiffening.spin`."""
-
-
 @dataclass(frozen=True, eq=False)
 class Stiffening:
-    """Geometric stiffness of unit loads, reduced: what makes a body stiffer in tension, softer in
-    compression.
+    """Reduced geometric stiffness matrices of the stresses under unit loads.
 
-    Each case is a self-equilibrated stress (inertia relief), so that a = α = 0 and gravity give
-    none.
+    A body becomes stiffer under tension and softer under compression. Each unit load is balanced by
+    inertia forces (inertia relief), so that gravity and uniform accelerations need no case.
 
     Attributes:
-        spin: Of the centrifugal loads of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_zω_x = 1
-            (rad/s)², shape (6, n, n).
-        interfaces: Of a unit force along and moment about x, y, z (body axes) at each interface,
-            shape (interfaces, 6, n, n).
-        work: Work of each unit load on the static displacement of the full model that it causes,
-            shape (6 + 6 interfaces,), first the spins; None if it is unknown. See
-            `body.static_errors`.
+        spin: Matrices for the centrifugal loads of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z and
+            ω_zω_x = 1 (rad/s)², shape (6, n, n).
+        interfaces: Matrices for a unit force (1 N) along and a unit moment (1 N m) about the x, y
+            and z axes of the body at each interface, shape (interfaces, 6, n, n).
+        work: Work of each unit load on the static displacement of the full model under that load,
+            spins first, shape (6 + 6 interfaces,), J; None if unknown. `static_errors` uses it.
+
+    Example:
+        >>> cases = mbd.body.Stiffening(np.zeros((6, 2, 2)), np.zeros((1, 6, 2, 2)))
+        >>> cases.work is None
+        True
     """
 
     spin: Array
@@ -229,14 +277,14 @@ class Stiffening:
         for name, matrices in (("spin", spin), ("interfaces", interfaces)):
             size = np.abs(matrices).max(initial=0.0)
             if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=0, atol=1e-9 * size):
-                raise InputError(f"stiffening: {name}: expected symmetric matrices")
+                refuse(f"stiffening: {name}", matrices, "symmetric matrices")
         assign(self, spin=spin, interfaces=interfaces)
         if self.work is not None:
             shape = (6 + 6 * len(interfaces),)
             assign(self, work=frozen("stiffening: work", self.work, shape))
 
     def selected(self, modes: NDArray[np.int64]) -> Stiffening:
-        """Return the cases for some elastic coordinates only."""
+        """Return the matrices for the elastic coordinates with the numbers `modes`."""
         modes = mode_numbers("modes", modes, self.spin.shape[-1])
         rows = modes[:, None]
         spin, interfaces = self.spin[:, rows, modes], self.interfaces[:, :, rows, modes]

@@ -1,8 +1,8 @@
-"""What can be asked of a deformed body: displacement, stress, strain and what follows from them.
+"""Quantities of a deformed body: displacement, strain, stress and values derived from them.
 
-A quantity is made of *linear* ones, which are a product of modes and elastic coordinates, and of a
-function of those at each point and instant. Symmetric tensors are six components in the order xx,
-yy, zz, xy, yz, zx; strains are those of the tensor, γ/2 and not γ.
+A quantity is a function of *linear* quantities at each point and instant; a linear quantity is a
+product of modes and elastic coordinates. Symmetric tensors are stored as the six components xx, yy,
+zz, xy, yz, zx. Shear strains are components of the tensor (γ/2, not γ).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import short
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.checks import unknown
 
 __all__ = ["QUANTITIES", "STRESS_COMPONENTS", "Quantity", "principal_values", "quantity"]
 
@@ -25,27 +24,28 @@ STRESS_COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
 """Order of the components of a symmetric tensor."""
 
 PIECE = 4096
-"""Tensors whose eigenvalues are computed together; their numbers fit the processor's cache."""
+"""Number of tensors whose eigenvalues are computed together, so that they fit into the cache."""
 
 SLACK = 1e-9
-"""By how much bounds are widened against round-off."""
+"""Relative margin of bounds for round-off."""
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """How a quantity follows from linear ones.
+    """The definition of a quantity by linear quantities.
 
     Attributes:
-        name: As it is asked for.
-        unit: SI.
-        needs: Linear quantities whose components, one after the other, are its ingredients.
-        matrix: Rows of it times the ingredients are what `combine` gets, shape (rows, ingredients).
-        combine: From rows (rows, ...), which it may overwrite, to values (...) or (k, ...); None:
-            the rows are the values.
-        finish: An increasing function of these; None: there is none.
-        shape: Of a value: () of a scalar, (3,), (3, 3).
-        bound: An upper bound of ±values from rows, which it leaves as they are, and the sign;
-            where values cost much more than it does. None: there is none.
+        name: Name of the quantity.
+        unit: SI unit.
+        needs: Linear quantities; their components, one after the other, are the ingredients.
+        matrix: Matrix that maps ingredients to the rows that `combine` accepts, shape (rows,
+            ingredients).
+        combine: Function from rows (rows, ...), which it may overwrite, to values (...) or
+            (k, ...); None: the rows are the values.
+        finish: Increasing function of these values; None: the identity.
+        shape: Shape of one value: () for a scalar, (3,) or (3, 3).
+        bound: Function of rows and a sign that returns an upper bound of sign times the values and
+            does not change the rows; None: the values are cheap enough without a bound.
     """
 
     name: str
@@ -59,11 +59,11 @@ class Quantity:
 
     @property
     def linear(self) -> bool:
-        """Whether it is linear in the displacement."""
+        """Whether the quantity is linear in the displacement."""
         return self.combine is None and self.finish is None
 
     def evaluate(self, rows: Array) -> Array:
-        """Values (..., *shape) from rows (rows, ...), which are overwritten."""
+        """Return values (..., *shape) of rows (rows, ...), which are overwritten."""
         values = rows if self.combine is None else self.combine(rows)
         if self.combine is None and not self.shape:
             values = values[0]
@@ -75,17 +75,18 @@ class Quantity:
 
 
 def principal_values(tensor: Array) -> Array:
-    """Return the eigenvalues (3, ...), descending, of symmetric tensors (6, ...).
+    """Return the eigenvalues of symmetric tensors in descending order, shape (3, ...).
 
-    The components are in the order of `STRESS_COMPONENTS`.
-
-    With the deviator S and D, the deviator of S², as vectors of a space of five dimensions, three
-    times the Lode angle θ is the angle between them, and
+    Let S be the deviator of a tensor and D the deviator of S², both as vectors of five components.
+    The angle between S and D is three times the Lode angle θ, and the eigenvalues are
 
         λ_k = tr/3 + √(2/3) |S| cos(θ − 2πk/3).
 
-    The angle is taken from |S/|S| − D/|D|| and |S/|S| + D/|D||, which keeps all digits also where
-    two eigenvalues are close, where an inverse cosine loses half of them. |D| is |S|²/√6.
+    The angle is computed from |S/|S| − D/|D|| and |S/|S| + D/|D||, with |D| = |S|²/√6. This keeps
+    all digits where two eigenvalues are close; an inverse cosine would lose half of them.
+
+    Args:
+        tensor: Components in the order of `STRESS_COMPONENTS`, shape (6, ...).
 
     References:
         Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
@@ -94,7 +95,7 @@ def principal_values(tensor: Array) -> Array:
 
 
 def _principal(rows: Array, which: tuple[int, ...] = (0, 1, 2)) -> Array:
-    """Eigenvalues of tensors (6, ...) that are given by mean and deviator, see `_SPLIT`."""
+    """Return eigenvalues of tensors (6, ...) in the form mean and deviator, see `_SPLIT`."""
     flat = rows.reshape(6, -1)
     values = np.empty((len(which), flat.shape[1]))
     for start in range(0, flat.shape[1], PIECE):
@@ -108,7 +109,7 @@ def _principal(rows: Array, which: tuple[int, ...] = (0, 1, 2)) -> Array:
 
 
 def _size_and_lode(deviator: Array) -> tuple[Array, Array]:
-    """|S| and the Lode angle of deviators (5, m)."""
+    """Return |S| and the Lode angle of deviators (5, m)."""
     size = np.sqrt(_sum_of_squares(deviator))
     s = deviator / np.where(size > 0, size, 1.0)
     c = np.sqrt(2 / 3) * s[0]  # the component zz; g is half of xx − yy
@@ -125,7 +126,7 @@ def _size_and_lode(deviator: Array) -> tuple[Array, Array]:
 
 
 def _sum_of_squares(rows: Array) -> Array:
-    """Of rows (rows, ...)."""
+    """Return the sum of the squares of the rows (rows, ...), and leave them unchanged."""
     total = rows[0] * rows[0]
     square = np.empty_like(total)
     for row in rows[1:]:
@@ -134,7 +135,7 @@ def _sum_of_squares(rows: Array) -> Array:
 
 
 def _squares(rows: Array) -> Array:
-    """Sum of the squares of the rows, in place."""
+    """Return the sum of the squares of the rows, which are overwritten."""
     np.multiply(rows, rows, out=rows)
     total = rows[0]
     for row in rows[1:]:
@@ -143,7 +144,7 @@ def _squares(rows: Array) -> Array:
 
 
 def _energy(rows: Array) -> Array:
-    """Σ of stresses (rows 0 to 5) times weighted strains (rows 6 to 11), in place."""
+    """Return Σ of stresses (rows 0 to 5) times weighted strains (rows 6 to 11), in place."""
     np.multiply(rows[:6], rows[6:], out=rows[:6])
     total = rows[0]
     for row in rows[1:6]:
@@ -152,7 +153,7 @@ def _energy(rows: Array) -> Array:
 
 
 def _principal_bound(rows: Array, sign: float) -> Array:
-    """σ_1 ≤ tr/3 + √(2/3) |S|, and likewise −σ_3."""
+    """Return the bound tr/3 + √(2/3) |S| of σ_1, or the corresponding bound of −σ_3."""
     bound = np.sqrt(_sum_of_squares(rows[1:]))
     bound *= np.sqrt(2 / 3) * (1 + SLACK)
     bound += sign * rows[0]
@@ -160,7 +161,7 @@ def _principal_bound(rows: Array, sign: float) -> Array:
 
 
 def _tresca_bound(rows: Array, sign: float) -> Array:
-    """√2 |S| ≥ σ_1 − σ_3 ≥ √(3/2) |S|."""
+    """Return a bound from √2 |S| ≥ σ_1 − σ_3 ≥ √(3/2) |S|."""
     bound = np.sqrt(_sum_of_squares(rows[1:]))
     bound *= np.sqrt(2) * (1 + SLACK) if sign > 0 else -np.sqrt(1.5) * (1 - SLACK)
     return bound
@@ -192,7 +193,7 @@ _FULL = np.eye(6)[[0, 3, 5, 3, 1, 4, 5, 4, 2]]
 _MEAN = np.array([[1 / 3, 1 / 3, 1 / 3, 0.0, 0.0, 0.0]])
 
 
-def _known() -> dict[str, Quantity]:
+def _all_quantities() -> dict[str, Quantity]:
     stress, strain, u = ("stress",), ("strain",), ("displacement",)
     six = np.eye(6)
     table = [
@@ -208,31 +209,28 @@ def _known() -> dict[str, Quantity]:
         Quantity("mean stress", "Pa", stress, _MEAN),
         Quantity("strain energy density", "J/m³", ("stress", "strain"), _ENERGY, _energy),
     ]
-    for what, unit in (("stress", "Pa"), ("strain", "")):
+    for tensor, unit in (("stress", "Pa"), ("strain", "")):
         table += [
-            Quantity(f"{what} {component}", unit, (what,), six[k : k + 1])
+            Quantity(f"{tensor} {component}", unit, (tensor,), six[k : k + 1])
             for k, component in enumerate(STRESS_COMPONENTS)
         ]
     table += [Quantity(f"displacement {c}", "m", u, np.eye(3)[[k]]) for k, c in enumerate("xyz")]
     return {entry.name: entry for entry in table}
 
 
-QUANTITIES = _known()
+QUANTITIES = _all_quantities()
 """All quantities by name."""
 
 
 def quantity(name: str) -> Quantity:
-    """The quantity of this name.
+    """Return the quantity with a name.
+
+    Args:
+        name: A key of `QUANTITIES`, such as `von Mises` or `stress xx`.
 
     Raises:
-        ValueError: There is none; the message lists those that are there.
+        InputError: The name is unknown; the message lists the known names.
     """
     if not isinstance(name, str) or name not in QUANTITIES:
-        known = ", ".join(map(repr, QUANTITIES))
-        raise InputError(
-            f"unknown quantity {short(name)}; use one of {known}, or a function of u",
-            argument="name",
-            value=name,
-            expected=known,
-        )
+        unknown("quantity", name, QUANTITIES, "use one of")
     return QUANTITIES[name]

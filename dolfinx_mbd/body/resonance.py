@@ -1,4 +1,4 @@
-"""What is read from a resonance peak: its frequency, its half-power width, its height."""
+"""Evaluation of resonance peaks by the half-power method."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.body.parts import frozen
 from dolfinx_mbd.checks import array, refuse
-from dolfinx_mbd.errors import InputError
 
 __all__ = ["HalfPower", "half_power"]
 
 
 @dataclass(frozen=True)
 class HalfPower:
-    """A resonance peak: its frequency (Hz), its width where |H|² is half of it (Hz), its height.
+    """Result of `half_power`.
 
-    For a lightly damped mode ``width/frequency`` is 2ζ, or the loss factor η.
+    For a lightly damped mode, `width / frequency` is 2ζ, or the loss factor η.
+
+    Attributes:
+        frequency: Frequency of the peak, Hz.
+        width: Width of the peak at half of its power |H|², Hz.
+        height: Absolute value of the response at the peak, in the unit of the response.
+
+    Example:
+        >>> mbd.body.HalfPower(frequency=100.0, width=2.0, height=1e-6).width
+        2.0
     """
 
     frequency: float
@@ -27,44 +35,46 @@ class HalfPower:
 
 
 def half_power(frequencies: ArrayLike, values: ArrayLike) -> HalfPower:
-    """Frequency and half-power width of the highest peak, interpolated between samples.
+    """Return frequency, half-power width and height of the highest peak of a response.
+
+    The function interpolates between the samples.
 
     Args:
-        frequencies: Shape (nf,), Hz, ascending, with the peak and both its flanks.
-        values: Response, complex or absolute, shape (nf,).
+        frequencies: At least five ascending frequencies around the peak, shape (nf,), Hz.
+        values: Response at these frequencies, complex or absolute, shape (nf,).
 
     Raises:
-        ValueError: If the peak or a flank is outside the frequencies given, or fewer than three
-            samples are above half its power, or it is no smooth peak.
+        InputError: A shape does not fit; the frequencies do not contain both half-power points;
+            fewer than three samples are above half of the power; or the peak is not smooth.
 
     References:
         Ewins, Modal Testing, section on the peak-amplitude method.
+
+    Example:
+        >>> f = np.linspace(90.0, 110.0, 401)
+        >>> peak = mbd.body.half_power(f, 1 / (1 - (f / 100) ** 2 + 0.02j * f / 100))
+        >>> f"{peak.frequency:.1f} Hz, loss factor {peak.width / peak.frequency:.3f}"
+        '100.0 Hz, loss factor 0.020'
     """
     f = array("frequencies", frequencies, (None,))
     if len(f) < 5 or (np.diff(f) <= 0).any():
         refuse("frequencies", frequencies, "five or more ascending numbers")
     power = np.abs(frozen("values", values, f.shape, complex)) ** 2
     k = int(np.argmax(power))
-    below, above = (
-        np.flatnonzero(power[:k] < power[k] / 2),
-        np.flatnonzero(power[k:] < power[k] / 2),
-    )
+    below = np.flatnonzero(power[:k] < power[k] / 2)
+    above = np.flatnonzero(power[k:] < power[k] / 2)
     if not len(below) or not len(above):
-        raise InputError(
-            f"the peak near {f[k]:g} Hz does not fall to half its power within {f[0]:g} ... "
-            f"{f[-1]:g} Hz; widen the range"
-        )
+        expected = f"a wider range, with both half-power points of the peak near {f[k]:g} Hz"
+        refuse("frequencies", frequencies, expected)
     low, high = int(below[-1]), k + int(above[0])
     if high - low < 4:
-        raise InputError(
-            f"the peak near {f[k]:g} Hz has {high - low - 1} samples above half its power; give "
-            "more frequencies there"
-        )
-    # 1/|H|² is a smooth parabola about a resonance, |H|² is not
+        expected = f"at least three numbers above half of the power of the peak near {f[k]:g} Hz"
+        refuse("frequencies", frequencies, expected)
+    # near a resonance 1/|H|² is a parabola, unlike |H|²
     local = slice(max(0, k - 2), k + 3)
     a, b, c = np.polyfit(f[local] - f[k], power[k] / power[local], 2)
     if not a > 0:
-        raise InputError(f"the highest value, near {f[k]:g} Hz, is no smooth peak")
+        refuse("values", values, f"a response with a smooth peak near {f[k]:g} Hz")
     offset = -b / (2 * a)
     half = 2 * (c - b**2 / (4 * a))
     inverse = power[k] / power

@@ -1,9 +1,9 @@
-"""Stress per elastic coordinate at points of a body, and envelopes over time; no mesh is needed.
+"""Stress per elastic coordinate at points of a body, and envelopes over time, without a mesh.
 
-At each instant the components of stress are one product of modes and elastic coordinates. An
-envelope runs over blocks of points and instants that fit the processor's cache: a product (BLAS),
-the quantity from its result, its greatest value; no history is stored. Principal stresses are
-computed only where a bound, which costs as little as von Mises stress, exceeds what was reached.
+At each instant, the components of stress are a product of modes and elastic coordinates. An
+envelope is computed in blocks of points and instants that fit into the processor's cache: a matrix
+product, the quantity, its extreme value. No history is stored. Principal stresses are computed only
+where a bound, which costs as little as von Mises stress, exceeds the extreme value so far.
 """
 
 from __future__ import annotations
@@ -34,103 +34,126 @@ Array = NDArray[np.float64]
 Extreme = Literal["greatest", "least"]
 
 BLOCK = 128
-"""Points, and instants, of a block: 128 × 128 × 5 numbers are 0.6 MB."""
+"""Number of points, and of instants, in a block: 128 × 128 × 5 numbers are 0.6 MB."""
 
 
 class PointEnvelope(NamedTuple):
-    """The extreme value over time at each point, (np,), and when it was first reached, (np,), s."""
+    """Extreme values over time at points.
+
+    Attributes:
+        value: Extreme value at each point, shape (np,), in the unit of the quantity.
+        time: Time at which each value is first reached, shape (np,), s.
+    """
 
     value: Array
     time: Array
 
 
 def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
-    """Times (nt,) and elastic coordinates (nt, n) of a history.
+    """Return the times (nt,) and the elastic coordinates (nt, n) of a history.
 
     Args:
-        history: Something with `time` (nt,) and `eta` (nt, n); or elastic coordinates alone, (nt,
-            n) or (n,), whose "times" are the numbers 0, 1, ... of their rows.
-        num_modes: n.
+        history: An object with the attributes `time`, shape (nt,), s, and `eta`, shape (nt, n),
+            such as `run.body("rod")`. Or elastic coordinates alone, shape (nt, n) or (n,); their
+            times are then 0, 1, ...
+        num_modes: Number of elastic coordinates n.
 
     Raises:
-        ValueError: The shapes do not fit, there is no instant, or a number is not finite.
+        InputTypeError: `history` is neither.
+        InputError: The shapes do not fit, the history is empty, or a number is not finite.
     """
+    expected = f"a history with `time` (nt,) and `eta` (nt, {num_modes}), or such an `eta`"
     if hasattr(history, "eta") and hasattr(history, "time"):
         time, eta = np.asarray(history.time, float), np.asarray(history.eta, dtype=float)
     else:
-        expected = (
-            "a history with `time` (nt,) and `eta` (nt, n), or an array of elastic coordinates"
-        )
         eta = array("history", history, expected=expected)
         eta = eta[None] if eta.ndim == 1 else eta
         time = np.arange(float(len(eta))) if eta.ndim else np.zeros(0)
     if time.ndim != 1 or eta.shape != (len(time), num_modes):
+        shape = f"elastic coordinates of shape ({len(time)}, {num_modes})"
         raise InputError(
-            f"expected elastic coordinates of shape ({len(time)}, {num_modes}) for {len(time)} "
-            f"times, got {eta.shape}"
+            f"the history must have {shape} for {len(time)} times; got {eta.shape}",
+            argument="history",
+            value=eta,
+            expected=shape,
         )
     if not len(time):
-        raise InputError("the history has no instants")
+        raise InputError(
+            "the history has no instants", argument="history", value=eta, expected="instants"
+        )
     if not (np.isfinite(eta).all() and np.isfinite(time).all()):
-        raise InputError("the history has numbers that are not finite: the run failed")
+        refuse("history", eta, "finite; the simulation failed")
     return time, eta
 
 
 def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np.int64]:
-    """Rows of the recorded instants nearest to the given times, each once; or every n-th row.
+    """Return the rows of a history at some times, each at most once, or every n-th row.
+
+    Args:
+        time: Times of the history, shape (nt,), s.
+        times: Requested times, s; the nearest rows are taken. None: every `stride`-th row.
+        stride: Distance of the rows if `times` is None.
 
     Raises:
-        ValueError: A time lies outside the history, by more than half a step, or there is none.
+        InputError: `times` is empty, or a time is outside the history by more than half a step.
     """
     if times is None:
         return np.arange(0, len(time), min(integer("stride", stride, low=1), len(time)))
-    wanted = np.atleast_1d(array("times", times)).ravel()
-    if not len(wanted):
+    requested = np.atleast_1d(array("times", times)).ravel()
+    if not len(requested):
         refuse("times", times, "a list that is not empty, or None for all times")
     steps = np.abs(np.diff(time))
     margin = 0.5 * steps.max() if len(steps) else np.inf
-    for t in wanted:
+    for t in requested:
         if not time.min() - margin <= t <= time.max() + margin:
+            limits = f"{time.min():g} to {time.max():g} s"
             raise InputError(
-                f"time {t:g} s is outside the history, which goes from {time.min():g} to "
-                f"{time.max():g} s"
+                f"time {t:g} s is outside the history, {limits}",
+                argument="times",
+                value=times,
+                expected=f"within {limits}",
             )
-    return np.unique([int(np.argmin(np.abs(time - t))) for t in wanted])
+    return np.unique([int(np.argmin(np.abs(time - t))) for t in requested])
 
 
-def values_over_time(modes: Array, eta: Array, what: Quantity) -> Array:
-    """Values of a quantity at all points and instants, shape (nt, np, *shape).
+def values_over_time(modes: Array, eta: Array, definition: Quantity) -> Array:
+    """Return the values of a quantity at all points and instants, shape (nt, np, *shape).
 
     Args:
-        modes: Ingredients per elastic coordinate, shape (ingredients, np, n).
+        modes: Ingredients of the quantity per elastic coordinate, shape (ingredients, np, n).
         eta: Elastic coordinates, shape (nt, n).
-        what: The quantity.
+        definition: The quantity.
     """
-    rows = np.asarray(np.tensordot(what.matrix, modes @ eta.T, axes=1), dtype=np.float64)
-    return np.moveaxis(what.evaluate(rows), 1, 0)
+    rows = np.asarray(np.tensordot(definition.matrix, modes @ eta.T, axes=1), dtype=np.float64)
+    return np.moveaxis(definition.evaluate(rows), 1, 0)
 
 
 def envelope_over_time(
-    modes: Sequence[Array], eta: Array, what: Quantity, extreme: Extreme = "greatest"
+    modes: Sequence[Array], eta: Array, definition: Quantity, extreme: Extreme = "greatest"
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Extreme value of a scalar quantity at each point, and the first instant that has it.
+    """Return the extreme value of a scalar quantity at each point, and its first instant.
 
     Args:
-        modes: Ingredients per elastic coordinate, shapes (ingredients, np, n), which are stacked.
+        modes: Arrays of ingredients of the quantity per elastic coordinate, each of shape
+            (ingredients, np, n); they are stacked.
         eta: Elastic coordinates, shape (nt, n).
-        what: The quantity.
-        extreme: ``greatest`` or ``least``.
+        definition: The quantity.
+        extreme: `greatest` or `least`.
 
     Returns:
-        Values (np,) and rows of `eta` (np,).
+        The values (np,) and the rows of `eta` (np,).
 
     Raises:
-        ValueError: The quantity is no scalar, or `extreme` is unknown.
+        InputError: The quantity is not a scalar, or `extreme` is unknown.
     """
-    if what.shape:
+    if definition.shape:
+        scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
         raise InputError(
-            f"an envelope is that of a scalar; {what.name!r} has shape {what.shape}. Scalars are "
-            + ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
+            f"an envelope requires a scalar, but {definition.name!r} has shape {definition.shape}. "
+            f"Scalars are {scalars}",
+            argument="quantity",
+            value=definition.name,
+            expected=f"one of {scalars}",
         )
     choice("extreme", extreme, ("greatest", "least"))
     sign = 1.0 if extreme == "greatest" else -1.0
@@ -138,45 +161,51 @@ def envelope_over_time(
     best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
     starts = range(0, len(eta), BLOCK)
     parts = [(k, np.ascontiguousarray(eta[k : k + BLOCK].T)) for k in starts]
-    if what.bound is not None:  # large values first leave the fewest to compute
+    if definition.bound is not None:  # with large values first, bounds exclude the most
         parts.sort(key=lambda part: -float(np.abs(part[1]).max()))
     for start in range(0, count, BLOCK):
         block = np.concatenate([m[:, start : start + BLOCK] for m in modes])
-        local = np.tensordot(what.matrix, block, axes=1)
+        local = np.tensordot(definition.matrix, block, axes=1)
         top, row = best[start : start + BLOCK], when[start : start + BLOCK]
         points = np.arange(len(top))
         for k, part in parts:
-            values = _signed(local @ part, what, sign, top)
+            values = _signed(local @ part, definition, sign, top)
             at = values.argmax(axis=1)
-            found = values[points, at]
-            better = (found > top) | ((found == top) & (at + k < row))
-            top[better] = found[better]
+            peaks = values[points, at]
+            better = (peaks > top) | ((peaks == top) & (at + k < row))
+            top[better] = peaks[better]
             row[better] = at[better] + k
     best *= sign
-    return (best if what.finish is None else what.finish(best)), when
+    return (best if definition.finish is None else definition.finish(best)), when
 
 
-def _signed(rows: Array, what: Quantity, sign: float, top: Array) -> Array:
-    """±values (np, nt) of rows (rows, np, nt); −∞ where they cannot exceed `top` (np,)."""
-    if what.bound is None or what.combine is None:
-        values = rows[0] if what.combine is None else what.combine(rows)
+def _signed(rows: Array, definition: Quantity, sign: float, top: Array) -> Array:
+    """Return sign · values (np, nt) of rows (rows, np, nt); −∞ if they cannot exceed `top`."""
+    if definition.bound is None or definition.combine is None:
+        values = rows[0] if definition.combine is None else definition.combine(rows)
         return values if sign > 0 else -values
-    bound = what.bound(rows, sign)
+    bound = definition.bound(rows, sign)
     points = np.arange(len(top))
-    reached = sign * what.combine(rows[:, points, bound.argmax(axis=1)])
+    reached = sign * definition.combine(rows[:, points, bound.argmax(axis=1)])
     near = np.flatnonzero(bound >= np.maximum(top, reached)[:, None])
     bound[:] = -np.inf
-    bound.reshape(-1)[near] = sign * what.combine(rows.reshape(len(rows), -1).take(near, axis=1))
+    columns = rows.reshape(len(rows), -1).take(near, axis=1)
+    bound.reshape(-1)[near] = sign * definition.combine(columns)
     return bound
 
 
 @dataclass(frozen=True, eq=False)
 class StressModes:
-    """Stress per unit elastic coordinate at points of a body.
+    """Stress per unit of each elastic coordinate at points of a body.
 
     Attributes:
-        points: Shape (np, 3), m.
-        stress: Components xx, yy, zz, xy, yz, zx, body axes, shape (6, np, n), Pa.
+        points: Positions of the points, shape (np, 3), m.
+        stress: Components xx, yy, zz, xy, yz, zx in body axes, shape (6, np, n), Pa.
+
+    Example:
+        >>> stress = mbd.body.StressModes(np.zeros((1, 3)), np.ones((6, 1, 2)))
+        >>> stress.envelope("stress xx", [[1.0, 0.0], [2.0, 1.0]])
+        PointEnvelope(value=array([3.]), time=array([1.]))
     """
 
     points: Array
@@ -193,53 +222,56 @@ class StressModes:
         return int(self.stress.shape[2])
 
     def selected(self, modes: NDArray[np.int64]) -> StressModes:
-        """Return those of some elastic coordinates only."""
+        """Return the stress of the elastic coordinates with the numbers `modes`."""
         modes = mode_numbers("modes", modes, self.num_modes)
         return StressModes(self.points, self.stress[:, :, modes])
 
     def values(
         self, name: str, history: Any, *, times: ArrayLike | None = None, stride: int = 1
     ) -> Array:
-        """A quantity at all points and at some instants, shape (nt, np, *shape of the quantity).
+        """Return a quantity at all points and some instants.
 
         Args:
-            name: One of the quantities of stress, such as ``von Mises`` or ``stress xx``.
-            history: `time` (nt,) and `eta` (nt, n); or elastic coordinates (nt, n) or (n,).
-            times: Instants, s; the nearest recorded ones are taken. None: all.
-            stride: Without `times`, take every n-th instant.
+            name: A quantity of stress, such as `von Mises` or `stress xx`.
+            history: An object with `time` (nt,), s, and `eta` (nt, n), such as `run.body("rod")`;
+                or elastic coordinates, shape (nt, n) or (n,).
+            times: Requested times, s; the nearest instants are taken. None: every `stride`-th
+                instant.
+            stride: Distance of the instants if `times` is None.
+
+        Returns:
+            Values of shape (nt, np, *shape of the quantity).
 
         Raises:
-            ValueError: The quantity is unknown or needs more than stress, or the history does not
-                fit.
-        """
-        what = self._quantity(name)
-        time, eta = motion_of(history, self.num_modes)
-        return values_over_time(self.stress, eta[rows_at(time, times, stride)], what)
-
-    def envelope(self, name: str, history: Any, *, extreme: Extreme = "greatest") -> PointEnvelope:
-        """The greatest (or least) value over time at each point, and when.
-
-        Args:
-            name: A scalar quantity of stress, such as ``von Mises`` or ``stress xx``.
-            history: `time` (nt,) and `eta` (nt, n); or elastic coordinates (nt, n), whose rows
-                then count as times 0, 1, ...
-            extreme: ``greatest`` or ``least``.
-
-        Raises:
-            ValueError: The quantity is unknown, no scalar or needs more than stress, or the history
+            InputError: The quantity is unknown or does not follow from stress alone, or the history
                 does not fit.
         """
-        what = self._quantity(name)
+        definition = self._quantity(name)
         time, eta = motion_of(history, self.num_modes)
-        value, row = envelope_over_time([self.stress], eta, what, extreme)
+        return values_over_time(self.stress, eta[rows_at(time, times, stride)], definition)
+
+    def envelope(self, name: str, history: Any, *, extreme: Extreme = "greatest") -> PointEnvelope:
+        """Return the extreme value over time at each point, and its time.
+
+        Args:
+            name: A scalar quantity of stress, such as `von Mises` or `stress xx`.
+            history: An object with `time` (nt,), s, and `eta` (nt, n), such as `run.body("rod")`;
+                or elastic coordinates, shape (nt, n), whose times are 0, 1, ...
+            extreme: `greatest` or `least`.
+
+        Raises:
+            InputError: The quantity is unknown, not a scalar or does not follow from stress alone,
+                or the history does not fit.
+        """
+        definition = self._quantity(name)
+        time, eta = motion_of(history, self.num_modes)
+        value, row = envelope_over_time([self.stress], eta, definition, extreme)
         return PointEnvelope(value, time[row])
 
     @staticmethod
     def _quantity(name: str) -> Quantity:
-        what = quantity(name)
-        if what.needs != ("stress",):
-            raise InputError(
-                f"{name!r} needs {' and '.join(what.needs)}, and stress modes hold stress only; "
-                "recover it on the mesh"
-            )
-        return what
+        definition = quantity(name)
+        if definition.needs != ("stress",):
+            needs = " and ".join(definition.needs)
+            refuse("name", name, f"a quantity of stress alone ({name!r} needs {needs}: recover it)")
+        return definition

@@ -4,7 +4,7 @@
     dolfinx-mbd reduce rod.msh --material steel --interface big_end --interface small_end -o rod.npz
     dolfinx-mbd export rod.npz --to mbdyn -o rod.fem
 
-`python3 -m dolfinx_mbd` is the same. `mesh` and `reduce` run under `mpirun` too.
+`python3 -m dolfinx_mbd` is equivalent. `mesh` and `reduce` also run under `mpirun`.
 """
 
 from __future__ import annotations

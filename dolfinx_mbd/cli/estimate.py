@@ -1,8 +1,8 @@
-"""What a reduction will cost, from what others have cost.
+"""Estimate of the time and memory of a reduction, fitted to measurements.
 
-The time and memory of a sparse factorization of a solid grow faster than its size. The laws here
-are within an eighth of the measured points of `benchmarks/README.md` (quadratic tetrahedra, 24
-modes, one rank) and extrapolated beyond them.
+The time and memory of the sparse factorization of a solid grow faster than linearly with its size.
+The power laws here deviate by at most an eighth from the measurements in `benchmarks/README.md`
+(quadratic tetrahedra, 24 modes, one rank) and extrapolate beyond them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ["Estimate", "estimate"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Time and memory of a reduction, to within a factor of two.
+    """Time and memory of a reduction, within a factor of two.
 
     Attributes:
-        seconds: On one core of the machine of the benchmarks.
-        gigabytes: Of all ranks together.
-        available: Memory of this machine, GB; None if it does not say.
+        seconds: Time on one core of the machine of the benchmarks, s.
+        gigabytes: Memory of all ranks together, GB.
+        available: Memory of this machine, GB; None if unknown.
     """
 
     seconds: float
@@ -39,12 +39,12 @@ class Estimate:
 
 
 def estimate(dofs: int, num_modes: int, *, stiffening: bool) -> Estimate:
-    """The cost of a reduction with a direct solver.
+    """Return the estimated cost of a reduction with a direct solver.
 
     Args:
-        dofs: Displacement degrees of freedom.
-        num_modes: Fixed-interface modes.
-        stiffening: Whether it includes the geometric stiffening.
+        dofs: Number of displacement degrees of freedom.
+        num_modes: Number of fixed-interface modes.
+        stiffening: Whether the reduction includes the geometric stiffening.
     """
     seconds = 1.8 * (dofs / 33e3) ** 1.3 * (0.5 + 0.5 * num_modes / 24)
     if stiffening:

@@ -1,4 +1,4 @@
-"""`dolfinx-mbd export`: a reduced body for another program."""
+"""The command `dolfinx-mbd export`, which writes a reduced body for another program."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "export",
         help="write a body for another program",
-        description="Write a reduced body for another program, and list what its format loses.",
+        description="Write a reduced body for another program, and list the data that its format "
+        "cannot contain.",
         epilog=f"formats:\n{formats}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", help="a reduced body (.npz)")
     parser.add_argument(
-        "--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help="see below"
+        "--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help="format; see below"
     )
     parser.add_argument(
         "--units",
@@ -45,7 +46,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        help="file to write (default: name of the body's file with the suffix of the format)",
+        help="file to write (default: name of the input file with the suffix of the format)",
     )
     add_force(parser)
     parser.set_defaults(run=_export)

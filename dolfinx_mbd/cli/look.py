@@ -1,4 +1,4 @@
-"""`dolfinx-mbd info`, `compare` and `modes`: look at a reduced body, or at a mesh."""
+"""The commands `dolfinx-mbd info`, `compare` and `modes`, which inspect bodies and meshes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_to(commands: Any) -> None:
         type=length_unit,
         default=1.0,
         metavar="U",
-        help="unit of length of a mesh (default m)",
+        help="unit of length of the mesh, for example mm (default m)",
     )
     info.set_defaults(run=_info)
 
@@ -63,14 +63,19 @@ def _info(options: argparse.Namespace) -> int:
         print(body.summary())
         points = [i.point for i in body.interfaces] if body.skin is None else body.skin.points
         warn_of_units(body.total_mass, float(np.linalg.norm(np.ptp(points, axis=0))))
-        return 0
+    else:
+        _describe_mesh(options.file, options.unit)
+    return 0
+
+
+def _describe_mesh(file: str, unit: float) -> None:
     from dolfinx import fem
     from mpi4py import MPI
 
     from dolfinx_mbd.fem import read_mesh
     from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
 
-    tagged = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
+    tagged = read_mesh(file, MPI.COMM_WORLD, unit=unit)
     mesh = tagged.mesh
     comm, topology, x = mesh.comm, mesh.topology, mesh.geometry.x
     low = [min(comm.allgather(x[:, i].min(initial=float("inf")))) for i in range(3)]
@@ -78,17 +83,16 @@ def _info(options: argparse.Namespace) -> int:
     size = " x ".join(f"{1e3 * (b - a):.6g}" for a, b in zip(low, high, strict=True))
     print(f"{topology.index_map(topology.dim).size_global} cells ({topology.cell_name()})")
     print(f"{mesh.geometry.index_map().size_global} nodes\nsize (mm)  {size}")
-    print("group              what    tag  how many")
+    print("group              kind    tag  count")
     for name, (dim, tag) in tagged.groups.items():
         cells = dim == topology.dim
         tags = tagged.cell_tags if cells else tagged.facet_tags
         assert tags is not None
         owned = int((tags.find(tag) < topology.index_map(dim).size_local).sum())
         print(f"{name:<18} {'cells' if cells else 'facets':<6} {tag:4d}  {comm.allreduce(owned)}")
-    if topology.dim == 3:  # (the mass of a plane mesh depends on its thickness)
+    if topology.dim == 3:  # the mass of a plane mesh depends on its thickness
         mass = volume_integral(mesh, fem.Constant(mesh, np.float64(STEEL.density)))
         warn_of_units(mass, body_size(mesh), "would, in steel, weigh")
-    return 0
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -109,7 +113,7 @@ def _modes(options: argparse.Namespace) -> int:
     body = ReducedBody.load(options.file)
     for k in options.modes or ():
         integer("--modes", k, low=1, high=body.num_modes)
-    chosen = None if options.modes is None else [k - 1 for k in options.modes]
-    plot_modes(body, chosen, path)
+    modes = None if options.modes is None else [k - 1 for k in options.modes]
+    plot_modes(body, modes, path)
     print(f"wrote {path}")
     return 0

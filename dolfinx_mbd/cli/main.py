@@ -1,4 +1,4 @@
-"""The command line program: its parser, its output under MPI, and its errors."""
+"""The main function of the command line: parser, output under MPI, and errors."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ exit codes:
   2  a wrong command or option
 """
 
-#: What a launcher of MPI processes tells them; without any of these there is one process.
 _LAUNCHED = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
+"""Environment variables that MPI launchers set; without them there is one process."""
 
-#: Seconds in which an error that all ranks raise together reaches all of them.
 GRACE = 3.0
+"""Time within which all ranks raise an error that they have in common, s."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """Return the parser of the command line."""
     result = argparse.ArgumentParser(
         prog="dolfinx-mbd",
         description="Reduced flexible bodies: mesh a part, reduce it, inspect it and export it.",
@@ -53,31 +53,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: Words after the program's name; None: those that it was called with.
+        arguments: Words after the name of the program; None: those of the command line.
 
     Returns:
         The exit code.
 
-    Note: Collective under `mpirun`; rank 0 speaks. If an error is not raised on all ranks, the
-        ranks that raised it report it and end all others.
+    Note: Collective under `mpirun`; only rank 0 prints. If only some ranks raise an error, these
+        report it and end all other ranks.
+
+    Example:
+        >>> from dolfinx_mbd.cli import main
+        >>> main(["compare", str(body.save("a")), str(body.save("b")), "--tolerance", "0"])
+                    rod  rod  difference
+        mass (kg)   0.6  0.6    0.00e+00
+        ...
+        0
     """
     comm = _communicator()
-    speaks = comm is None or comm.rank == 0
+    prints = comm is None or comm.rank == 0
     with contextlib.ExitStack() as stack:
         stdout: Any = PipeOutput(sys.stdout)
         stderr: Any = PipeOutput(sys.stderr)
-        if not speaks:
+        if not prints:
             stdout = stack.enter_context(open(os.devnull, "w"))
         stack.enter_context(contextlib.redirect_stdout(stdout))
         stack.enter_context(contextlib.redirect_stderr(stderr))
         stack.callback(stdout.flush)
         try:
-            with contextlib.nullcontext() if speaks else contextlib.redirect_stderr(stdout):
+            with contextlib.nullcontext() if prints else contextlib.redirect_stderr(stdout):
                 try:
                     options = parser().parse_args(arguments)
-                except SystemExit as done:  # (the same on every rank)
-                    return int(done.code or 0)
-            stack.enter_context(_spoken(speaks and not getattr(options, "quiet", False)))
+                except SystemExit as end:  # the same on every rank
+                    return int(end.code or 0)
+            stack.enter_context(_messages(prints and not getattr(options, "quiet", False)))
             code: int = options.run(options)
             return code
         except BaseException as error:
@@ -86,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @functools.cache
 def _communicator() -> Any:
-    """Return a communicator of all ranks for this program alone, or None if there is one rank."""
+    """Return a private communicator of all ranks, or None if there is only one rank."""
     if not any(name in os.environ for name in _LAUNCHED):
         return None
     from mpi4py import MPI
@@ -95,7 +103,7 @@ def _communicator() -> Any:
 
 
 def _report(error: BaseException, comm: Any) -> int:
-    """Print an error once; end the other ranks if they do not have one too."""
+    """Print an error once, end the ranks that did not raise it, and return the exit code."""
     everywhere = comm is None or _raised_everywhere(comm)
     code = 130 if isinstance(error, KeyboardInterrupt) else 1
     if comm is None or comm.rank == 0 or not everywhere:
@@ -106,7 +114,7 @@ def _report(error: BaseException, comm: Any) -> int:
             print(f"dolfinx-mbd: error{where}: {_message(error)}", file=sys.stderr)
         else:
             traceback.print_exception(error)
-            print("dolfinx-mbd: this is a fault of dolfinx_mbd; please report it", file=sys.stderr)
+            print("dolfinx-mbd: this is a bug in dolfinx_mbd; please report it", file=sys.stderr)
     if not everywhere:
         sys.stderr.flush()
         comm.Abort(code)
@@ -114,12 +122,12 @@ def _report(error: BaseException, comm: Any) -> int:
 
 
 def _raised_everywhere(comm: Any) -> bool:
-    """Return whether all ranks come here too, each with its error, within some seconds.
+    """Return whether all ranks raise an error within a few seconds.
 
-    The others cannot be asked: they may be waiting for this one in the middle of a computation.
+    The other ranks cannot be asked, because they may be waiting for this rank in a computation.
     """
     request = comm.Ibarrier()
-    end = time.monotonic() + GRACE + 0.5 * comm.rank  # (one after the other, so that one reports)
+    end = time.monotonic() + GRACE + 0.5 * comm.rank  # staggered, so that one rank reports
     while not request.Test():
         if time.monotonic() > end:
             return False
@@ -128,7 +136,7 @@ def _raised_everywhere(comm: Any) -> bool:
 
 
 def _message(error: BaseException) -> str:
-    """Return the error on one line; for an error of a file with the file."""
+    """Return the message of an error on one line, with the path for errors of files."""
     text = str(error) or type(error).__name__
     if isinstance(error, MemoryError):
         text = f"not enough memory ({text})"
@@ -138,8 +146,8 @@ def _message(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _spoken(loud: bool) -> Iterator[None]:
-    """The phases of an analysis as they begin, and warnings as plain sentences, on stderr."""
+def _messages(progress: bool) -> Iterator[None]:
+    """Print warnings as plain sentences and, on request, the phases of an analysis to stderr."""
     log = logging.getLogger("dolfinx_mbd")
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s ..."))
@@ -150,7 +158,7 @@ def _spoken(loud: bool) -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.showwarning = show
-        if loud:
+        if progress:
             log.addHandler(handler)
             log.setLevel(logging.INFO)
         try:

@@ -1,10 +1,12 @@
-"""Materials by name, and from a TOML file:
+"""Materials by name, from the package or from a TOML file.
+
+A file contains a table for each material:
 
 [bronze]
 young = 110e9              # Pa
 poisson = 0.34
 density = 8800             # kg/m3
-thermal_expansion = 18e-6  # 1/K, may be missing
+thermal_expansion = 18e-6  # 1/K, optional
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd.cli.values import assignments
-from dolfinx_mbd.errors import InputError, MissingFileError
+from dolfinx_mbd.errors import FileError, InputError, MissingFileError
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.materials import MATERIALS, material
 
@@ -28,62 +30,79 @@ __all__ = ["chosen_materials", "known_materials"]
 
 
 def known_materials(file: str | None) -> dict[str, Material]:
-    """All materials by name: those of the package, then those of a file.
+    """Return all materials by name: those of the package and those of a file.
+
+    Args:
+        file: Path of a TOML file; None: no file. Its materials replace those of the package with
+            the same name.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is no TOML, or a material in it is not possible.
+        MissingFileError: The file does not exist.
+        FileError: The file is not a TOML file, or a material in it is invalid.
     """
-    return {**MATERIALS, **({} if file is None else _own(file))}
+    return {**MATERIALS, **({} if file is None else _from_file(file))}
 
 
 def chosen_materials(words: Iterable[str], file: str | None) -> Any:
-    """One material, or one for each group: from ``steel`` or ``shank=steel``, ``bush=bronze``.
+    """Return one material, or a dictionary of materials by group.
+
+    Args:
+        words: Values of the option --material: `steel`, or `shank=steel` and `bush=bronze`.
+        file: Path of a TOML file; None: no file.
 
     Raises:
-        ValueError: Unknown names, groups twice, or words of both forms.
+        MissingFileError: The file does not exist.
+        InputError: A name is unknown, a group occurs twice, or a group is missing.
     """
     words = list(words)
-    own = {} if file is None else _own(file)
+    materials = {} if file is None else _from_file(file)
     if len(words) == 1 and "=" not in words[0]:
-        return _named(words[0], own)
+        return _named(words[0], materials)
     plain = [word for word in words if "=" not in word]
     if plain:
         raise InputError(
-            f"--material: with several materials each needs its group, GROUP={plain[0]}"
+            f"--material: each of several materials needs a group, GROUP={plain[0]}",
+            argument="--material",
+            value=words,
         )
-    return {group: _named(name, own) for group, name in assignments(words, "--material").items()}
+    return {
+        group: _named(name, materials) for group, name in assignments(words, "--material").items()
+    }
 
 
-def _named(name: str, own: dict[str, Material]) -> Material:
-    if name in own:
-        return own[name]
+def _named(name: str, materials: dict[str, Material]) -> Material:
+    if name in materials:
+        return materials[name]
     try:
         return material(name)
     except ValueError as error:
-        yours = f"; your file has {', '.join(map(repr, own))}" if own else ""
-        raise InputError(f"--material: {error}{yours}") from None
+        others = f"; your file has {', '.join(map(repr, materials))}" if materials else ""
+        raise InputError(
+            f"--material: {error}{others}", argument="--material", value=name
+        ) from None
 
 
-def _own(file: str) -> dict[str, Material]:
+def _from_file(file: str) -> dict[str, Material]:
     path = Path(file)
     if not path.is_file():
         raise MissingFileError(f"no file of materials '{file}'")
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"'{file}' is no TOML file: {error}") from None
+        raise FileError(f"'{file}' is not a TOML file: {error}", path=path) from None
     result = {}
     for name, table in tables.items():
         if not isinstance(table, dict):
-            raise InputError(f"'{file}': expected a table [{name}] with young, poisson and density")
+            text = f"'{file}': {name!r} must be a table [{name}] with young, poisson and density"
+            raise FileError(text, path=path)
         try:
             result[name] = Material(**{"name": name, **table})
         except InputError as error:
-            raise InputError(f"'{file}': [{name}]: {error}") from None
+            raise FileError(f"'{file}': [{name}]: {error}", path=path) from None
         except TypeError:
-            raise InputError(
-                f"'{file}': [{name}] needs young (Pa), poisson and density (kg/m3), and may have "
-                f"thermal_expansion (1/K); it has {', '.join(table) or 'nothing'}"
+            raise FileError(
+                f"'{file}': [{name}] needs young (Pa), poisson and density (kg/m3), and "
+                f"optionally thermal_expansion (1/K); it has {', '.join(table) or 'nothing'}",
+                path=path,
             ) from None
     return result

@@ -1,4 +1,4 @@
-"""`dolfinx-mbd mesh`: the parametric connecting rod, and parts from CAD."""
+"""The command `dolfinx-mbd mesh`, for parametric connecting rods and parts from CAD."""
 
 from __future__ import annotations
 
@@ -20,30 +20,37 @@ def add_to(commands: Any) -> None:
     """Add `mesh` to the commands."""
     parser = commands.add_parser("mesh", help="mesh a connecting rod, or a part from CAD")
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
+    _add_rod(parts)
+    _add_step(parts)
+
+
+def _add_rod(parts: Any) -> None:
     rod = parts.add_parser(
         "rod",
         help="a parametric connecting rod",
         description="Mesh a connecting rod with the interfaces big_end and small_end. "
         "Lengths are in metres.",
     )
-    described = _described(ConnectingRod)
+    descriptions = _descriptions(ConnectingRod)
     for field in fields(ConnectingRod):
         option = "--" + field.name.replace("_", "-")
-        told = described.get(field.name, "")
+        text = descriptions.get(field.name, "")
         if isinstance(field.default, bool):
-            rod.add_argument(option, action="store_true", help=told)
+            rod.add_argument(option, action="store_true", help=text)
             continue
         rod.add_argument(
             option,
             type=int if isinstance(field.default, int) else float,
             default=field.default,
             metavar="N" if isinstance(field.default, int) else "M",
-            help=f"{told} (default {field.default:g})",
+            help=f"{text} (default {field.default:g})",
         )
     rod.add_argument("-o", "--output", default="rod.msh", help="file to write (default rod.msh)")
     add_force(rod)
     rod.set_defaults(run=_rod)
 
+
+def _add_step(parts: Any) -> None:
     step = parts.add_parser(
         "step",
         help="a part from a STEP file",
@@ -51,7 +58,7 @@ def add_to(commands: Any) -> None:
         "prints those of the surfaces.",
     )
     step.add_argument("file", help="the STEP file")
-    step.add_argument("--list", action="store_true", help="list the surfaces, and write nothing")
+    step.add_argument("--list", action="store_true", help="list the surfaces; write no file")
     step.add_argument(
         "--interface",
         action="append",
@@ -64,7 +71,7 @@ def add_to(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=NUMBERS",
-        help="name of some solids, for several materials (default: 'part' for all)",
+        help="name of some solids, for several materials (default: 'part' for all solids)",
     )
     step.add_argument("--size", type=float, metavar="M", help="largest size of an element, m")
     step.add_argument(
@@ -120,7 +127,7 @@ def _numbered(words: list[str], option: str) -> dict[str, list[int]]:
     try:
         return {name: numbers(text) for name, text in assignments(words, option).items()}
     except argparse.ArgumentTypeError as error:
-        raise InputError(f"{option}: {error}") from None
+        raise InputError(f"{option}: {error}", argument=option, value=words) from None
 
 
 def _table(file: str) -> str:
@@ -132,7 +139,7 @@ def _table(file: str) -> str:
     return "\n".join(lines)
 
 
-def _described(dataclass: Any) -> Mapping[str, str]:
+def _descriptions(dataclass: Any) -> Mapping[str, str]:
     """Return the descriptions of the attributes in the docstring of a dataclass, by name."""
     text = (inspect.getdoc(dataclass) or "").partition("Attributes:")[2].partition("Raises:")[0]
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Output into a pipe whose reader may go away, as in ``dolfinx-mbd info rod.npz | head -3``."""
+"""Output into a pipe whose reader may end early, as in `dolfinx-mbd info rod.npz | head -3`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ __all__ = ["PipeOutput"]
 
 
 class PipeOutput:
-    """A text stream that drops what nobody reads any more, so that the command goes on quietly."""
+    """A text stream that discards output after its reader has ended, so that commands continue.
+
+    Args:
+        stream: The underlying stream.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text to the stream, or drop it if its reader has gone."""
+        """Write text to the stream, or discard it if its reader has ended; return its length."""
         with self._unless_closed():
             self._stream.write(text)
         return len(text)
@@ -35,10 +39,10 @@ class PipeOutput:
     @contextlib.contextmanager
     def _unless_closed(self) -> Iterator[None]:
         if hasattr(signal, "SIGPIPE") and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # (PETSc's handler ends the program)
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # PETSc's handler would end the program
         try:
             yield
         except BrokenPipeError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self._stream.fileno())
+            os.close(null)

@@ -1,4 +1,4 @@
-"""`dolfinx-mbd reduce`: from a mesh to a reduced body, in parallel under `mpirun`."""
+"""The command `dolfinx-mbd reduce`, which reduces the body of a mesh."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["add_to"]
 
 _DESCRIPTION = """\
-Reduce the body of a mesh with named groups to a few modes (Craig-Bampton), and write everything
-that a multibody program needs to one file. Run it under mpirun for large meshes.
+Reduce the body of a mesh with named groups to a few modes (Craig-Bampton), and write all data that
+a multibody program needs to one file. Use mpirun for large meshes.
 
   dolfinx-mbd reduce rod.msh --material steel --interface big_end --interface small_end:averaged
   mpirun -n 4 dolfinx-mbd reduce rod.msh ...
@@ -30,12 +30,12 @@ that a multibody program needs to one file. Run it under mpirun for large meshes
 
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
-    "file": {"help": "a mesh of gmsh (.msh) with named physical groups"},
+    "file": {"help": "gmsh mesh (.msh) with named physical groups"},
     "--material": {
         "action": "append",
         "required": True,
         "metavar": "[GROUP=]NAME",
-        "help": "name of the material; for several volumes repeat it for each group, for example "
+        "help": "name of a material; repeat the option for each group of cells, for example "
         "--material shank=steel --material bush=bronze",
     },
     "--materials": {"metavar": "FILE", "help": "TOML file with materials of your own"},
@@ -43,7 +43,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
         "action": "append",
         "default": [],
         "metavar": "NAME[=GROUP][:KIND]",
-        "help": "a group of facets where a joint meets the body, rigid (default) or averaged",
+        "help": "group of facets at which a joint is attached, rigid (default) or averaged",
     },
     "--modes": {
         "type": int,
@@ -54,69 +54,75 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "--effective-mass": {
         "type": float,
         "metavar": "SHARE",
-        "help": "keep only the modes with this share of their effective mass, for example 0.95",
+        "help": "keep the fewest of these modes that have this share of their effective mass, "
+        "for example 0.95",
     },
     "--pressure": {
         "action": "append",
         "default": [],
         "metavar": "NAME[=GROUP]",
-        "help": "a group of facets on which a pressure can act later",
+        "help": "group of facets on which a pressure can act in a simulation",
     },
     "--load-modes": {
         "action": "store_true",
-        "help": "add a static mode for each pressure, for exact statics",
+        "help": "add a static mode for each pressure, so that its static response is exact",
     },
     "--up-to": {
         "type": frequency,
         "metavar": "F",
-        "help": "leave out modes above a frequency, for example 20kHz or 20000",
+        "help": "omit modes above a frequency, for example 20kHz or 20000",
     },
     "--reference": {
         "default": "mean-axis",
         "metavar": "R",
-        "help": "frame of the body: mean-axis (default) or attached:INTERFACE",
+        "help": "body frame: mean-axis (default) or attached:INTERFACE",
     },
-    "--no-stiffening": {"action": "store_true", "help": "leave out the geometric stiffening"},
+    "--no-stiffening": {"action": "store_true", "help": "omit the geometric stiffening"},
     "--damping": {
         "type": float,
         "metavar": "ZETA",
-        "help": "damping ratio of all modes, 0.01 for 1 %%",
+        "help": "damping ratio of all modes; 0.01 is 1 %%",
     },
     "--unit": {
         "type": length_unit,
         "default": 1.0,
         "metavar": "U",
-        "help": "unit of the mesh (default m)",
+        "help": "unit of length of the mesh, for example mm (default m)",
     },
-    "--degree": {"type": int, "metavar": "P", "help": "degree of the elements (default 2)"},
+    "--degree": {
+        "type": int,
+        "metavar": "P",
+        "help": "polynomial degree of the elements (default 2)",
+    },
     "--plane": {"choices": ("stress", "strain"), "help": "state of a plane mesh"},
     "--thickness": {"type": float, "metavar": "M", "help": "thickness of a plane mesh, m"},
     "--point": {
         "action": "append",
         "default": [],
         "metavar": "NAME=X,Y,Z",
-        "help": "a point whose displacement can be recovered later, m",
+        "help": "coordinates of a point whose displacement can be recovered, m",
     },
     "--no-skin": {
         "action": "store_true",
-        "help": "leave out the surface: a smaller file, but no pictures",
+        "help": "omit the surface; the file is smaller, but pictures are not possible",
     },
-    "--stress": {"action": "store_true", "help": "keep the stress of the modes at the surface"},
+    "--stress": {"action": "store_true", "help": "store the stress of the modes at the surface"},
     "--name": {"help": "name of the body (default: name of the file)"},
     "--solver": {
         "choices": ("auto", "direct", "iterative"),
         "default": "auto",
-        "help": "direct, or iterative in half the memory; auto (default): direct while it fits",
+        "help": "direct, or iterative with half of the memory; auto (default) uses direct if it "
+        "fits",
     },
     "--petsc": {
         "action": "append",
         "default": [],
         "metavar": "OPTION=VALUE",
-        "help": "option of the solvers, for example pc_factor_mat_solver_type=mumps",
+        "help": "PETSc option of the solvers, for example pc_factor_mat_solver_type=mumps",
     },
     "--dry-run": {
         "action": "store_true",
-        "help": "only check the input, and print the size, memory and time",
+        "help": "check the input, and print size, memory and time without a reduction",
     },
     "--output": {"help": "file to write (default: name of the mesh with .npz)"},
 }
@@ -127,13 +133,13 @@ def add_to(commands: Any) -> None:
     """Add `reduce` and `materials` to the commands."""
     parser = commands.add_parser(
         "reduce",
-        help="reduce a body to few modes",
+        help="reduce a body to a few modes",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name, options in _ARGUMENTS.items():
         parser.add_argument(*_SHORT.get(name, ()), name, **options)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress")
     parser.set_defaults(run=_reduce)
 
     table = commands.add_parser("materials", help="list the known materials")
@@ -223,10 +229,12 @@ def _interfaces(words: list[str]) -> dict[str, Any]:
         name, _, group = rest.partition("=")
         if not name or kind not in ("rigid", "averaged"):
             raise InputError(
-                f"--interface: expected NAME, NAME:averaged or NAME=GROUP:rigid; got {word!r}"
+                f"--interface: expected NAME, NAME:averaged or NAME=GROUP:rigid; got {word!r}",
+                argument="--interface",
+                value=word,
             )
         if name in result:
-            raise InputError(f"--interface: {name!r} is given twice")
+            raise InputError(f"--interface: {name!r} occurs twice", argument="--interface")
         facets: Any = setting(group) if group.isdigit() else group or name
         result[name] = InterfaceSpec(facets, kind=kind)  # type: ignore[arg-type]
     return result
@@ -237,7 +245,11 @@ def _attached(text: str) -> str | None:
         return None
     word, colon, name = text.partition(":")
     if word != "attached" or not name:
-        raise InputError(f"--reference: expected mean-axis or attached:INTERFACE; got {text!r}")
+        raise InputError(
+            f"--reference: expected mean-axis or attached:INTERFACE; got {text!r}",
+            argument="--reference",
+            value=text,
+        )
     return name
 
 

@@ -1,4 +1,4 @@
-"""What people type as values: lengths and frequencies with a unit, names with their meaning."""
+"""Values of options: lengths and frequencies with units, names with values, output files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
+from dolfinx_mbd.checks import refuse
+from dolfinx_mbd.errors import MissingFileError, OverwriteError
 
 __all__ = [
     "add_force",
@@ -25,13 +26,12 @@ __all__ = [
 _LENGTHS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}
 _FREQUENCIES = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6}
 
-
 MANY = 100_000
-"""Numbers in one range from which it is taken for a mistake."""
+"""Size of a range of numbers above which it is considered a mistake."""
 
 
 def length_unit(text: str) -> float:
-    """The length of a unit, m: of ``mm``, ``in`` ..."""
+    """Return the length of a unit such as `mm` or `in`, m."""
     if text not in _LENGTHS:
         raise argparse.ArgumentTypeError(
             f"unknown unit of length {text!r}; known are {', '.join(_LENGTHS)}"
@@ -40,7 +40,7 @@ def length_unit(text: str) -> float:
 
 
 def frequency(text: str) -> float:
-    """A frequency in Hz: ``20000``, ``20kHz``."""
+    """Return the frequency of a text such as `20000` or `20kHz`, Hz."""
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([a-zA-Z]*)\s*", text)
     try:
         if match is None or match[2].lower() not in _FREQUENCIES:
@@ -56,7 +56,7 @@ def frequency(text: str) -> float:
 
 
 def numbers(text: str) -> list[int]:
-    """Whole numbers, with ranges: ``1,2,5-8``."""
+    """Return the whole numbers of a text such as `1,2,5-8`."""
     result: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
@@ -71,25 +71,29 @@ def numbers(text: str) -> list[int]:
     return result
 
 
-def assignments(texts: Iterable[str], what: str) -> dict[str, str]:
-    """``NAME=VALUE`` words as a dictionary.
+def assignments(texts: Iterable[str], option: str) -> dict[str, str]:
+    """Return texts of the form `NAME=VALUE` as a dictionary.
+
+    Args:
+        texts: The texts.
+        option: Name of the option, for messages.
 
     Raises:
-        ValueError: A word has another form, or a name comes twice.
+        InputError: A text has another form, or a name occurs twice.
     """
     result: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise InputError(f"{what}: expected NAME=VALUE, got {text!r}")
+            refuse(option, text, "of the form NAME=VALUE")
         if name in result:
-            raise InputError(f"{what}: {name!r} is given twice")
+            refuse(option, text, f"given once for {name!r}")
         result[name] = value
     return result
 
 
 def setting(text: str) -> Any:
-    """A value as Python reads it, or else the text."""
+    """Return a text as a Python literal if it is one, else the text."""
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
@@ -98,43 +102,39 @@ def setting(text: str) -> Any:
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add the option that lets a command replace a file."""
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="replace an existing file",
-    )
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
 
 
 def output_path(
-    given: str | None,
+    output: str | None,
     source: str | os.PathLike[str] | None,
     suffix: str,
     replaces: Callable[[Path], bool] = lambda path: True,
 ) -> Path:
-    """Return where to write: as given, or in the current directory under the source's name.
+    """Return the path of a file to write, after checks that avoid errors after a computation.
 
     Args:
-        given: What follows the option -o.
-        source: The input of the command, which is never replaced; None: there is none.
-        suffix: Added to the stem of the source.
-        replaces: Whether a file that is there already may be replaced.
+        output: Value of the option -o; None: the stem of the source in the current directory.
+        source: Input of the command, which must not be replaced; None: no input.
+        suffix: Suffix that is added to the stem of the source.
+        replaces: Function that returns whether an existing file may be replaced.
 
     Raises:
-        InputError: It is the input itself.
-        OverwriteError: There is a file that may not be replaced.
-        OSError: It cannot be written; all errors are found before anything is computed.
+        InputError: The path is that of the input.
+        OverwriteError: The file exists and may not be replaced.
+        OSError: The file cannot be written.
     """
-    path = Path(Path(source or "").stem + suffix) if given is None else Path(given)
+    path = Path(Path(source or "").stem + suffix) if output is None else Path(output)
     if path.is_dir():
         raise IsADirectoryError(f"'{path}' is a directory; give the name of a file in it")
     if not path.parent.is_dir():
-        raise MissingFileError(f"there is no directory '{path.parent}' to write '{path.name}' to")
+        raise MissingFileError(f"no directory '{path.parent}' for the file '{path.name}'")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise PermissionError(f"'{path}' may not be written")
+        raise PermissionError(f"no permission to write '{path}'")
     if source is not None and path.exists() and Path(source).exists() and path.samefile(source):
-        raise InputError(f"-o: '{path}' is the input itself; choose another name")
+        refuse("-o", str(path), "a file other than the input")
     if path.exists() and not replaces(path):
         raise OverwriteError(
-            f"'{path}' is there already, and is not what this command writes; choose another name"
+            f"'{path}' exists and has another format than the output; choose another name"
         )
     return path

@@ -1,13 +1,14 @@
-"""Pictures of reduced bodies and mechanisms, and animations of their motion, from plain data.
+"""Pictures of reduced bodies and mechanisms, animations, and charts.
 
     plot_modes(body)                        the first modes
-    plot_system(engine, names=True)         a mechanism, before it is run
-    animate(run, "engine.gif", scale=50)    its motion
+    plot_system(engine)                     a mechanism before a simulation
+    animate(run, "engine.gif", scale=50)    a simulated motion
 
-No mesh, no DOLFINx and no display is needed; pyvista is (`pip install pyvista`).  A notebook shows
-what these functions return; nothing waits for a window to be closed.
+Pictures need pyvista (`pip install pyvista`), charts need matplotlib; neither needs a mesh, DOLFINx
+or a display. Without these packages the functions raise `ImportError`; if a file cannot be written,
+they raise `OSError`. Notebooks display the returned objects.
 
-Note: Not collective; under MPI one rank draws.
+Note: Not collective; call these functions on one MPI rank.
 """
 
 from __future__ import annotations

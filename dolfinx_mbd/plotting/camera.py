@@ -1,4 +1,4 @@
-"""Where the picture is taken from: a parallel projection that sees all of the scene."""
+"""Camera of a picture: a parallel projection of the whole scene."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["VIEWS", "Camera", "camera_of"]
 
 Array = NDArray[np.float64]
 
-#: Directions from the scene to the eye, and what is up, by name.
 VIEWS = {
     "xy": ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)),
     "xz": ((0.0, -1.0, 0.0), (0.0, 0.0, 1.0)),
     "yz": ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
     "iso": ((1.0, -1.0, 0.8), (0.0, 0.0, 1.0)),
 }
+"""Direction from the scene to the eye, and upward direction, by name of the view."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +28,10 @@ class Camera:
     """A parallel projection.
 
     Attributes:
-        towards: Unit vector from the scene to the eye, (3,).
-        up: Unit vector that is up in the picture, (3,).
-        centre: Point in the middle of what is drawn, (3,), m.
-        half: Half width and half height of what is drawn, m.
+        towards: Unit vector from the scene to the eye, shape (3,).
+        up: Unit vector that points upwards in the picture, shape (3,).
+        centre: Centre of the visible rectangle, shape (3,), m.
+        half: Half width and half height of the visible rectangle, m.
         depth: Size of the scene, m.
     """
 
@@ -44,7 +44,14 @@ class Camera:
     def apply(
         self, plotter: Any, *, below: float = 0.0, above: float = 0.0, margin: float = 0.06
     ) -> None:
-        """Aim the plotter's camera; fractions of the height below and above are left free."""
+        """Set the camera of a plotter.
+
+        Args:
+            plotter: A pyvista plotter.
+            below: Fraction of the height that is left free below the scene.
+            above: Fraction of the height that is left free above the scene.
+            margin: Fraction of the width and height that is left free on each side.
+        """
         left, bottom, right, top = plotter.renderer.GetViewport()
         width, height = plotter.window_size
         aspect = width * (right - left) / (height * (top - bottom))
@@ -66,17 +73,18 @@ def camera_of(
     normal: ArrayLike | None = None,
     up: ArrayLike | None = None,
 ) -> Camera:
-    """A camera that sees all points (np, 3).
+    """Return a camera that sees all points.
 
     Args:
-        points: What must be in the picture, m.
-        view: A key of :data:`VIEWS` or the direction from the scene to the eye, (3,); None:
-            obliquely onto the plane across ``normal``.
-        normal: Of the plane of interest; None: the direction in which the points extend least.
-        up: What is up; None: an axis that suits.
+        points: Points in the picture, shape (np, 3), m.
+        view: Key of `VIEWS`, or the direction from the scene to the eye, shape (3,); None:
+            obliquely onto the plane normal to `normal`.
+        normal: Normal of the plane of interest, shape (3,); None: the coordinate axis along which
+            the points extend least.
+        up: Upward direction, shape (3,); None: a coordinate axis.
 
     Raises:
-        ValueError: If the view is unknown.
+        InputError: The view is unknown or the direction is zero.
     """
     if normal is None:
         normal = np.eye(3)[2 - np.argmin(np.ptp(points, axis=0)[::-1])]
@@ -87,12 +95,7 @@ def camera_of(
             refuse("view", view, f"one of {', '.join(VIEWS)} or a direction (3,)")
         towards, upright = (np.array(v) for v in VIEWS[view])
     else:
-        upright = np.eye(3)[1 if abs(n[2]) > 0.7 else 2]
-        wanted = upright if up is None else np.asarray(up, dtype=float)
-        if np.linalg.norm(np.cross(wanted, n)) > 0.1 * np.linalg.norm(wanted):
-            upright = wanted
-        upright = upright - (upright @ n) * n
-        upright /= np.linalg.norm(upright)
+        upright = _upright(n, up)
         towards = n + 0.55 * np.cross(upright, n) + 0.45 * upright
         if view is not None:
             expected = f"a name ({', '.join(VIEWS)}) or three numbers that are not all zero"
@@ -117,3 +120,13 @@ def camera_of(
         max(0.5 * float(np.ptp(along)), 0.01 * depth),
     )
     return Camera(towards, top, middle + shift[0] * right + shift[1] * top, half, depth)
+
+
+def _upright(normal: Array, up: ArrayLike | None) -> Array:
+    """Return the unit vector in the plane normal to `normal` that is closest to `up`."""
+    upright = np.eye(3)[1 if abs(normal[2]) > 0.7 else 2]
+    preferred = upright if up is None else np.asarray(up, dtype=float)
+    if np.linalg.norm(np.cross(preferred, normal)) > 0.1 * np.linalg.norm(preferred):
+        upright = preferred
+    upright = upright - (upright @ normal) * normal
+    return upright / np.linalg.norm(upright)

@@ -1,4 +1,4 @@
-"""Time histories and frequencies as matplotlib figures."""
+"""Charts of energies over time and of frequencies over speed, with matplotlib."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ from dolfinx_mbd.plotting.output import new_figure, save_figure
 __all__ = ["campbell_diagram", "plot_energies"]
 
 BACKWARD = 0.1
-"""Whirl below minus which a mode is drawn as a backward one."""
+"""Magnitude of a negative whirl above which a mode is drawn as a backward mode."""
 
 
 def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
-    """Kinetic, elastic and gravitational energy and their sum over time.
+    """Plot kinetic, elastic and gravitational energy and their sum over time.
 
     Args:
-        solution: A run.
-        path: File to write as well, in any format that matplotlib knows.
+        solution: Result of a simulation.
+        path: File to write; matplotlib determines the format from the suffix. None: no file.
 
     Returns:
-        A matplotlib figure with two axes: all energies, and the elastic one, which is far smaller.
+        A matplotlib figure with two axes: all energies, and the elastic energy, which is usually
+        much smaller.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If matplotlib does not know the file's suffix.
+        InputError: matplotlib does not know the suffix.
+
+    Example:
+        >>> figure = mbd.plotting.plot_energies(run, "energies.png")
+        >>> len(figure.axes)
+        2
     """
     instance("solution", solution, Solution)
     figure = new_figure(8, 5)
@@ -64,46 +69,53 @@ def campbell_diagram(
     orders: ArrayLike = (1, 2, 3, 4),
     title: str = "",
 ) -> Any:
-    """Frequencies of a rotating body over its speed, with the lines of engine orders.
+    """Plot the frequencies of a rotating body over its speed, with lines of engine orders.
 
     Args:
-        speeds: Ω, shape (m,), rad/s; shown in revolutions per minute.
-        frequencies: Of each mode, shape (m, n), Hz, NaN where there is none.
-        path: File to write as well, in any format that matplotlib knows.
-        whirl: Sense of the orbits, shape (m, n), from -1 (backward, dashed) to 1 (forward).
-        growing: Where a mode is unstable, shape (m, n): marked by crosses.
-        orders: Multiples of the speed to draw as lines; () for none.
-        title: Of the picture.
+        speeds: Speeds Ω, shape (m,), rad/s; the axis shows revolutions per minute.
+        frequencies: Frequency of each mode, shape (m, n), Hz; NaN for a missing value.
+        path: File to write; matplotlib determines the format from the suffix. None: no file.
+        whirl: Whirl of each mode from -1 (backward, drawn dashed) to 1 (forward), shape (m, n);
+            None: all lines are solid.
+        growing: Whether each mode is unstable, shape (m, n); crosses mark unstable modes. None: no
+            marks.
+        orders: Multiples of the speed that are drawn as lines; () for none.
+        title: Title of the figure.
 
     Returns:
         A matplotlib figure.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If shapes do not fit, or matplotlib does not know the file's suffix.
+        InputError: A shape does not fit, or matplotlib does not know the suffix.
+
+    Example:
+        >>> speeds = np.linspace(0.0, 100.0, 3)
+        >>> figure = mbd.plotting.campbell_diagram(speeds, [[10.0], [11.0], [12.0]], orders=[1])
+        >>> figure.axes[0].get_ylabel()
+        'frequency (Hz)'
     """
     instance("title", title, str)
     omega, orders = array("speeds", speeds, (None,)), array("orders", orders)
     f = array("frequencies", frequencies, (len(omega), None), finite=False)
     sense = np.zeros(f.shape) if whirl is None else array("whirl", whirl, f.shape, finite=False)
-    bad = np.zeros(f.shape, dtype=bool) if growing is None else _flags(growing, f.shape)
+    unstable = np.zeros(f.shape, dtype=bool) if growing is None else _flags(growing, f.shape)
     figure = new_figure(8, 5)
     axes = figure.subplots()
     rpm = omega * 30 / np.pi
     top = 1.05 * np.nanmax(f, initial=1e-300)
     for order in np.ravel(orders):
         axes.plot(rpm, order * rpm / 60, color="0.75", lw=0.8, zorder=1)
-        end = min(rpm[-1], 60 * top / max(order, 1e-12))  # where the line leaves the picture
+        end = min(rpm[-1], 60 * top / max(order, 1e-12))  # end of the visible line
         place = {"xytext": (-2, -2), "textcoords": "offset points", "ha": "right", "va": "top"}
         axes.annotate(f"{order:g}×", (end, order * end / 60), color="0.5", fontsize=8, **place)
     for k in range(f.shape[1]):
         color = f"C{k % 10}"
         backward = sense[:, k] < -BACKWARD
         for part, style in ((backward, "--"), (~backward, "-")):
-            # a line between two points is drawn where the first one is of that sense
+            # the sense of the first point determines the style of a line between two points
             shown = part | np.concatenate([[False], part[:-1]])
             axes.plot(rpm, np.where(shown, f[:, k], np.nan), style, color=color, lw=1.4)
-        axes.plot(rpm[bad[:, k]], f[bad[:, k], k], "x", color=color, ms=6)
+        axes.plot(rpm[unstable[:, k]], f[unstable[:, k], k], "x", color=color, ms=6)
     axes.set(xlabel="speed (1/min)", ylabel="frequency (Hz)", title=title)
     axes.set_ylim(0, top)
     return save_figure(figure, path)

@@ -1,4 +1,4 @@
-"""Where the drawn points are: deformed skins, rigid shapes, bars for bodies without either."""
+"""Positions of drawn points: deformed skins, rigid shapes, and bars for other bodies."""
 
 from __future__ import annotations
 
@@ -22,40 +22,51 @@ __all__ = [
     "drawn_part",
     "frame_poses",
     "length_of",
-    "needed_skin",
+    "required_skin",
+    "rotation_to",
     "skin_displacement",
     "skin_points",
     "system_length",
-    "turned_to",
 ]
 
 Array = NDArray[np.float64]
 
 
-def needed_skin(body: ReducedBody) -> Skin:
-    """The body's skin.
+def required_skin(body: ReducedBody) -> Skin:
+    """Return the skin of a body.
+
+    Args:
+        body: A reduced body.
 
     Raises:
-        ValueError: If it has none; the message says how to get one.
+        InputTypeError: `body` is not a reduced body.
+        InputError: The body has no skin; the message describes how to create one.
     """
     instance("body", body, ReducedBody)
     if body.skin is None or len(body.skin.triangles) == 0:
         raise InputError(
             f"body {body.name!r} has no skin to draw; reduce it with reduce(..., skin=True), "
-            "or give ReducedBody.from_arrays a Skin"
+            "or give ReducedBody.from_arrays a Skin",
+            argument="body",
+            value=body,
+            expected="a body with a skin",
         )
     return body.skin
 
 
 def skin_displacement(skin: Skin, eta: ArrayLike) -> Array:
-    """Elastic displacement of the skin's nodes, body components, (ns, 3), m.
+    """Return the elastic displacement of the skin's nodes in body axes, shape (ns, 3), m.
 
     Args:
         skin: A skin with n modes.
-        eta: Elastic coordinates, (n,).
+        eta: Elastic coordinates, shape (n,).
 
     Raises:
-        ValueError: If the number of coordinates is not that of the modes.
+        InputError: The number of elastic coordinates differs from the number of modes.
+
+    Example:
+        >>> mbd.plotting.skin_displacement(body.skin, [1e-3, 0.0]).shape
+        (4, 3)
     """
     count = len(instance("skin", skin, Skin).modes)
     values: Array = array("eta", eta, (count,), expected=f"{count} elastic coordinates")
@@ -70,14 +81,21 @@ def skin_points(
     position: ArrayLike = (0.0, 0.0, 0.0),
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
 ) -> Array:
-    """Where the skin's nodes are: r + A (x + scale Σ ψ_k η_k), global components, (ns, 3), m.
+    """Return the positions r + A (x + scale Σ ψ_k η_k) of the skin's nodes, shape (ns, 3), m.
 
     Args:
         skin: A skin with n modes.
-        eta: Elastic coordinates, (n,).
-        scale: Enlargement of the elastic part.
-        position: Of the body frame's origin, (3,), m.
-        rotation: Of the body frame, quaternion (w, x, y, z).
+        eta: Elastic coordinates, shape (n,).
+        scale: Scale factor of the elastic displacement.
+        position: Position r of the origin of the body frame, shape (3,), m.
+        rotation: Quaternion (w, x, y, z) of the body frame.
+
+    Raises:
+        InputError: A shape does not fit.
+
+    Example:
+        >>> mbd.plotting.skin_points(body.skin, [0.0, 0.0], position=(1.0, 0.0, 0.0))[0]
+        array([ 0.5 , -0.02,  0.  ])
     """
     instance("skin", skin, Skin)
     scale, origin = number("scale", scale), vector("position", position, unit="m")
@@ -88,12 +106,12 @@ def skin_points(
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What is drawn of one body: a surface in the body frame, its modes if it has any.
+    """The drawn surface of one body.
 
     Attributes:
-        name: The body.
-        skin: Points (ns, 3), triangles (nt, 3), modes (n, ns, 3); n = 0 for a rigid part.
-        bars: Whether the surface stands for a body of unknown shape.
+        name: Name of the body.
+        skin: Surface in the body frame; a rigid part has no modes.
+        bars: Whether the surface consists of bars, because the shape of the body is unknown.
     """
 
     name: str
@@ -102,26 +120,28 @@ class Part:
 
     @property
     def flexible(self) -> bool:
-        """Whether its elastic displacement is shown by colour."""
+        """Whether the part is coloured by its elastic displacement."""
         return len(self.skin.modes) > 0
 
     def points(self, q: Array, scale: float) -> Array:
-        """Global points (ns, 3), m, at the body's coordinates q = (position, quaternion, η)."""
+        """Return the points for the coordinates q = (position, quaternion, η), shape (ns, 3), m."""
         eta = q[7:] if self.flexible else np.zeros(0)
         return skin_points(self.skin, eta, scale=scale, position=q[:3], rotation=q[3:7])
 
     def displacement(self, q: Array) -> Array:
-        """Magnitude of the elastic displacement, (ns,), m."""
+        """Return the magnitude of the elastic displacement, shape (ns,), m."""
         eta = q[7:] if self.flexible else np.zeros(0)
         return np.linalg.norm(skin_displacement(self.skin, eta), axis=1)
 
 
 def drawn_part(body: Body, length: float) -> Part | None:
-    """What to draw of a body: its skin or shape, else bars to its frames; None for the ground.
+    """Return the part that is drawn for a body, or None for the ground.
+
+    It is the skin or shape of the body, or bars from its centre of mass to its frames.
 
     Args:
         body: A body of a mechanism.
-        length: Of the mechanism, m; bars are made in proportion.
+        length: Size of the mechanism, m; the thickness of bars is proportional to it.
     """
     if isinstance(body, FlexibleBody):
         reduced = body.reduced
@@ -140,7 +160,7 @@ def drawn_part(body: Body, length: float) -> Part | None:
 
 
 def _bars(centre: Array, points: list[Array], length: float) -> Shape:
-    """A block at the centre of mass and a bar from it to each frame."""
+    """Return a block at the centre of mass and bars from it to the frames."""
     radius = 0.008 * length
     shape = box_shape(np.full(3, 4 * radius), centre)
     for point in points:
@@ -148,12 +168,12 @@ def _bars(centre: Array, points: list[Array], length: float) -> Shape:
         size = float(np.linalg.norm(along))
         if size > radius:
             bar = cylinder_shape(radius, size, 2, (0.0, 0.0, size / 2), sides=16)
-            shape += Shape(centre + bar.points @ turned_to(along).T, bar.triangles)
+            shape += Shape(centre + bar.points @ rotation_to(along).T, bar.triangles)
     return shape
 
 
-def turned_to(axis: ArrayLike) -> Array:
-    """A rotation (3, 3) whose third column is along an axis."""
+def rotation_to(axis: ArrayLike) -> Array:
+    """Return a rotation matrix (3, 3) whose third column is parallel to an axis."""
     z = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
     x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
     x /= np.linalg.norm(x)
@@ -161,12 +181,12 @@ def turned_to(axis: ArrayLike) -> Array:
 
 
 def length_of(points: ArrayLike) -> float:
-    """Diagonal of the box around points (np, 3), m; 1 where they coincide."""
+    """Return the diagonal of the bounding box of points (np, 3), m; 1 if they coincide."""
     return float(np.linalg.norm(np.ptp(np.asarray(points), axis=0))) or 1.0
 
 
 def frame_poses(system: SystemData, q: Array) -> tuple[Array, Array]:
-    """Positions (F, 3) and orientations (F, 3, 3) of all frames at a system's coordinates (nq,)."""
+    """Return positions (F, 3) and rotation matrices (F, 3, 3) of all frames for coordinates q."""
     position, rotation = np.zeros((system.num_frames, 3)), np.zeros((system.num_frames, 3, 3))
     for body, qs, fs in zip(system.bodies, system.q_slices, system.frame_slices, strict=True):
         body.poses(q[qs], position[fs], rotation[fs])
@@ -174,6 +194,6 @@ def frame_poses(system: SystemData, q: Array) -> tuple[Array, Array]:
 
 
 def system_length(system: SystemData, q: Array) -> float:
-    """Size of a mechanism by its frames and the origins of its bodies, m."""
+    """Return the size of a mechanism from its frames and the origins of its bodies, m."""
     origins = [q[s][:3] for s in system.q_slices if s.stop > s.start]
     return length_of(np.vstack([frame_poses(system, q)[0], *origins]))

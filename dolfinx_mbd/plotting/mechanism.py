@@ -1,14 +1,15 @@
-"""Pictures of a mechanism: bodies, joints, frames and their names."""
+"""Pictures of mechanisms with their bodies, joints and frames."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import instance, number, refuse
+from dolfinx_mbd.checks import choice, instance, names, number, refuse
 from dolfinx_mbd.multibody.model.joints import Joint
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
@@ -40,12 +41,12 @@ _AXIS_COLOURS = ("#c23b3b", "#3a8f4d", "#3b62c2")
 
 
 class Drawing:
-    """Surfaces of all bodies, and colours of their elastic displacement over some states.
+    """Surfaces of all bodies of a mechanism, coloured by elastic displacement.
 
     Args:
         system: A mechanism.
-        states: Coordinates, (nt, nq); the colours span what happens in them.
-        scale: Enlargement of the elastic part.
+        states: Coordinates, shape (nt, nq), that determine the range of the colours.
+        scale: Scale factor of the elastic displacement.
     """
 
     def __init__(self, system: SystemData, states: Array, *, scale: float) -> None:
@@ -67,18 +68,18 @@ class Drawing:
         self.foot = 0.13 if flexible else 0.02
 
     def points(self, q: Array) -> list[Array]:
-        """Points of every part at coordinates q (nq,)."""
+        """Return the points of every part for coordinates q (nq,)."""
         return [part.points(q[s], self.scale) for part, s in self.parts]
 
     def move(self, q: Array) -> Array:
-        """Put the surfaces where they are at coordinates q (nq,) and return all their points."""
+        """Move the surfaces to the coordinates q (nq,) and return all their points."""
         moved = self.points(q)
         for (part, s), surface, points in zip(self.parts, self.surfaces, moved, strict=True):
             surface.move(points, self.factor * part.displacement(q[s]) if part.flexible else None)
         return np.vstack(moved)
 
     def add_to(self, plotter: Any, *, cmap: str, opacity: float) -> None:
-        """Draw the surfaces, and the colour bar if a body is flexible."""
+        """Add the surfaces to a plotter, and a colour bar if a body is flexible."""
         for (part, _), surface in zip(self.parts, self.surfaces, strict=True):
             if part.flexible:
                 surface.add_to(plotter, limits=self.limits, cmap=cmap)
@@ -93,7 +94,14 @@ class Drawing:
 def mechanism_camera(
     system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
 ) -> Camera:
-    """A camera obliquely onto the plane in which the joints turn, gravity downwards."""
+    """Return a camera with an oblique view of the plane in which the joints rotate.
+
+    Args:
+        system: A mechanism; its gravity points downwards in the picture.
+        q: Coordinates, shape (nq,).
+        points: Points in the picture, shape (np, 3), m.
+        view: View as for `plot_system`.
+    """
     turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]
     normal = None
     if turning:
@@ -110,9 +118,7 @@ def plot_system(
     path: str | Path | None = None,
     *,
     scale: float = 1.0,
-    joints: bool = True,
-    frames: bool = False,
-    names: bool = False,
+    marks: Iterable[str] = ("joints",),
     assembled: bool = True,
     opacity: float = 0.45,
     cmap: str = CMAP,
@@ -120,60 +126,62 @@ def plot_system(
     window: tuple[int, int] = (1000, 700),
     plotter: Any = None,
 ) -> Picture:
-    """Draw a mechanism at one time: rigid shapes, flexible skins by elastic displacement, joints.
+    """Draw a mechanism at one time.
 
-    Bodies without shape or skin are drawn as bars from their centre of mass to their frames.
+    Flexible bodies are drawn by their skins, coloured by elastic displacement, rigid bodies by
+    their shapes. Other bodies are drawn as bars from their centre of mass to their frames.
 
     Args:
-        source: A mechanism, which is drawn as it starts; or a solution.
-        time: s; of a solution the nearest saved time is drawn. None: the start.
-        path: File to write as well.
-        scale: Enlargement of the elastic part; colours are never scaled.
-        joints: Mark the joints: a pin along a free axis, a ball, a line to slide on, a block.
-        frames: Draw the axes of all frames: x red, y green, z blue.
-        names: Name the joints.
-        assembled: False: draw the bodies where they were put, to see why they do not fit together.
-        opacity: Of rigid bodies; 1 hides what is inside them.
-        cmap: A colour map of matplotlib.
-        view: A name ("xy", "xz", "yz", "iso") or the direction to the eye, (3,); None: obliquely
-            onto the plane in which the joints turn, gravity downwards.
+        source: A mechanism, drawn in its initial position, or the result of a simulation.
+        time: Time, s; for a result the nearest saved time is drawn. None: the start.
+        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
+        scale: Scale factor of the elastic displacement; colours are not scaled.
+        marks: Additional objects: `joints` (a pin along a free axis, a ball, a line of sliding, a
+            block), `names` (of joints), `frames` (axes of all frames: x red, y green, z blue).
+        assembled: Whether to draw the assembled mechanism. False draws the bodies at their given
+            positions, which shows why a mechanism cannot be assembled.
+        opacity: Opacity of rigid bodies; 1 hides the inside.
+        cmap: Colour map of matplotlib.
+        view: Name of a view (`xy`, `xz`, `yz`, `iso`), or the direction from the scene to the eye,
+            shape (3,); None: an oblique view of the plane in which the joints rotate, gravity
+            downwards.
         window: Width and height, pixels.
-        plotter: A pyvista plotter to draw into, for a window that can be turned; it is neither
-            shown nor closed.
+        plotter: A pyvista plotter to draw into, for example that of an interactive window; it is
+            neither shown nor closed. None: a new plotter without a window.
 
     Raises:
-        AssemblyError: If the mechanism cannot be put together.
-        ValueError: If the time is not within the solution, or the suffix is unknown.
-        ImportError: If pyvista is not installed.
-        OSError: If the file cannot be written.
+        AssemblyError: The mechanism cannot be assembled.
+        InputError: The time is outside the result, or an option is invalid.
+
+    Example:
+        >>> mbd.plotting.plot_system(engine, window=(200, 150))
+        <Picture: 200 × 150 pixels>
+        >>> picture = mbd.plotting.plot_system(run, time=0.005, path="engine.png")
     """
     instance("source", source, (SystemData, Solution))
     check_drawing(None, window, scale=number("scale", scale), opacity=opacity, cmap=cmap, time=time)
-    check_drawing(joints=joints, frames=frames, names=names, assembled=assembled)
+    check_drawing(assembled=assembled)
+    marks = [choice("every entry of marks", mark, _MARKS) for mark in names("marks", marks)]
     system, q, t = _state_of(source, time, assembled)
     check_drawing(path)
-    drawn = plotter_of(plotter, window)
+    canvas = plotter_of(plotter, window)
     drawing = Drawing(system, q[None], scale=scale)
     points = drawing.move(q)
-    drawing.add_to(drawn, cmap=cmap, opacity=opacity)
+    drawing.add_to(canvas, cmap=cmap, opacity=opacity)
     length = length_of(points)
-    if joints:
-        _draw_joints(drawn, system, q, length)
-    if frames:
-        _draw_frames(drawn, system, q, length)
-    if names:
-        _name_joints(drawn, system, q, length)
+    for mark in marks:
+        _MARKS[mark](canvas, system, q, length)
     note = f", elastic part × {scale:g}" if drawing.limits is not None and scale != 1 else ""
-    add_text(drawn, f"t = {1e3 * t:.4g} ms{note}", (0.02, 0.97), align=("left", "top"))
-    mechanism_camera(system, q, points, view).apply(drawn, below=drawing.foot, above=0.05)
-    add_axes(drawn)
-    return finished(drawn, plotter, path)
+    add_text(canvas, f"t = {1e3 * t:.4g} ms{note}", (0.02, 0.97), align=("left", "top"))
+    mechanism_camera(system, q, points, view).apply(canvas, below=drawing.foot, above=0.05)
+    add_axes(canvas)
+    return finished(canvas, plotter, path)
 
 
 def _state_of(
     source: SystemData | Solution, time: float | None, assembled: bool
 ) -> tuple[SystemData, Array, float]:
-    """SystemData, coordinates (nq,) and time."""
+    """Return the system, its coordinates (nq,) and the time."""
     if isinstance(source, SystemData):
         t = 0.0 if time is None else float(time)
         if assembled:
@@ -182,13 +190,13 @@ def _state_of(
     t = source.time[0] if time is None else float(time)
     slack = 1e-9 + 1e-6 * abs(source.time[-1] - source.time[0])
     if not source.time[0] - slack <= t <= source.time[-1] + slack:
-        refuse("time", time, f"in the solution, {source.time[0]:g} to {source.time[-1]:g} s")
+        refuse("time", time, f"within the solution, {source.time[0]:g} to {source.time[-1]:g} s")
     k = int(np.argmin(np.abs(source.time - t)))
     return source.system, source.q[k], float(source.time[k])
 
 
 def _draw_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
-    """A mark for each joint where its frames meet."""
+    """Mark each joint where its frames meet."""
     pv = pyvista()
     position, rotation = frame_poses(system, q)
     r = 0.014 * length
@@ -221,25 +229,25 @@ def _draw_frames(plotter: Any, system: SystemData, q: Array, length: float) -> N
 
 
 def _place(system: SystemData, joint: Joint, position: Array) -> Array:
-    """Where a joint is: its second frame, which is the one that slides."""
+    """Return the position of a joint, that of its second frame, which slides."""
     return position[system.frame_index(joint.second)]
 
 
 def _name_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
-    """One label for all joints that are in the same place."""
+    """Add labels; joints at the same position share one."""
     position, _ = frame_poses(system, q)
     places: list[tuple[Array, list[str]]] = []
     for joint in system.joints:
         p = _place(system, joint, position)
-        for at, names in places:
+        for at, labels in places:
             if np.linalg.norm(at - p) < 0.01 * length:
-                names.append(joint.name)
+                labels.append(joint.name)
                 break
         else:
             places.append((p, [joint.name]))
     plotter.add_point_labels(
         np.array([p for p, _ in places]),
-        ["\n".join(names) for _, names in places],
+        ["\n".join(labels) for _, labels in places],
         font_size=14,
         text_color=INK,
         shape="rounded_rect",
@@ -248,3 +256,7 @@ def _name_joints(plotter: Any, system: SystemData, q: Array, length: float) -> N
         show_points=False,
         always_visible=True,
     )
+
+
+_MARKS = {"joints": _draw_joints, "frames": _draw_frames, "names": _name_joints}
+"""Functions that draw additional objects, by name."""

@@ -1,4 +1,4 @@
-"""Animations of a motion: GIF, or MP4 where imageio-ffmpeg is installed."""
+"""Animations of simulated motions as GIF, or as MP4 if imageio-ffmpeg is installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, instance, integer, memory, number, refuse
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera
@@ -23,17 +22,24 @@ __all__ = ["MOVIE_SUFFIXES", "Animation", "animate"]
 Array = NDArray[np.float64]
 Image = NDArray[np.uint8]
 
-#: Kinds of file that an animation can be written as.
 MOVIE_SUFFIXES = (".gif", ".mp4")
+"""Suffixes of files that an animation can be written to."""
 
 
 class Animation:
-    """A written animation, which notebooks show.
+    """An animation in a file, which notebooks display.
 
-    Attributes:
-        path: The file.
-        time: What it shows, (number of pictures,), s.
-        fps: Pictures a second.
+    The arguments are attributes of the animation.
+
+    Args:
+        path: Path of the file.
+        time: Times of the pictures, shape (number of pictures,), s.
+        fps: Pictures per second.
+
+    Example:
+        >>> movie = mbd.plotting.animate(run, "run.gif", frames=2, window=(120, 90))
+        >>> movie.path.name
+        'run.gif'
     """
 
     def __init__(self, path: Path, time: Array, fps: float) -> None:
@@ -68,26 +74,29 @@ def animate(
 ) -> Animation:
     """Write an animation of a motion, coloured by elastic displacement.
 
-    The rigid motion is drawn as it is, the elastic displacement enlarged; the colours are not.
-
     Args:
-        solution: A run.
-        path: File to write, ``.gif`` or ``.mp4``.
-        times: What to show, s; the nearest saved times are taken.
-        stride: Or every n-th saved time.
-        frames: Or so many pictures, evenly spread over the run.
-        scale: Enlargement of the elastic part.
-        fps: Pictures a second; GIF knows hundredths of a second, and programs show at most 50.
-        opacity: Of rigid bodies; 1 hides what is inside them.
-        cmap: A colour map of matplotlib.
-        view: As for `plot_system`.
-        window: Width and height, pixels; both even for MP4.
+        solution: Result of a simulation.
+        path: File to write, `.gif` or `.mp4`.
+        times: Times to show, s; the nearest saved times are used. None: see `stride` and `frames`.
+        stride: Show every n-th saved time; None: see `frames`. Not together with `times`.
+        frames: Number of pictures, spread evenly over the simulation, if neither `times` nor
+            `stride` is given.
+        scale: Scale factor of the elastic displacement; the rigid motion and the colours are not
+            scaled.
+        fps: Pictures per second. GIF rounds their duration to 0.01 s, and viewers show at most 50
+            pictures per second.
+        opacity: Opacity of rigid bodies; 1 hides the inside.
+        cmap: Colour map of matplotlib.
+        view: View as for `plot_system`.
+        window: Width and height, pixels; both must be even for MP4.
 
     Raises:
-        ValueError: If times are not in the solution, the suffix is unknown, or a number makes no
-            sense.
-        ImportError: If pyvista, or for MP4 imageio-ffmpeg, is not installed.
-        OSError: If the file cannot be written.
+        InputError: A time is outside the result, the suffix is unknown, or an option is invalid.
+        ImportError: imageio-ffmpeg is not installed, and the file is an MP4.
+
+    Example:
+        >>> mbd.plotting.animate(run, "run.gif", frames=2, window=(120, 90))
+        <Animation run.gif: 2 pictures, 0.08 s>
     """
     path = checked_path(path, MOVIE_SUFFIXES)
     instance("solution", solution, Solution)
@@ -104,10 +113,10 @@ def animate(
 def _rows(
     solution: Solution, times: ArrayLike | None, stride: int | None, frames: int
 ) -> NDArray[np.int64]:
-    """Saved times to show."""
+    """Return the rows of the saved times to show."""
     t = solution.time
     if times is not None and stride is not None:
-        refuse("stride", stride, "absent where the times are given")
+        refuse("stride", stride, "None if times are given")
     if times is not None:
         shown = np.atleast_1d(array("times", times))
         slack = 1e-9 + 1e-6 * (t[-1] - t[0])
@@ -130,7 +139,7 @@ def _images(
     view: str | ArrayLike | None,
     window: tuple[int, int],
 ) -> Iterator[Image]:
-    """Pictures (height, width, 3), one a row; the camera stands still."""
+    """Yield a picture (height, width, 3) for each row, with a fixed camera."""
     system, states = solution.system, solution.q[rows]
     drawing = Drawing(system, states, scale=scale)
     some = states[np.unique(np.linspace(0, len(states) - 1, 40).round().astype(int))]
@@ -155,7 +164,7 @@ def _images(
 
 
 def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
-    """Write a GIF whose pictures share one palette, so that colours do not flicker."""
+    """Write a GIF whose pictures share a palette, so that colours do not flicker."""
     from PIL import Image as pillow
     from scipy.spatial import cKDTree
 
@@ -164,11 +173,11 @@ def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
         np.stack(pictures[:: max(1, len(pictures) // 8)]).ravel(), minlength=1 << 18
     )
     used = np.flatnonzero(count)
-    often = np.repeat(used, 1 + np.log2(count[used]).astype(int))  # else the background takes all
-    sheet = pillow.fromarray(_colours(often)[:, None])
+    weighted = np.repeat(used, 1 + np.log2(count[used]).astype(int))  # limits the background
+    sheet = pillow.fromarray(_colours(weighted)[:, None])
     palette = np.array(sheet.quantize(256, method=pillow.Quantize.MEDIANCUT, kmeans=2).getpalette())
     shades = palette.reshape(-1, 3)
-    shades[np.argmax(shades.sum(axis=1))] = 255  # white stays white
+    shades[np.argmax(shades.sum(axis=1))] = 255  # keep white exact
     nearest = cKDTree(shades).query(_colours(np.arange(1 << 18)))[1].astype(np.uint8)
     small = []
     for codes in pictures:
@@ -186,13 +195,13 @@ def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
 
 
 def _codes(image: Image) -> NDArray[np.int64]:
-    """Colours in six bits each, as one number."""
+    """Return the colours of an image as numbers with six bits per channel."""
     six = image.astype(np.int64) >> 2
     return six[..., 0] << 12 | six[..., 1] << 6 | six[..., 2]
 
 
 def _colours(codes: NDArray[np.int64]) -> Image:
-    """Colours (nc, 3) of numbers (nc,)."""
+    """Return the colours (nc, 3) of numbers (nc,) from `_codes`."""
     return (np.stack([codes >> 12, codes >> 6 & 63, codes & 63], axis=-1) * 255 // 63).astype(
         np.uint8
     )
@@ -206,17 +215,11 @@ def _mp4_writer(window: tuple[int, int]) -> Any:
             "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
         ) from error
     if any(side % 2 for side in window):
-        raise InputError(f"MP4 needs an even width and height in pixels, got {window}")
+        refuse("window", window, "an even width and height in pixels for MP4")
 
     def write(file: Any, images: Iterator[Image], fps: float) -> None:
-        sink = imageio_ffmpeg.write_frames(
-            file.name,
-            window,
-            fps=fps,
-            macro_block_size=2,
-            quality=8,
-            output_params=["-f", "mp4"],  # (the file has no suffix of this format yet)
-        )
+        options = {"macro_block_size": 2, "quality": 8, "output_params": ["-f", "mp4"]}
+        sink = imageio_ffmpeg.write_frames(file.name, window, fps=fps, **options)
         sink.send(None)
         for image in images:
             sink.send(np.ascontiguousarray(image))

@@ -1,4 +1,4 @@
-"""What drawing gives back, and files that are written whole or not at all."""
+"""Results of drawing functions, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,19 +24,24 @@ __all__ = [
     "save_figure",
 ]
 
-#: Kinds of file that a picture can be saved as.
 PICTURE_SUFFIXES = (".jpg", ".pdf", ".png")
-
+"""Suffixes of files that a picture can be saved to."""
 
 LARGEST = 16384
-"""Longest side of a picture that graphics libraries can draw, pixels."""
+"""Longest side of a picture that graphics libraries support, pixels."""
 
 
 class Picture:
-    """A picture: notebooks show it, `save` writes it, `image` is its pixels.
+    """A picture, which notebooks display.
 
-    Attributes:
-        plotter: The pyvista plotter that was given to draw into, or None.
+    Args:
+        image: Pixels, shape (height, width, 3); None: those of the plotter when they are needed.
+        plotter: The pyvista plotter that the caller provided, or None; also an attribute.
+
+    Example:
+        >>> picture = mbd.plotting.plot_body(body, [0.01, 0.0], window=(200, 150))
+        >>> picture.image.shape
+        (150, 200, 3)
     """
 
     def __init__(self, image: NDArray[np.uint8] | None = None, plotter: Any = None) -> None:
@@ -45,20 +50,24 @@ class Picture:
 
     @property
     def image(self) -> NDArray[np.uint8]:
-        """Pixels, (height, width, 3), red, green and blue."""
+        """Red, green and blue values of the pixels, shape (height, width, 3)."""
         if self._image is None:
             self._image = np.array(self.plotter.screenshot(None, return_img=True)[..., :3])
         return self._image
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture to a file and return its path; missing directories are made.
+        """Write the picture to a file and return its path; missing directories are created.
+
+        Args:
+            path: File to write, with a suffix of `PICTURE_SUFFIXES`.
 
         Raises:
-            ValueError: If the suffix is not one of :data:`PICTURE_SUFFIXES`.
-            OSError: If the file cannot be written; one that was there before stays.
+            InputError: The suffix is unknown.
+            OSError: The file cannot be written; an existing file is then unchanged.
         """
         path = checked_path(path, PICTURE_SUFFIXES)
-        return write_aside(path, lambda file: self._write(file, path.suffix.lower()), "picture")
+        suffix = path.suffix.lower()
+        return write_aside(path, lambda file: self._write(file, suffix), "picture")
 
     def _write(self, file: Any, suffix: str) -> None:
         from PIL import Image
@@ -78,11 +87,15 @@ class Picture:
 
 
 def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
-    """The path, if its suffix is known; its directory is made.
+    """Return a path after a check of its suffix; its directory is created if necessary.
+
+    Args:
+        path: Path of a file to write.
+        suffixes: Valid suffixes.
 
     Raises:
-        ValueError: If the suffix is not one of those given; the message lists them.
-        OSError: If the directory cannot be made or written to.
+        InputError: The suffix is not valid; the message lists the valid suffixes.
+        OSError: The directory cannot be created or written to.
     """
     path = file_path("path", path, suffixes)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +106,11 @@ def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
 
 
 def checked_window(window: Any, argument: str = "window") -> tuple[int, int]:
-    """Return width and height of a picture, pixels.
+    """Return the width and height of a picture, after a check.
+
+    Args:
+        window: Width and height, pixels.
+        argument: Name of the argument, for the message.
 
     Raises:
         InputError: They are not two whole numbers from 1 to `LARGEST`.
@@ -104,9 +121,16 @@ def checked_window(window: Any, argument: str = "window") -> tuple[int, int]:
 
 
 def check_drawing(path: Any = None, window: Any = (1, 1), **values: Any) -> None:
-    """Check what several pictures take: the path of a picture, or None, the size of the window,
-    `opacity` from 0 to 1, a map of colours `cmap`, flags, and numbers, of which `scale` and `time`
-    may be None.
+    """Check the options that several drawing functions share.
+
+    Args:
+        path: Path of a picture, or None.
+        window: Width and height, pixels.
+        **values: Other options by name: `opacity` (0 to 1), `cmap` (a colour map of matplotlib),
+            flags, or finite numbers; `scale` and `time` may be None.
+
+    Raises:
+        InputError: An option is invalid.
     """
     checked_window(window)
     if path is not None:
@@ -124,7 +148,7 @@ def check_drawing(path: Any = None, window: Any = (1, 1), **values: Any) -> None
             number(name, value)
 
 
-_FLAGS = {"assembled", "frames", "joints", "names", "outline"}
+_FLAGS = {"assembled", "outline"}
 
 
 def _check_colours(cmap: Any) -> None:
@@ -136,10 +160,14 @@ def _check_colours(cmap: Any) -> None:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty matplotlib figure; width and height in inches.
+    """Return an empty matplotlib figure of a width and height in inches.
+
+    Args:
+        width: Width, inches.
+        height: Height, inches.
 
     Raises:
-        ImportError: If matplotlib is not installed.
+        ImportError: matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
@@ -149,7 +177,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def save_figure(figure: Any, path: str | Path | None) -> Any:
-    """Draw the grid of a matplotlib figure, write it unless the path is None, and return it."""
+    """Add grid lines to a matplotlib figure, write it unless `path` is None, and return it."""
     for axes in figure.axes:
         axes.margins(x=0)
         axes.grid(alpha=0.3, which="both")
@@ -159,13 +187,19 @@ def save_figure(figure: Any, path: str | Path | None) -> Any:
     return figure
 
 
-def finished(drawn: Any, given: Any, path: str | Path | None) -> Picture:
-    """The picture of a plotter, which is closed unless it was given by the caller."""
-    if given is not None:
-        picture = Picture(plotter=given)
+def finished(canvas: Any, plotter: Any, path: str | Path | None) -> Picture:
+    """Return the picture of a plotter, and write it unless `path` is None.
+
+    Args:
+        canvas: The pyvista plotter, which is closed unless the caller provided it.
+        plotter: The plotter that the caller provided, or None.
+        path: File to write, or None.
+    """
+    if plotter is not None:
+        picture = Picture(plotter=plotter)
     else:
-        picture = Picture(np.array(drawn.screenshot(None, return_img=True)[..., :3]))
-        drawn.close()
+        picture = Picture(np.array(canvas.screenshot(None, return_img=True)[..., :3]))
+        canvas.close()
     if path is not None:
         picture.save(path)
     return picture

@@ -1,4 +1,4 @@
-"""Frequency responses as Bode plots, and spectra of signals, as matplotlib figures."""
+"""Bode plots of frequency responses, and amplitude spectra of signals, with matplotlib."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dolfinx_mbd.plotting.output import new_figure, save_figure
 __all__ = ["plot_response", "plot_spectrum"]
 
 _QUANTITIES = {"receptance": 0, "mobility": 1, "accelerance": 2}
-_UNITS = {  # of a translation and a rotation per N, N m, m and rad
+_UNITS = {  # units of a translation and a rotation per N, N m, m and rad
     "f": ("m/N", "rad/N"),
     "m": ("m/(N m)", "rad/(N m)"),
     "u": ("1", "rad/m"),
@@ -33,22 +33,27 @@ def plot_response(
     quantity: Literal["receptance", "mobility", "accelerance"] = "receptance",
     frequency_axis: Literal["log", "linear"] = "log",
 ) -> Any:
-    """A Bode plot: amplitude on a logarithmic scale above phase in degrees.
+    """Plot amplitude (on a logarithmic scale) and phase of a frequency response (Bode plot).
 
     Args:
-        response: One response, or several by the name that the legend gives them.
-        entries: Pairs of output and input, for example ``[("small_end uz", "small_end fz")]``.
-        path: File to write as well, in any format that matplotlib knows.
-        quantity: Displacement, velocity or acceleration per input.
-        frequency_axis: ``log`` or ``linear``.
+        response: A response, or a dictionary of responses by name for the legend.
+        entries: Pairs of output and input, for example `[("small_end uz", "small_end fz")]`.
+        path: File to write; matplotlib determines the format from the suffix. None: no file.
+        quantity: Displacement (`receptance`), velocity (`mobility`) or acceleration (`accelerance`)
+            per input.
+        frequency_axis: `log` or `linear`.
 
     Returns:
         A matplotlib figure with two axes.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If an output, input or quantity is unknown, or matplotlib does not know the
-            file's suffix.
+        InputError: An output, input or option is unknown, or matplotlib does not know the suffix.
+
+    Example:
+        >>> response = mbd.frequency_response(body, [10.0, 20.0], held=["left"])
+        >>> figure = mbd.plotting.plot_response(response, [("right uy", "right fy")])
+        >>> figure.axes[0].get_ylabel()
+        'receptance (m/N)'
     """
     responses, several = _by_name("response", response, FrequencyResponse)
     choice("quantity", quantity, _QUANTITIES)
@@ -69,9 +74,9 @@ def plot_response(
     figure = new_figure(8, 6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     for f, H, label in curves:
-        seen = f > 0 if frequency_axis == "log" else np.ones(len(f), dtype=bool)
-        upper.plot(f[seen], np.abs(H[seen]), lw=1.2, label=label)
-        lower.plot(f[seen], np.degrees(np.angle(H[seen])), lw=1.2)
+        shown = f > 0 if frequency_axis == "log" else np.ones(len(f), dtype=bool)
+        upper.plot(f[shown], np.abs(H[shown]), lw=1.2, label=label)
+        lower.plot(f[shown], np.degrees(np.angle(H[shown])), lw=1.2)
     units = {_unit(output, input, order) for output, input in entries}
     upper.set(yscale="log", ylabel=f"{quantity} ({', '.join(sorted(units))})")
     lower.set(xscale=frequency_axis, xlabel="frequency (Hz)", ylabel="phase (°)")
@@ -88,21 +93,25 @@ def plot_spectrum(
     up_to: float | None = None,
     amplitude_axis: Literal["log", "linear"] = "linear",
 ) -> Any:
-    """Amplitude spectra over the frequency.
+    """Plot amplitude spectra over the frequency.
 
     Args:
-        spectrum: One spectrum, or several by the name that the legend gives them.
-        path: File to write as well, in any format that matplotlib knows.
-        unit: Of the signal, for the axis.
-        up_to: Highest frequency to show, Hz; None: all.
-        amplitude_axis: ``linear`` or ``log``.
+        spectrum: A spectrum, or a dictionary of spectra by name for the legend.
+        path: File to write; matplotlib determines the format from the suffix. None: no file.
+        unit: Unit of the signal, for the label of the axis.
+        up_to: Greatest frequency that is shown, Hz; None: all.
+        amplitude_axis: `linear` or `log`.
 
     Returns:
         A matplotlib figure with one axes.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If an axis is unknown, or matplotlib does not know the file's suffix.
+        InputError: An option is unknown, or matplotlib does not know the suffix.
+
+    Example:
+        >>> spectrum = mbd.spectrum(run.time, np.sin(2000 * run.time))
+        >>> mbd.plotting.plot_spectrum(spectrum, unit="m").axes[0].get_ylabel()
+        'amplitude (m)'
     """
     spectra, several = _by_name("spectrum", spectrum, Spectrum)
     instance("unit", unit, str)
@@ -112,8 +121,8 @@ def plot_spectrum(
     figure = new_figure(8, 4)
     axes = figure.subplots()
     for name, (f, amplitudes) in spectra.items():
-        seen = f <= (np.inf if up_to is None else up_to)
-        axes.plot(f[seen], amplitudes[seen], lw=1.2, label=name)
+        shown = f <= (np.inf if up_to is None else up_to)
+        axes.plot(f[shown], amplitudes[shown], lw=1.2, label=name)
     axes.set(xlabel="frequency (Hz)", ylabel="amplitude" + (f" ({unit})" if unit else ""))
     axes.set(yscale=amplitude_axis)
     if several:
@@ -122,7 +131,7 @@ def plot_spectrum(
 
 
 def _by_name(argument: str, value: Any, kind: type[Any]) -> tuple[Mapping[str, Any], bool]:
-    """Return curves by name, and whether they were given so."""
+    """Return curves by name, and whether `value` is a dictionary."""
     instance(argument, value, (kind, Mapping))
     if not isinstance(value, Mapping):
         return {"": value}, False

@@ -1,4 +1,4 @@
-"""A scene in pyvista: surfaces that move, colour bar and text."""
+"""Elements of a scene in pyvista: moving surfaces, a colour bar and text."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ Array = NDArray[np.float64]
 RIGID_COLOUR = "#8fa3b5"
 INK = "#2b2f36"
 
-#: Colour map of displacements.
 CMAP = "turbo"
+"""Colour map of displacements."""
 
 
 def pyvista() -> Any:
-    """The module pyvista, if it is installed and can draw here.
+    """Return the module pyvista.
 
     Raises:
-        ImportError: If it is not installed, with what to install.
-        RuntimeError: If its VTK would crash for want of a display.
+        ImportError: pyvista is not installed; the message names the command that installs it.
+        SolverError: There is no display, and this version of VTK would crash without one.
     """
     try:
         import pyvista as pv
@@ -65,14 +65,14 @@ def pyvista() -> Any:
 
 
 def plotter_of(plotter: Any, window: tuple[int, int]) -> Any:
-    """Return the plotter that is given to draw into, or a new one if it is None."""
+    """Return the plotter of the caller, or a new one if it is None."""
     if plotter is None:
         return new_plotter(window)
     return instance("plotter", plotter, pyvista().BasePlotter)
 
 
 def new_plotter(window: tuple[int, int], **options: Any) -> Any:
-    """A plotter off the screen with a white background."""
+    """Return a plotter without a window and with a white background."""
     pv = pyvista()
     theme = pv.themes.DocumentTheme()
     plotter = pv.Plotter(
@@ -83,10 +83,10 @@ def new_plotter(window: tuple[int, int], **options: Any) -> Any:
 
 
 class DrawnSurface:
-    """A surface whose points move; edges stay sharp, the rest is shaded smoothly.
+    """A surface whose points move; sharp edges stay sharp, the rest is shaded smoothly.
 
     Args:
-        skin: Its triangles, and the points at which its edges are found.
+        skin: Triangles, and the points that determine which edges are sharp.
     """
 
     def __init__(self, skin: Skin) -> None:
@@ -106,7 +106,7 @@ class DrawnSurface:
         self.points, self.edges_move = skin.points, False
 
     def move(self, points: Array, values: Array | None = None) -> None:
-        """Put the nodes to points (ns, 3) and give them values (ns,) to colour by."""
+        """Move the nodes to points (ns, 3), and set the values (ns,) that determine the colours."""
         self.mesh.points = points[self.nodes]
         self.mesh.compute_normals(
             cell_normals=False, split_vertices=False, consistent_normals=False, inplace=True
@@ -120,28 +120,28 @@ class DrawnSurface:
     def add_to(
         self, plotter: Any, *, limits: tuple[float, float] | None = None, **options: Any
     ) -> None:
-        """Draw it: coloured by its values within limits, or in one colour."""
+        """Add the surface to a plotter, coloured by its values within limits or in one colour."""
         if limits is not None:
             options |= {"scalars": "values", "clim": limits, "show_scalar_bar": False}
         actor = plotter.add_mesh(self.mesh, ambient=0.28, diffuse=0.78, specular=0.12, **options)
         actor.prop.interpolation = "Phong"
 
     def add_glass(self, plotter: Any, colour: str, opacity: float) -> None:
-        """Draw it so that what is inside can be seen, with its edges, which now move as well."""
-        hidden = "back" if opacity < 1 else None  # (of two layers of glass one is enough)
-        self.add_to(plotter, color=colour, opacity=opacity, culling=hidden)
+        """Add the surface and its edges to a plotter, transparent if the opacity is below 1."""
+        culling = "back" if opacity < 1 else None  # one transparent layer suffices
+        self.add_to(plotter, color=colour, opacity=opacity, culling=culling)
         self.edges_move = True
         self.outline.points = self.points[self.edge_nodes]
         self.add_outline(plotter, opacity=0.7)
 
     def add_outline(self, plotter: Any, *, opacity: float = 0.5) -> None:
-        """Draw its edges where they are now."""
+        """Add the edges to a plotter at their present positions."""
         if self.outline.n_points:
             plotter.add_mesh(self.outline, color=INK, line_width=1, opacity=opacity)
 
 
 def rounded_up(value: float) -> float:
-    """The next number that reads well in quarters: two digits, divisible by four."""
+    """Return the next greater number with two digits that is divisible by four, for labels."""
     if value <= 0:
         return 1.0
     power = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -149,7 +149,7 @@ def rounded_up(value: float) -> float:
 
 
 def unit_of(greatest: float) -> tuple[float, str]:
-    """Factor and name of the unit of length in which a displacement (m) reads well."""
+    """Return the factor and name of a suitable unit of length for a displacement (m)."""
     for factor, name in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
         if greatest * factor >= 0.1:
             return factor, name
@@ -166,7 +166,17 @@ def add_bar(
     size: int = 15,
     gap: float = 0.012,
 ) -> None:
-    """A horizontal colour bar at a place (left, bottom, width, height), its title above it."""
+    """Add a horizontal colour bar with a title above it.
+
+    Args:
+        plotter: A pyvista plotter.
+        title: Title of the colour bar.
+        limits: Least and greatest value.
+        cmap: Colour map of matplotlib.
+        place: Left, bottom, width and height in fractions of the viewport.
+        size: Size of the letters, pixels.
+        gap: Distance of the title from the bar in fractions of the viewport.
+    """
     pv = pyvista()
     table = pv.LookupTable(cmap, scalar_range=limits)
     left, bottom, width, height = place
@@ -198,7 +208,15 @@ def add_text(
     size: int = 15,
     align: Sequence[str] = ("center", "bottom"),
 ) -> Any:
-    """Text at a place in fractions of the viewport; size in pixels of its letters."""
+    """Add text and return its actor.
+
+    Args:
+        plotter: A pyvista plotter.
+        text: The text.
+        place: Position in fractions of the viewport.
+        size: Size of the letters, pixels.
+        align: Horizontal and vertical justification.
+    """
     actor = plotter.add_text(text, position=place, viewport=True, color=INK, name=f"text {place}")
     actor.prop.font_size = size
     actor.prop.justification_horizontal, actor.prop.justification_vertical = align
@@ -206,5 +224,5 @@ def add_text(
 
 
 def add_axes(plotter: Any) -> None:
-    """The directions of x, y and z in the lower left corner."""
+    """Add the directions of x, y and z in the lower left corner."""
     plotter.add_axes(color=INK, line_width=2)

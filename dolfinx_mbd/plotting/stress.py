@@ -1,4 +1,4 @@
-"""Pictures of a scalar on the skin of a body, such as the envelope of its stress over time."""
+"""Pictures of scalars on the skin of a body, such as an envelope of stress over time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import array, increasing, instance, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.plotting.camera import camera_of
-from dolfinx_mbd.plotting.geometry import needed_skin
+from dolfinx_mbd.plotting.geometry import required_skin
 from dolfinx_mbd.plotting.output import Picture, check_drawing, finished
 from dolfinx_mbd.plotting.scene import (
     CMAP,
@@ -44,25 +44,30 @@ def plot_skin(
 
     Args:
         body: A reduced body with a skin.
-        values: Values at its nodes, shape (ns,), such as
-            ``body.stress.envelope("von Mises", run.body("rod")).value``; or a scalar `fem.Function`
-            on its mesh, such as ``mbd.envelope(reduction, run.body("rod"), "von Mises").value``, of
-            which the mean of the cells that meet at each node is drawn.
-        path: File to write as well.
-        label: Beside the colours.
-        factor: From the values to what is shown, for the stress of the label from Pa to MPa.
-        title: Above the body; empty: the body's name.
-        limits: Of the colours, as shown; None: 0, or the least value, to the greatest.
-        cmap: A colour map of matplotlib.
-        view: A name ("xy", "xz", "yz", "iso") or the direction to the eye, (3,); None: chosen.
+        values: Values at the nodes, shape (ns,), such as
+            `body.stress.envelope("von Mises", run.body("rod")).value`. Or a scalar `fem.Function`
+            on the mesh of the body, such as the `value` that `mbd.envelope` returns; each node gets
+            the mean of the cells around it.
+        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
+        label: Title of the colour bar.
+        factor: Factor between the values and the numbers on the colour bar; by default from Pa to
+            MPa.
+        title: Title of the picture; empty: the name of the body.
+        limits: Limits of the colours, after multiplication by `factor`; None: from 0, or a negative
+            least value, to the greatest value.
+        cmap: Colour map of matplotlib.
+        view: Name of a view (`xy`, `xz`, `yz`, `iso`), or the direction from the scene to the eye,
+            shape (3,); None: chosen automatically.
         window: Width and height, pixels.
 
     Raises:
-        ValueError: If the body has no skin, the values do not fit, or the suffix is unknown.
-        ImportError: If pyvista is not installed.
-        OSError: If the file cannot be written.
+        InputError: The body has no skin, the values do not fit, or an option is invalid.
+
+    Example:
+        >>> mbd.plotting.plot_skin(body, [0.0, 1e6, 2e6, 3e6], window=(200, 150))
+        <Picture: 200 × 150 pixels>
     """
-    skin = needed_skin(body)
+    skin = required_skin(body)
     instance("label", label, str)
     instance("title", title, str)
     if hasattr(values, "function_space"):
@@ -89,7 +94,7 @@ def plot_skin(
 
 
 def _on_skin(function: Any) -> NDArray[np.float64]:
-    """Return a function at the nodes of the skin, if one rank has all of it."""
+    """Return the values of a function at the nodes of the skin; the mesh must be on one rank."""
     from dolfinx_mbd.recovery import skin_values
 
     if function.function_space.mesh.comm.size > 1:

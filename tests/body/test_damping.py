@@ -161,10 +161,11 @@ def test_logarithmic_decrement_of_a_simulated_mode(
 
 
 @contextmanager
-def refused(argument: str) -> Iterator[None]:
+def refused(argument: str, expected: str = "") -> Iterator[None]:
     with pytest.raises(InputError) as error:
         yield
     assert error.value.argument == argument
+    assert expected in str(error.value.expected)
 
 
 def test_bad_input(body: ReducedBody) -> None:
@@ -175,13 +176,13 @@ def test_bad_input(body: ReducedBody) -> None:
         ModalDamping((0.1, -0.1))
     with refused("modal damping: ratios"):
         ModalDamping("much")
-    with pytest.raises(ValueError, match="2 ratios for 12 modes"):
+    with refused("modal damping: ratios"):
         body.with_damping(ModalDamping((0.1, 0.2)))
-    with pytest.raises(ValueError, match=r"at 200 Hz it can have 0\.005 to 0\.02"):
+    with refused("ratios", "from 0.005 to 0.02 at 200 Hz"):
         Rayleigh.from_ratios((100.0, 200.0), (0.01, 0.03))
     with refused("frequencies"):
         Rayleigh.from_ratios((100.0,), (0.01,))
-    with pytest.raises(ValueError, match="two different positive"):
+    with refused("frequencies"):
         Rayleigh.from_ratios((100.0, 100.0), (0.01, 0.02))
     for wrong in (0.01, "Rayleigh", [1.0]):
         with refused("damping"):

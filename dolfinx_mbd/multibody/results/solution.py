@@ -185,7 +185,7 @@ class Solution:
         """
         system, arrays = self.system, {"time": self.time}
         bodies = [body.name for body in system.bodies if body.num_velocities]
-        joints = [item.name for item in (*system.joints, *system.drivers)]
+        joints = [joint.name for joint in system.joints] + [d.name for d in system.drivers]
         for name in (*bodies, *joints):
             item: object = self.body(name) if name in bodies else self.joint(name)
             for key, history in vars(item).items():
