@@ -19,7 +19,7 @@ from mpi4py import MPI
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
-FOLDERS = ("forms", "geometry")
+FOLDERS = ("forms", "geometry", "imports")
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
@@ -56,6 +56,7 @@ def shared_names(folder: str) -> dict[str, Any]:
     return test.globs
 
 
+@pytest.mark.filterwarnings("ignore::dolfinx_mbd.imports.FirstOrderInertiaWarning")
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="reads sources o
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dolfinx_mbd"
-REWRITTEN: tuple[str, ...] = ("forms", "geometry")
+REWRITTEN: tuple[str, ...] = ("forms", "geometry", "imports")
 """Folders and files of the package whose text follows the rules; it must cover all of them."""
 
 VAGUE = {"felt", "found", "given", "kept", "own", "told", "wanted"}
@@ -40,6 +40,16 @@ PHRASES = {
     r"\bis there already\b": "exists",
     r"\bgoes wrong\b": "fails",
     r"\bwent wrong\b": "failed",
+    r"\bto the bit\b": "exactly",
+    r"\bone's own\b": "your own",
+    r"\btakes? for granted\b": "assumes",
+    r"\bdo(es)? not tell\b": "does not determine",
+    r"\bas it has it\b": "as in `...`",
+    r"\bwhat (it|they) (is|are) called\b": "name",
+    r"\bbeyond all measure\b": "too large",
+    r"\bcame out\b": "state the result",
+    r"\bthose to keep\b": "the names of ...",
+    r"\bis lost and said\b": "say what is reported",
 }
 """Phrases of a private dialect, as regular expressions, and what to write."""
 

@@ -18,14 +18,7 @@ _FACETS = {
     (2, 3): ((0, 1), (1, 2), (2, 0)),
     (2, 4): ((0, 1), (1, 2), (2, 3), (3, 0)),
     (3, 4): ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3)),
-    (3, 8): (
-        (0, 1, 2, 3),
-        (0, 1, 4, 5),
-        (0, 3, 4, 7),
-        (1, 2, 5, 6),
-        (2, 3, 6, 7),
-        (4, 5, 6, 7),
-    ),
+    (3, 8): ((0, 1, 2, 3), (0, 1, 4, 5), (0, 3, 4, 7), (1, 2, 5, 6), (2, 3, 6, 7), (4, 5, 6, 7)),
 }
 """Corners of the facets in gmsh's order, by dimension and number of corners of the cell."""
 
@@ -37,7 +30,7 @@ _EDGES = {
         *((0, 4), (1, 5), (2, 6), (3, 7)),
     ),
 }
-"""Corners of the edges, likewise."""
+"""Corners of the edges in the same form."""
 
 
 def check_topology(
