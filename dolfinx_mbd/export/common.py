@@ -128,11 +128,7 @@ class Format:
         return module.write  # type: ignore[no-any-return]
 
     def losses(self, body: ReducedBody) -> tuple[str, ...]:
-        """Return sentences about the features of a body that this format cannot hold.
-
-        Args:
-            body: The body.
-        """
+        """Return sentences about the features of a body that this format cannot hold."""
         instance("body", body, ReducedBody)
         return tuple(
             f"{self.title} {loss}"
@@ -141,14 +137,7 @@ class Format:
         )
 
     def check(self, body: ReducedBody) -> None:
-        """Raise an error if a body lacks something that this format requires.
-
-        Args:
-            body: The body.
-
-        Raises:
-            InputError: The message names the missing part and the argument of `reduce` for it.
-        """
+        """Raise an error if a body lacks something that this format requires."""
         instance("body", body, ReducedBody)
         for name in sorted(self.needs):
             present, argument = _NEEDS[name]
@@ -210,13 +199,7 @@ class ExportReport:
     def with_files(
         self, *paths: Path, losses: Sequence[str] = (), notes: Sequence[str] = ()
     ) -> ExportReport:
-        """Return the report with further files, losses and notes.
-
-        Args:
-            *paths: The files.
-            losses: Further losses.
-            notes: Further notes.
-        """
+        """Return the report with further files, losses and notes."""
         return replace(
             self,
             paths=(*self.paths, *paths),

@@ -57,9 +57,6 @@ def write(task: Task) -> ExportReport:
 
     Like all files of this type it contains a pickled dictionary, which is empty here. Only open
     such files from sources that you trust.
-
-    Args:
-        task: The body and the file.
     """
     scaled = task.body
     numbers = marker_nodes(scaled)
@@ -112,14 +109,7 @@ def to_exudyn(body: ReducedBody) -> Any:
 
 
 def marker_nodes(body: ReducedBody) -> dict[str, list[int]]:
-    """Return the numbers of the nodes of each interface and each named point.
-
-    Args:
-        body: The body.
-
-    Raises:
-        InputError: An interface and a point have the same name.
-    """
+    """Return the numbers of the nodes of each interface and each named point of a body."""
     names = [i.name for i in body.interfaces] + [p.name for p in body.points]
     if len(set(names)) < len(names):
         expected = "a body whose interfaces and points have different names"

@@ -51,11 +51,7 @@ def write(task: Task, *, interfaces: Sequence[str] | None = None) -> ExportRepor
 
 
 def matrix_lines(matrices: Mapping[str, tuple[int, Array]]) -> Iterator[str]:
-    """Yield the lines of an OP4 text file with dense real matrices.
-
-    Args:
-        matrices: Form and matrix by name of at most eight characters.
-    """
+    """Yield the lines of an OP4 text file; `matrices` maps names to forms and real matrices."""
     double = 2
     for name, (form, matrix) in matrices.items():
         rows, columns = matrix.shape

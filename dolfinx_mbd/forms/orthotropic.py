@@ -126,11 +126,7 @@ class Orthotropic:
         return inner if plane == "strain" else inner - cross @ np.linalg.solve(outer, cross.T)
 
     def row_across(self) -> Array:
-        """Return σ_zz of plane strain per unit of the strains xx, yy, xy, Pa, shape (3,).
-
-        Raises:
-            InputError: z is not one of the axes of the material.
-        """
+        """Return σ_zz of plane strain per unit of the strains xx, yy, xy, Pa, shape (3,)."""
         C = self.matrix()
         self._check_plane(C)
         return C[2, IN_PLANE]

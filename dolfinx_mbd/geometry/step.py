@@ -64,11 +64,7 @@ class StepPart:
             object.__setattr__(self, "volumes", _tags("volumes", self.volumes))
 
     def __call__(self, model: Any) -> None:
-        """Add the part to a gmsh model, name its groups and mesh it.
-
-        Args:
-            model: `gmsh.model`.
-        """
+        """Add the part to a gmsh model, name its groups and mesh it."""
         with _in_metres():
             solids = _load(model, self.path)
         _add_groups(model, 3, "volumes", self.volumes or {"part": solids})

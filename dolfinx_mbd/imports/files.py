@@ -76,16 +76,7 @@ def read_matrices(
 
 
 def read_matrix(path: str | Path, argument: str = "path") -> scipy.sparse.csr_array:
-    """Return a matrix from a file.
-
-    Args:
-        path: The file, see `read_matrices`.
-        argument: Name of the argument, for messages.
-
-    Raises:
-        MatrixFileError: The file is damaged or has an unknown format.
-        OSError: The file cannot be read.
-    """
+    """Return a matrix from a file, see `read_matrices`; `argument` is its name in messages."""
     path = existing(argument, path)
     kind = _kind(path)
     with in_file(path, "a matrix"):
@@ -103,15 +94,7 @@ def read_matrix(path: str | Path, argument: str = "path") -> scipy.sparse.csr_ar
 
 
 def read_nodes(path: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
-    """Return the numbers of nodes, or None if the file has none, and their positions (N, 3).
-
-    Args:
-        path: The file, see `read_matrices`.
-
-    Raises:
-        MatrixFileError: The file is damaged or has an unknown format.
-        OSError: The file cannot be read.
-    """
+    """Return the numbers of nodes, or None if the file has none, and their positions (N, 3)."""
     path = existing("nodes", path)
     kind = _kind(path)
     with in_file(path, "a table of nodes"):

@@ -62,12 +62,7 @@ class MatrixFileError(MatrixError, FileError):
 
 @contextlib.contextmanager
 def in_file(path: Path, content: str) -> Iterator[None]:
-    """Convert errors that occur while a file is read to `MatrixFileError`.
-
-    Args:
-        path: The file.
-        content: Expected content, for the message.
-    """
+    """Convert errors that occur while a file is read to `MatrixFileError`."""
     try:
         yield
     except (MatrixFileError, MemoryError):
@@ -182,15 +177,7 @@ class FullMatrices:
         return _scalar_mass(self.mass)
 
     def rows(self, labels: ArrayLike, argument: str) -> NDArray[np.int64]:
-        """Return the rows of `nodes` that have some labels.
-
-        Args:
-            labels: Numbers of nodes.
-            argument: Name of the argument, for messages.
-
-        Raises:
-            MatrixError: A number is unknown or a duplicate.
-        """
+        """Return the rows of `nodes` that have some labels; `argument` is the name in messages."""
         requested = np.atleast_1d(whole_numbers(argument, labels))
         assert self.labels is not None
         if requested.ndim != 1 or not len(requested):
@@ -231,16 +218,7 @@ def unit_factors(**units: float) -> tuple[float, ...]:
 
 
 def checked_matrices(source: Any, size: int, reason: str) -> dict[str, Any]:
-    """Return stiffness, mass and, if present, damping of an object as sparse matrices.
-
-    Args:
-        source: Object with the attributes `stiffness`, `mass` and `damping`.
-        size: Expected number of rows.
-        reason: Explanation of the size, for messages.
-
-    Raises:
-        MatrixError: One of them is not a real symmetric matrix of this size.
-    """
+    """Return stiffness, mass and, if present, damping of an object as sparse matrices."""
     names = ["stiffness", "mass"] + ["damping"] * (source.damping is not None)
     return {name: _checked_matrix(name, getattr(source, name), size, reason) for name in names}
 
@@ -274,14 +252,9 @@ def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.spa
 
 
 def rigid_motions(positions: Array, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Return the displacements of positions in translations and rotations about a point.
+    """Return the displacements of N positions in three translations and three rotations.
 
-    Args:
-        positions: Positions, m, shape (N, 3).
-        point: The point, m.
-
-    Returns:
-        Three translations, then three rotations, shape (3 N, 6).
+    The rotations are about `point`. The result has the shape (3 N, 6).
     """
     R = np.zeros((len(positions), 3, 6))
     R[:, :, :3] = np.eye(3)
@@ -291,12 +264,7 @@ def rigid_motions(positions: Array, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array
 
 
 def rigid_coefficients(points: Array, origin: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Return the motion of p points in rigid motions about an origin, shape (6 p, 6).
-
-    Args:
-        points: Points, m, shape (p, 3).
-        origin: The origin, m.
-    """
+    """Return the motion of p points in rigid motions about an origin, shape (6 p, 6)."""
     blocks = np.tile(np.eye(6), (len(points), 1, 1))
     blocks[:, :3] = rigid_motions(points, origin).reshape(-1, 3, 6)
     return blocks.reshape(-1, 6)

@@ -16,16 +16,7 @@ _OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
-    """Return a real matrix from a Matrix Market file, which may be compressed.
-
-    Args:
-        path: The file; `.gz` and `.bz2` are decompressed.
-
-    Raises:
-        ValueError: The file is damaged, or its matrix is not real, or neither general nor
-            symmetric.
-        OSError: The file cannot be read.
-    """
+    """Return a real, general or symmetric matrix from a Matrix Market file (`.gz`, `.bz2` too)."""
     with _OPEN.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8") as file:
         words = file.readline().lower().split()
         if words[:2] != ["%%matrixmarket", "matrix"] or len(words) != 5:

@@ -103,11 +103,7 @@ class MovingBody:
 
 
 class Symbols:
-    """The state and the motion of the frame as UFL variables, and rates by the chain rule.
-
-    Args:
-        body: The body.
-    """
+    """The state and the motion of the frame as UFL variables, and rates by the chain rule."""
 
     def __init__(self, body: MovingBody) -> None:
         self.x, self.density = body.x, body.density
