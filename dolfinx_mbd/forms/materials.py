@@ -7,8 +7,9 @@ from typing import Any
 
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.checks import choice, instance, number, refuse
+from dolfinx_mbd.checks import instance, number, refuse
 from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.arguments import positive, scalar
 
 __all__ = [
@@ -175,7 +176,11 @@ def material(name: str) -> Material:
         7900.0
     """
     key = " ".join(checked_name("name", name).lower().replace("-", " ").replace("_", " ").split())
-    return MATERIALS[choice("name", key, MATERIALS)]
+    if key not in MATERIALS:
+        expected = f"one of {', '.join(map(repr, MATERIALS))}"
+        text = f"unknown material {name!r}; expected {expected}"
+        raise InputError(text, argument="name", value=name, expected=expected)
+    return MATERIALS[key]
 
 
 def expansion(material: Any) -> Any:
