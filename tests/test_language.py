@@ -30,7 +30,11 @@ REWRITTEN: tuple[str, ...] = (
     "cli/output.py",
     "cli/values.py",
     "errors.py",
+    "export",
     "files.py",
+    "forms",
+    "geometry",
+    "imports",
     "mechanisms",
     "parallel.py",
     "plotting",
@@ -68,6 +72,16 @@ PHRASES = {
     r"\b(is|are) wanted\b": "is requested",
     r"\bas the table has them\b": "in the table",
     r"\bin parts of\b": "relative to",
+    r"\bto the bit\b": "exactly",
+    r"\bone's own\b": "your own",
+    r"\btakes? for granted\b": "assumes",
+    r"\bdo(es)? not tell\b": "does not determine",
+    r"\bas it has it\b": "as in `...`",
+    r"\bwhat (it|they) (is|are) called\b": "name",
+    r"\bbeyond all measure\b": "too large",
+    r"\bcame out\b": "state the result",
+    r"\bthose to keep\b": "the names of ...",
+    r"\bis lost and said\b": "say what is reported",
 }
 """Phrases of a private dialect, as regular expressions, and what to write."""
 

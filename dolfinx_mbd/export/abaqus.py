@@ -1,23 +1,24 @@
-"""Abaqus substructure matrices (``.mtx``), as ``*SUBSTRUCTURE MATRIX OUTPUT`` writes them.
+"""Abaqus substructure matrices (`.mtx`) in the form of `*SUBSTRUCTURE MATRIX OUTPUT`.
 
-A linear user element with one node per interface (degrees of freedom 1 to 6 along the body's axes),
-then one node per fixed-interface mode with degree of freedom 1; stiffness and mass as lower
-triangles.  Real numbers have 14 digits, in the 20 characters that Abaqus reads.  To use the element
-in an input file add ``TYPE=U1`` to its keyword line.
+The file defines a linear user element. It has one node for each interface, with the degrees of
+freedom 1 to 6 along the axes of the body, and one node for each fixed-interface mode, with degree
+of freedom 1. Stiffness and mass are lower triangles. Numbers have 14 digits in 20 characters, the
+width that Abaqus reads. To use the element in an input file add `TYPE=U1` to its keyword line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_text, prepare, write_text
+from dolfinx_mbd.checks import integer
+from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.superelement import Superelement, superelement
+from dolfinx_mbd.export.text import ascii_text, write_text
+from dolfinx_mbd.export.units import Units
 
 __all__ = ["write"]
 
@@ -27,37 +28,23 @@ NODES_PER_LINE, VALUES_PER_LINE = 10, 4
 
 
 def write(
-    body: ReducedBody,
-    path: str | Path,
-    *,
-    units: Units | str = SI,
-    interfaces: Sequence[str] | None = None,
-    first_node: int = 1,
-    overwrite: bool = False,
+    task: Task, *, interfaces: Sequence[str] | None = None, first_node: int = 1
 ) -> ExportReport:
     """Write stiffness and mass of a superelement.
 
     Args:
-        body: In SI, with interfaces.
-        path: The file; ``.mtx`` is added if it has no suffix.
-        units: Of the numbers in the file.
-        interfaces: Those to keep, in order; None: all.
-        first_node: Number of the first interface's node; the others follow, then the modes.
-        overwrite: Replace a file that is there already and has another content.
+        task: The body and the file.
+        interfaces: Names of the interfaces to write, in order; by default all.
+        first_node: Number of the node of the first interface; other nodes follow, then modes.
 
     Raises:
-        ValueError: If there are no interfaces, or their motions are dependent, or the number of a
-            node is not positive.
-        OverwriteError: If the file is there already, with another content.
-        OSError: If the file cannot be written.
+        InputError: The motions of the interfaces are dependent, or `first_node` is not positive.
     """
-    scaled, path, report = prepare(body, path, "abaqus", units)
-    element = superelement(scaled, interfaces)
-    if not (isinstance(first_node, (int, np.integer)) and first_node >= 1):
-        raise InputError(f"first_node must be a positive number, got {first_node!r}")
-    text = _lines(body, element, report.units, int(first_node))
-    return report.with_files(
-        write_text(path, text, "Abaqus file", overwrite=overwrite),
+    element = superelement(task.body, interfaces)
+    first = integer("first_node", first_node, low=1)
+    lines = _lines(task.body, element, task.report.units, first)
+    return task.report.with_files(
+        write_text(task.path, lines, "Abaqus file", overwrite=task.overwrite),
         notes=["to use it in an input file add TYPE=U1 to the keyword line *USER ELEMENT"],
     )
 
@@ -72,7 +59,7 @@ def _lines(body: ReducedBody, element: Superelement, units: Units, first: int) -
         x, y, z = i.point
         yield f"** node {node}: interface {ascii_text(repr(i.name))} at {x:.9g}, {y:.9g}, {z:.9g}"
     for node, frequency in zip(nodes[count:], element.frequencies, strict=True):
-        yield f"** node {node}: mode with interfaces held, {frequency:.6g} Hz"
+        yield f"** node {node}: fixed-interface mode, {frequency:.6g} Hz"
     yield "** GENERATION OF SUBSTRUCTURE Z1"
     yield f"*USER ELEMENT, NODES={len(nodes):10d}, LINEAR"
     yield "** ELEMENT NODES"
@@ -89,7 +76,7 @@ def _lines(body: ReducedBody, element: Superelement, units: Units, first: int) -
 
 
 def _triangle(A: Array) -> Iterator[str]:
-    """Lower triangle row by row, each row on lines of its own; a lone number ends in a comma."""
+    """Yield the lower triangle; rows start on new lines, single numbers end in a comma."""
     for k, row in enumerate(A):
         for start in range(0, k + 1, VALUES_PER_LINE):
             values = row[start : min(start + VALUES_PER_LINE, k + 1)]

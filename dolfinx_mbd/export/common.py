@@ -1,20 +1,13 @@
-"""What all exports share: the formats, what they cannot hold, and how a writer of one is made.
+"""File formats of other programs, what each of them can hold, and `export`.
 
-Each format has a module of its name with one public function
+Each format has a module of the same name with a function
 
-    write(body, path, *, units="m-kg-s", overwrite=False, <options of the format>) -> ExportReport
+    write(task, *, <options of the format>) -> ExportReport
 
-that a caller reaches through :func:`export` or directly.  It
-
-1. takes the body in SI and calls :func:`prepare` first, which returns the body in the wanted units,
-   checks what the format needs, and says what it cannot hold (from ``FORMATS[name].holds``);
-2. states the units (``units.statement``) in the file, where the format has room for a comment;
-3. writes with :func:`write_text` or :func:`write_binary`, which leave either the whole file or
-   nothing, and of several files that belong together the one that refers to the others last;
-4. returns ``report.with_files(...)``, with further losses and notes if there are any.
-
-Text is ASCII: names of people's own go through :func:`ascii_labels` (identifiers) or
-:func:`ascii_text` (comments).
+which takes a `Task` and writes its body, which is already in the requested units. It states the
+units in the file where the format has comments, and returns `task.report.with_files(...)`. Files
+are written by `write_text` and `write_binary`, completely or not at all, and text is ASCII: see
+`ascii_labels` for identifiers and `ascii_text` for comments.
 """
 
 from __future__ import annotations
@@ -31,63 +24,39 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import choice, file_path, flag, instance
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, write_binary, write_text
-from dolfinx_mbd.export.units import SI, UNITS, Units, as_units, scaled
+from dolfinx_mbd.export.units import SI, Units, as_units, scaled
 
-__all__ = [
-    "FORMATS",
-    "SI",
-    "UNITS",
-    "ExportReport",
-    "Format",
-    "Units",
-    "as_units",
-    "ascii_labels",
-    "ascii_text",
-    "export",
-    "format_named",
-    "number_lines",
-    "prepare",
-    "scaled",
-    "write_binary",
-    "write_text",
-]
+__all__ = ["FORMATS", "ExportReport", "Format", "Task", "export"]
 
-
-def _coupled(body: ReducedBody) -> bool:
-    return body.num_modes > 0
-
-
-#: What a body may have: by its name, whether a body has it, and what is lost without it.
 _FEATURES: Mapping[str, tuple[Callable[[ReducedBody], bool], str]] = {
     "mass properties": (
         lambda body: True,
-        "holds no mass properties: give the program mass, centre and inertia tensor by other means",
+        "contains no mass properties: define mass, centre and inertia tensor in the program",
     ),
     "inertia invariants": (
-        _coupled,
-        "holds no inertia invariants: gyroscopic and centrifugal terms are lost",
+        lambda body: body.num_modes > 0,
+        "contains no inertia invariants: gyroscopic and centrifugal terms are lost",
     ),
     "second-order inertia": (
-        _coupled,
-        "holds inertia to first order in the elastic coordinates only",
+        lambda body: body.num_modes > 0,
+        "contains the inertia to first order in the elastic coordinates only",
     ),
     "spin stiffening": (
         lambda body: body.stiffening is not None,
-        "holds no geometric stiffness of spins: the body does not stiffen by fast rotation",
+        "contains no geometric stiffness of spins: the body does not stiffen in fast rotation",
     ),
     "force stiffening": (
         lambda body: body.stiffening is not None and len(body.interfaces) > 0,
-        "holds no geometric stiffness of interface forces: "
+        "contains no geometric stiffness of interface forces: "
         "stiffening in tension and softening in compression are lost",
     ),
     "damping": (
         lambda body: bool(body.damping.any()),
-        "holds no damping matrix: set the damping in the program",
+        "contains no damping matrix: define the damping in the program",
     ),
     "interface rotations": (
         lambda body: len(body.interfaces) > 0 and body.num_modes > 0,
-        "holds no rotations of nodes: joints cannot turn with the interfaces",
+        "contains no rotations of nodes: joints cannot turn with the interfaces",
     ),
     "interface axes": (
         lambda body: any(not np.allclose(i.axes, np.eye(3)) for i in body.interfaces),
@@ -95,21 +64,28 @@ _FEATURES: Mapping[str, tuple[Callable[[ReducedBody], bool], str]] = {
     ),
     "shapes": (
         lambda body: body.skin is not None,
-        "holds no shapes of the surface: no pictures of the deformed body",
+        "contains no shapes of the surface: pictures of the deformed body are not possible",
     ),
     "stress modes": (
         lambda body: body.stress is not None,
-        "is written without the stress modes: stress comes from this package, of the elastic "
+        "is written without the stress modes: recover the stress with dolfinx_mbd from the elastic "
         "coordinates over time",
     ),
     "distributed loads": (
         lambda body: bool(body.loads),
-        "holds no distributed loads: give the program their forces by other means",
+        "contains no distributed loads: define their forces in the program",
     ),
 }
+"""Features of a body by name: whether a body has it, and the loss in a format without it."""
 
-#: What no format here holds.
-_NOWHERE = frozenset({"distributed loads", "stress modes"})
+_UNSUPPORTED = frozenset({"distributed loads", "stress modes"})
+"""Features that no format supports."""
+
+_NEEDS = {
+    "interfaces": (lambda body: bool(body.interfaces), "interfaces=[...]"),
+    "modes": (lambda body: body.num_modes > 0, "num_modes > 0"),
+}
+"""What a format may require: whether a body has it, and the argument of `reduce` for it."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +93,17 @@ class Format:
     """A file format.
 
     Attributes:
-        name: Its name, and that of the module that writes it.
-        title: What it is, for a person.
-        extension: Added to a path that has none.
-        holds: What it can hold, of the names of features above; the rest is lost and said.
-        needs: What a body must have: any of ``interfaces``, ``modes``, ``skin``.
+        name: Name of the format and of the module that writes it.
+        title: Name of the format in messages.
+        extension: Extension for paths without one.
+        holds: Names of the features that the format can hold.
+        needs: Requirements, any of `interfaces` and `modes`.
+
+    Example:
+        >>> FORMATS["dmig"].extension
+        '.pch'
+        >>> len(FORMATS["dmig"].losses(body)) > 0
+        True
     """
 
     name: str
@@ -132,110 +114,80 @@ class Format:
 
     @property
     def cannot_hold(self) -> tuple[str, ...]:
-        """What is lost of a body that has everything, in sentences."""
-        return tuple(self._lost(name) for name in _FEATURES if name not in self.holds)
+        """Sentences about the losses of a body with all features."""
+        return tuple(
+            f"{self.title} {loss}"
+            for name, (_, loss) in _FEATURES.items()
+            if name not in self.holds
+        )
 
     @property
     def writer(self) -> Callable[..., ExportReport]:
-        """Its function ``write``; the module is imported when it is first asked for."""
+        """The function `write` of the format."""
         module = importlib.import_module(f"dolfinx_mbd.export.{self.name}")
         return module.write  # type: ignore[no-any-return]
 
     def losses(self, body: ReducedBody) -> tuple[str, ...]:
-        """What this format loses of this body, in sentences."""
+        """Return sentences about the features of a body that this format cannot hold."""
         instance("body", body, ReducedBody)
         return tuple(
-            self._lost(name)
-            for name, (has, _) in _FEATURES.items()
-            if name not in self.holds and has(body)
+            f"{self.title} {loss}"
+            for name, (present, loss) in _FEATURES.items()
+            if name not in self.holds and present(body)
         )
 
-    def _lost(self, feature: str) -> str:
-        return f"{self.title} {_FEATURES[feature][1]}"
-
     def check(self, body: ReducedBody) -> None:
-        """Refuse a body without what the format needs.
-
-        Raises:
-            ValueError: Naming what is missing and what to do.
-        """
+        """Raise an error if a body lacks something that this format requires."""
         instance("body", body, ReducedBody)
-        missing = {
-            "interfaces": (not body.interfaces, "interfaces; reduce it with interfaces=[...]"),
-            "modes": (body.num_modes == 0, "elastic coordinates; reduce it with num_modes > 0"),
-            "skin": (body.skin is None, "skin; reduce it with skin=True"),
-        }
         for name in sorted(self.needs):
-            lacks, what = missing[name]
-            if lacks:
+            present, argument = _NEEDS[name]
+            if not present(body):
+                expected = f"a body with {name} for {self.title}"
                 raise InputError(
-                    f"{self.title} needs what body {body.name!r} does not have: {what}"
+                    f"body must be {expected}; reduce {body.name!r} with {argument}",
+                    argument="body",
+                    value=body,
+                    expected=expected,
                 )
 
 
-def _format(name: str, title: str, extension: str, lost: Iterable[str], *needs: str) -> Format:
-    holds = frozenset(_FEATURES) - _NOWHERE - set(lost)
-    return Format(name, title, extension, holds, frozenset(needs))
+def _formats() -> Iterable[Format]:
+    stiffening = ("spin stiffening", "force stiffening")
+    matrices = ("inertia invariants", "shapes", *stiffening)
+    both = "interfaces modes"
+    for name, title, extension, losses, needs in (
+        ("abaqus", "Abaqus substructure", ".mtx", {*matrices, "damping", "interface axes"}, ""),
+        ("dmig", "Nastran DMIG", ".pch", {*matrices, "interface axes"}, ""),
+        ("exudyn", "Exudyn", ".npz", {*stiffening, "damping", "interface axes"}, "modes"),
+        ("mbdyn", "MBDyn", ".fem", {"interface axes"}, both),
+        ("op4", "Nastran OP4", ".op4", {*matrices, "interface axes"}, ""),
+        ("sid", "SID_FEM", ".SID_FEM", {"second-order inertia", "interface axes"}, both),
+        ("simscape", "Simscape", ".mat", {*matrices}, ""),
+    ):
+        needed = frozenset((needs or "interfaces").split())
+        features = frozenset(_FEATURES) - _UNSUPPORTED - losses
+        yield Format(name, title, extension, features, needed)
 
 
-_STIFFENING = ("spin stiffening", "force stiffening")
-_MATRICES_ONLY = ("inertia invariants", "shapes", *_STIFFENING)
-
-#: Formats by name.
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        f.name: f
-        for f in (
-            _format(
-                "abaqus",
-                "Abaqus substructure",
-                ".mtx",
-                (*_MATRICES_ONLY, "damping", "interface axes"),
-                "interfaces",
-            ),
-            _format(
-                "dmig", "Nastran DMIG", ".pch", (*_MATRICES_ONLY, "interface axes"), "interfaces"
-            ),
-            _format(
-                "exudyn", "Exudyn", ".npz", (*_STIFFENING, "damping", "interface axes"), "modes"
-            ),
-            _format("mbdyn", "MBDyn", ".fem", ("interface axes",), "interfaces", "modes"),
-            _format(
-                "op4", "Nastran OP4", ".op4", (*_MATRICES_ONLY, "interface axes"), "interfaces"
-            ),
-            _format(
-                "sid",
-                "SID_FEM",
-                ".SID_FEM",
-                ("second-order inertia", "interface axes"),
-                "interfaces",
-                "modes",
-            ),
-            _format("simscape", "Simscape", ".mat", _MATRICES_ONLY, "interfaces"),
-        )
-    }
-)
-
-
-def format_named(name: str) -> Format:
-    """The format of a name.
-
-    Raises:
-        ValueError: If there is none of this name; the message lists those known.
-    """
-    return FORMATS[choice("format", name, FORMATS)]
+FORMATS: Mapping[str, Format] = MappingProxyType({f.name: f for f in _formats()})
+"""Formats by name."""
 
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written.
+    """The result of an export.
 
     Attributes:
         format: Name of the format.
         units: Units of the numbers.
-        paths: The files, the one to give to the program first.
-        losses: What the format cannot hold of this body, a sentence each; may be empty.
-        notes: What to know when the file is used, a sentence each.
+        paths: The files; the first one is the one that the program opens.
+        losses: Sentences about features of the body that the format cannot hold; may be empty.
+        notes: Sentences about the use of the file.
+
+    Example:
+        >>> report = export(body, "beam", "mbdyn", units="mm-t-s")
+        >>> report.paths[0].name
+        'beam.fem'
     """
 
     format: str
@@ -247,7 +199,7 @@ class ExportReport:
     def with_files(
         self, *paths: Path, losses: Sequence[str] = (), notes: Sequence[str] = ()
     ) -> ExportReport:
-        """The report with the files that were written, and further losses and notes."""
+        """Return the report with further files, losses and notes."""
         return replace(
             self,
             paths=(*self.paths, *paths),
@@ -260,28 +212,29 @@ class ExportReport:
         return "\n".join([f"wrote {files} ({self.units.statement})", *self.losses, *self.notes])
 
 
-_UNDAMPED = (
-    "the body has no damping of its own (mechanisms of this package add some when they use it): "
-    "set it in the program, or export body.with_damping(...)"
-)
+@dataclass(frozen=True)
+class Task:
+    """A body to be written in one format, after the checks that all formats share.
 
-
-def prepare(
-    body: ReducedBody, path: str | Path, name: str, units: Units | str
-) -> tuple[ReducedBody, Path, ExportReport]:
-    """The first step of each writer: body in its units, path with its extension, report so far.
-
-    Raises:
-        ValueError: If the units are unknown or the body lacks what the format needs.
+    Attributes:
+        body: The body in the units of the file.
+        original: The body in SI units.
+        path: The file, with its extension.
+        report: The report so far: format, units and losses.
+        overwrite: Whether to replace an existing file with different content.
     """
-    target, units = format_named(name), as_units(units)
-    target.check(body)
-    path = file_path("path", path)
-    if not path.suffix and not path.is_dir():
-        path = path.with_name(path.name + target.extension)
-    notes = () if body.damping.any() or not body.num_modes else (_UNDAMPED,)
-    report = ExportReport(name, units, losses=target.losses(body), notes=notes)
-    return scaled(body, units), path, report
+
+    body: ReducedBody
+    original: ReducedBody
+    path: Path
+    report: ExportReport
+    overwrite: bool
+
+
+_UNDAMPED = (
+    "the body has no damping of its own (mechanisms of dolfinx_mbd add some when they use it): "
+    "define it in the program, or export body.with_damping(...)"
+)
 
 
 def export(
@@ -296,23 +249,38 @@ def export(
     """Write a reduced body for another program.
 
     Args:
-        body: The body, in SI.
-        path: The file; the format's extension is added if it has none.
-        format: One of ``FORMATS``.
-        units: The units of the numbers in the file, a name of ``UNITS`` or one's own.
-        overwrite: Replace a file that is there already; without it only a file that has the same
-            content, as when a script is run again, is accepted.
-        **options: Of the format's own; see ``write`` in its module.
+        body: The body, in SI units.
+        path: The file; the extension of the format is added if it has none.
+        format: A name in `FORMATS`.
+        units: Units of the numbers in the file: a name in `UNITS`, or your own `Units`.
+        overwrite: Whether to replace an existing file. By default only a file with the same content
+            is accepted, for example if a script runs again.
+        **options: Options of the format; see `write` in the module of the format.
 
     Returns:
-        What was written, and what the format cannot hold of this body.
+        The files, and the features of the body that the format cannot hold.
 
     Raises:
-        ValueError: If the format or the units are unknown, or the body lacks what the format needs.
-        TypeError: If the format has no such option.
-        OverwriteError: If the file is there already, with another content.
-        OSError: If the file cannot be written; then nothing is left of it.
+        InputError: The format, the units or an option is unknown, or the body lacks something that
+            the format requires.
+        TypeError: The format has no such option.
+        OverwriteError: The file exists with different content.
+        OSError: The file cannot be written; no part of it remains.
+
+    Example:
+        >>> report = export(body, "beam", "sid", dialect="fembeam")
+        >>> print(report)
+        wrote beam.SID_FEM (m-kg-s: length m, mass kg, time s, force N, rad)
+        ...
     """
     flag("overwrite", overwrite)
-    writer = format_named(format).writer
-    return writer(body, path, units=units, overwrite=overwrite, **options)
+    target = FORMATS[choice("format", format, FORMATS)]
+    units = as_units(units)
+    target.check(body)
+    path = file_path("path", path)
+    if not path.suffix and not path.is_dir():
+        path = path.with_name(path.name + target.extension)
+    notes = () if body.damping.any() or not body.num_modes else (_UNDAMPED,)
+    report = ExportReport(format, units, losses=target.losses(body), notes=notes)
+    task = Task(scaled(body, units), body, path, report, overwrite)
+    return target.writer(task, **options)

@@ -1,75 +1,60 @@
-"""Nastran bulk data: K, M and C as DMIG in coordinates of interfaces and modes.
+"""Nastran bulk data with K, M and C as DMIG in coordinates of interfaces and modes.
 
-One file to include in the bulk data: ``GRID*`` for the point of each interface, ``SPOINT`` for the
-fixed-interface modes, ``ASET1`` for all of them, and the matrices ``KAAX``, ``MAAX`` and, if the
-body has damping, ``BAAX``, symmetric, lower triangle.  Case control selects them by
-``K2GG = KAAX``, ``M2GG = MAAX`` and ``B2GG = BAAX``.  A field of 16 characters holds 10 or 11
-digits: the six zero modes of K are zero to that.
+The file is included in the bulk data. It contains `GRID*` for the point of each interface, `SPOINT`
+for the fixed-interface modes, `ASET1` for all of them, and the lower triangles of the symmetric
+matrices `KAAX`, `MAAX` and, if the body has damping, `BAAX`. Case control selects them by
+`K2GG = KAAX`, `M2GG = MAAX` and `B2GG = BAAX`. A field of 16 characters holds 10 or 11 digits,
+which limits the accuracy of the six zero eigenvalues of K.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_text, prepare, write_text
+from dolfinx_mbd.checks import integer
+from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.superelement import Superelement, superelement
+from dolfinx_mbd.export.text import ascii_text, write_text
+from dolfinx_mbd.export.units import Units
 
 __all__ = ["field", "write"]
 
 Array = NDArray[np.float64]
 
 WIDTH = 16
-"""Characters of a large field."""
+"""Number of characters of a large field."""
 
 LARGEST = 99_999_999
-"""Greatest number of a grid or scalar point."""
+"""Largest number of a grid or scalar point."""
 
 
 def write(
-    body: ReducedBody,
-    path: str | Path,
-    *,
-    units: Units | str = SI,
-    interfaces: Sequence[str] | None = None,
-    first_point: int = 1,
-    overwrite: bool = False,
+    task: Task, *, interfaces: Sequence[str] | None = None, first_point: int = 1
 ) -> ExportReport:
-    """Write a bulk data file with the matrices of a superelement.
+    """Write bulk data with the matrices of a superelement.
 
     Args:
-        body: In SI, with interfaces.
-        path: The file; ``.pch`` is added if it has no suffix.
-        units: Of the numbers in the file.
-        interfaces: Those to keep, in order; None: all.
-        first_point: Number of the first interface's grid; the others follow, then the modes.
-        overwrite: Replace a file that is there already and has another content.
+        task: The body and the file.
+        interfaces: Names of the interfaces to write, in order; by default all.
+        first_point: Number of the grid of the first interface; other grids follow, then modes.
 
     Raises:
-        ValueError: If there are no interfaces, or their motions are dependent, or the numbers of
-            the points do not fit.
-        OverwriteError: If the file is there already, with another content.
-        OSError: If the file cannot be written.
+        InputError: The motions of the interfaces are dependent, or a number of a point would be
+            outside its range.
     """
-    scaled, path, report = prepare(body, path, "dmig", units)
-    element = superelement(scaled, interfaces)
-    last = first_point + len(element.names) + element.num_modes - 1
-    if not (isinstance(first_point, (int, np.integer)) and 1 <= first_point and last <= LARGEST):
-        raise InputError(
-            f"first_point={first_point!r}: numbers of points must be in 1 ... {LARGEST}, and this "
-            f"body needs {len(element.names) + element.num_modes}"
-        )
-    text = _lines(body, element, report.units, int(first_point))
-    return report.with_files(
-        write_text(path, text, "DMIG file", overwrite=overwrite),
+    element = superelement(task.body, interfaces)
+    highest = LARGEST - len(element.names) - element.num_modes + 1
+    first = integer("first_point", first_point, low=1, high=highest)
+    lines = _lines(task.body, element, task.report.units, first)
+    return task.report.with_files(
+        write_text(task.path, lines, "DMIG file", overwrite=task.overwrite),
         notes=[
             "include it in the bulk data; case control: K2GG = KAAX, M2GG = MAAX, B2GG = BAAX",
-            "a field holds 10 digits of a number; OP4 holds them all",
+            "numbers have 10 digits; OP4 files have 17",
         ],
     )
 
@@ -89,13 +74,10 @@ def _lines(body: ReducedBody, element: Superelement, units: Units, first: int) -
         x, y, z = (field(value, "E") for value in interface.point)
         yield f"{'GRID*':<8}{number:>16}{'':16}{x}{y}"
         yield f"{'*':<8}{z}"
-    yield (
-        f"{'ASET1':<8}{123456:>8}{grids[0]:>8}{'THRU':>8}{grids[-1]:>8}"
-        if len(grids) > 1
-        else f"{'ASET1':<8}{123456:>8}{grids[0]:>8}"
-    )
+    through = f"{'THRU':>8}{grids[-1]:>8}" if len(grids) > 1 else ""
+    yield f"{'ASET1':<8}{123456:>8}{grids[0]:>8}{through}"
     for number, frequency in zip(modes, element.frequencies, strict=True):
-        yield f"$ scalar point {number}: mode with interfaces held, {frequency:.6g} Hz"
+        yield f"$ scalar point {number}: fixed-interface mode, {frequency:.6g} Hz"
     if modes:
         through = f"{'THRU':>8}{modes[-1]:>8}" if len(modes) > 1 else ""
         yield f"{'SPOINT':<8}{modes[0]:>8}{through}"
@@ -106,7 +88,7 @@ def _lines(body: ReducedBody, element: Superelement, units: Units, first: int) -
 
 
 def _matrix(name: str, A: Array, coordinates: list[tuple[int, int]]) -> Iterator[str]:
-    """Lower triangle, column by column; what is zero is left out."""
+    """Yield the nonzero entries of the lower triangle by columns."""
     form, double = 6, 2
     yield f"{'DMIG':<8}{name:<8}{0:>8}{form:>8}{double:>8}{0:>8}"
     for j, (point, component) in enumerate(coordinates):
@@ -115,15 +97,15 @@ def _matrix(name: str, A: Array, coordinates: list[tuple[int, int]]) -> Iterator
             continue
         yield f"{'DMIG*':<8}{name:<16}{point:>16}{component:>16}"
         for i in rows:
-            row, at = coordinates[i]
-            yield f"{'*':<8}{row:>16}{at:>16}{field(A[i, j])}"
+            row, direction = coordinates[i]
+            yield f"{'*':<8}{row:>16}{direction:>16}{field(A[i, j])}"
 
 
 def field(value: float, letter: str = "D") -> str:
-    """A number in 16 characters with as many digits as fit, right-aligned."""
+    """Return a number in 16 characters, right-aligned, with the largest possible precision."""
     for digits in range(WIDTH - 5, 0, -1):
         mantissa, exponent = f"{value:.{digits}E}".split("E")
         text = f"{mantissa}{letter}{int(exponent):+d}"
         if len(text) <= WIDTH:
             return f"{text:>{WIDTH}}"
-    raise AssertionError(f"{value!r} does not fit a field")
+    raise AssertionError(f"{value!r} does not fit into a field")

@@ -1,19 +1,18 @@
-"""Reduced bodies for Exudyn: its `ObjectFFRFreducedOrderInterface`, as a file and as an object.
+"""Exudyn's `ObjectFFRFreducedOrderInterface` of a reduced body, as a file and as an object.
 
-Exudyn computes the inertia of a reduced body from the full mass matrix; here the same constants
-come from the moments S and H, so that neither mesh nor full matrices are needed and nothing is lost
-but what Exudyn does not have: geometric stiffening, and a damping matrix other than a combination
-of mass and stiffness.  With [a] the matrix of a×, per mode k (and l):
+Exudyn computes the inertia of a reduced body from the full mass matrix. Here the same constants
+follow from the moments S and H, so that neither the mesh nor full matrices are needed. Exudyn has
+no geometric stiffening, and only proportional damping. With the matrix [a] of a×, for modes k, l:
 
     mPsiTildePsi        −∫ρ ψ_k×ψ_l              mXRefTildePsi       −∫ρ x×ψ_l
     mPsiTildePsiTilde   ∫ρ (ψ_k·ψ_l I − ψ_l⊗ψ_k)  mXRefTildePsiTilde  ∫ρ (x·ψ_l I − ψ_l⊗x)
     mPhitTPsi           ∫ρ ψ_l                   mPhitTPsiTilde      [∫ρ ψ_l]
 
-Markers need nodes with shapes.  Each interface gets six, on its axes around its point, that move
-with it as a rigid body: a `MarkerSuperElementPosition` or `MarkerSuperElementRigid` on these six
-with equal weights is the interface's frame, whether the interface is rigid or averaged.  Then come
-the named points and the nodes of the skin.  Their numbers are in `marker_nodes`, and in the file as
-``interfaceNames``, ``interfaceNodes``, ``pointNames``, ``pointNodes``.
+Markers refer to nodes. Each interface, rigid or averaged, has six nodes on its axes around its
+point, which move with it as a rigid body: a `MarkerSuperElementPosition` or
+`MarkerSuperElementRigid` on these nodes with equal weights is the frame of the interface. The named
+points and the nodes of the skin follow. `marker_nodes` returns the numbers of the nodes, and the
+file contains them as `interfaceNames`, `interfaceNodes`, `pointNames` and `pointNodes`.
 
     fem = to_exudyn(body)
     rod = fem.AddObjectFFRFreducedOrder(mbs, positionRef=..., initialVelocity=...)
@@ -28,7 +27,6 @@ References:
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -36,7 +34,8 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_text, prepare, write_binary
+from dolfinx_mbd.export.common import FORMATS, ExportReport, Task
+from dolfinx_mbd.export.text import ascii_text, write_binary
 from dolfinx_mbd.kernels.rotations import axial, skew
 
 __all__ = ["marker_nodes", "to_exudyn", "write"]
@@ -44,35 +43,22 @@ __all__ = ["marker_nodes", "to_exudyn", "write"]
 Array = NDArray[np.float64]
 
 FILE_VERSION = 1
-"""Of Exudyn's file of an `ObjectFFRFreducedOrderInterface`."""
+"""Version of Exudyn's files of `ObjectFFRFreducedOrderInterface`."""
 
 ARM = 0.05
-"""Distance of an interface's nodes from its point over the radius of gyration of the body."""
+"""Distance of the nodes of an interface from its point, relative to the radius of gyration."""
 
 NODES = 6
-"""Nodes of an interface."""
+"""Number of nodes of an interface."""
 
 
-def write(
-    body: ReducedBody, path: str | Path, *, units: Units | str = SI, overwrite: bool = False
-) -> ExportReport:
-    """Write an ``.npz`` for `ObjectFFRFreducedOrderInterface().LoadFromFile(path)`.
+def write(task: Task) -> ExportReport:
+    """Write a file for `ObjectFFRFreducedOrderInterface().LoadFromFile(path)`.
 
-    As all of Exudyn's files of this kind it holds a pickled dictionary (empty here): a reader
-    should know where it comes from.
-
-    Args:
-        body: In SI, with elastic coordinates.
-        path: The file; ``.npz`` is added if it has no suffix.
-        units: Of the numbers in the file.
-        overwrite: Replace a file that is there already and has another content.
-
-    Raises:
-        ValueError: If the body has no elastic coordinates.
-        OverwriteError: If the file is there already, with another content.
-        OSError: If the file cannot be written.
+    Like all files of this type it contains a pickled dictionary, which is empty here. Only open
+    such files from sources that you trust.
     """
-    scaled, path, report = prepare(body, path, "exudyn", units)
+    scaled = task.body
     numbers = marker_nodes(scaled)
     interfaces = [i.name for i in scaled.interfaces]
     points = [p.name for p in scaled.points]
@@ -83,38 +69,37 @@ def write(
         "interfaceNodes": np.array([numbers[n] for n in interfaces], dtype=int).reshape(-1, NODES),
         "pointNames": np.array(points, dtype=str),
         "pointNodes": np.array([numbers[n] for n in points], dtype=int).reshape(-1),
-        "units": ascii_text(report.units.statement),
+        "units": ascii_text(task.report.units.statement),
     }
 
     def dump(file: BinaryIO) -> None:
         np.savez(file, **data)
 
     notes = ["load it by exudyn.FEM.ObjectFFRFreducedOrderInterface().LoadFromFile(path)"]
-    if body.damping.any():
+    if scaled.damping.any():
         notes.append(
-            "the body's damping matrix is not in the file; Exudyn takes proportional damping when "
-            "the object is added"
+            "the file does not contain the damping matrix; define proportional damping when you "
+            "add the object"
         )
-    return report.with_files(
-        write_binary(path, dump, "Exudyn file", overwrite=overwrite), notes=notes
-    )
+    path = write_binary(task.path, dump, "Exudyn file", overwrite=task.overwrite)
+    return task.report.with_files(path, notes=notes)
 
 
 def to_exudyn(body: ReducedBody) -> Any:
-    """Exudyn's `ObjectFFRFreducedOrderInterface` of a body, in SI, ready to be added to a system.
+    """Return Exudyn's `ObjectFFRFreducedOrderInterface` of a body, for use in a system.
 
-    Geometric stiffening and damping of the body are not in it.
+    It contains neither geometric stiffening nor damping.
+
+    Args:
+        body: The body, in SI units, with elastic coordinates.
 
     Raises:
-        ImportError: If Exudyn is not installed.
-        ValueError: If the body has no elastic coordinates.
+        ImportError: Exudyn is not installed.
+        InputError: The body has no elastic coordinates.
     """
     from exudyn.FEM import ObjectFFRFreducedOrderInterface
 
-    if body.num_modes == 0:
-        raise InputError(
-            f"body {body.name!r} has no elastic coordinates; use exudyn's rigid bodies for it"
-        )
+    FORMATS["exudyn"].check(body)
     result = ObjectFFRFreducedOrderInterface()
     result.SetWithDictionary(_data(body))
     full = np.zeros((result.nODE2FFRFreduced, result.nODE2FFRFreduced))
@@ -124,14 +109,13 @@ def to_exudyn(body: ReducedBody) -> Any:
 
 
 def marker_nodes(body: ReducedBody) -> dict[str, list[int]]:
-    """Numbers of the nodes for markers: six for each interface, one for each named point.
-
-    Raises:
-        ValueError: If an interface and a point have one name.
-    """
+    """Return the numbers of the nodes of each interface and each named point of a body."""
     names = [i.name for i in body.interfaces] + [p.name for p in body.points]
     if len(set(names)) < len(names):
-        raise InputError(f"interfaces and points must have names of their own, got {names}")
+        expected = "a body whose interfaces and points have different names"
+        raise InputError(
+            f"body must be {expected}; got {names}", argument="body", value=body, expected=expected
+        )
     first = NODES * len(body.interfaces)
     numbers = {
         i.name: list(range(NODES * k, NODES * (k + 1))) for k, i in enumerate(body.interfaces)
@@ -140,7 +124,7 @@ def marker_nodes(body: ReducedBody) -> dict[str, list[int]]:
 
 
 def _nodes(body: ReducedBody) -> tuple[Array, Array]:
-    """Positions (N, 3) and modes (n, N, 3): interfaces, points, skin."""
+    """Return positions (N, 3) and modes (n, N, 3) of interfaces, points and skin."""
     arm = ARM * np.sqrt(np.trace(body.central_inertia) / body.total_mass)
     positions, modes = [], []
     for i in body.interfaces:
@@ -156,13 +140,13 @@ def _nodes(body: ReducedBody) -> tuple[Array, Array]:
     if body.skin is not None:
         x = np.vstack([x, body.skin.points])
         psi = np.concatenate([psi, body.skin.modes], axis=1)
-    if not len(x):  # Exudyn wants at least one
+    if not len(x):  # Exudyn requires at least one node
         x, psi = np.zeros((1, 3)), np.zeros((n, 1, 3))
     return x, psi
 
 
 def _data(body: ReducedBody) -> dict[str, Any]:
-    """What the object is made of, by the names in its file."""
+    """Return the data of the object by their names in its file."""
     n, S, H = body.num_modes, body.first_moments, body.second_moments
     x, psi = _nodes(body)
     first = len(x) if body.skin is None else len(x) - len(body.skin.points)

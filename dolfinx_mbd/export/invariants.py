@@ -1,6 +1,6 @@
-"""Inertia integrals of a reduced body in the form in which other programs want them.
+"""Inertia integrals of a reduced body in the form that other programs use.
 
-All are contractions of S and H with ψ_0 = x; ũ is the matrix of u×.
+They are contractions of the second moments H with ψ_0 = x; ũ is the matrix of u×.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def cross_moments(body: ReducedBody) -> Array:
-    """∫ρ ψ_k × ψ_l, shape (n+1, n+1, 3)."""
+    """Return ∫ρ ψ_k × ψ_l, shape (n+1, n+1, 3)."""
     H = body.second_moments
     return np.stack(
         [H[..., 1, 2] - H[..., 2, 1], H[..., 2, 0] - H[..., 0, 2], H[..., 0, 1] - H[..., 1, 0]],
@@ -25,9 +25,9 @@ def cross_moments(body: ReducedBody) -> Array:
 
 
 def skew_moments(body: ReducedBody) -> Array:
-    """∫ρ ψ̃_k ψ̃_l, shape (n+1, n+1, 3, 3), from ũṽ = v⊗u − (u·v) I.
+    """Return ∫ρ ψ̃_k ψ̃_l, shape (n+1, n+1, 3, 3), from ũṽ = v⊗u − (u·v) I.
 
-    The inertia tensor of the undeformed body is that of k = l = 0 with the other sign.
+    With k = l = 0 it is the negative inertia tensor of the undeformed body.
     """
     H = body.second_moments
     trace = np.einsum("klaa->kl", H)

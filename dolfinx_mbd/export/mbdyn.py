@@ -1,18 +1,18 @@
-"""MBDyn: the ``.fem`` file of its modal joint, with consistent inertia and stress stiffening.
+"""The `.fem` file of MBDyn's modal joint, with consistent inertia and stress stiffening.
 
-Record groups 1 to 19 but 11, the lumped masses, which would replace the consistent invariants.
-With U_j the modes, all in the body frame, which is that of MBDyn's modal node:
+The file has the record groups 1 to 19 except 11, the lumped masses, which would replace the
+consistent invariants. With the modes U_j in the body frame, which is that of MBDyn's modal node:
 
     12  m, centre, inertia tensor about the centre
     14  I3_j = ∫ρ U_j            15  I4_j = ∫ρ r × U_j         16  I8_j = −∫ρ r̃ Ũ_j
     17  I5_jk = ∫ρ U_j × U_k     18  I9_jk = ∫ρ Ũ_j Ũ_k        19  geometric stiffness
 
-so that J = J_0 + (I8_j + I8_jᵀ) a_j − I9_jk a_j a_k.  MBDyn adds the matrices of group 19, each
-times its load, to the modal stiffness: of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_zω_x (1 to 6),
-of the modal node's angular and translational acceleration (7 to 12), and of forces and moments on
-the interfaces (13 and on).  Our cases are the same with the same signs.  As they are
-self-equilibrated (inertia relief), accelerations of the modal node stiffen nothing: 7 to 12 are
-zero.
+so that J = J_0 + (I8_j + I8_jᵀ) a_j − I9_jk a_j a_k. MBDyn multiplies each matrix of group 19 by
+its load and adds it to the modal stiffness. The loads are ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z,
+ω_zω_x (1 to 6), angular and translational acceleration of the modal node (7 to 12), and forces and
+moments on the interfaces (from 13). The cases of `Stiffening` are the same, with the same signs.
+They are self-equilibrated (inertia relief), so that accelerations cause no additional stiffness and
+the matrices 7 to 12 are zero.
 
 References:
     MBDyn input manual, appendix "Modal Element Data"; MBDyn theory manual, "Modal joint".
@@ -21,74 +21,52 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export.common import (
-    SI,
-    ExportReport,
-    Units,
-    ascii_labels,
-    ascii_text,
-    number_lines,
-    prepare,
-    write_text,
-)
+from dolfinx_mbd.checks import refuse
+from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.invariants import cross_moments, skew_moments
+from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, write_text
+from dolfinx_mbd.export.units import Units
 
 __all__ = ["write"]
 
 Array = NDArray[np.float64]
 
 _MODAL_ROWS = (
-    "MBDyn adds geometric stiffness to the modal equations only: the interfaces do not shorten "
-    "and the inertia tensor does not change by it, so energy is not kept to second order"
+    "MBDyn adds geometric stiffness to the modal equations only: it does not shorten the distance "
+    "of interfaces or change the inertia tensor, so energy is not conserved to second order"
 )
 
 
-def write(
-    body: ReducedBody,
-    path: str | Path,
-    *,
-    units: Units | str = SI,
-    skin: bool = False,
-    overwrite: bool = False,
-) -> ExportReport:
-    """Write the ``.fem`` file of a body.
+def write(task: Task, *, skin: bool = False) -> ExportReport:
+    """Write the `.fem` file of a body.
 
-    Its nodes are the interfaces, under their names and in their order, then the named points, then
-    on request the nodes of the surface; the rotations of the last two are written as zero.
+    Its nodes are the interfaces with their names, then the named points, then on request the nodes
+    of the surface. Rotations of points and of the surface are zero.
 
     Args:
-        body: A body with interfaces and elastic coordinates.
-        path: The file; ``.fem`` is added if it has no extension.
-        units: Units of the numbers.
-        skin: Whether to write the nodes of the surface too, for pictures.
-        overwrite: Replace a file that is there already and has another content.
-
-    Returns:
-        What was written and what MBDyn loses of it.
+        task: The body and the file.
+        skin: Whether to write the nodes of the surface, for pictures.
 
     Raises:
-        ValueError: If the body has no interfaces, no elastic coordinates, or no skin to be written.
-        OverwriteError: If the file is there already, with another content.
-        OSError: If the file cannot be written; then nothing is left of it.
+        InputError: `skin` is True, and the body has no skin.
     """
+    body = task.body
     if skin and body.skin is None:
-        raise InputError(f"body {body.name!r} has no skin to be written; reduce it with skin=True")
-    scaled, path, report = prepare(body, path, "mbdyn", units)
-    nodes = _Nodes(scaled, skin)
-    write_text(path, _lines(scaled, nodes, report.units), "MBDyn file", overwrite=overwrite)
+        refuse("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
+    nodes = _Nodes(body, skin)
+    lines = _lines(body, nodes, task.report.units)
+    path = write_text(task.path, lines, "MBDyn file", overwrite=task.overwrite)
     stiff = body.stiffening is not None
     notes = [
-        "MBDyn: the modal node is the origin of the body frame (give no 'origin node'); node "
-        "orientations are those of the body frame",
-        "MBDyn: record groups 14 to 18 need a version of 2022 or newer"
-        + (", group 19 one of 2023 or newer with 'use automatic differentiation'" if stiff else ""),
+        "MBDyn: the modal node is the origin of the body frame (use no 'origin node'); nodes have "
+        "the orientation of the body frame",
+        "MBDyn: record groups 14 to 18 require a version from 2022 or later"
+        + (", group 19 from 2023 or later with 'use automatic differentiation'" if stiff else ""),
     ]
     if stiff:
         names = ", ".join(nodes.labels[: len(body.interfaces)])
@@ -96,11 +74,11 @@ def write(
     losses = [_MODAL_ROWS] if stiff else []
     if not skin and body.skin is not None:
         losses.append("the surface was not written; skin=True writes it")
-    return report.with_files(path, losses=losses, notes=notes)
+    return task.report.with_files(path, losses=losses, notes=notes)
 
 
 class _Nodes:
-    """Labels, positions (N, 3) and motions per unit elastic coordinate (n, N, 6)."""
+    """Labels, positions (N, 3) and motions per unit elastic coordinate (n, N, 6) of nodes."""
 
     def __init__(self, body: ReducedBody, skin: bool) -> None:
         n = body.num_modes
@@ -145,7 +123,7 @@ def _lines(body: ReducedBody, nodes: _Nodes, units: Units) -> Iterator[str]:
         yield from number_lines(motion)
     yield from _group(9, "MODAL MASS MATRIX", body.mass)
     yield from _group(10, "MODAL STIFFNESS MATRIX", body.stiffness)
-    yield "** (no group 11: the invariants below are those of the consistent mass)"
+    yield "** (no group 11: the following invariants are those of the consistent mass)"
     yield from _group(12, "GLOBAL INERTIA", [body.total_mass])
     yield from number_lines(body.centre)
     yield from number_lines(body.central_inertia)
@@ -164,7 +142,7 @@ def _group(number: int, title: str, values: ArrayLike | None = None) -> Iterator
 
 
 def _invariants(body: ReducedBody) -> Iterator[str]:
-    """Groups 14 to 18: three rows each, the modes side by side."""
+    """Yield the groups 14 to 18, with three rows each and the modes side by side."""
     n = body.num_modes
     cross, skew = cross_moments(body), skew_moments(body)
     yield from _group(14, "INVARIANT 3", body.first_moments[1:].T)
@@ -175,14 +153,14 @@ def _invariants(body: ReducedBody) -> Iterator[str]:
 
 
 def _stress_stiffening(body: ReducedBody) -> Iterator[str]:
-    """Group 19: 1 to 6 spins, 7 to 12 zero (inertia relief), then six per interface."""
+    """Yield group 19: six spins, six zero matrices, and six matrices for each interface."""
     assert body.stiffening is not None
     n = body.num_modes
     matrices = np.concatenate(
         [body.stiffening.spin, np.zeros((6, n, n)), body.stiffening.interfaces.reshape(-1, n, n)]
     )
     yield "** stress stiffening with inertia relief: loads are balanced by the acceleration that"
-    yield "** they cause, hence matrices 7 to 12 (of the modal node's acceleration) are zero"
+    yield "** they cause, so matrices 7 to 12 (acceleration of the modal node) are zero"
     yield from _group(19, "MODAL STRESS STIFFENING")
     yield str(len(matrices))
     for index, matrix in enumerate(matrices, 1):

@@ -1,11 +1,11 @@
-"""SID_FEM: the standard input data of flexible bodies, as text.
+"""SID_FEM, the standard input data of flexible bodies, as text.
 
-Each datum is a Taylor series M0 + M1 q in the elastic coordinates q.  With the modes φ_k, the
-position r, and ũ the matrix of u×, all integrals over the mass and in the body frame:
+Each item is a Taylor series M0 + M1 q in the elastic coordinates q. With the modes φ_k, the
+position r, the matrix ũ of u×, and integrals over the mass in the body frame:
 
     mdCM = ∫r, M1 = Ctᵀ        Ct_k = ∫φ_k              Cr_k = ∫r×φ_k, M1_kq = ∫φ_q×φ_k
     J, J.M1_l = −(C4_l + C4_lᵀ), C4_l = ∫r̃φ̃_l          Gr_l = −2 C4_l      Ge_kl = 2 ∫φ_l×φ_k
-    Oe: what ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_xω_z push on the modes, and its change with q
+    Oe: modal forces of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_xω_z, and their change with q
 
 in the equations of motion
 
@@ -13,30 +13,31 @@ in the equations of motion
     mdCM×a + Jα + Crᵀq̈ + Σ Gr_l q̇_l ω + ω×Jω = moment
     Ct a + Cr α + Me q̈ + Σ Ge_l q̇_l ω + Oe (ω_xω_x, ...) + Ke q + De q̇ = Σ phiᵀ force + psiᵀ moment
 
-Geometric stiffness is in the terms of first order. Let σ_s be the stress that a unit load s (the
-product of two spins, or a force or moment at an interface) causes together with the inertia forces
-of the rigid acceleration it gives to the free body, and K_s,kl = ∫ σ_s : (∇φ_k ∇φ_lᵀ). A body with
-the stress Σ s σ_s stores ½ qᵀ(Ke + Σ s K_s)q, with the sign that tension (σ > 0) stiffens. So the
-left side of the equations has + Σ s K_s q:
+Terms of first order contain the geometric stiffness. Let σ_s be the stress of a free body under a
+unit load s (the product of two spins, or a force or moment at an interface) and the inertia forces
+of the rigid acceleration that it causes, and K_s,kl = ∫ σ_s : (∇φ_k ∇φ_lᵀ). A body with the stress
+Σ s σ_s stores ½ qᵀ(Ke + Σ s K_s)q, where tension (σ > 0) stiffens. Consequently, the left side of
+the equations contains + Σ s K_s q:
 
-- the spins stand on the left: Oe.M1 has + K_s of the six products;
-- the forces stand on the right: phi.M1 and psi.M1 of an interface have − K_s;
-- a and α cause no stress of their own. Σ s σ_s is in equilibrium with the sum of the accelerations
-  that the loads give to the body, and by Newton's law that sum is a − g and α. Terms in Ct.M1 or
-  Cr.M1 would count that stress twice: Ct.M1 is zero, and Cr.M1 is inertia alone.
+- spins are on the left: Oe.M1 contains + K_s of the six products;
+- forces are on the right: phi.M1 and psi.M1 of an interface contain − K_s;
+- a and α cause no additional stress. Σ s σ_s is in equilibrium with the accelerations that the
+  loads cause, whose sum is a − g and α by Newton's law. Terms in Ct.M1 or Cr.M1 would count that
+  stress twice: Ct.M1 is zero, and Cr.M1 contains inertia only.
 
-Nodes have the axes of the body frame (AP.M0 = I), since programs differ in which way AP turns.
+Nodes have the axes of the body frame (AP.M0 = I), because programs differ in the direction of AP.
 
 Dialects differ in the order of the indices of M1, in the shape of J, and in the columns of Gr and
-Ge that belong to mode l and axis a of ω:
+Ge for mode l and axis a of ω:
 
-    simpack     m1(row, q, column), J is 6×1 (xx, yy, zz, xy, xz, yz), columns (a−1)nq+l: as FEMBS
-                writes the files that Simpack reads
-    embslib     as simpack, but columns 3(l−1)+a; for EMBSlib, which takes Me for the unit matrix
-                (so in SI and of orthonormal modes), and for PyMbs
+    simpack     m1(row, q, column), J is 6×1 (xx, yy, zz, xy, xz, yz), columns (a−1)nq+l: as in
+                files of FEMBS for Simpack
+    embslib     as simpack, but columns 3(l−1)+a; for EMBSlib, which assumes a unit matrix Me (SI
+                units and orthonormal modes), and for PyMbs
     fembeam     m1(row, column, q), J is 3×3, columns 3(l−1)+a; for FEMBeam and welib
 
-With the wrong columns a reader computes wrong Coriolis forces. Line 1 of the file states all this.
+A program that assumes other columns computes wrong Coriolis forces. Line 1 of the file states all
+of these conventions.
 
 References:
     Wallrapp, Standardization of flexible body modeling in multibody system codes, Mechanics of
@@ -48,17 +49,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.checks import choice, instance
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export.common import SI, ExportReport, Units, ascii_labels, prepare, write_text
+from dolfinx_mbd.checks import choice, refuse
+from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.invariants import cross_moments, skew_moments
+from dolfinx_mbd.export.text import ascii_labels, write_text
+from dolfinx_mbd.export.units import Units
 from dolfinx_mbd.kernels.rotations import skew
 
 __all__ = ["Dialect", "write"]
@@ -79,58 +80,38 @@ _RULES = {
 }
 _ZERO, _DIAGONAL, _FULL = 0, 1, 3
 _ENTRIES_ONLY = (
-    "SID_FEM holds no change of the inertia tensor by geometric stiffness, only its effect on "
-    "the elastic coordinates"
+    "SID_FEM contains the effect of geometric stiffness on the elastic coordinates, but not on the "
+    "inertia tensor"
 )
 
 
-def write(
-    body: ReducedBody,
-    path: str | Path,
-    *,
-    units: Units | str = SI,
-    dialect: Dialect = "simpack",
-    skin: bool = False,
-    overwrite: bool = False,
-) -> ExportReport:
+def write(task: Task, *, dialect: Dialect = "simpack", skin: bool = False) -> ExportReport:
     """Write the SID_FEM file of a body.
 
-    Its nodes are numbered: the interfaces in their order, then the named points, then on request
-    the nodes of the surface; the rotations of the last two are written as zero.
+    Its nodes have numbers in the order interfaces, named points, and on request nodes of the
+    surface. Rotations of points and of the surface are zero.
 
     Args:
-        body: A body with interfaces and elastic coordinates.
-        path: The file; ``.SID_FEM`` is added if it has no extension.
-        units: Units of the numbers.
-        dialect: ``"simpack"`` (default), ``"embslib"`` or ``"fembeam"``: order of indices and
-            columns, and the shape of J, see the module.
-        skin: Whether to write the nodes of the surface too, for pictures.
-        overwrite: Replace a file that is there already and has another content.
-
-    Returns:
-        What was written and what the format loses of it.
+        task: The body and the file.
+        dialect: Order of indices and columns, and shape of J; see the module.
+        skin: Whether to write the nodes of the surface, for pictures.
 
     Raises:
-        ValueError: If the dialect is unknown, or the body has no interfaces, no elastic
-            coordinates, or no skin to be written.
-        OverwriteError: If the file is there already, with another content.
-        OSError: If the file cannot be written; then nothing is left of it.
+        InputError: The dialect is unknown; or `skin` is True, and the body has no skin.
     """
     choice("dialect", dialect, get_args(Dialect))
-    instance("body", body, ReducedBody, "see dolfinx_mbd.reduce")
+    body = task.body
     if skin and body.skin is None:
-        raise InputError(f"body {body.name!r} has no skin to be written; reduce it with skin=True")
-    scaled, path, report = prepare(body, path, "sid", units)
-    hz = [mode.frequency for mode in body.modes]
-    write_text(
-        path, _lines(scaled, hz, report.units, dialect, skin), "SID_FEM file", overwrite=overwrite
-    )
+        refuse("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
+    frequencies = [mode.frequency for mode in task.original.modes]
+    lines = _lines(body, frequencies, task.report.units, dialect, skin)
+    path = write_text(task.path, lines, "SID_FEM file", overwrite=task.overwrite)
     names = [f"{k} {i.name!r}" for k, i in enumerate(body.interfaces, 1)]
     names += [f"{k} {p.name!r}" for k, p in enumerate(body.points, len(names) + 1)]
     losses = [_ENTRIES_ONLY] if body.stiffening is not None else []
     if not skin and body.skin is not None:
         losses.append("the surface was not written; skin=True writes it")
-    return report.with_files(
+    return task.report.with_files(
         path,
         losses=losses,
         notes=[f"SID_FEM: dialect {dialect}, {_RULES[dialect]}; nodes {', '.join(names)}"],
@@ -139,7 +120,7 @@ def write(
 
 @dataclass(frozen=True)
 class _Taylor:
-    """M0 (rows, columns) and M1 (rows, nq, columns) or None, under a name."""
+    """A named Taylor series with M0 (rows, columns) and M1 (rows, nq, columns) or None."""
 
     name: str
     m0: Array
@@ -169,8 +150,8 @@ class _Taylor:
             order = (0, 2, 1) if dialect == "fembeam" else (0, 1, 2)
             m1 = self.m1.transpose(order)
             for i, j, k in np.argwhere(m1):
-                at = f"m1({i + 1:3d},{j + 1:3d},{k + 1:3d})"
-                yield f"{inner}{at}       = {_number(m1[i, j, k])}"
+                entry = f"m1({i + 1:3d},{j + 1:3d},{k + 1:3d})"
+                yield f"{inner}{entry}       = {_number(m1[i, j, k])}"
         yield f"{indent}end {self.name}"
 
 
@@ -179,7 +160,7 @@ def _number(value: float) -> str:
 
 
 def _lines(
-    body: ReducedBody, hz: list[float], units: Units, dialect: Dialect, skin: bool
+    body: ReducedBody, frequencies: list[float], units: Units, dialect: Dialect, skin: bool
 ) -> Iterator[str]:
     n = body.num_modes
     count = len(body.interfaces) + len(body.points)
@@ -201,7 +182,7 @@ def _lines(
     labels = [f"Eigen Mode {k:4d}" for k in range(1, n + 1)]
     if not fembs:
         labels = list(ascii_labels(mode.label for mode in body.modes))
-    for k, (label, frequency) in enumerate(zip(labels, hz, strict=True), 1):
+    for k, (label, frequency) in enumerate(zip(labels, frequencies, strict=True), 1):
         yield f"            ielastq ({k:4d})        = {label} : {frequency:14.6f} Hz"
     yield "        end refmod"
     yield "        frame"
@@ -230,19 +211,19 @@ def _nodes(body: ReducedBody, skin: bool) -> Iterator[list[_Taylor]]:
 
 
 def _interface(interface: Interface, cases: Array | None) -> list[_Taylor]:
-    """A node with rotations; ``cases`` are its geometric stiffnesses (6, n, n)."""
+    """Return a node with rotations; `cases` are its geometric stiffness matrices (6, n, n)."""
     phi, psi = interface.motion[:3], interface.motion[3:]
-    turns = np.stack([skew(column) for column in psi.T], axis=1)
+    rotations = np.stack([skew(column) for column in psi.T], axis=1)
     return [
         _Taylor("origin", interface.point[:, None], phi[:, :, None]),
         _Taylor("phi", phi, None if cases is None else -cases[:3]),
         _Taylor("psi", psi, None if cases is None else -cases[3:]),
-        _Taylor("AP", np.eye(3), turns),
+        _Taylor("AP", np.eye(3), rotations),
     ]
 
 
 def _point(position: Array, modes: Array) -> list[_Taylor]:
-    """A node without rotations; ``modes`` has shape (n, 3)."""
+    """Return a node without rotations; `modes` has the shape (n, 3)."""
     n = len(modes)
     return [
         _Taylor("origin", position[:, None], modes.T[:, :, None]),
@@ -279,13 +260,13 @@ def _integrals(body: ReducedBody, dialect: Dialect) -> Iterator[_Taylor]:
 
 
 def _columns(matrices: Array, dialect: Dialect) -> Array:
-    """The matrices (nq, rows, 3) of all modes side by side, shape (rows, 3 nq)."""
+    """Return the matrices (nq, rows, 3) of all modes side by side, shape (rows, 3 nq)."""
     order = (1, 2, 0) if dialect == "simpack" else (1, 0, 2)
     return matrices.transpose(order).reshape(matrices.shape[1], -1)
 
 
 def _spin_terms(skews: Array) -> Array:
-    """Coefficients (.., 6) of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_xω_z in ωᵀ A ω."""
+    """Return the coefficients (.., 6) of the products of spins in ωᵀ A ω, in the order of Oe."""
     return np.stack(
         [skews[..., a, b] + (skews[..., b, a] if a != b else 0.0) for a, b in _PAIRS], axis=-1
     )

@@ -1,4 +1,4 @@
-"""Numbers and names as text, and files that are written as a whole or not at all."""
+"""Numbers and names as ASCII text, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["ascii_labels", "ascii_text", "number_lines", "write_binary", "write_
 
 
 def ascii_text(text: str) -> str:
-    """Text on one line and in ASCII, for a comment; what is neither becomes ``?``."""
+    """Return a text on one line in ASCII, with `?` for other characters."""
     return " ".join(text.split()).encode("ascii", "replace").decode("ascii")
 
 
 def ascii_labels(names: Iterable[str], length: int = 60) -> list[str]:
-    """Identifiers of letters, digits and underscores, unique without regard to case."""
+    """Return identifiers of letters, digits and underscores that differ regardless of case."""
     labels: list[str] = []
     for name in names:
         root = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:length] or "unnamed"
@@ -34,9 +34,9 @@ def ascii_labels(names: Iterable[str], length: int = 60) -> list[str]:
 
 
 def number_lines(values: ArrayLike, per_line: int = 5, template: str = "%24.16E") -> list[str]:
-    """Numbers as lines of text, row by row, each row of a matrix on lines of its own.
+    """Return numbers as lines of text; each row of a matrix starts on a new line.
 
-    The default has 17 digits, so that a number read back is the same to the bit.
+    The default template has 17 digits, so that reading returns the same floats.
     """
     array = np.asarray(values, dtype=float)
     rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array.reshape(1, -1)
@@ -47,18 +47,18 @@ def number_lines(values: ArrayLike, per_line: int = 5, template: str = "%24.16E"
     ]
 
 
-def write_text(path: Path, lines: Iterable[str], what: str, *, overwrite: bool = False) -> Path:
-    """Write lines of ASCII text as a whole or not at all; see `write_aside`."""
+def write_text(path: Path, lines: Iterable[str], content: str, *, overwrite: bool = False) -> Path:
+    """Write lines of ASCII text completely or not at all; see `write_aside`."""
 
     def write(file: BinaryIO) -> None:
         for line in lines:
             file.write(line.encode("ascii") + b"\n")
 
-    return write_aside(path, write, what, replaces=lambda _: overwrite)
+    return write_binary(path, write, content, overwrite=overwrite)
 
 
 def write_binary(
-    path: Path, write: Callable[[BinaryIO], None], what: str, *, overwrite: bool = False
+    path: Path, write: Callable[[BinaryIO], None], content: str, *, overwrite: bool = False
 ) -> Path:
-    """Write by `write(file)` as a whole or not at all; see `write_aside`."""
-    return write_aside(path, write, what, replaces=lambda _: overwrite)
+    """Write a file by `write(file)` completely or not at all; see `write_aside`."""
+    return write_aside(path, write, content, replaces=lambda _: overwrite)

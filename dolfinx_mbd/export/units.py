@@ -1,14 +1,14 @@
-"""Systems of units, and a reduced body in other units than SI.
+"""Systems of units, and the conversion of reduced bodies to them.
 
-A body is converted to other units with the elastic coordinates η kept as they are, number for
-number, so that a result η(t) of the other program is one for this package too.  With the factors L
-of length, m of mass and T of time from SI, hence ψ' = L ψ,
+A conversion does not change the numbers of the elastic coordinates η, so that results η(t) of the
+other program are valid here too. With the factors L of length, m of mass and T of time relative to
+SI units, the modes become ψ' = L ψ, and
 
-    S' = m L S,    H' = m L² H,    M' = m L² M,    C' = m L² / T C,    K' = m L² / T² K,
+    S' = m L S,    H' = m L² H,    M' = m L² M,    C' = m L² / T C,    K' = m L² / T² K.
 
-displacements of interfaces and points scale with L and rotations do not; the geometric stiffness of
-a unit spin (a term ω² ηᵀKη of an energy) scales with m L², that of a unit force with L, and that of
-a unit moment not at all.
+Positions and displacements of interfaces and points are multiplied by L, rotations do not change.
+The geometric stiffness of a unit spin (a term ω² ηᵀKη of an energy) is multiplied by m L², that of
+a unit force by L, and that of a unit moment by 1.
 """
 
 from __future__ import annotations
@@ -30,11 +30,18 @@ class Units:
     """A consistent system of units; angles are in radians.
 
     Attributes:
-        name: Its name, ``<length>-<mass>-<time>``.
-        length: What a metre is in its unit of length.
-        mass: What a kilogram is in its unit of mass.
-        time: What a second is in its unit of time.
-        force_name: What its unit of force is called.
+        name: Its name, `<length>-<mass>-<time>`.
+        length: One metre in the unit of length.
+        mass: One kilogram in the unit of mass.
+        time: One second in the unit of time.
+        force_name: Name of the unit of force.
+
+    Raises:
+        InputError: A factor is not a number from 1e-15 to 1e15.
+
+    Example:
+        >>> Units("mm-t-s", length=1e3, mass=1e-3).force
+        1.0
     """
 
     name: str
@@ -46,28 +53,27 @@ class Units:
     def __post_init__(self) -> None:
         name("name", self.name)
         name("force_name", self.force_name)
-        for what in ("length", "mass", "time"):
-            label = f"units {self.name!r}: {what}"
-            number(label, getattr(self, what), low=1e-15, high=1e15)
+        for factor in ("length", "mass", "time"):
+            number(factor, getattr(self, factor), low=1e-15, high=1e15)
 
     @property
     def force(self) -> float:
-        """What a newton is in the unit of force."""
+        """One newton in the unit of force."""
         return self.mass * self.length / self.time**2
 
     @property
     def moment(self) -> float:
-        """What a newton metre is in the unit of moment, and a joule in that of energy."""
+        """One newton metre in the unit of moment, and one joule in the unit of energy."""
         return self.force * self.length
 
     @property
     def inertia(self) -> float:
-        """What a kg m² is in the unit of moments of inertia."""
+        """One kg m² in the unit of moments of inertia."""
         return self.mass * self.length**2
 
     @property
     def statement(self) -> str:
-        """The units in words, for a comment in a file."""
+        """Names of the units, for a comment in a file."""
         length, mass, time = self.name.split("-") if self.name.count("-") == 2 else (self.name,) * 3
         return (
             f"{self.name}: length {length}, mass {mass}, time {time}, force {self.force_name}, rad"
@@ -76,7 +82,6 @@ class Units:
 
 SI = Units("m-kg-s")
 
-#: Systems of units by name.
 UNITS: Mapping[str, Units] = MappingProxyType(
     {
         units.name: units
@@ -87,24 +92,20 @@ UNITS: Mapping[str, Units] = MappingProxyType(
         )
     }
 )
+"""Systems of units by name."""
 
 
 def as_units(units: Units | str) -> Units:
-    """The system of units of a name.
-
-    Raises:
-        ValueError: If there is none of this name; the message lists those known.
-    """
+    """Return a system of units by its name; raise an error if the name is unknown."""
     if isinstance(units, Units):
         return units
     return UNITS[choice("units", units, UNITS)]
 
 
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
-    """The body with its numbers in other units than SI; η stay as they are (see above).
+    """Return a body in other units than SI, for a writer; see the module.
 
-    Only for a writer: everywhere else a :class:`ReducedBody` is in SI.  Stress modes and
-    distributed loads are left out, as no format here holds them.
+    The result has no stress modes and no distributed loads, which no format can hold.
     """
     units = as_units(units)
     if (units.length, units.mass, units.time) == (1.0, 1.0, 1.0):

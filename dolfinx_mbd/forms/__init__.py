@@ -1,7 +1,17 @@
 """The equations as UFL: materials, elasticity and the inertia terms of a floating frame.
 
-Nothing here assembles or knows a mesh; every function returns a UFL expression or form that can be
-used in any variational problem.
+Every function returns a UFL expression or form that can be used in any variational problem; nothing
+is assembled. The examples of this folder assume the following lines:
+
+    >>> import ufl
+    >>> from dolfinx import fem, mesh
+    >>> from mpi4py import MPI
+    >>> from dolfinx_mbd.forms import *
+    >>> box = mesh.create_box(MPI.COMM_SELF, [(0, 0, 0), (1, 1, 1)], [1, 1, 1])
+    >>> V = fem.functionspace(box, ("Lagrange", 1, (3,)))
+    >>> u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+    >>> line = mesh.create_interval(MPI.COMM_SELF, 4, [0.0, 1.0])
+    >>> beam_space = fem.functionspace(line, ("Lagrange", 1, (6,)))
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of the arguments of forms: UFL expressions, and numbers that become one."""
+"""Checks of the arguments of forms: UFL expressions, and numbers that become expressions."""
 
 from __future__ import annotations
 
@@ -17,42 +17,51 @@ from dolfinx_mbd.errors import InputError
 __all__ = [
     "Value",
     "as_ufl_value",
+    "coefficient",
     "expression",
     "integral",
     "integration",
     "nonzero",
+    "positive",
     "scalar",
     "triad",
 ]
 
 Value: TypeAlias = "Expr | float | Sequence[Any] | npt.NDArray[np.floating[Any]]"
-"""A UFL expression, or numbers that become one."""
+"""A UFL expression, or numbers that are converted to one."""
 
 Shape: TypeAlias = tuple[int, ...]
 
 
 def scalar(argument: str, value: Any) -> Any:
-    """Return a scalar UFL expression as it is, and anything else as a finite float."""
+    """Return a scalar UFL expression unchanged, and any other value as a finite float."""
     if isinstance(value, Expr):
         return expression(argument, value, ((),))
     return number(argument, value)
 
 
 def nonzero(argument: str, value: Any) -> Any:
-    """Return a scalar as `scalar` does; the number 0 is refused."""
+    """Return a value as `scalar` does, but raise an error for the number 0."""
     factor = scalar(argument, value)
     if not isinstance(factor, Expr) and not factor:
         refuse(argument, value, "other than 0: UFL has no form without an integrand")
     return factor
 
 
+def positive(argument: str, value: Any, unit: str = "") -> Any:
+    """Return a value as `scalar` does, but raise an error for a number that is not positive."""
+    if isinstance(value, Expr):
+        return scalar(argument, value)
+    return number(argument, value, positive=True, unit=unit)
+
+
 def as_ufl_value(value: Any, argument: str = "the value", shapes: Sequence[Shape] = ()) -> Expr:
-    """Return a UFL scalar or vector from an expression, a number or a sequence of them.
+    """Return a UFL scalar or vector.
 
     Args:
-        value: The value.
+        value: A UFL expression, a number, or a sequence of numbers and scalar expressions.
         argument: Name of the argument, for the message.
-        shapes: What the shape may be; any by default.
+        shapes: Accepted shapes; any shape by default.
     """
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         if not len(value):
@@ -64,7 +73,7 @@ def as_ufl_value(value: Any, argument: str = "the value", shapes: Sequence[Shape
 
 
 def expression(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Expr:
-    """Return a UFL expression of one of some shapes; of any shape by default."""
+    """Return a UFL expression, and raise an error if its shape is not one of `shapes`."""
     instance(argument, value, Expr, "a UFL expression")
     if (shapes and value.ufl_shape not in shapes) or value.ufl_free_indices:
         words = " or ".join("scalar" if shape == () else f"of shape {shape}" for shape in shapes)
@@ -77,25 +86,30 @@ def expression(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Expr:
     return value
 
 
+def coefficient(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Any:
+    """Return a function, with respect to which UFL can differentiate a form."""
+    instance(argument, value, ufl.Coefficient, "a function on the mesh")
+    return expression(argument, value, shapes)
+
+
 def integration(measure: Any) -> Any:
-    """Return a measure, or a sum of measures."""
+    """Return a measure or a sum of measures."""
     return instance("measure", measure, (ufl.Measure, MeasureSum, MeasureProduct))
 
 
 def integral(factor: tuple[str, Any], u: tuple[str, Any], v: Any, measure: Any) -> ufl.Form:
-    """Return ∫ factor u·v; the factor and u come with the names of their arguments."""
+    """Return the form ∫ factor u·v; `factor` and `u` are pairs of argument name and value."""
     test = expression("v", v)
     value = as_ufl_value(u[1], u[0], (test.ufl_shape,))
     return ufl.as_ufl(nonzero(*factor)) * ufl.inner(value, test) * integration(measure)
 
 
 def triad(argument: str, axes: Any) -> Any:
-    """Return a rotation matrix, shape (3, 3); the identity for None."""
+    """Return a rotation matrix of shape (3, 3); the identity if `axes` is None."""
     if axes is None:
         return np.eye(3)
     matrix = array(argument, axes, (3, 3))
-    unit = np.abs(matrix).max() < 2 and np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-8)
-    if not unit or np.linalg.det(matrix) < 0:
-        expected = "a rotation matrix: orthonormal columns, a right-handed triad"
-        refuse(argument, axes, expected)
+    orthonormal = np.abs(matrix).max() < 2 and np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-8)
+    if not orthonormal or np.linalg.det(matrix) < 0:
+        refuse(argument, axes, "a rotation matrix: orthonormal columns, a right-handed triad")
     return matrix

@@ -1,33 +1,27 @@
-"""Euler-Bernoulli beams in a moving frame: the three-dimensional forms, integrated over a section.
+"""Euler-Bernoulli beams in a moving frame: the forms of solids, integrated over a section.
 
 A straight beam along x has the displacement
 
     u(x, y, z) = (u − y v′ − z w′, v − z φ, w + y φ) = d + θ×(0, y, z),   θ = (φ, −w′, v′)
 
-of axial, torsional and two bending fields. Put into the forms of `floating_frame`, whose integrands
-are then quadratic in y and z, it gives every term of a beam without a derivation of its own: mass
-with the rotary inertia, Coriolis, centrifugal and Euler terms of the section as well as of the
-axis, and the loads on both. `Beam.over_section` does this for any form.
+with axial displacement, twist and two deflections. `Beam.over_section` inserts it into the forms of
+`floating_frame` and integrates over y and z. This yields all inertia terms of the axis and of the
+sections, including rotary inertia, without a separate derivation.
 
-The unknown is a P1 field of six components (d, θ) on an interval mesh: displacement and rotation in
-body components at each vertex, which are also what a joint holds. Between vertices the deflection
-is Hermite's cubic, written here in the values and slopes at the ends, and axial displacement and
-twist are linear. It is right on cells of any lengths, drawn in either direction. (Basix's Hermite
-element is not: its slopes are those of the reference cell, so that the deflection has kinks where
-two lengths meet.) Meshes may have one dimension, the body's x, or lie in space.
+The unknown is a P1 field of six components (d, θ) on an interval mesh: displacement and rotation of
+each vertex in body components, which joints can hold directly. Between the vertices, the deflection
+is Hermite's cubic, written here in terms of the values and slopes at both ends; axial displacement
+and twist are linear. Cells may have any length and orientation. (Basix's Hermite element defines
+slopes on the reference cell, so its deflection has kinks between cells of different lengths.) The
+mesh has one dimension, which is x of the body, or lies in space.
 
-Shear deformation and warping are left out. In a pinned beam they and the rotary inertia lower the
-frequency of n half waves by ½ (1 + E/(κG)) (nπ r/L)² of it, with r the radius of gyration: the 1 is
-the rotary inertia, which is there, and E/(κG), about 3, the shear, which is not.
+Shear deformation and warping are neglected. In a pinned beam, rotary inertia and shear lower the
+frequency of n half waves by the fraction ½ (1 + E/(κG)) (nπ r/L)², with the radius of gyration r;
+this module includes the term 1 (rotary inertia) and neglects E/(κG), which is about 3 (shear).
 
-What the overview paper has of this: its kinetic energy (eqs. 32, 33) is that of the axis plus
-½∫ρ (ω + θ̇)ᵀI(ω + θ̇), with the section's inertia tensor I in fixed axes, as if the section did not
-turn in the body frame. Its equations (60) hence have the rotary inertia θ̈ and the Euler load −Iα of
-the section, the latter printed without its ρ, but lack of the section the Coriolis operator, the
-Euler and centrifugal stiffness, and the centrifugal load −ω×(Iω), which twists a section with
-Iyy ≠ Izz (`test_what_the_paper_omits`). Its axial force lets only deflections stiffen (eq. 46), not
-twist or rotary terms, and its acceleration (eq. 47) is the global X component where the local
-a₀ₓ − (ω₂² + ω₃²) x belongs: see `axial_force_of_motion`.
+The equations (60) of the reference lack some terms of the section: the Coriolis operator, the Euler
+and centrifugal stiffness, and the centrifugal load −ω×(Iω), which twists a section with Iyy ≠ Izz
+(`test_what_the_paper_omits`).
 
 References:
     S. Vlase, Finite element analysis of flexible multibody systems: an overview (2018), section 3.
@@ -56,24 +50,29 @@ __all__ = ["Beam", "BeamField", "axial_force_of_motion"]
 
 Value: TypeAlias = Any
 Fibre: TypeAlias = Callable[[Expr, Expr], Any]
-"""An integrand or a form at the point (y, z) of the section."""
+"""A function that returns an integrand or a form at the point (y, z) of the section."""
 
 
 @dataclass(frozen=True, eq=False)
 class Beam:
-    """A beam: its section, its material, and its forms, which take P1 fields q = (d, θ).
+    """A beam and its forms, which take P1 fields q = (d, θ).
 
-    The forms are named and signed as those of a solid:
+    The forms have the names and signs of those of a solid:
 
         mass(q̈) + coriolis(q̇) + centrifugal_stiffness(q) + euler_stiffness(q) + elastic_stiffness(q)
             = translational_load + euler_load + centrifugal_load + gravity_load + distributed_load
 
     Attributes:
         section: The cross-section.
-        material: What has `young`, `shear` and `density`: a `Material` or a `GradedMaterial`.
-        axes: Columns are the beam's direction, the section's y and its z in body components, a
-            rotation matrix of shape (3, 3).
-        measure: Where to integrate.
+        material: A `Material` or `GradedMaterial`, or any object with `young`, `shear`, `density`.
+        axes: Rotation matrix whose columns are the direction of the beam and the axes y and z of
+            the section in body components, shape (3, 3); by default the identity.
+        measure: Integration measure.
+
+    Example:
+        >>> beam = Beam(Section.circle(0.01), STEEL)
+        >>> q, test = ufl.TrialFunction(beam_space), ufl.TestFunction(beam_space)
+        >>> K, M = beam.elastic_stiffness(q, test), beam.mass(q, test)
     """
 
     section: Section
@@ -90,18 +89,18 @@ class Beam:
     # ---- the section
 
     def field(self, q: Expr) -> BeamField:
-        """Displacements, rotations and strains of the beam that has q at its nodes."""
+        """Return the displacements, rotations and strains of the nodal values `q`."""
         return BeamField(q, self.axes)
 
     def over_section(self, fibre: Fibre) -> Any:
-        """∫ f dA of an integrand, or of a form, that is a quadratic polynomial of y and z.
+        """Return ∫ f dA of an integrand or a form f that is a quadratic polynomial of y and z.
 
-        Exact for that, and for any section: with the centroid at the origin it is
-        A f + ½ (Izz f_yy + 2 Iyz f_yz + Iyy f_zz), f and its derivatives at y = z = 0. Of odd
-        terms of third order it drops what a section with two axes of symmetry has not.
+        With the centroid at the origin the integral is A f + ½ (Izz f_yy + 2 Iyz f_yz + Iyy f_zz),
+        with f and its derivatives at y = z = 0. Terms of third order are omitted; they vanish for
+        sections with two axes of symmetry.
 
         Args:
-            fibre: Takes y and z, returns a scalar expression or a form.
+            fibre: Function of y and z that returns a scalar expression or a form.
         """
         function("fibre", fibre, "fibre(y, z)")
         zero = ufl.as_ufl(0.0)
@@ -123,7 +122,7 @@ class Beam:
             second += 2 * s.Iyz * ufl.diff(f_y, z)
         return s.area * value + apply_derivatives(apply_algebra_lowering(second)) / 2
 
-    # ---- inertia, as `floating_frame` has it
+    # ---- inertia, as in `floating_frame`
 
     def _operator(self, form: Callable[..., ufl.Form], u: Expr, v: Expr, *motion: Any) -> ufl.Form:
         a, b, density = self.field(u), self.field(v), self.material.density
@@ -143,43 +142,43 @@ class Beam:
         return self.over_section(fibre)
 
     def mass(self, u: Expr, v: Expr) -> ufl.Form:
-        """Mass ∫ ρ u·v, rotary inertia included."""
+        """Return the mass form ∫ ρ u·v, including rotary inertia."""
         return self._operator(inertial.mass, u, v)
 
     def coriolis(self, u: Expr, v: Expr, omega: Value) -> ufl.Form:
-        """Coriolis operator 2 ∫ ρ (ω×u)·v, to act on q̇: skew."""
+        """Return the Coriolis form 2 ∫ ρ (ω×u)·v, which multiplies q̇; ω in rad/s."""
         return self._operator(inertial.coriolis, u, v, omega)
 
     def centrifugal_stiffness(self, u: Expr, v: Expr, omega: Value) -> ufl.Form:
-        """Spin softening ∫ ρ (ω×(ω×u))·v: symmetric, negative semi-definite."""
+        """Return the spin softening ∫ ρ (ω×(ω×u))·v; ω in rad/s."""
         return self._operator(inertial.centrifugal_stiffness, u, v, omega)
 
     def euler_stiffness(self, u: Expr, v: Expr, alpha: Value) -> ufl.Form:
-        """Euler operator ∫ ρ (α×u)·v: skew."""
+        """Return the Euler form ∫ ρ (α×u)·v; α in rad/s²."""
         return self._operator(inertial.euler_stiffness, u, v, alpha)
 
     def translational_load(self, v: Expr, acceleration: Value) -> ufl.Form:
-        """Load −∫ ρ a₀·v."""
+        """Return the load −∫ ρ a₀·v; a₀ in m/s²."""
         return self._load(inertial.translational_load, v, acceleration)
 
     def euler_load(self, v: Expr, alpha: Value, *, origin: Sequence[float] = (0, 0, 0)) -> ufl.Form:
-        """Load −∫ ρ (α×(x − origin))·v, on axis and sections."""
+        """Return the load −∫ ρ (α×(x − origin))·v on axis and sections; `origin` in m."""
         return self._load(inertial.euler_load, v, alpha, origin=_origin(origin))
 
     def centrifugal_load(
         self, v: Expr, omega: Value, *, origin: Sequence[float] = (0, 0, 0)
     ) -> ufl.Form:
-        """Load −∫ ρ (ω×(ω×(x − origin)))·v, on axis and sections."""
+        """Return the load −∫ ρ (ω×(ω×(x − origin)))·v on axis and sections; `origin` in m."""
         return self._load(inertial.centrifugal_load, v, omega, origin=_origin(origin))
 
     def gravity_load(self, v: Expr, gravity: Value) -> ufl.Form:
-        """Load ∫ ρ g·v, g in body components, m/s²."""
+        """Return the load ∫ ρ g·v; g in body components, m/s²."""
         return self._load(inertial.gravity_load, v, gravity)
 
     def distributed_load(
         self, v: Expr, force: Value = (0.0, 0.0, 0.0), moment: Value = (0.0, 0.0, 0.0)
     ) -> ufl.Form:
-        """Load ∫ (p·d + m·θ) of a force p, N/m, and a moment m, N m/m, body components."""
+        """Return the load ∫ (p·d + m·θ) of a force, N/m, and a moment, N, in body components."""
         b = self.field(v)
         p = as_ufl_value(force, "force", ((3,),))
         m = as_ufl_value(moment, "moment", ((3,),))
@@ -189,7 +188,7 @@ class Beam:
     # ---- elasticity
 
     def elastic_stiffness(self, u: Expr, v: Expr) -> ufl.Form:
-        """Stiffness of stretch, bending and twist, ∫ E ε_xx(u) ε_xx(v) + ∫ G J φ′(u) φ′(v)."""
+        """Return the stiffness form ∫ E ε_xx(u) ε_xx(v) + ∫ G J φ′(u) φ′(v)."""
         a, b, m = self.field(u), self.field(v), self.material
         fibres = self.over_section(lambda y, z: m.young * a.strain_at(y, z) * b.strain_at(y, z))
         return (fibres + self._torsion() * a.twist_rate * b.twist_rate) * self.measure
@@ -198,13 +197,13 @@ class Beam:
         return self.material.shear * self.section.torsion
 
     def axial_force(self, q: Expr) -> Expr:
-        """N = EA u′, N; tension is positive."""
+        """Return the axial force EA u′, N; tension is positive."""
         return self.material.young * self.section.area * self.field(q).stretch
 
     def moment(self, q: Expr) -> Expr:
-        """Torque and bending moments (G J φ′, ∫z σ_xx, −∫y σ_xx), the beam's axes, shape (3,), N m.
+        """Return torque and bending moments (G J φ′, ∫z σ_xx, −∫y σ_xx), N m, shape (3,).
 
-        What the part at smaller x gets from that at larger x.
+        They act on the part of the beam with smaller x, with components along the beam's axes.
         """
         a, E = self.field(q), self.material.young
         about_y = self.over_section(lambda y, z: E * a.strain_at(y, z) * z)
@@ -212,22 +211,23 @@ class Beam:
         return ufl.as_vector([self._torsion() * a.twist_rate, about_y, about_z])
 
     def shear_force(self, q: Expr) -> Expr:
-        """Shear forces (V_y, V_z) = (−M_z′, M_y′) from the equilibrium of an element, N."""
+        """Return the shear forces (V_y, V_z) = (−M_z′, M_y′) from equilibrium, N."""
         rate = self.field(q).along(self.moment(q))
         return ufl.as_vector([-rate[2], rate[1]])
 
     # ---- geometric stiffness
 
     def geometric_stiffness(self, u: Expr, v: Expr, axial_force: Value) -> ufl.Form:
-        """Stiffness ∫ σ₀ ∂u/∂x·∂v/∂x of the uniform stress σ₀ = N/A of an axial force.
+        """Return the geometric stiffness ∫ σ₀ ∂u/∂x·∂v/∂x of the stress σ₀ = N/A.
 
-        That is ∫ N (v′δv′ + w′δw′ + u′δu′) with the section's N (Iyy + Izz)/A φ′δφ′ of a twisted
-        bar in tension, and N/A (Izz v″δv″ + Iyy w″δw″).
+        It contains ∫ N (u′δu′ + v′δv′ + w′δw′), the term N (Iyy + Izz)/A φ′δφ′ of a twisted bar,
+        and N/A (Izz v″δv″ + Iyy w″δw″).
 
         Args:
-            u: Field.
-            v: Test function.
-            axial_force: N, N, tension positive: a number, a function of space, `axial_force(q₀)`.
+            u: Trial field.
+            v: Test field.
+            axial_force: N, newtons, tension positive: a number, a function of space, or
+                `axial_force(q₀)`.
         """
         a, b, A = self.field(u), self.field(v), self.section.area
         axial_force = ufl.as_ufl(nonzero("axial_force", axial_force))
@@ -238,22 +238,25 @@ class Beam:
     def initial_stress_stiffness(
         self, u: Expr, v: Expr, q0: Expr, *, body_force: Fibre | None = None
     ) -> ufl.Form:
-        """Stiffness of all of the stress that a displacement q₀ causes, shear and torsion included.
+        """Return the geometric stiffness of all stresses that the displacement q₀ causes.
 
-        With the axial force as `geometric_stiffness`; bending moments and shear forces couple
-        bending and torsion (lateral buckling), torques couple the two bendings (whirling shafts).
-        It is the second derivative of the work of the stresses on the second-order strains of
-        sections that turn by exp(θ), x + d + ρ + θ×ρ + ½ θ×(θ×ρ), less the work of body forces on
-        the last term. A moment that is applied to a node must therefore be conjugate to its
-        rotation vector. Stresses of third order in y and z are left out: of sections with two axes
-        of symmetry they are zero.
+        The axial force contributes as in `geometric_stiffness`. Bending moments and shear forces
+        couple bending and torsion (lateral buckling), and torques couple the two bending planes
+        (whirling shafts).
+
+        The form is the second derivative of the work of the stresses on second-order strains, less
+        the work of the body forces on second-order displacements. Sections turn by exp(θ), so the
+        displacement of a fibre at ρ is d + θ×ρ + ½ θ×(θ×ρ). Consequently a moment that is applied
+        to a node must be conjugate to its rotation vector. Stresses of third order in y and z are
+        neglected; they vanish for sections with two axes of symmetry.
 
         Args:
-            u: Field.
-            v: Test function.
+            u: Trial field.
+            v: Test field.
             q0: The displacement that causes the stress.
-            body_force: Force per volume at (y, z) that acts with it, N/m³, shape (3,), the beam's
-                axes; what does not vary over the section may be left out.
+            body_force: Function of y and z that returns the force per volume, N/m³, shape (3,),
+                along the beam's axes. Parts that are uniform over the section have no effect. By
+                default none.
         """
         if body_force is not None:
             function("body_force", body_force, "body_force(y, z)")
@@ -276,7 +279,7 @@ class Beam:
         y_axis, z_axis = ufl.as_vector([0.0, 1.0, 0.0]), ufl.as_vector([0.0, 0.0, 1.0])
         V, T = self.shear_force(q0), self._torsion() * stressed.twist_rate
         work = self.over_section(fibre)
-        # ∫τ_xz y = −∫τ_xy z = T/2 of any solid section (Saint-Venant)
+        # ∫τ_xz y = −∫τ_xy z = T/2 for solid sections (Saint-Venant)
         for force, torque, n, other in (
             (V[0], -T / 2, y_axis, z_axis),
             (V[1], T / 2, z_axis, y_axis),
@@ -300,12 +303,12 @@ def _origin(origin: Value) -> Expr:
 
 
 def _second_rotation(a: Expr, b: Expr, arm: Expr) -> Expr:
-    """Second derivative of ½ θ×(θ×ρ) in the directions a and b."""
+    """Return the second derivative of ½ θ×(θ×ρ) in the directions a and b."""
     return (ufl.cross(a, ufl.cross(b, arm)) + ufl.cross(b, ufl.cross(a, arm))) / 2
 
 
 def _second_rotation_rate(a: BeamField, b: BeamField, arm: Expr) -> Expr:
-    """Its derivative along the beam."""
+    """Return the derivative of `_second_rotation` along the beam."""
     return _second_rotation(a.rotation_rate, b.rotation, arm) + _second_rotation(
         a.rotation, b.rotation_rate, arm
     )
@@ -319,33 +322,39 @@ def axial_force_of_motion(
     acceleration: Value = 0.0,
     end_force: Value = 0.0,
 ) -> Any:
-    """Axial force of a uniform straight beam whose frame moves, free at its end x = length.
+    """Return the axial force of a uniform straight beam in a moving frame, free at x = length.
 
         N(x) = P − ρA (a₀ₓ (L − x) − (ω_y² + ω_z²)(L² − x²)/2)
 
     The acceleration of a point of the axis along the beam is a₀ₓ − (ω_y² + ω_z²) x in body
-    components. (The overview paper's eq. 47 has the component along the global X, of a force along
-    the beam.)
+    components. (The overview paper's eq. 47 uses the component along the global X axis instead.)
 
     Args:
-        x: Distance from the frame's origin along the beam, m: a number, an array or UFL.
+        x: Distance from the origin of the frame along the beam, m: a number, an array or UFL.
         length: L, m.
         mass_per_length: ρA, kg/m.
-        omega: ω, body components, rad/s.
-        acceleration: a₀ₓ, the component of the origin's acceleration along the beam, m/s².
-        end_force: P at x = L, N.
+        omega: ω, rad/s, body components, shape (3,).
+        acceleration: a₀ₓ, acceleration of the origin along the beam, m/s².
+        end_force: P, force at x = L, N.
+
+    Raises:
+        InputError: `x` is beyond the end of the beam, or `omega` does not have three components.
+
+    Example:
+        >>> axial_force_of_motion(0.0, 1.0, 2.0, omega=(0.0, 0.0, 100.0))
+        10000.0
     """
+    components = as_ufl_value(omega, "omega", ((3,),)) if isinstance(omega, Expr) else omega
     if not isinstance(omega, Expr):
         if not isinstance(omega, (list, tuple, np.ndarray)) or len(omega) != 3:
             refuse("omega", omega, "three numbers or UFL scalars")
-        omega = [scalar("omega", component) for component in omega]
+        components = [scalar("omega", component) for component in omega]
     x = array("x", x) if isinstance(x, np.ndarray) else scalar("x", x)
     length = number("length", length, positive=True, high=1e9)
     if not isinstance(x, Expr) and not np.all(np.abs(x) <= length):
         refuse("x", x, "a distance up to the length")
     mass_per_length = scalar("mass_per_length", mass_per_length)
     acceleration = scalar("acceleration", acceleration)
-    end_force = scalar("end_force", end_force)
-    spin = omega[1] ** 2 + omega[2] ** 2
+    spin = components[1] ** 2 + components[2] ** 2
     inertia = acceleration * (length - x) - spin * (length**2 - x**2) / 2
-    return end_force - mass_per_length * inertia
+    return scalar("end_force", end_force) - mass_per_length * inertia

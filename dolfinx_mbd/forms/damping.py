@@ -1,4 +1,4 @@
-"""Damping as UFL: a viscous density against the velocity of the deformation."""
+"""Viscous damping as a UFL form."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ __all__ = ["viscous_damping"]
 def viscous_damping(
     u: Expr, v: Expr, viscosity: Expr | float, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Damping ∫ μ u·v, to act on u̇: symmetric, positive semi-definite.
+    """Return the damping form ∫ μ u·v, which multiplies u̇; it is symmetric and semi-definite.
 
-    It is the derivative of the dissipation ½ ∫ μ |u̇|² to u̇, and stands on the left-hand side beside
-    the mass: with μ = 2ζωρ a mode decays with the ratio ζ
+    With μ = 2ζωρ, a mode of the angular frequency ω has the damping ratio ζ
     (`test_logarithmic_decrement_of_viscous_damping`).
 
-    The velocity u̇ is that relative to the body frame: the form does not resist the motion of the
-    frame.  It would do so if the absolute velocity V + ω×(x+u) + u̇ stood in place of u̇, as for a
-    medium at rest in the world, which is a load and no damping of the body.  But it is not zero for
-    a rigid motion in u̇, as the stiffness is: which motion it damps depends on the frame.
+    The velocity u̇ is relative to the body frame: the form does not resist the motion of the
+    frame. Unlike the stiffness, it does not vanish for rigid motions in u̇, so the damped motion
+    depends on the choice of the frame. Drag in a medium at rest acts on the absolute velocity
+    V + ω×(x+u) + u̇ and is a load.
 
     Args:
-        u: Displacement; u̇ as a trial function.
+        u: Trial function, or any displacement or velocity.
         v: Test function of the same shape.
-        viscosity: μ, N s/m⁴ (in the plane: times the thickness): a number, a `Constant` or a
-            function of space, nowhere negative.
-        measure: Where to integrate.
+        viscosity: μ, N s/m⁴ (on a plane mesh times the thickness), not negative: a number, a
+            `Constant` or a function of space.
+        measure: Integration measure.
+
+    Example:
+        >>> C = viscous_damping(u, v, 2 * 0.01 * 500.0 * STEEL.density)
     """
     return integral(("viscosity", viscosity), ("u", expression("u", u)), v, measure)

@@ -1,9 +1,9 @@
 """Linear elasticity: small strains, Hooke's law, thermal stress and the stiffness forms.
 
-On a plane mesh a displacement has two components, and an assumption says what happens across the
-plane: `plane="strain"`, ε_zz = 0, for a slice of something long or held between walls, or
-`plane="stress"`, σ_zz = 0, for a plate that is free on both sides. Integrals over a plane mesh are
-over an area; the thickness makes them those of a body.
+On a plane mesh a displacement has two components, and `plane` states the assumption about the
+direction z across the mesh: `"strain"` (ε_zz = 0, for example a slice of a long body) or
+`"stress"` (σ_zz = 0, for example a thin plate with free faces). Integrals over a plane mesh are
+per unit of thickness unless a thickness is given.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import ufl
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.checks import choice, having, instance
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.arguments import expression, integration, nonzero, scalar
 from dolfinx_mbd.forms.materials import GradedMaterial, Material, expansion
 from dolfinx_mbd.forms.orthotropic import VOIGT, Orthotropic
@@ -41,34 +40,47 @@ VECTORS = ((2,), (3,))
 """Shapes of a displacement."""
 
 AnyMaterial: TypeAlias = Material | GradedMaterial | Orthotropic
-"""What a body may be made of."""
+"""A material of a body."""
 
 Plane: TypeAlias = Literal["strain", "stress"]
-"""What happens across a plane body."""
+"""Assumption about the direction across a plane body."""
 
 PLANES = ("strain", "stress")
+"""The values of `Plane`."""
 
 PLANE_VOIGT = ((0, 0), (1, 1), (0, 1))
-"""Components of a symmetric tensor in a plane in Voigt's order."""
+"""Components of a symmetric tensor in the plane, in Voigt's order."""
 
 
 def strain(u: Expr) -> Expr:
-    """Linear strain ε(u) = (∇u + ∇uᵀ)/2 of a displacement `u`."""
+    """Return the linear strain ε(u) = (∇u + ∇uᵀ)/2.
+
+    Args:
+        u: Displacement, m, shape (2,) or (3,).
+
+    Example:
+        >>> strain(u).ufl_shape
+        (3, 3)
+    """
     return ufl.sym(ufl.grad(expression("u", u, VECTORS)))
 
 
 def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
-    """Stress of a displacement `u`, Pa: of an isotropic material σ(u) = 2με + λ tr(ε) I.
+    """Return the stress of a displacement, Pa; for isotropic materials 2με + λ tr(ε) I.
 
     Args:
-        u: Displacement of three components, or of two on a plane mesh.
-        material: `Material`, `GradedMaterial` or `Orthotropic`; or what has moduli `shear` and
-            `lame`.
-        plane: With two components, `strain` for plane strain, or `stress` for plane stress, whose
-            λ is 2λμ/(λ+2μ) = Eν/(1-ν²).
+        u: Displacement, m; three components, or two on a plane mesh.
+        material: A `Material`, `GradedMaterial` or `Orthotropic`, or any object with the moduli
+            `shear` and `lame`, Pa.
+        plane: Plane strain or plane stress, used with two components. In plane stress,
+            2λμ/(λ+2μ) = Eν/(1-ν²) takes the place of λ.
 
     Raises:
-        ValueError: `plane` is neither, or an orthotropic material does not fit the plane.
+        InputError: `plane` is unknown, or an orthotropic material does not fit the plane.
+
+    Example:
+        >>> sigma = stress(u, STEEL)
+        >>> mises = ufl.sqrt(1.5 * ufl.inner(ufl.dev(sigma), ufl.dev(sigma)))
     """
     eps = strain(u)
     dim = eps.ufl_shape[0]
@@ -84,23 +96,25 @@ def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
 def thermal_stress(
     rise: Any, material: AnyMaterial, dim: int = 3, *, plane: Plane = "strain"
 ) -> Expr:
-    """Stress −C:(α ΔT) of a body that a rise of temperature finds held at its size, Pa.
+    """Return the stress −C:(α ΔT) that a rise of temperature causes in a body of fixed shape, Pa.
 
-    With the stress of the displacement it is the stress C:(ε(u) − α ΔT) of a body that is free to
-    expand. Of an isotropic material it is −(3λ+2μ) α ΔT in each direction, in plane stress
-    −E/(1−ν) α ΔT.
+    Add it to the stress of the displacement to obtain the total stress C:(ε(u) − α ΔT). For an
+    isotropic material it is −(3λ+2μ) α ΔT in each direction, in plane stress −E/(1−ν) α ΔT.
 
     Args:
-        rise: Rise of temperature ΔT above the state without stress, K: a number or UFL.
-        material: With `thermal_expansion`.
+        rise: Rise of temperature ΔT above the stress-free state, K: a number or a UFL scalar.
+        material: A material with `thermal_expansion`.
         dim: 3, or 2 for a plane body.
         plane: See `stress`.
 
     Returns:
-        Shape (dim, dim).
+        Tensor of shape (dim, dim).
 
     Raises:
-        ValueError: The material has no `thermal_expansion`, or does not fit the plane.
+        InputError: The material has no `thermal_expansion`, or does not fit the plane.
+
+    Example:
+        >>> total = stress(u, STEEL) + thermal_stress(80.0, STEEL)
     """
     rise = scalar("rise", rise)
     instance("material", material, (Material, GradedMaterial, Orthotropic))
@@ -113,33 +127,34 @@ def thermal_stress(
 
 
 def thermal_modulus(material: Material | GradedMaterial, dim: int, plane: str) -> Any:
-    """Of an isotropic material: what −`thermal_stress` is in each direction, over ΔT, Pa/K."""
+    """Return the thermal pressure per kelvin of an isotropic material of fixed shape, Pa/K."""
     if dim == 2 and check_plane(plane) == "stress":
         return material.young / (1 - material.poisson) * expansion(material)
     return material.young / (1 - 2 * material.poisson) * expansion(material)
 
 
 def voigt_stress(eps: Expr, C: Expr, axes: Expr | None = None) -> Expr:
-    """Stress of a strain through a matrix in Voigt's order.
+    """Return the stress of a strain by a stiffness matrix in Voigt's order.
 
     Args:
         eps: Strain, shape (dim, dim).
-        C: Stress over strain, xx, yy, zz, yz, xz, xy with shears γ = 2ε, shape (6, 6); in the plane
-            xx, yy, xy, shape (3, 3).
-        axes: Columns are the axes to which C refers, shape (dim, dim); None: those of `eps`.
+        C: Matrix from the strains xx, yy, zz, yz, xz, xy with shears γ = 2ε to the stresses, Pa,
+            shape (6, 6); in the plane xx, yy, xy, shape (3, 3).
+        axes: Matrix whose columns are the axes in which `C` holds, shape (dim, dim); by default
+            the axes of `eps`.
     """
     return turned(tensor(ufl.dot(C, voigt_strain(eps, axes))), axes)
 
 
 def voigt_strain(eps: Expr, axes: Expr | None = None) -> Expr:
-    """A strain in Voigt's order with shears γ = 2ε, in the given axes; shape (6,) or (3,)."""
+    """Return a strain in Voigt's order with shears γ = 2ε, along `axes`, shape (6,) or (3,)."""
     e = eps if axes is None else ufl.dot(axes.T, ufl.dot(eps, axes))
     pairs = VOIGT if eps.ufl_shape[0] == 3 else PLANE_VOIGT
     return ufl.as_vector([e[i, j] if i == j else 2 * e[i, j] for i, j in pairs])
 
 
 def tensor(components: Expr) -> Expr:
-    """The symmetric tensor of a stress in Voigt's order, of 6 components or 3."""
+    """Return the symmetric tensor of a stress in Voigt's order, which has 6 or 3 components."""
     pairs = VOIGT if components.ufl_shape == (6,) else PLANE_VOIGT
     index = {pair: k for k, (i, j) in enumerate(pairs) for pair in ((i, j), (j, i))}
     dim = 3 if len(pairs) == 6 else 2
@@ -147,29 +162,24 @@ def tensor(components: Expr) -> Expr:
 
 
 def turned(stress: Expr, axes: Expr | None) -> Expr:
-    """A stress in the axes of a material as one in the body frame."""
+    """Return a stress in the body frame from its components along the axes of a material."""
     return stress if axes is None else ufl.dot(axes, ufl.dot(stress, axes.T))
 
 
 def turning_axes(material: Orthotropic, dim: int) -> Expr | None:
-    """The axes of a material if they are an expression, checked for their shape."""
+    """Return the axes of a material if they are an expression, else None."""
     if not isinstance(material.axes, Expr):
         return None
-    if material.axes.ufl_shape != (dim, dim):
-        raise InputError(
-            f"the axes of an orthotropic material have shape {(dim, dim)} where displacements have "
-            f"{dim} components; got {material.axes.ufl_shape}"
-        )
-    return material.axes
+    return expression("axes", material.axes, ((dim, dim),))
 
 
 def check_plane(plane: str) -> str:
-    """Return the assumption, which is plane strain or plane stress."""
+    """Return `plane` if it is `"strain"` or `"stress"`, and raise an error otherwise."""
     return str(choice("plane", plane, PLANES))
 
 
 def plane_lame(material: Any, plane: str) -> Any:
-    """λ of a plane body."""
+    """Return the factor of tr(ε) I in the stress of a plane body, Pa."""
     if check_plane(plane) == "strain":
         return material.lame
     return 2 * material.lame * material.shear / (material.lame + 2 * material.shear)
@@ -184,15 +194,22 @@ def elastic_stiffness(
     plane: Plane = "strain",
     thickness: Any = 1.0,
 ) -> ufl.Form:
-    """Stiffness ∫ σ(u):ε(v): symmetric; zero for the rigid motions and for nothing else.
+    """Return the stiffness form ∫ σ(u):ε(v).
+
+    The form is symmetric and positive semi-definite; it vanishes for rigid motions only.
 
     Args:
-        u: Displacement.
+        u: Displacement, m.
         v: Test function.
         material: See `stress`.
-        measure: Where to integrate.
-        plane: See `stress`; for displacements of two components.
-        thickness: Of a plane body, m: a number, a `Constant` or a function of space.
+        measure: Integration measure.
+        plane: See `stress`.
+        thickness: Thickness of a plane body, m: a number, a `Constant` or a function of space.
+
+    Example:
+        >>> K = elastic_stiffness(u, v, STEEL)
+        >>> len(K.arguments())
+        2
     """
     expression("v", v, VECTORS)
     stiffness = ufl.inner(stress(u, material, plane=plane), strain(v))
@@ -205,17 +222,22 @@ def elastic_stiffness(
 def geometric_stiffness(
     u: Expr, v: Expr, reference_stress: Expr, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Stiffness ∫ (∇u σ₀):∇v of a reference stress σ₀: tension stiffens, compression softens.
+    """Return the geometric stiffness form ∫ (∇u σ₀):∇v of a reference stress σ₀.
 
-    The quadratic part of the Green-Lagrange strain, ½ ∇uᵀ∇u, does the work ½ σ₀:(∇uᵀ∇u); its second
-    derivative is this form (`test_geometric_stiffness_is_a_second_derivative`). The components of a
-    displacement do not mix, so that u and v may also be scalar functions, one component of it.
+    It is the second derivative of the work ½ σ₀:(∇uᵀ∇u) of the stress on the quadratic part of
+    the Green-Lagrange strain (`test_geometric_stiffness_is_a_second_derivative`). Tension stiffens
+    and compression softens. The form does not couple the components of the displacement, so `u`
+    and `v` may also be scalar functions that represent one component.
 
     Args:
-        u: Displacement, or one component of it.
+        u: Displacement, m, or one of its components.
         v: Test function of the same shape.
-        reference_stress: σ₀, symmetric, Pa; shape (dim, dim).
-        measure: Where to integrate.
+        reference_stress: Symmetric stress σ₀, Pa, shape (dim, dim).
+        measure: Integration measure.
+
+    Example:
+        >>> tension = ufl.as_matrix([[1e6, 0, 0], [0, 0, 0], [0, 0, 0]])
+        >>> K = geometric_stiffness(u, v, tension)
     """
     expression("reference_stress", reference_stress, ((2, 2), (3, 3)))
     shape = expression("u", u).ufl_shape

@@ -1,23 +1,23 @@
-"""Inertia of a body that deforms in a moving frame: one named UFL form per term of its weak form.
+"""Inertia of a deformable body in a moving frame: one UFL form for each term of the weak form.
 
-A material point is at r = R + A(x + u): R and A are the position and rotation of the body frame, x
-the reference position and u the elastic displacement, both in the body frame. In body components
-its acceleration is
+The position of a material point is r = R + A(x + u), where R and A are the position and rotation of
+the body frame, x is the reference position and u the elastic displacement, both in the body frame.
+Its acceleration, in body components, is
 
     a₀ + α×(x+u) + ω×(ω×(x+u)) + 2 ω×u̇ + ü
 
-with the angular velocity ω, the angular acceleration α and the acceleration a₀ of the frame's
-origin, all in **body components**. Times ρ and a test function v, the terms in u are the operators
-below, and the terms without u, on the right-hand side and hence with a minus, are the loads:
+with the angular velocity ω, the angular acceleration α and the acceleration a₀ of the origin of the
+frame, all in **body components**. Multiplied by ρ and a test function v, the terms with u are the
+operators of this module. The terms without u are on the right-hand side, with a minus sign, and are
+the loads:
 
     mass(ü) + coriolis(u̇) + centrifugal_stiffness(u) + euler_stiffness(u) + elastic_stiffness(u)
         = translational_load + euler_load + centrifugal_load + gravity_load + traction_load
 
-ω, α and a₀ may be `dolfinx.fem.Constant`s, whose values change without compiling again, any other
-UFL expression, or plain numbers. In three dimensions they are vectors; in the plane (displacements
-of two components) ω and α are scalars, the components about z. The density is a number, a
-`Constant`, or a function of space; in the plane it is the mass per area, ρ times the thickness, and
-tractions likewise are forces per length.
+ω, α and a₀ may be numbers, any UFL expressions, or `dolfinx.fem.Constant`s, whose values can change
+without a new compilation. In three dimensions they are vectors. In the plane ω and α are scalars,
+the components about z. The density is a number, a `Constant` or a function of space, kg/m³; in the
+plane it is the mass per area ρ t, kg/m², and tractions are forces per length.
 """
 
 from __future__ import annotations
@@ -44,21 +44,25 @@ __all__ = [
 
 
 def _position(v: Expr, x: Expr | None) -> Expr:
-    """Return the reference position x, by default that on the mesh of the test function."""
+    """Return the reference position x; by default the coordinates of the mesh of `v`."""
     if x is not None:
         return expression("x", x)
     return ufl.SpatialCoordinate(extract_unique_domain(expression("v", v)))
 
 
 def cross(omega: Value, u: Value) -> Expr:
-    """ω×u, in space with a vector ω and in the plane with a scalar ω about z.
+    """Return ω×u.
 
     Args:
-        omega: Shape (3,) or (), the latter for (0, 0, ω).
-        u: Shape (3,) or (2,).
+        omega: Vector of shape (3,); or a scalar, which stands for (0, 0, ω).
+        u: Vector of shape (3,); or of shape (2,) if ω is a scalar.
 
     Raises:
-        ValueError: The shapes do not go together.
+        InputError: The shapes do not match.
+
+    Example:
+        >>> cross(2.0, (1.0, 0.0)).ufl_shape
+        (2,)
     """
     w, a = as_ufl_value(omega, "omega"), as_ufl_value(u, "u")
     match w.ufl_shape, a.ufl_shape:
@@ -66,58 +70,124 @@ def cross(omega: Value, u: Value) -> Expr:
             return ufl.cross(w, a)
         case (), (2,):
             return ufl.as_vector((-w * a[1], w * a[0]))
+    expected = "of shape (3,) with vectors of shape (3,), or a scalar with vectors of shape (2,)"
     raise InputError(
-        "an angular velocity or acceleration has shape (3,) with vectors of shape (3,), or is a "
-        f"scalar with vectors of shape (2,); got shapes {w.ufl_shape} and {a.ufl_shape}"
+        f"omega must be {expected}; got shapes {w.ufl_shape} and {a.ufl_shape}",
+        argument="omega",
+        value=omega,
+        expected=expected,
     )
 
 
 def mass(u: Expr, v: Expr, density: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
-    """Mass ∫ ρ u·v, to act on ü: symmetric, positive definite."""
+    """Return the mass form ∫ ρ u·v, which multiplies ü; it is symmetric, positive definite.
+
+    Args:
+        u: Trial function, or any displacement, velocity or acceleration.
+        v: Test function.
+        density: ρ, kg/m³ (in the plane kg/m²).
+        measure: Integration measure.
+
+    Example:
+        The mass of the unit cube, from a rigid translation:
+
+        >>> shift = ufl.as_vector([1.0, 0.0, 0.0])
+        >>> form = mass(shift, shift, 7850.0, ufl.dx(domain=box))
+        >>> round(fem.assemble_scalar(fem.form(form)), 6)
+        7850.0
+    """
     return integral(("density", density), ("u", expression("u", u)), v, measure)
 
 
 def coriolis(
     u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Coriolis (gyroscopic) operator 2 ∫ ρ (ω×u)·v, to act on u̇: skew, does no work."""
+    """Return the Coriolis form 2 ∫ ρ (ω×u)·v, which multiplies u̇; it is skew-symmetric.
+
+    Args:
+        u: Trial function, or any velocity.
+        v: Test function.
+        density: ρ, kg/m³ (in the plane kg/m²).
+        omega: ω, rad/s, body components.
+        measure: Integration measure.
+
+    Example:
+        >>> spin = fem.Constant(box, (0.0, 0.0, 100.0))
+        >>> C = coriolis(u, v, 7850.0, spin)
+    """
     return integral(("density", density), ("u", 2 * cross(omega, u)), v, measure)
 
 
 def centrifugal_stiffness(
     u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Spin softening ∫ ρ (ω×(ω×u))·v: symmetric, negative semi-definite."""
+    """Return the spin softening ∫ ρ (ω×(ω×u))·v; it is symmetric, negative semi-definite.
+
+    Args:
+        u: Trial function, or any displacement.
+        v: Test function.
+        density: ρ, kg/m³ (in the plane kg/m²).
+        omega: ω, rad/s, body components.
+        measure: Integration measure.
+
+    Example:
+        >>> K = centrifugal_stiffness(u, v, 7850.0, (0.0, 0.0, 100.0))
+    """
     return integral(("density", density), ("u", cross(omega, cross(omega, u))), v, measure)
 
 
 def euler_stiffness(
     u: Expr, v: Expr, density: Value, alpha: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Euler operator ∫ ρ (α×u)·v: skew."""
+    """Return the Euler form ∫ ρ (α×u)·v; it is skew-symmetric.
+
+    Args:
+        u: Trial function, or any displacement.
+        v: Test function.
+        density: ρ, kg/m³ (in the plane kg/m²).
+        alpha: α, rad/s², body components.
+        measure: Integration measure.
+
+    Example:
+        >>> K = euler_stiffness(u, v, 7850.0, (0.0, 0.0, 5.0))
+    """
     return integral(("density", density), ("u", cross(alpha, u)), v, measure)
 
 
 def translational_load(
     v: Expr, density: Value, acceleration: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Load -∫ ρ a₀·v of the acceleration of the frame's origin, m/s², body components."""
+    """Return the load -∫ ρ a₀·v of the acceleration of the origin of the frame.
+
+    Args:
+        v: Test function.
+        density: ρ, kg/m³ (in the plane kg/m²).
+        acceleration: a₀, m/s², body components.
+        measure: Integration measure.
+
+    Example:
+        >>> load = translational_load(v, 7850.0, (1.0, 0.0, 0.0))
+    """
     return -integral(("density", density), ("acceleration", acceleration), v, measure)
 
 
 def euler_load(
     v: Expr, density: Value, alpha: Value, measure: ufl.Measure = ufl.dx, *, x: Expr | None = None
 ) -> ufl.Form:
-    """Load -∫ ρ (α×x)·v of the angular acceleration of the frame.
+    """Return the load -∫ ρ (α×x)·v of the angular acceleration of the frame.
 
     Its resultant is -m α×c and its moment about the origin -Jα.
 
     Args:
         v: Test function.
-        density: ρ, kg/m³ (in the plane: kg/m²).
+        density: ρ, kg/m³ (in the plane kg/m²).
         alpha: α, rad/s², body components.
-        measure: Where to integrate.
-        x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
+        measure: Integration measure.
+        x: Reference position relative to the origin of the frame, m; by default the coordinates of
+            the mesh.
+
+    Example:
+        >>> load = euler_load(v, 7850.0, (0.0, 0.0, 5.0))
     """
     return -integral(("density", density), ("x", cross(alpha, _position(v, x))), v, measure)
 
@@ -125,16 +195,20 @@ def euler_load(
 def centrifugal_load(
     v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx, *, x: Expr | None = None
 ) -> ufl.Form:
-    """Load -∫ ρ (ω×(ω×x))·v of the rotation of the frame.
+    """Return the load -∫ ρ (ω×(ω×x))·v of the rotation of the frame.
 
-    Its resultant is -m ω×(ω×c): mΩ² times the vector from the axis to the centre of mass.
+    Its resultant is -m ω×(ω×c): m ω² times the vector from the axis to the centre of mass.
 
     Args:
         v: Test function.
-        density: ρ, kg/m³ (in the plane: kg/m²).
+        density: ρ, kg/m³ (in the plane kg/m²).
         omega: ω, rad/s, body components.
-        measure: Where to integrate.
-        x: Reference position from the frame's origin, m; the coordinates of the mesh by default.
+        measure: Integration measure.
+        x: Reference position relative to the origin of the frame, m; by default the coordinates of
+            the mesh.
+
+    Example:
+        >>> load = centrifugal_load(v, 7850.0, (0.0, 0.0, 100.0))
     """
     acceleration = cross(omega, cross(omega, _position(v, x)))
     return -integral(("density", density), ("x", acceleration), v, measure)
@@ -143,13 +217,32 @@ def centrifugal_load(
 def gravity_load(
     v: Expr, density: Value, gravity: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Load ∫ ρ g·v of gravity, whose **body components** Aᵀg turn with the frame, m/s²."""
+    """Return the load ∫ ρ g·v of gravity.
+
+    Args:
+        v: Test function.
+        density: ρ, kg/m³ (in the plane kg/m²).
+        gravity: **Body components** Aᵀg of the gravitational acceleration, m/s², which change as
+            the frame turns.
+        measure: Integration measure.
+
+    Example:
+        >>> load = gravity_load(v, 7850.0, (0.0, 0.0, -9.81))
+    """
     return integral(("density", density), ("gravity", gravity), v, measure)
 
 
 def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> ufl.Form:
-    """Load ∫ t·v of tractions in body components, Pa, on the boundary or a part of it.
+    """Return the load ∫ t·v of a traction on the boundary.
 
-    A pressure p is the traction `-p * ufl.FacetNormal(mesh)`.
+    Args:
+        v: Test function.
+        traction: t, Pa, body components.
+        measure: Integration measure of the boundary or a part of it.
+
+    Example:
+        A pressure of 1 bar:
+
+        >>> load = traction_load(v, -1e5 * ufl.FacetNormal(box))
     """
     return integral(("factor", 1.0), ("traction", traction), v, measure)

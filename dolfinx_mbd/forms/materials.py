@@ -1,4 +1,4 @@
-"""Isotropic linear elastic materials in SI units, homogeneous or graded, and some by name."""
+"""Isotropic linear elastic materials in SI units: homogeneous, graded, and by name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from ufl.core.expr import Expr
 
-from dolfinx_mbd import checks
-from dolfinx_mbd.checks import instance, number
+from dolfinx_mbd.checks import instance, number, refuse
+from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.forms.arguments import scalar
+from dolfinx_mbd.forms.arguments import positive, scalar
 
 __all__ = [
     "ALUMINIUM",
@@ -20,89 +20,34 @@ __all__ = [
     "GradedMaterial",
     "Material",
     "Temperature",
-    "checked_range",
     "expansion",
     "material",
 ]
 
 
-@dataclass(frozen=True)
-class Material:
-    """An isotropic, homogeneous, linear elastic material.
+class _Isotropic:
+    """Checks and Lamé's constants, shared by `Material` and `GradedMaterial`."""
 
-    Attributes:
-        young: Young's modulus E, Pa, positive.
-        poisson: Poisson's ratio ν, between -1 and 0.5, both excluded.
-        density: Mass density ρ, kg/m³, positive.
-        name: What to call it in summaries and files.
-        thermal_expansion: Coefficient of linear expansion, 1/K; only `Temperature` needs it.
-
-    Raises:
-        ValueError: A constant is outside its range.
-    """
-
-    young: float
-    poisson: float
-    density: float
-    name: str = ""
-    thermal_expansion: float | None = None
+    young: Any
+    poisson: Any
+    density: Any
+    name: str
+    thermal_expansion: Any
 
     def __post_init__(self) -> None:
         instance("name", self.name, str)
-        for attribute in ("young", "poisson", "density"):
-            value = number(attribute, getattr(self, attribute))
-            checked_range(attribute, value)
-            object.__setattr__(self, attribute, value)
+        constants = {
+            "young": positive("young", self.young, "Pa (steel: 210e9)"),
+            "poisson": scalar("poisson", self.poisson),
+            "density": positive("density", self.density, "kg/m^3 (steel: 7850)"),
+        }
+        ratio = constants["poisson"]
+        if not isinstance(ratio, Expr) and not -1 < ratio < 0.5:
+            refuse("poisson", ratio, "between -1 and 0.5, both excluded (steel: 0.3)")
         if self.thermal_expansion is not None:
-            value = number("thermal_expansion", self.thermal_expansion)
-            object.__setattr__(self, "thermal_expansion", value)
-
-    @property
-    def shear(self) -> float:
-        """Shear modulus G = μ = E/(2(1+ν)), Pa."""
-        return self.young / (2 * (1 + self.poisson))
-
-    @property
-    def lame(self) -> float:
-        """Lamé's first parameter λ = Eν/((1+ν)(1-2ν)), Pa."""
-        return self.young * self.poisson / ((1 + self.poisson) * (1 - 2 * self.poisson))
-
-
-@dataclass(frozen=True, eq=False)
-class GradedMaterial:
-    """An isotropic material whose constants are functions of space.
-
-    Each constant is a number or any scalar UFL expression: of the coordinates of the mesh, or a
-    function on it. Only numbers are checked here; a stiffness or a density that is not positive
-    everywhere shows when it is assembled.
-
-    Attributes:
-        young: Young's modulus E, Pa.
-        poisson: Poisson's ratio ν.
-        density: Mass density ρ, kg/m³.
-        name: What to call it in summaries and files.
-        thermal_expansion: Coefficient of linear expansion, 1/K; only `Temperature` needs it.
-
-    Raises:
-        ValueError: A number is outside its range, or an expression is no scalar.
-    """
-
-    young: float | Expr
-    poisson: float | Expr
-    density: float | Expr
-    name: str = ""
-    thermal_expansion: float | Expr | None = None
-
-    def __post_init__(self) -> None:
-        instance("name", self.name, str)
-        for attribute in ("young", "poisson", "density", "thermal_expansion"):
-            value = getattr(self, attribute)
-            if value is None and attribute == "thermal_expansion":
-                continue
-            value = scalar(attribute, value)
-            if attribute != "thermal_expansion":
-                checked_range(attribute, value)
-            object.__setattr__(self, attribute, value)
+            constants["thermal_expansion"] = scalar("thermal_expansion", self.thermal_expansion)
+        for name, value in constants.items():
+            object.__setattr__(self, name, value)
 
     @property
     def shear(self) -> Any:
@@ -115,15 +60,83 @@ class GradedMaterial:
         return self.young * self.poisson / ((1 + self.poisson) * (1 - 2 * self.poisson))
 
 
+@dataclass(frozen=True)
+class Material(_Isotropic):
+    """An isotropic, homogeneous, linear elastic material.
+
+    Attributes:
+        young: Young's modulus E, Pa, positive.
+        poisson: Poisson's ratio ν, between -1 and 0.5, both excluded.
+        density: Mass density ρ, kg/m³, positive.
+        name: Name in summaries and files.
+        thermal_expansion: Coefficient of linear expansion, 1/K; needed only with `Temperature`.
+
+    Raises:
+        InputError: A constant is outside its range.
+
+    Example:
+        >>> resin = Material(young=3e9, poisson=0.35, density=1200.0, name="resin")
+        >>> round(resin.shear / 1e9, 3)
+        1.111
+    """
+
+    young: float
+    poisson: float
+    density: float
+    name: str = ""
+    thermal_expansion: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("young", "poisson", "density"):
+            number(name, getattr(self, name))
+        if self.thermal_expansion is not None:
+            number("thermal_expansion", self.thermal_expansion)
+        super().__post_init__()
+
+
+@dataclass(frozen=True, eq=False)
+class GradedMaterial(_Isotropic):
+    """An isotropic material whose constants are functions of space.
+
+    Each constant is a number or a scalar UFL expression, for example of the coordinates of the
+    mesh. Only numbers are checked here; the assembly checks that a stiffness and a density given
+    as expressions are positive everywhere.
+
+    Attributes:
+        young: Young's modulus E, Pa.
+        poisson: Poisson's ratio ν.
+        density: Mass density ρ, kg/m³.
+        name: Name in summaries and files.
+        thermal_expansion: Coefficient of linear expansion, 1/K; needed only with `Temperature`.
+
+    Raises:
+        InputError: A number is outside its range, or an expression is not scalar.
+
+    Example:
+        >>> x = ufl.SpatialCoordinate(box)
+        >>> graded = GradedMaterial(young=210e9 * (1 + x[0]), poisson=0.3, density=7850.0)
+    """
+
+    young: float | Expr
+    poisson: float | Expr
+    density: float | Expr
+    name: str = ""
+    thermal_expansion: float | Expr | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Temperature:
-    """The rise of temperature above that at which the body is free of stress.
+    """A rise of temperature above the state in which the body is free of stress.
 
     Attributes:
         rise: A number or a scalar UFL expression, K.
 
     Raises:
-        ValueError: It is neither.
+        InputError: The rise is neither a finite number nor a scalar expression.
+
+    Example:
+        >>> uniform = Temperature(80.0)
+        >>> along_the_body = Temperature(80.0 * ufl.SpatialCoordinate(box)[0])
     """
 
     rise: float | Expr
@@ -133,12 +146,12 @@ class Temperature:
 
 
 def material(name: str) -> Material:
-    """An isotropic material by its name, at room temperature.
+    """Return an isotropic material by its name, with its constants at room temperature.
 
-    Capitals, hyphens and underscores do not matter. The values are those usually quoted from the
-    sources named; the data sheet of a part goes before.
+    The values are typical of those in the sources listed here. Where the data sheet of a part
+    gives other values, use those.
 
-    | name | E, GPa | ν | ρ, kg/m³ | α, 1e-6/K | is |
+    | name | E, GPa | ν | ρ, kg/m³ | α, 1e-6/K | source |
     |---|---|---|---|---|---|
     | steel | 210 | 0.3 | 7850 | 12 | structural steel, EN 1993-1-1, 3.2.6 |
     | stainless steel | 200 | 0.3 | 7900 | 16 | 1.4301 (304), EN 10088-1 |
@@ -152,40 +165,31 @@ def material(name: str) -> Material:
     | brass | 97 | 0.32 | 8490 | 20.5 | CuZn36Pb3 (C36000), Copper Development Association |
     | copper | 117 | 0.33 | 8910 | 17 | C11000, Copper Development Association |
 
+    Args:
+        name: A name of the table; case, hyphens and underscores are ignored.
+
     Raises:
-        ValueError: There is none of that name; the message lists them.
+        InputError: The name is unknown; the message lists the known names.
+
+    Example:
+        >>> material("Stainless-Steel").density
+        7900.0
     """
-    key = " ".join(checks.name("name", name).lower().replace("-", " ").replace("_", " ").split())
+    key = " ".join(checked_name("name", name).lower().replace("-", " ").replace("_", " ").split())
     if key not in MATERIALS:
-        raise InputError(f"unknown material {name!r}; known are {', '.join(map(repr, MATERIALS))}")
+        expected = f"one of {', '.join(map(repr, MATERIALS))}"
+        text = f"unknown material {name!r}; expected {expected}"
+        raise InputError(text, argument="name", value=name, expected=expected)
     return MATERIALS[key]
 
 
-def checked_range(attribute: str, value: float | Expr) -> None:
-    """Refuse a number that no stable material has; an expression passes."""
-    if isinstance(value, Expr):
-        return
-    if attribute == "young" and not value > 0:
-        raise InputError(
-            f"Young's modulus must be positive, in Pa (steel: 210e9); got young={value:g}"
-        )
-    if attribute == "poisson" and not -1 < value < 0.5:
-        raise InputError(
-            "Poisson's ratio must lie between -1 and 0.5, both excluded (steel: 0.3); "
-            f"got poisson={value:g}"
-        )
-    if attribute == "density" and not value > 0:
-        raise InputError(
-            f"density must be positive, in kg/m^3 (steel: 7850); got density={value:g}"
-        )
-
-
 def expansion(material: Any) -> Any:
-    """The coefficients of thermal expansion, or an error that says that there are none."""
+    """Return the coefficients of thermal expansion, 1/K; raise an error if there are none."""
     if material.thermal_expansion is None:
-        raise InputError(
-            f"the material {material.name!r} has no thermal_expansion, 1/K (steel: 12e-6), which a "
-            "temperature needs"
+        refuse(
+            "thermal_expansion",
+            None,
+            f"set for material {material.name!r}, in 1/K (steel: 12e-6), if there is a temperature",
         )
     return material.thermal_expansion
 
@@ -210,4 +214,4 @@ MATERIALS = {
         Material(117e9, 0.33, 8910.0, "copper", 17e-6),
     )
 }
-"""The materials that `material` knows, by name."""
+"""The materials that `material` returns, by name."""

@@ -1,4 +1,4 @@
-"""Orthotropic linear elastic materials in SI units, for instance fibres in a resin, or wood."""
+"""Orthotropic linear elastic materials in SI units, for example fibre composites or wood."""
 
 from __future__ import annotations
 
@@ -9,45 +9,51 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.checks import array as checked_array
-from dolfinx_mbd.checks import choice, instance, refuse
+from dolfinx_mbd.checks import array, choice, instance, refuse
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.forms.arguments import scalar
-from dolfinx_mbd.forms.materials import checked_range, expansion
+from dolfinx_mbd.forms.arguments import expression, positive, triad
+from dolfinx_mbd.forms.materials import expansion
 
 __all__ = ["Orthotropic"]
 
 Array = NDArray[np.float64]
 
 VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
-"""Components of a symmetric tensor in the order of Voigt: xx, yy, zz, yz, xz, xy."""
+"""Components of a symmetric tensor in Voigt's order: xx, yy, zz, yz, xz, xy."""
 
 IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]
-"""Which of them lie in the plane z = 0, and which do not."""
+"""Indices in `VOIGT` of the components in the plane z = 0, and of the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Orthotropic:
-    """A linear elastic material with three planes of symmetry, given by nine constants.
+    """A linear elastic material with three planes of symmetry.
 
-    Pairs of axes come in the order 12, 13, 23. A pull along axis i that stretches by ε contracts
-    axis j by ν_ij ε, so that ν_ij / E_i = ν_ji / E_j.
+    Pairs of axes are in the order 12, 13, 23. A uniaxial stress along axis i that causes the
+    strain ε causes the strain -ν_ij ε along axis j; ν_ij / E_i = ν_ji / E_j.
 
     Attributes:
         young: E₁, E₂, E₃, Pa.
         poisson: ν₁₂, ν₁₃, ν₂₃.
         shear: G₁₂, G₁₃, G₂₃, Pa.
         density: Mass density ρ, kg/m³: a number or a UFL expression.
-        axes: The columns are the axes 1, 2, 3 in the body frame: a rotation matrix of shape (3, 3),
-            or of shape (2, 2) where axis 3 is z; or a UFL expression of such a shape where they
-            turn from point to point, for a plane body (2, 2). None: those of the body.
-        name: What to call it in summaries and files.
-        thermal_expansion: Coefficients of linear expansion along the axes, 1/K, or one for all;
-            only `Temperature` needs them.
+        axes: Rotation matrix whose columns are the axes 1, 2, 3 in the body frame, shape (3, 3),
+            or (2, 2) if axis 3 is z. A UFL expression, for axes that vary in space, has the shape
+            (dim, dim) of the mesh. None: the axes of the body.
+        name: Name in summaries and files.
+        thermal_expansion: Coefficients of linear expansion along the axes, 1/K, or one number for
+            all axes; needed only with `Temperature`.
 
     Raises:
-        ValueError: A constant is outside its range, the constants store negative energy in some
-            strain, or the axes are no rotation.
+        InputError: A constant is outside its range, the strain energy is not positive for some
+            strain, or the axes are not a rotation matrix.
+
+    Example:
+        >>> ply = Orthotropic(
+        ...     young=(140e9, 10e9, 10e9), poisson=(0.3, 0.3, 0.4), shear=(5e9, 5e9, 3.5e9),
+        ...     density=1600.0, name="carbon ply")
+        >>> ply.matrix().shape
+        (6, 6)
     """
 
     young: tuple[float, float, float]
@@ -60,56 +66,50 @@ class Orthotropic:
 
     def __post_init__(self) -> None:
         instance("name", self.name, str)
-        for attribute in ("young", "poisson", "shear"):
-            object.__setattr__(self, attribute, _three(attribute, getattr(self, attribute)))
-        density = scalar("density", self.density)
-        checked_range("density", density)
-        object.__setattr__(self, "density", density)
-        if self.thermal_expansion is not None:
-            alpha: Any = self.thermal_expansion
-            if not isinstance(alpha, (list, tuple, np.ndarray)):
-                alpha = (alpha,) * 3
-            object.__setattr__(self, "thermal_expansion", _three("thermal_expansion", alpha))
-        if min(self.young + self.shear) <= 0:
-            raise InputError(
-                "Young's moduli and shear moduli must be positive, in Pa; "
-                f"got young={self.young}, shear={self.shear}"
-            )
-        if max(self.young + self.shear) > 1e30 or min(self.young + self.shear) < 1e-30:
-            refuse("young", self.young, "in Pa, and shear likewise")
+        values: dict[str, Any] = {"density": positive("density", self.density, "kg/m^3")}
+        for name in ("young", "poisson", "shear"):
+            values[name] = _three_numbers(name, getattr(self, name))
+        for name in ("young", "shear"):
+            if not all(1e-30 < modulus < 1e30 for modulus in values[name]):
+                refuse(name, values[name], "three positive moduli in Pa")
+        alpha = self.thermal_expansion
+        if alpha is not None:
+            alphas = alpha if isinstance(alpha, (list, tuple, np.ndarray)) else (alpha,) * 3
+            values["thermal_expansion"] = _three_numbers("thermal_expansion", alphas)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
         scale = np.sqrt(np.outer(self.young, self.young))
-        least = float(np.linalg.eigvalsh(self._compliance() * scale)[0])
-        if not least > 0:
-            raise InputError(
-                "these constants are not those of a stable material: some strain stores no or "
-                f"negative energy (least eigenvalue of the scaled compliance {least:.2g}); |ν_ij| "
-                f"must be less than √(E_i/E_j). Got young={self.young}, poisson={self.poisson} "
-                "(ν₁₂, ν₁₃, ν₂₃)"
+        if not np.linalg.eigvalsh(self._compliance() * scale)[0] > 0:
+            refuse(
+                "poisson",
+                self.poisson,
+                "such that every strain stores positive energy with these moduli; "
+                f"|ν_ij| < √(E_i/E_j) is necessary (ν₁₂, ν₁₃, ν₂₃; young={self.young})",
             )
         object.__setattr__(self, "axes", _checked_axes(self.axes))
 
     def _compliance(self) -> Array:
-        """Strains along the axes over stresses along them, 1/Pa, shape (3, 3)."""
-        e, nu = self.young, self.poisson
-        S: Array = np.diag(1 / np.array(e))
-        for (i, j), ratio in zip(((0, 1), (0, 2), (1, 2)), nu, strict=True):
-            S[i, j] = S[j, i] = -ratio / e[i]
+        """Return the matrix from normal stresses to normal strains, 1/Pa, shape (3, 3)."""
+        S: Array = np.diag(1 / np.array(self.young))
+        for (i, j), ratio in zip(((0, 1), (0, 2), (1, 2)), self.poisson, strict=True):
+            S[i, j] = S[j, i] = -ratio / self.young[i]
         return S
 
     def matrix(self, dim: int = 3, plane: str = "strain") -> Array:
-        """Stress over strain in Voigt's order xx, yy, zz, yz, xz, xy with shears γ = 2ε, Pa.
+        """Return the matrix from strains to stresses, in Voigt's order with shears γ = 2ε, Pa.
 
-        In the body frame; or, where the axes are a UFL expression, in the axes of the material.
+        The components are those in the body frame; if the axes are a UFL expression, those along
+        the axes of the material.
 
         Args:
-            dim: 3; or 2 for a plane body, of which only xx, yy, xy are left.
-            plane: Of a plane body, ``strain`` or ``stress``.
+            dim: 3, or 2 for a plane body, with the components xx, yy, xy.
+            plane: For a plane body, `"strain"` or `"stress"`.
 
         Returns:
-            Symmetric, shape (6, 6), in the plane (3, 3).
+            Symmetric matrix, shape (6, 6), for a plane body (3, 3).
 
         Raises:
-            ValueError: z is not one of the axes of the material of a plane body.
+            InputError: The body is plane, and z is not one of the axes of the material.
         """
         choice("dim", dim, (2, 3))
         choice("plane", plane, ("strain", "stress"))
@@ -126,22 +126,23 @@ class Orthotropic:
         return inner if plane == "strain" else inner - cross @ np.linalg.solve(outer, cross.T)
 
     def row_across(self) -> Array:
-        """Stress σ_zz over the strains xx, yy, xy of a body in plane strain, Pa, shape (3,).
-
-        Raises:
-            ValueError: z is not one of the axes of the material.
-        """
+        """Return σ_zz of plane strain per unit of the strains xx, yy, xy, Pa, shape (3,)."""
         C = self.matrix()
         self._check_plane(C)
         return C[2, IN_PLANE]
 
     def thermal_matrix(self, dim: int = 3, plane: str = "strain") -> Array:
-        """Stress that holds the material at its size, over the rise of temperature, Pa/K.
+        """Return the pressure that prevents thermal expansion, per kelvin, Pa/K.
 
-        In the frame and order of `matrix`, shape (6,), in the plane (3,).
+        Args:
+            dim: See `matrix`.
+            plane: See `matrix`.
+
+        Returns:
+            Components in the frame and order of `matrix`, shape (6,), for a plane body (3,).
 
         Raises:
-            ValueError: The material has no `thermal_expansion`.
+            InputError: The material has no `thermal_expansion`.
         """
         choice("dim", dim, (2, 3))
         choice("plane", plane, ("strain", "stress"))
@@ -158,46 +159,41 @@ class Orthotropic:
     def _check_plane(self, C: Array) -> None:
         coupling = np.abs(C[np.ix_((0, 1, 2, 5), (3, 4))]).max()
         if coupling > 1e-9 * np.abs(C).max():
-            raise InputError(
-                "the plane of a plane body must be a plane of symmetry of its material: z is one "
-                "of the material's axes"
-            )
+            refuse("axes", self.axes, "such that z is one of the axes, for a plane body")
 
 
-def _three(attribute: str, values: Any) -> tuple[float, float, float]:
-    """Three finite numbers, or an error that names the attribute."""
-    one, two, three = checked_array(attribute, values, (3,), expected="three finite numbers")
+def _three_numbers(argument: str, values: Any) -> tuple[float, float, float]:
+    one, two, three = array(argument, values, (3,), expected="three finite numbers")
     return float(one), float(two), float(three)
 
 
 def _checked_axes(axes: Any) -> Array | Expr:
-    """A rotation matrix of shape (3, 3), or a UFL expression."""
-    shapes = ((3, 3), (2, 2))
+    """Return the axes as a rotation matrix of shape (3, 3), or as a UFL expression."""
     if isinstance(axes, Expr):
-        if axes.ufl_shape not in shapes:
-            raise InputError(f"axes have shape (3, 3), in the plane (2, 2); got {axes.ufl_shape}")
-        return axes
-    Q = np.eye(3)
+        return expression("axes", axes, ((3, 3), (2, 2)))
+    matrix = np.eye(3)
     if axes is not None:
-        array = checked_array("axes", axes)
-        if array.shape not in shapes:
-            raise InputError(f"axes have shape (3, 3), in the plane (2, 2); got {array.shape}")
-        Q[: len(array), : len(array)] = array
-    if not np.allclose(Q.T @ Q, np.eye(3), atol=1e-8) or np.linalg.det(Q) < 0:
-        raise InputError(
-            "the axes of an orthotropic material must be a rotation matrix, whose columns are unit "
-            f"vectors at right angles, right-handed; got {np.asarray(axes).tolist()}"
-        )
-    Q.flags.writeable = False
-    return Q
+        columns = array("axes", axes)
+        if columns.shape not in ((3, 3), (2, 2)):
+            expected = "of shape (3, 3), or (2, 2) if axis 3 is z"
+            raise InputError(
+                f"axes must be {expected}; got shape {columns.shape}",
+                argument="axes",
+                value=axes,
+                expected=expected,
+            )
+        matrix[: len(columns), : len(columns)] = columns
+    rotation: Array = triad("axes", matrix)
+    rotation.flags.writeable = False
+    return rotation
 
 
 def _rotated(C: Array, Q: Array) -> Array:
-    """A matrix of Voigt in a frame in which the columns of Q are the axes of C's own."""
+    """Return a Voigt matrix in the frame in which the axes of the material are the columns of Q."""
     pairs = {pair: k for k, (i, j) in enumerate(VOIGT) for pair in ((i, j), (j, i))}
     index = np.array([[pairs[i, j] for j in range(3)] for i in range(3)])
     tensor = C[index[:, :, None, None], index[None, None]]
     tensor = np.einsum("ai,bj,ck,dl,ijkl->abcd", Q, Q, Q, Q, tensor, optimize=True)
     rows, columns = np.array(VOIGT).T
-    turned = tensor[rows, columns][:, rows, columns]
-    return 0.5 * (turned + turned.T)
+    rotated = tensor[rows, columns][:, rows, columns]
+    return 0.5 * (rotated + rotated.T)

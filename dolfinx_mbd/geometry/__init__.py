@@ -1,4 +1,15 @@
-"""Parts for gmsh, parametric or from CAD: callables that add themselves to a model and mesh it."""
+"""Parts for gmsh, parametric or from CAD files: callables that add themselves to a model.
+
+The examples of this folder assume the following lines:
+
+    >>> import dolfinx_mbd as mbd
+    >>> import gmsh
+    >>> gmsh.initialize()
+    >>> pin = gmsh.model.occ.addCylinder(0, 0, 0, 0, 0, 100, 10)  # length and radius in mm
+    >>> gmsh.model.occ.synchronize()
+    >>> gmsh.write("pin.step")
+    >>> gmsh.finalize()
+"""
 
 from __future__ import annotations
 

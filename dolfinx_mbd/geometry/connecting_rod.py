@@ -1,21 +1,17 @@
 """A parametric connecting rod: two rings and an I-section shank.
 
-The defaults are a rod for the three-cylinder engine whose rods weigh 0.153 kg with 137 mm between
-the centres, on a crank radius of 40 mm. Usual proportions weigh about 0.45 kg in steel, so that
-such a mass means an aluminium alloy: forged 7075-T6 (E = 71.7 GPa, ν = 0.33, 2810 kg/m³), as in
-racing engines. The proportions follow from it, and weigh 0.1531 kg:
+The default is a rod of 0.1531 kg for an engine with 137 mm between the axes and a crank radius of
+40 mm, made of the forged aluminium alloy 7075-T6 (E = 71.7 GPa, ν = 0.33, 2810 kg/m³):
 
-- big end: 42 mm bore for the crank pin with its shells, 8 mm wall, 20 mm wide;
-- small end: 19 mm bore for a floating gudgeon pin, 5.5 mm wall, 20 mm wide;
-- shank: an I of 15 mm width, whose height tapers from 26 mm to 20 mm; flanges of 5 mm and a web of
-  4 mm, so that the least section, at the small end, has 194 mm² and carries the 40 kN of a gas
-  pressure of 90 bar on a 75 mm piston at 205 MPa, well below the yield point of 500 MPa;
-- fillets between shank and rings, pockets with round ends, no edge thinner than the web.
+- big end: bore of 42 mm for the crank pin and its shells, wall of 8 mm, width of 20 mm;
+- small end: bore of 19 mm for a floating gudgeon pin, wall of 5.5 mm, width of 20 mm;
+- shank: I-section, 15 mm wide, with flanges of 5 mm and a web of 4 mm; its height decreases from
+  26 mm to 20 mm. The smallest section, 194 mm², carries the 40 kN of 90 bar on a piston of 75 mm at
+  205 MPa, well below the yield point of 500 MPa.
 
 With `split_big_end` the big end is cut at the plane x = 0 into rod and cap, which share the nodes
-of the cut. Bolts, oil holes and draft are left out. The fillets meet the rings at an angle: where a
-ring is wider than the shank, a tangent fillet leaves a cusp that no mesh resolves, with nearly
-degenerate curved elements in it.
+of the cut. Bolts, oil holes and draft are omitted. The fillets meet the rings at an angle: if a
+ring is wider than the shank, a tangent fillet would leave a cusp with nearly degenerate elements.
 """
 
 from __future__ import annotations
@@ -25,32 +21,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dolfinx_mbd.checks import flag, integer, number
-from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.checks import flag, integer, number, refuse
+from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.geometry.tools import extrude, is_bore, mesh_volumes
 
 __all__ = ["ConnectingRod"]
 
 _MEETING = math.radians(25)
-"""Angle at which the fillets meet the outer circles of the rings."""
+"""Angle between the fillets and the outer circles of the rings, rad."""
 
 _HIGHEST, _WALL, _STEP, _SHARPEST = 0.87, 0.93, 0.95, 0.015
-"""Limits that keep slivers away: height of the shank over the outer diameter of a ring, bore over
-outer diameter, flange over the width of a ring unless equal, end radius of a pocket over length."""
+"""Limits that avoid slivers: height of the shank over outer diameter of a ring, bore over outer
+diameter, flange over width of a ring unless equal, end radius of a pocket over length."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectingRod:
     """A connecting rod that adds itself to a gmsh model: `rod(gmsh.model)`.
 
-    The centre of the big-end bore is the origin, that of the small end is at (length, 0, 0), the
-    bore axes are along z and the rod is symmetric about the planes z = 0 and y = 0. The physical
-    groups are the volume "rod" and the whole bore surfaces "big_end" and "small_end"; with a split
-    big end also the volume "cap" and the surface "parting" between the two. All lengths are in
-    metres.
+    The axis of the big-end bore is the z axis, that of the small end passes through
+    (length, 0, 0). The rod is symmetric about the planes z = 0 and y = 0. The physical groups are
+    the volume "rod" and the bore surfaces "big_end" and "small_end"; with a split big end also the
+    volume "cap" and the surface "parting" between the volumes. All lengths are in metres.
 
-    A combination of parameters within these ranges, given as shares of the length, either is
-    refused or makes a mesh whose least scaled Jacobian is above 0.1 (hundreds were tried):
+    Within these ranges, which are fractions of the length, each combination of parameters either
+    raises an error or gives a mesh with a scaled Jacobian above 0.1 (tested with hundreds):
 
     ================  ===========    ================  ============
     parameter         over length    parameter         over length
@@ -75,19 +70,26 @@ class ConnectingRod:
         small_width: Width of the small end along z.
         shank_big: Height of the shank (along y), extrapolated to the big-end axis.
         shank_small: Height of the shank, extrapolated to the small-end axis.
-        flange_width: Width of the shank's flanges along z.
-        flange_thickness: Thickness of the flanges in the plane.
+        flange_width: Width of the flanges along z.
+        flange_thickness: Thickness of the flanges in the plane z = 0.
         web_thickness: Thickness of the web along z.
         fillet_big: Radius of the fillets between shank and big end.
         fillet_small: Radius of the fillets between shank and small end.
-        pocket_margin: Least distance of the pockets beside the web from the rings' outer circles.
-        size: Largest size of an element. The default gives 5,107 tetrahedra and, of second order,
-            30,327 displacements; 0.008 gives 14,000, 0.003 gives 63,000, 0.0015 gives 390,000.
+        pocket_margin: Smallest distance between the pockets beside the web and the rings.
+        size: Largest element size. The default gives 5,107 tetrahedra and, with second order,
+            30,327 degrees of freedom; 0.008 gives 14,000, 0.003 63,000 and 0.0015 gives 390,000.
         order: Order of the elements, 1 (straight) or 2 (curved).
-        split_big_end: Whether the half of the big end at x < 0 is a volume of its own, the "cap".
+        split_big_end: Whether the half of the big end at x < 0 is a separate volume, the "cap".
 
     Raises:
-        ValueError: A parameter is not possible, alone or with the others; the message says why.
+        InputError: A parameter is impossible, alone or together with the others.
+
+    Example:
+        >>> from mpi4py import MPI
+        >>> rod = ConnectingRod(size=0.02, order=1)
+        >>> mesh = mbd.build_mesh(rod, MPI.COMM_SELF)
+        >>> sorted(mesh.groups)
+        ['big_end', 'rod', 'small_end']
     """
 
     length: float = 0.137
@@ -116,88 +118,71 @@ class ConnectingRod:
             if field.name not in ("order", "split_big_end"):
                 length = number(field.name, getattr(self, field.name), low=1e-6, high=1e6, unit="m")
                 object.__setattr__(self, field.name, length)
-        for holds, why in self._conditions():
+        for argument, holds, expected in self._conditions():
             if not holds:
-                raise InputError(why)
+                refuse(argument, getattr(self, argument), expected)
 
-    def _conditions(self) -> Iterator[tuple[bool, str]]:
-        """What must hold between the parameters, and what to say if it does not."""
+    def _conditions(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield a parameter, whether it fits the others, and what is expected of it."""
 
-        def less(small: str, large: str, why: str, share: float = 1.0) -> tuple[bool, str]:
-            a, b = getattr(self, small), getattr(self, large)
+        def below(small: str, large: str, share: float = 1.0) -> tuple[str, bool, str]:
+            limit = share * getattr(self, large)
             times = "" if share == 1 else f"{share:.3g} times "
-            return a < share * b, (
-                f"{small} must be less than {times}{large} ({why}); got {a:g} and {b:g} m"
-            )
+            return small, getattr(self, small) < limit, f"less than {times}{large}, {limit:.4g} m"
 
         for end in ("big", "small"):
-            yield less(f"{end}_bore", f"{end}_outer", "a ring needs a wall", _WALL)
-            why = "so that a fillet fits between shank and ring"
-            yield less(f"shank_{end}", f"{end}_outer", why, _HIGHEST / math.cos(self._slope()))
-            a, b = self.flange_width, getattr(self, f"{end}_width")
-            yield a <= b, f"flange_width must not exceed {end}_width; got {a:g} and {b:g} m"
-            yield (
-                a == b or a <= _STEP * b,
-                f"flange_width must equal {end}_width or be less than {_STEP} times as much, as a "
-                f"tiny step leaves slivers; got {a:g} and {b:g} m",
-            )
-        yield less("web_thickness", "flange_width", "the section is an I")
+            yield below(f"{end}_bore", f"{end}_outer", _WALL)
+            yield below(f"shank_{end}", f"{end}_outer", _HIGHEST / math.cos(self._slope()))
+            width, ring = self.flange_width, getattr(self, f"{end}_width")
+            yield "flange_width", width <= ring, f"at most {end}_width, {ring:g} m"
+            fits = width == ring or width <= _STEP * ring
+            expected = f"equal to {end}_width, {ring:g} m, or less than {_STEP} times as much"
+            yield "flange_width", fits, f"{expected} (a small step causes slivers)"
+        yield below("web_thickness", "flange_width")
         rings = (self.big_outer + self.small_outer) / 2
+        yield "length", rings < self.length, f"above {rings:g} m, (big_outer + small_outer)/2"
+        big, small = self._fillets()
         yield (
-            rings < self.length,
-            "length must exceed the outer radii of both rings, (big_outer + small_outer)/2; "
-            f"got {self.length:g} and {rings:g} m",
+            "fillet_big",
+            big.tangent[0] < small.tangent[0],
+            f"smaller, as the fillets overlap (they end at x = {big.tangent[0]:g} m and "
+            f"{small.tangent[0]:g} m); fillet_small, the rings or length can change too",
         )
-        if rings < self.length:
-            big, small = self._fillets()
-            yield (
-                big.tangent[0] < small.tangent[0],
-                "the fillets meet on the shank: decrease fillet_big, fillet_small or the rings, or "
-                f"increase length (they end at x = {big.tangent[0]:g}, {small.tangent[0]:g} m)",
-            )
-            yield from self._pocket_conditions()
-
-    def _pocket_conditions(self) -> Iterator[tuple[bool, str]]:
         x0, r0, x1, r1 = self._pocket()
+        least = _SHARPEST * self.length
         yield (
-            min(r0, r1) > 0,
-            "flange_thickness leaves no web: it must be less than half the height of the "
-            f"shank; got {self.flange_thickness:g} m",
+            "flange_thickness",
+            min(r0, r1) >= least,
+            f"smaller: the end radius of the pockets is {min(r0, r1):.3g} m and must be at least "
+            f"{_SHARPEST} times length, {least:.3g} m",
         )
         yield (
-            min(r0, r1) >= _SHARPEST * self.length,
-            f"flange_thickness leaves a pocket with an end radius of {min(r0, r1):.3g} m only; it "
-            f"must be at least {_SHARPEST} times length: decrease flange_thickness",
-        )
-        yield (
+            "pocket_margin",
             x1 - x0 > abs(r1 - r0),
-            "the shank is too short for a pocket: decrease pocket_margin, the rings or the "
-            f"height of the shank, or increase length (ends at x = {x0:g} and {x1:g} m)",
+            f"smaller: the shank is too short for pockets (ends at x = {x0:g} m and {x1:g} m)",
         )
 
     def __call__(self, model: Any) -> None:
         """Add the rod to a gmsh model, mesh it and name its groups.
 
         Args:
-            model: `gmsh.model`. gmsh's options are as before afterwards.
+            model: `gmsh.model`. Options of gmsh are restored afterwards.
 
         Raises:
-            RuntimeError: Elements are nearly inverted even at a third of the size.
+            SolverError: Elements are nearly inverted even at a third of the size.
         """
         volumes = self._add_volumes(model)
         model.occ.synchronize()
-        # Every face once, also the one between two volumes.
-        found = model.getBoundary(
-            [(3, v) for v in volumes.values()], combined=False, oriented=False
-        )
-        surfaces = sorted({tag for _, tag in found})
+        solids = [(3, volume) for volume in volumes.values()]
+        faces = model.getBoundary(solids, combined=False, oriented=False)
+        surfaces = sorted({tag for _, tag in faces})
         bores = {
             "big_end": (0.0, self.big_bore / 2),
             "small_end": (self.length, self.small_bore / 2),
         }
         for name, (x, radius) in bores.items():
-            faces = [s for s in surfaces if is_bore(model, s, x, radius)]
-            model.addPhysicalGroup(2, faces, name=name)
+            bore = [s for s in surfaces if is_bore(model, s, x, radius)]
+            model.addPhysicalGroup(2, bore, name=name)
         if self.split_big_end:
             shared = [s for s in surfaces if len(model.getAdjacencies(2, s)[0]) == 2]
             model.addPhysicalGroup(2, shared, name="parting")
@@ -206,11 +191,11 @@ class ConnectingRod:
         mesh_volumes(model, volumes.values(), self.size, self.order)
 
     def _slope(self) -> float:
-        """Angle of the flanks: half the difference of the heights over the length, rad."""
+        """Return the angle of the upper flank of the shank, rad."""
         return math.atan2(self.shank_small - self.shank_big, 2 * self.length)
 
     def _fillets(self) -> tuple[_Fillet, _Fillet]:
-        """Fillets of the upper flank at the big and at the small end."""
+        """Return the fillets of the upper flank at the big and at the small end."""
         slope = self._slope()
         big = _fillet(0.0, self.big_outer / 2, self.shank_big / 2, slope, self.fillet_big, 1)
         small = _fillet(
@@ -219,14 +204,14 @@ class ConnectingRod:
         return big, small
 
     def _pocket(self) -> tuple[float, float, float, float]:
-        """Pocket as the hull of two circles that touch the flanges: x and radius of both."""
+        """Return x and radius of the two circles whose hull is the pocket."""
         slope = self._slope()
 
         def radius(x: float) -> float:
             height = self.shank_big / 2 + x * math.tan(slope)
             return height * math.cos(slope) - self.flange_thickness
 
-        # The end circle's own radius depends on where it stands: x ∓ radius(x) = the end wanted.
+        # The pocket ends at x ∓ radius(x).
         start = self.big_outer / 2 + self.pocket_margin
         end = self.length - self.small_outer / 2 - self.pocket_margin
         rate = math.sin(slope)
@@ -235,7 +220,7 @@ class ConnectingRod:
         return x0, radius(x0), x1, radius(x1)
 
     def _add_volumes(self, model: Any) -> dict[str, int]:
-        """Add rings, shank, pockets and bores; the tags of the volumes by name."""
+        """Add rings, shank, pockets and bores, and return the tags of the volumes by name."""
         occ = model.occ
 
         def cylinder(x: float, diameter: float, width: float) -> tuple[int, int]:
@@ -253,35 +238,32 @@ class ConnectingRod:
         ]
         result, _ = occ.cut(body, bores)
         if len(result) != 1:
-            raise SolverError(f"the rod came out in {len(result)} pieces")
+            raise SolverError(f"the rod consists of {len(result)} pieces instead of one")
         return self._split(occ, result) if self.split_big_end else {"rod": int(result[0][1])}
 
     def _split(self, occ: Any, body: list[tuple[int, int]]) -> dict[str, int]:
-        """Cut the big end at x = 0; the two parts share the faces of the cut.
-
-        (The fillets end well before: 25° from tangent, they meet the ring at x > 0.2 big_outer.)
-        """
+        """Cut the big end at x = 0, and return both volumes, which share the faces of the cut."""
         d = self.big_outer
         half = (3, occ.addBox(-d, -d, -self.big_width, d, 2 * d, 2 * self.big_width))
         cap, _ = occ.intersect(body, [half], removeObject=False, removeTool=False)
         rod, _ = occ.cut(body, [half])
         parts, _ = occ.fragment(rod, cap)
         if len(parts) != 2:
-            raise SolverError(f"rod and cap came out in {len(parts)} pieces")
+            raise SolverError(f"rod and cap consist of {len(parts)} pieces instead of two")
         cap_tag, rod_tag = sorted(
             (int(t) for _, t in parts), key=lambda t: occ.getCenterOfMass(3, t)
         )
         return {"rod": rod_tag, "cap": cap_tag}
 
     def _add_shank(self, occ: Any) -> tuple[int, int]:
-        """Shank as a plate of the flanges' width, with the fillets, into the rings."""
+        """Return the shank, a plate as wide as the flanges that ends inside the rings."""
         big, small = self._fillets()
         z = -self.flange_width / 2
 
         def point(xy: tuple[float, float], sign: int = 1) -> int:
             return int(occ.addPoint(xy[0], sign * xy[1], z))
 
-        # Points in the rings, beyond the fillets and outside the bores, close the outline.
+        # The outline ends at points inside the rings, between outer circle and bore.
         in_big = (self.big_bore + self.big_outer) / 4 / (self.big_outer / 2)
         in_small = (self.small_bore + self.small_outer) / 4 / (self.small_outer / 2)
         deep_big = (in_big * big.contact[0], in_big * big.contact[1])
@@ -310,7 +292,7 @@ class ConnectingRod:
         return extrude(occ, outline, self.flange_width)
 
     def _add_pocket(self, occ: Any, side: int) -> tuple[int, int]:
-        """Pocket beside the web at z < 0 or z > 0: hull of two circles."""
+        """Return the pocket beside the web at z < 0 or z > 0, the hull of two circles."""
         x0, r0, x1, r1 = self._pocket()
         depth = (self.flange_width - self.web_thickness) / 2
         z = side * self.web_thickness / 2
@@ -336,13 +318,13 @@ class ConnectingRod:
                 occ.addLine(p[5], p[0]),
             ]
         )
-        # Twice the depth: out through the side, so that no two faces coincide.
+        # Twice the depth avoids faces that coincide with the side of the shank.
         return extrude(occ, occ.addPlaneSurface([loop]), 2 * side * depth)
 
 
 @dataclass(frozen=True)
 class _Fillet:
-    """An arc from an outer circle to a flank, at y > 0: its centre and end points."""
+    """An arc from the outer circle of a ring to a flank at y > 0."""
 
     centre: tuple[float, float]
     contact: tuple[float, float]
@@ -352,25 +334,25 @@ class _Fillet:
 def _fillet(
     x: float, outer: float, height: float, slope: float, radius: float, side: int
 ) -> _Fillet:
-    """Fillet at the circle of radius `outer` about (x, 0) and the flank through (x, height).
+    """Return the fillet between a circle about (x, 0) and the flank through (x, height).
 
     Args:
-        x: Centre of the circle.
-        outer: Its radius.
-        height: Height of the flank above the centre.
-        slope: Angle of the flank.
-        radius: Radius of the fillet.
-        side: Where the fillet is: 1 at greater x, -1 at smaller.
+        x: Centre of the circle, m.
+        outer: Radius of the circle, m.
+        height: Height of the flank above the centre, m.
+        slope: Angle of the flank, rad.
+        radius: Radius of the fillet, m.
+        side: 1 if the fillet is at larger x than the centre, -1 otherwise.
     """
     t, n = (math.cos(slope), math.sin(slope)), (-math.sin(slope), math.cos(slope))
-    # The arc's centre: `radius` from the flank, and from the circle's centre such that they cross
-    # at the meeting angle.
+    # The centre of the arc has the distance `radius` from the flank, and a distance from the centre
+    # of the circle such that arc and circle meet at the angle `_MEETING`.
     across = height * n[1] + radius
     distance2 = outer**2 + radius**2 + 2 * outer * radius * math.cos(_MEETING)
     along = side * math.sqrt(distance2 - across**2)
     dx, dy = along * t[0] + across * n[0], along * t[1] + across * n[1]
     tangent = (x + dx - radius * n[0], dy - radius * n[1])
-    # Of the two points where they cross, the arc comes first to the one towards the shank.
+    # The arc ends at the one of the two intersections that is closer to the shank.
     turn = -side * math.acos((distance2 + outer**2 - radius**2) / (2 * outer * distance2**0.5))
     angle = math.atan2(dy, dx) + turn
     contact = (x + outer * math.cos(angle), outer * math.sin(angle))

@@ -15,11 +15,11 @@ from dolfinx_mbd.geometry.mesh_topology import check_facets, check_topology
 
 __all__ = ["MeshArrays", "gmsh_session", "mesh_arrays"]
 
-# gmsh's element types that DOLFINx reads: Lagrange of order 1 to 3, by dimension.
 _CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 12, 29, 92}}
+"""Element types of gmsh that DOLFINx reads, Lagrange of order 1 to 3, by dimension."""
 
 _COUNTERS = {2: ("Triangles", "Quadrangles"), 3: ("Tetrahedra", "Hexahedra", "Prisms", "Pyramids")}
-"""What gmsh counts itself, by dimension; it does not count lines."""
+"""Names of gmsh's counters of elements, by dimension; there is no counter of lines."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +27,14 @@ class MeshArrays:
     """A mesh as arrays, with its nodes and cells in gmsh's order.
 
     Attributes:
-        points: Coordinates of the nodes of the cells, shape (nodes, 3).
+        points: Coordinates of the nodes of the cells, m, shape (nodes, 3).
         cell_type: gmsh's number of the type of the cells.
         cells: Rows of `points`, shape (cells, nodes of a cell).
         cell_tags: Physical tag of each cell.
         facets: Rows of `points`, shape (tagged facets, nodes of a facet).
         facet_tags: Physical tag of each tagged facet.
         groups: `name -> (dimension, tag)` of every named group of cells or facets.
-        gdim: Number of coordinates that the mesh needs, or that the caller asked for.
+        gdim: Geometric dimension.
     """
 
     points: NDArray[np.float64]
@@ -47,19 +47,19 @@ class MeshArrays:
     gdim: int
 
     def without_rows(self) -> MeshArrays:
-        """Return the same without nodes, cells and facets, for the ranks that hold none."""
+        """Return a copy without nodes, cells and facets, for the other ranks."""
         names = ("points", "cells", "cell_tags", "facets", "facet_tags")
         return replace(self, **{name: getattr(self, name)[:0].copy() for name in names})
 
 
 @contextmanager
 def gmsh_session() -> Iterator[Any]:
-    """Provide gmsh, silent and with a fresh model; restore its state afterwards."""
+    """Provide gmsh without output and with a new model, and restore its state afterwards."""
     try:
         import gmsh
     except ImportError as error:
         raise ImportError(
-            "meshes are made and read with gmsh's Python module, which is not installed: "
+            "meshing requires gmsh's Python module, which is not installed: "
             "apt install python3-gmsh, conda install python-gmsh or pip install gmsh"
         ) from error
 
@@ -89,11 +89,11 @@ def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
 
     Args:
         model: `gmsh.model`.
-        gdim: Number of coordinates; from the mesh by default.
+        gdim: Geometric dimension; by default the smallest that the nodes need.
 
     Raises:
-        MeshError: There is no mesh, no physical group of cells, or one that DOLFINx cannot hold;
-            cells are given twice, or more than two share a facet; a node is missing.
+        MeshError: There is no mesh or no physical group of cells; DOLFINx does not support its cell
+            types; cells are duplicates, more than two share a facet, or a node is missing.
     """
     tdim = _check_groups(model)
     _check_order(model, tdim)
@@ -129,7 +129,7 @@ def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
 
 
 def _elements(model: Any, dim: int) -> tuple[int, NDArray[np.uint64], NDArray[np.int32]]:
-    """Type, node tags and physical tags of the elements of all groups of a dimension."""
+    """Return type, node tags and physical tags of the elements in the groups of a dimension."""
     kind, nodes, tags = 0, [], []
     for _, tag in model.getPhysicalGroups(dim):
         for entity in model.getEntitiesForPhysicalGroup(dim, tag):
@@ -143,7 +143,7 @@ def _elements(model: Any, dim: int) -> tuple[int, NDArray[np.uint64], NDArray[np
 
 
 def _check_groups(model: Any) -> int:
-    """Return the dimension of the cells; raise an error if the groups cannot be used."""
+    """Return the dimension of the cells after checking the physical groups."""
     tdim = max((d for d in (1, 2, 3) if len(model.mesh.getElementTypes(d))), default=0)
     if tdim == 0:
         raise MeshError("it has no elements; a builder must also call model.mesh.generate")
@@ -178,7 +178,7 @@ def _check_groups(model: Any) -> int:
 
 
 def _check_all_owned(model: Any, dim: int, kind: str, owned: set[int]) -> None:
-    """Raise an error if an element of the highest dimension has no physical group."""
+    """Raise an error if a cell belongs to no physical group."""
     filled = {e for _, e in model.getEntities(dim) if len(model.mesh.getElementTypes(dim, e))}
     if stray := sorted(filled - owned):
         raise MeshError(
@@ -189,7 +189,7 @@ def _check_all_owned(model: Any, dim: int, kind: str, owned: set[int]) -> None:
 def _check_order(model: Any, tdim: int) -> None:
     """Raise an error if elements of one shape have different orders.
 
-    gmsh assumes one order in an entity, and returns only the elements with the order of the first.
+    In this case gmsh returns only the elements that have the order of the first one.
     """
     import gmsh
 
@@ -202,7 +202,7 @@ def _check_order(model: Any, tdim: int) -> None:
             for tag in others[:100_000]:
                 try:
                     kind, _, element_dim, _ = model.mesh.getElement(int(tag))
-                except Exception:  # (there is no element of this number)
+                except Exception:  # (no element has this number)
                     continue
                 if element_dim == dim:
                     types.add(int(kind))
@@ -224,14 +224,14 @@ def _named_groups(model: Any, tdim: int) -> dict[str, tuple[int, int]]:
         for _, tag in model.getPhysicalGroups(dim):
             name = model.getPhysicalName(dim, tag)
             if name in groups:
-                raise MeshError(f"two physical groups are called '{name}'; rename one of them")
+                raise MeshError(f"two physical groups have the name '{name}'; rename one of them")
             if name:
                 groups[name] = (dim, int(tag))
     return groups
 
 
 def _geometric_dimension(points: NDArray[np.float64], tdim: int, gdim: int | None) -> int:
-    """Return the number of coordinates that the nodes need; raise an error if `gdim` is fewer."""
+    """Return `gdim` or, if None, the smallest geometric dimension that the nodes need."""
     needed = 3
     if tdim < 3:
         used = np.abs(points).max(axis=0) > 1e-10 * np.ptp(points, axis=0).max()
@@ -239,8 +239,10 @@ def _geometric_dimension(points: NDArray[np.float64], tdim: int, gdim: int | Non
     if gdim is None and (tdim, needed) == (2, 3):
         raise MeshError(
             "it has surface elements in space but no volume elements; a solid needs a physical "
-            "volume (gmsh saves only what is in a physical group); for a surface, say gdim=3"
+            "volume (gmsh saves only physical groups); for a surface use gdim=3"
         )
     if gdim is not None and not needed <= gdim <= 3:
-        raise MeshError(f"its nodes need {needed} coordinates; got gdim={gdim}", argument="gdim")
+        raise MeshError(
+            f"its nodes need {needed} coordinates; got gdim={gdim}", argument="gdim", value=gdim
+        )
     return needed if gdim is None else gdim

@@ -1,8 +1,8 @@
-"""Reading of `.msh` files: gmsh reads a private copy, in a process of its own.
+"""Reading of `.msh` files by gmsh, from a private copy and in a separate process.
 
-gmsh takes a file that it does not know for a script and runs the commands in it; it does the same
-with `part.msh.opt` beside `part.msh`, and damaged meshes can crash it. Here gmsh sees only a file
-that starts as a mesh, under a private name, and a crash becomes an error.
+gmsh treats files of an unknown format as scripts and executes them; it also executes
+`part.msh.opt` next to `part.msh`, and damaged meshes can crash it. Therefore the header is checked
+first, gmsh reads a copy in an empty folder, and a crash of its process becomes an error.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _CONVERSIONS = {
 }
 _CONVERSIONS |= {".nas": _CONVERSIONS[".bdf"], ".stp": _CONVERSIONS[".step"]}
 
-#: What a launcher of MPI processes puts into the environment of each.
 _LAUNCHER = re.compile(r"(OMPI|PMIX?|PRTE|PRRTE|HYDRA|MPI|MPICH|I_MPI|MV2|SLURM)_")
+"""Environment variables of MPI launchers, which the reading process must not inherit."""
 
 
 def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:
@@ -50,12 +50,12 @@ def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArray
 
     Args:
         path: The file.
-        gdim: Number of coordinates; from the mesh by default.
+        gdim: Geometric dimension; by default the smallest that the nodes need.
 
     Raises:
-        FileError: It is not a `.msh` file of a known format.
-        MeshError: Its mesh cannot be used, or gmsh cannot read it.
-        OSError: It cannot be read.
+        FileError: The file is not a `.msh` file of a supported format.
+        MeshError: The mesh is not usable, or gmsh cannot read it.
+        OSError: The file cannot be read.
 
     Note: Not collective: under MPI, call it on one rank.
     """
@@ -80,14 +80,14 @@ def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArray
         elif reader.returncode < 0:
             reason = f"gmsh crashed while reading it ({signal.Signals(-reader.returncode).name})"
         else:
-            reason = f"the process that reads it failed: {reader.stderr.strip()[-500:]}"
+            reason = f"the reading process failed: {reader.stderr.strip()[-500:]}"
     raise MeshError(
         f"cannot use '{os.fspath(path)}' as a mesh: {reason}", argument="path", value=path
     )
 
 
 def _start(head: bytes, path: str) -> int:
-    """Return where the mesh starts in a file, or raise an error if it is not one."""
+    """Return the position of the mesh in a file; raise an error if its header is wrong."""
     blank = len(head) - len(head.lstrip())
     lines = [line.strip().decode("ascii", "replace") for line in head[blank:].split(b"\n")]
     if lines[0] != "$MeshFormat":
@@ -118,7 +118,7 @@ def _load(path: Path) -> MeshArrays:
 
 
 def _num_elements(path: Path) -> int:
-    """Return the number of elements that a file's section of elements declares or contains."""
+    """Return the number of elements that the section of elements declares or contains."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         version, binary = data[data.find(b"\n") + 1 :][:40].split()[:2]
         at = data.find(b"\n$Elements")
@@ -137,7 +137,7 @@ def _num_elements(path: Path) -> int:
 
 
 def _read(folder: Path, gdim: int) -> None:
-    """Read the mesh of a folder, and write its arrays or an error there."""
+    """Read the mesh of a folder, and write its arrays or an error message to the folder."""
     try:
         declared = _num_elements(folder / "mesh.msh")
         with gmsh_session() as gmsh:
@@ -146,8 +146,8 @@ def _read(folder: Path, gdim: int) -> None:
             count = sum(map(len, gmsh.model.mesh.getElements()[1]))
         if count != declared:
             raise MeshError(
-                f"it has {declared} elements and gmsh reads {count}: some have another order "
-                "than the rest, an unknown type or a number that is given twice"
+                f"it has {declared} elements and gmsh reads {count}: some have a different order "
+                "than the rest, an unknown type or a duplicate number"
             )
     except Exception as error:
         (folder / "error.json").write_text(json.dumps(str(error)), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Checks of cells and facets before a mesh is distributed.
 
-DOLFINx takes for granted that cells differ and that at most two share a facet. A mesh that breaks
-this corrupts its memory on one rank and makes several ranks wait for each other.
+DOLFINx assumes that cells are different and that at most two cells share a facet. Other meshes
+corrupt its memory on one rank and cause a deadlock on several ranks.
 """
 
 from __future__ import annotations
@@ -13,21 +13,15 @@ from dolfinx_mbd.errors import MeshError
 
 __all__ = ["check_facets", "check_topology"]
 
-# Corners of the facets in gmsh's order, by dimension and number of corners of the cell.
 _FACETS = {
     (1, 2): ((0,), (1,)),
     (2, 3): ((0, 1), (1, 2), (2, 0)),
     (2, 4): ((0, 1), (1, 2), (2, 3), (3, 0)),
     (3, 4): ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3)),
-    (3, 8): (
-        (0, 1, 2, 3),
-        (0, 1, 4, 5),
-        (0, 3, 4, 7),
-        (1, 2, 5, 6),
-        (2, 3, 6, 7),
-        (4, 5, 6, 7),
-    ),
+    (3, 8): ((0, 1, 2, 3), (0, 1, 4, 5), (0, 3, 4, 7), (1, 2, 5, 6), (2, 3, 6, 7), (4, 5, 6, 7)),
 }
+"""Corners of the facets in gmsh's order, by dimension and number of corners of the cell."""
+
 _EDGES = {
     (3, 4): ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)),
     (3, 8): (
@@ -36,20 +30,21 @@ _EDGES = {
         *((0, 4), (1, 5), (2, 6), (3, 7)),
     ),
 }
+"""Corners of the edges in the same form."""
 
 
 def check_topology(
     cells: NDArray[np.int64], reference: NDArray[np.float64], num_corners: int
 ) -> None:
-    """Check that cells differ and that neighbours agree in the nodes that they share.
+    """Check that cells are different, and that neighbours share the nodes of common facets.
 
     Args:
         cells: Nodes of each cell, shape (cells, nodes), numbered without gaps, corners first.
         reference: Nodes of the reference cell, shape (nodes, dimension of the cells).
-        num_corners: Corners of a cell.
+        num_corners: Number of corners of a cell.
 
     Raises:
-        MeshError: A cell is degenerate or given twice, more than two cells share a facet, or
+        MeshError: A cell is degenerate or a duplicate, more than two cells share a facet, or
             neighbours have different nodes between their common corners.
     """
     tdim, size = reference.shape[1], int(cells.max()) + 1
@@ -67,12 +62,12 @@ def check_topology(
     inner = cells.shape[1] - num_corners
     key = tdim, num_corners
     tables = [_EDGES[key], _FACETS[key]] if tdim == 3 else [_FACETS[key]]
-    below = np.full(cells.shape[1], False)  # nodes on edges, when it comes to facets
+    below = np.full(cells.shape[1], False)  # nodes on edges, which are not nodes inside facets
     for table in tables:
         numbers = _numbers(cells[:, np.array(table)].reshape(-1, len(table[0])))
         if table is tables[-1] and (shared := np.bincount(numbers) > 2).any():
-            what = {1: "nodes", 2: "edges", 3: "facets"}[tdim]
-            raise MeshError(f"{shared.sum()} of its {what} are shared by more than two cells")
+            kind = {1: "nodes", 2: "edges", 3: "facets"}[tdim]
+            raise MeshError(f"{shared.sum()} of its {kind} are shared by more than two cells")
         rows = [_nodes_between(reference, corners, num_corners, below) for corners in table]
         if rows[0]:
             inner -= len(table) * len(rows[0])
@@ -81,8 +76,8 @@ def check_topology(
             below[np.concatenate(rows)] = True
     if size != expected + inner * len(cells):
         raise MeshError(
-            f"its cells have {size} nodes, but {expected + inner * len(cells)} if each edge, facet "
-            "and cell has nodes of its own between the corners"
+            f"its cells have {size} nodes instead of {expected + inner * len(cells)}, the "
+            "number if cells share exactly the nodes on common edges and facets"
         )
 
 
@@ -92,7 +87,7 @@ def _nodes_between(
     num_corners: int,
     below: NDArray[np.bool_],
 ) -> list[int]:
-    """Return the nodes of the reference cell on an edge or facet, without those on its boundary."""
+    """Return the nodes of the reference cell inside an edge or facet, without its boundary."""
     origin = reference[corners[0]]
     span = np.linalg.pinv((reference[list(corners[1:])] - origin).T)
     offsets = (reference - origin).T
@@ -103,7 +98,7 @@ def _nodes_between(
 
 
 def _check_agreement(numbers: NDArray[np.int64], nodes: NDArray[np.int64]) -> None:
-    """Check that each edge or facet, given by numbers, has the same nodes in all its cells."""
+    """Check that each edge or facet, identified by a number, has the same nodes in all cells."""
     nodes = np.sort(nodes, axis=1)
     first = np.empty(numbers.max() + 1, dtype=np.int64)
     first[numbers] = np.arange(len(numbers))
@@ -111,19 +106,19 @@ def _check_agreement(numbers: NDArray[np.int64], nodes: NDArray[np.int64]) -> No
     if different.any():
         raise MeshError(
             f"{len(np.unique(numbers[different]))} of its edges and facets have different nodes "
-            "between their corners in neighbouring cells; let neighbours share these nodes"
+            "between their corners in neighbouring cells; neighbours must share these nodes"
         )
 
 
 def check_facets(facets: NDArray[np.int64], tags: NDArray[np.int32]) -> None:
-    """Check that tagged facets differ and have nodes of the mesh.
+    """Check that tagged facets are different and have nodes of the mesh.
 
     Args:
-        facets: Nodes of each facet; -1 for a node that no cell has.
+        facets: Nodes of each facet; -1 for a node without a cell.
         tags: Tag of each facet.
 
     Raises:
-        MeshError: A facet is given twice, or has a node that no cell has.
+        MeshError: A facet is a duplicate or has a node without a cell.
     """
     if facets.size == 0:
         return
@@ -131,7 +126,7 @@ def check_facets(facets: NDArray[np.int64], tags: NDArray[np.int32]) -> None:
     if stray.any():
         raise MeshError(
             f"{stray.sum()} facets of its groups, one of them with tag {tags[stray][0]}, have "
-            "nodes that no cell has"
+            "nodes that belong to no cell"
         )
     copies = len(facets) - len(np.bincount(_numbers(facets)))
     if copies:
@@ -139,7 +134,7 @@ def check_facets(facets: NDArray[np.int64], tags: NDArray[np.int32]) -> None:
 
 
 def _numbers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number the different sets of nodes among the rows, and return the number of each row."""
+    """Return a number for each row; rows with the same set of nodes have the same number."""
     rows = np.sort(rows, axis=1)
     size = int(rows.max()) + 1
     numbers = np.zeros(len(rows), dtype=np.int64)

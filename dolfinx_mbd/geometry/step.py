@@ -1,7 +1,7 @@
-"""Parts from CAD: a STEP file whose surfaces become interfaces.
+"""Parts from STEP files, whose surfaces become interfaces.
 
-A STEP file says its own unit of length; here all is in metres. Surfaces go by number: look at the
-table that `step_surfaces` prints, and give the numbers a name.
+Lengths are in metres; a STEP file contains its own unit. Surfaces have numbers: choose them from
+the table that `step_surfaces` returns, and give them names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd.checks import file_path, instance, integer, name, number, refuse
-from dolfinx_mbd.errors import FileError, InputError, InputTypeError, MissingFileError
+from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
+from dolfinx_mbd.geometry.gmsh_model import gmsh_session
 from dolfinx_mbd.geometry.tools import mesh_volumes
 
 __all__ = ["StepPart", "Surface", "step_surfaces"]
@@ -24,20 +25,27 @@ __all__ = ["StepPart", "Surface", "step_surfaces"]
 class StepPart:
     """The solids of a STEP file as a builder for `build_mesh` and `write_mesh`.
 
-    Solids that touch share the nodes between them.
+    Solids in contact share the nodes between them.
 
     Attributes:
-        path: The file, ``.step`` or ``.stp``.
-        interfaces: Name to numbers of surfaces, as `step_surfaces` lists them.
-        size: Largest size of an element, m; None: a twentieth of the part's longest side.
+        path: The file, `.step` or `.stp`.
+        interfaces: Numbers of surfaces, see `step_surfaces`, by name of the interface.
+        size: Largest element size, m; by default 1/20 of the longest side of the part.
         order: Order of the elements, 1 (straight) or 2 (curved).
-        volumes: Name to numbers of solids; None: all of them are "part".
+        volumes: Numbers of solids by name; by default all solids form the region "part".
 
     Raises:
-        MissingFileError: There is no such file.
-        FileError: It is not a STEP file.
-        InputError: A number or a name is not possible; when called, also for surfaces that are not
-            in the file.
+        MissingFileError: The file does not exist.
+        FileError: The file is not a STEP file.
+        InputError: A number or a name is impossible. Calling the part raises this error also for
+            surfaces and solids that the file does not contain.
+
+    Example:
+        >>> from mpi4py import MPI
+        >>> pin = StepPart(path="pin.step", interfaces={"side": [1]}, size=0.02, order=1)
+        >>> mesh = mbd.build_mesh(pin, MPI.COMM_SELF)
+        >>> sorted(mesh.groups)
+        ['part', 'side']
     """
 
     path: str | os.PathLike[str]
@@ -47,7 +55,7 @@ class StepPart:
     volumes: Mapping[str, Sequence[int]] | None = None
 
     def __post_init__(self) -> None:
-        _checked_path(self.path)
+        _check_path(self.path)
         if self.size is not None:
             number("size", self.size, low=1e-9, high=1e9, unit="m")
         integer("order", self.order, low=1, high=2)
@@ -59,41 +67,40 @@ class StepPart:
         """Add the part to a gmsh model, name its groups and mesh it."""
         with _in_metres():
             solids = _load(model, self.path)
-        self._name(model, 3, "solid", self.volumes or {"part": solids})
-        self._name(model, 2, "surface", self.interfaces)
+        _add_groups(model, 3, "volumes", self.volumes or {"part": solids})
+        _add_groups(model, 2, "interfaces", self.interfaces)
         size = self.size
         if size is None:
             box = model.getBoundingBox(-1, -1)
             size = max(box[3 + i] - box[i] for i in range(3)) / 20
         mesh_volumes(model, solids, size, self.order)
 
-    def _name(self, model: Any, dim: int, what: str, names: Mapping[str, Sequence[int]]) -> None:
-        known = sorted(int(tag) for _, tag in model.getEntities(dim))
-        used: dict[int, str] = {}
-        for label, tags in names.items():
-            for tag in tags:
-                if tag not in known:
-                    raise InputError(
-                        f"{label!r}: there is no {what} {tag} in '{os.fspath(self.path)}'; it has "
-                        f"{known[0]} to {known[-1]}"
-                    )
-                if tag in used:
-                    raise InputError(f"{what} {tag} is in {used[tag]!r} and in {label!r}")
-                used[tag] = label
-            model.addPhysicalGroup(dim, list(tags), name=label)
+
+def _add_groups(model: Any, dim: int, argument: str, groups: Mapping[str, Sequence[int]]) -> None:
+    """Add physical groups; raise an error for unknown numbers and for numbers in two groups."""
+    known = sorted(int(tag) for _, tag in model.getEntities(dim))
+    owners: dict[int, str] = {}
+    for label, tags in groups.items():
+        for tag in tags:
+            if tag not in known:
+                refuse(f"{argument}[{label!r}]", tag, f"numbers from {known[0]} to {known[-1]}")
+            if tag in owners:
+                refuse(f"{argument}[{label!r}]", tag, f"different from those of {owners[tag]!r}")
+            owners[tag] = label
+        model.addPhysicalGroup(dim, list(tags), name=label)
 
 
 def _tags(argument: str, groups: Any) -> dict[str, list[int]]:
     """Return the numbers of the surfaces or solids of each group."""
     result = {}
     for label, tags in instance(argument, groups, Mapping).items():
-        what = f"{argument}[{name(f'every name in {argument}', label)!r}]"
+        entry = f"{argument}[{name(f'every name in {argument}', label)!r}]"
         expected = "a list of numbers, not empty"
         if isinstance(tags, str) or not isinstance(tags, Iterable):
-            refuse(what, tags, expected, InputTypeError)
-        result[label] = [integer(what, tag, low=1) for tag in tags]
+            refuse(entry, tags, expected, InputTypeError)
+        result[label] = [integer(entry, tag, low=1) for tag in tags]
         if not result[label]:
-            refuse(what, tags, expected)
+            refuse(entry, tags, expected)
     return result
 
 
@@ -102,11 +109,11 @@ class Surface:
     """A surface of a CAD part.
 
     Attributes:
-        number: What `StepPart.interfaces` wants.
+        number: Number for `StepPart.interfaces`.
         kind: "Plane", "Cylinder", ...
-        area: m².
+        area: Area, m².
         centre: Centroid, m.
-        radius: Of a cylinder or a sphere, m; None for others.
+        radius: Radius of a cylinder or a sphere, m; None for other surfaces.
     """
 
     number: int
@@ -117,37 +124,28 @@ class Surface:
 
 
 def step_surfaces(path: str | os.PathLike[str]) -> list[Surface]:
-    """The surfaces of a STEP file, to choose interfaces from.
+    """Return the surfaces of a STEP file.
+
+    Args:
+        path: The file, `.step` or `.stp`.
 
     Raises:
-        MissingFileError: There is no such file.
-        FileError: It is not a STEP file.
-        InputError: It holds no solids.
+        MissingFileError: The file does not exist.
+        FileError: The file is not a STEP file, or contains no solids.
 
     Note: Not collective: under MPI, call it on one rank.
+
+    Example:
+        >>> [(surface.kind, surface.radius) for surface in step_surfaces("pin.step")]
+        [('Cylinder', 0.01...), ('Plane', None), ('Plane', None)]
     """
-    import gmsh
-
-    _checked_path(path)
-    mine = not gmsh.isInitialized()
-    if mine:
-        gmsh.initialize(readConfigFiles=False, interruptible=False)
-        gmsh.option.setNumber("General.Terminal", 0)
-    before = gmsh.model.getCurrent()
-    gmsh.model.add("surfaces of a STEP file")
-    try:
-        with _in_metres():
-            _load(gmsh.model, path)
+    _check_path(path)
+    with gmsh_session() as gmsh, _in_metres():
+        _load(gmsh.model, path)
         return [_surface(gmsh.model, int(tag)) for _, tag in gmsh.model.getEntities(2)]
-    finally:
-        gmsh.model.remove()
-        if mine:
-            gmsh.finalize()
-        else:
-            gmsh.model.setCurrent(before)
 
 
-def _checked_path(path: str | os.PathLike[str]) -> None:
+def _check_path(path: str | os.PathLike[str]) -> None:
     file_path("path", path, (".step", ".stp"))
     if not Path(path).is_file():
         raise MissingFileError(f"no STEP file '{os.fspath(path)}'")
@@ -163,25 +161,26 @@ def _checked_path(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _in_metres() -> Iterator[None]:
+    """Set the unit of imported shapes to metres, and restore it afterwards."""
     import gmsh
 
-    before = gmsh.option.getString("Geometry.OCCTargetUnit")
+    unit = gmsh.option.getString("Geometry.OCCTargetUnit")
     gmsh.option.setString("Geometry.OCCTargetUnit", "M")
     try:
         yield
     finally:
-        gmsh.option.setString("Geometry.OCCTargetUnit", before)
+        gmsh.option.setString("Geometry.OCCTargetUnit", unit)
 
 
 def _load(model: Any, path: str | os.PathLike[str]) -> list[int]:
-    """The file's solids in the model, with common surfaces where they touch."""
+    """Add the solids of a file to a model, with common surfaces at contacts; return their tags."""
     try:
         parts = model.occ.importShapes(os.fspath(path), highestDimOnly=True)
     except Exception as error:
-        raise InputError(f"cannot read '{os.fspath(path)}' as STEP: {error}") from error
+        raise FileError(f"gmsh cannot read '{os.fspath(path)}': {error}", path=path) from error
     solids = [part for part in parts if part[0] == 3]
     if not solids:
-        raise InputError(f"'{os.fspath(path)}' holds no solids")
+        raise FileError(f"'{os.fspath(path)}' contains no solids", path=path)
     if len(solids) > 1:
         model.occ.fragment(solids[:1], solids[1:])
     model.occ.synchronize()
@@ -189,6 +188,7 @@ def _load(model: Any, path: str | os.PathLike[str]) -> list[int]:
 
 
 def _surface(model: Any, tag: int) -> Surface:
+    """Return the description of one surface of a model."""
     kind = model.getType(2, tag)
     (u0, v0), (u1, v1) = model.getParametrizationBounds(2, tag)
     radius = None

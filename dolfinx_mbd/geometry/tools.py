@@ -1,4 +1,4 @@
-"""What the parametric parts share: sweeping, finding cylinders, and repeatable meshes."""
+"""Tools of the parametric parts: extrusion, detection of bores, and repeatable meshes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dolfinx_mbd.errors import SolverError
 __all__ = ["extrude", "is_bore", "mesh_volumes", "options", "worst_jacobian"]
 
 WORST = 0.1
-"""Least scaled Jacobian of a mesh that is accepted."""
+"""Smallest scaled Jacobian that is accepted."""
 
 ELEMENT = 300
-"""Memory of gmsh for each tetrahedron, at least, bytes."""
+"""Lower bound of the memory that gmsh needs for each tetrahedron, bytes."""
 
 _REPEATABLE = {
     "General.NumThreads": 1,
@@ -33,34 +33,33 @@ _REPEATABLE = {
     "Mesh.Optimize": 1,
     "Mesh.ElementOrder": 1,
     "Mesh.SecondOrderLinear": 0,
-    "Mesh.HighOrderOptimize": 0,
+    "Mesh.HighOrderOptimize": 0,  # (it can abort the process with distorted elements)
 }
-
+"""Options of gmsh with which a mesh does not depend on the machine."""
 
 _ATTEMPTS = ((1.0, 12), (1.0, 18), (0.7, 18), (0.5, 27), (0.3, 40))
-"""Share of the size and elements around a circle, finer where elements came out distorted."""
+"""Fraction of the size, and number of elements around a circle, of successive attempts."""
 
 
 def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) -> None:
-    """Tetrahedra, the same on every run: one thread, fixed algorithms and seed.
+    """Mesh volumes with tetrahedra, in the same way at each run.
 
     Args:
         model: `gmsh.model`.
         volumes: Tags of the volumes.
-        size: Largest size of an element, m.
-        order: 1 or 2.
+        size: Largest element size, m.
+        order: Order of the elements, 1 or 2.
 
     Raises:
-        InputError: So many elements do not fit into memory.
-        RuntimeError: Elements are too distorted even with the last of `_ATTEMPTS`.
+        InputError: The mesh does not fit into memory.
+        SolverError: Elements are too distorted even in the last of `_ATTEMPTS`.
     """
     tags = list(volumes)
     volume = sum(model.occ.getMass(3, tag) for tag in tags)
     memory("size", size, ELEMENT * 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf)
-    # (gmsh's own optimization of distorted elements of second order can abort the process.)
     for share, around in _ATTEMPTS:
-        own = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
-        with options({**_REPEATABLE, **own}):
+        sizes = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
+        with options({**_REPEATABLE, **sizes}):
             model.mesh.clear()
             model.mesh.generate(3)
             model.mesh.setOrder(order)
@@ -72,18 +71,18 @@ def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) ->
 
 
 def worst_jacobian(model: Any, volume: int) -> float:
-    """Least scaled Jacobian of the elements of a volume: 1 if straight, < 0 if inverted."""
+    """Return the smallest scaled Jacobian of a volume; it is negative for inverted elements."""
     _, elements, _ = model.mesh.getElements(3, volume)
     return float(min(model.mesh.getElementQualities(elements[0], "minSJ")))
 
 
 def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:
-    """The volume that a surface sweeps along z."""
+    """Return the volume that a surface sweeps along z."""
     return next((dim, int(tag)) for dim, tag in occ.extrude([(2, surface)], 0, 0, dz) if dim == 3)
 
 
 def is_bore(model: Any, surface: int, x: float, radius: float) -> bool:
-    """Whether a surface lies on the cylinder about the axis through (x, 0) along z."""
+    """Return whether a surface lies on the cylinder about the line through (x, 0) along z."""
     if model.getType(2, surface) != "Cylinder":
         return False
     (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
@@ -97,7 +96,7 @@ def is_bore(model: Any, surface: int, x: float, radius: float) -> bool:
 
 @contextmanager
 def options(values: Mapping[str, float]) -> Iterator[None]:
-    """gmsh options for as long as the context lasts."""
+    """Set options of gmsh, and restore them afterwards."""
     import gmsh
 
     before = {name: gmsh.option.getNumber(name) for name in values}

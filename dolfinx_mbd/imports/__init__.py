@@ -1,13 +1,31 @@
-"""Bodies from other finite element programs: their matrices become a `ReducedBody`.
+"""Bodies from the matrices of other finite element programs.
 
-    matrices = read_matrices("K.mtx", "M.mtx", "nodes.csv").in_si(length=1e-3, mass=1e3)
-    ends = {"big_end": NodeInterface(nodes), "small_end": NodeInterface(others, kind="averaged")}
-    rod = reduce_matrices(matrices, ends, num_modes=20)
+Full matrices of a solid, together with the positions of its nodes, determine everything except
+geometric stiffening. Matrices that are already reduced (`ReducedMatrices`) determine the linear
+body and its rigid mass properties exactly, but only part of the inertia that couples rotation and
+deformation; see the module `reduced`.
 
-Full matrices of a solid with the positions of its nodes give everything but geometric stiffening.
-Those that were reduced already (`ReducedMatrices`) give the exact linear body and exact rigid mass
-properties, but only part of the inertia that couples rotation and deformation; `reduced` says
-which.
+The examples of this folder assume the following lines, which assemble the matrices of a small block
+in place of another program:
+
+    >>> import numpy as np
+    >>> import ufl
+    >>> from dolfinx import fem, mesh
+    >>> from mpi4py import MPI
+    >>> from dolfinx_mbd import forms
+    >>> from dolfinx_mbd.export import export
+    >>> from dolfinx_mbd.export.superelement import superelement
+    >>> from dolfinx_mbd.imports import *
+    >>> block = mesh.create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.1, 0.1)], [2, 1, 1])
+    >>> V = fem.functionspace(block, ("Lagrange", 1, (3,)))
+    >>> u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+    >>> stiffness = forms.elastic_stiffness(u, v, forms.STEEL)
+    >>> mass = forms.mass(u, v, forms.STEEL.density)
+    >>> K, M = (fem.assemble_matrix(fem.form(a)).to_scipy().tocsr() for a in (stiffness, mass))
+    >>> x = V.tabulate_dof_coordinates()
+    >>> left, right = np.flatnonzero(x[:, 0] < 0.01), np.flatnonzero(x[:, 0] > 0.19)
+    >>> ends = {"left": NodeInterface(left), "right": NodeInterface(right)}
+    >>> body = reduce_matrices(FullMatrices(K, M, x), ends, num_modes=3)
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Craig-Bampton reduction of matrices from another program, by SciPy's sparse direct solver.
 
-The same body as `dolfinx_mbd.reduce` makes from a mesh, for matrices that fit one process; without
-geometric stiffening, for which the stress would be needed.  A rigid interface moves its nodes as
-one.  The motion d of an averaged one is the rigid motion R d that is closest to the displacements u
-of its nodes: it minimizes (u − R d)ᵀW(u − R d), so d = (RᵀWR)⁻¹RᵀW u. The weights W of the nodes
-decide what the mean is. `dolfinx_mbd.reduce` takes the mean over the area; `NodeInterface` says
-which weights give the same.
+The result equals that of `dolfinx_mbd.reduce` on a mesh, for matrices that fit into one process and
+without geometric stiffening, which requires the stress. The nodes of a rigid interface move as a
+rigid body. The motion d of an averaged interface is the rigid motion R d that is closest to the
+displacements u of its nodes: it minimizes (u − R d)ᵀW(u − R d), so that d = (RᵀWR)⁻¹RᵀW u, where W
+contains the weights of the nodes. `NodeInterface` describes the weights for which this is the mean
+over the surface, as in `dolfinx_mbd.reduce`.
 
 References:
     Craig, Bampton (1968), Coupling of substructures for dynamic analyses, AIAA J. 6, 1313-1319.
@@ -22,10 +22,16 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import Interface, Mode, ReducedBody, Skin
+from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import array, choice, instance, integer, refuse, vector
 from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, rigid_motions
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.imports.matrices import (
+    FullMatrices,
+    MatrixError,
+    rigid_coefficients,
+    rigid_motions,
+)
 from dolfinx_mbd.imports.modes import mean_axis_modes
 
 __all__ = ["NodeInterface", "reduce_matrices"]
@@ -33,49 +39,45 @@ __all__ = ["NodeInterface", "reduce_matrices"]
 Array = NDArray[np.float64]
 
 REPRODUCTION_TOLERANCE = 1e-4
-"""Relative error of a rigid motion of all interfaces from which the body is in parts."""
+"""Largest relative error of a rigid motion by constraint modes if the body is connected."""
 
 FLAT = 1e-6
-"""Second over greatest extent of an interface's nodes below which they lie in a line."""
+"""Ratio of the second largest to the largest extent of nodes below which they form a line."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeInterface:
-    """Nodes where a joint meets the body.
+    """The nodes of an interface, to which joints can be attached.
 
-    Without weights, all nodes count the same in the mean of an averaged interface, so that a finely
-    meshed part of the surface counts more than a coarse one. For a mean over the surface, as
-    `dolfinx_mbd.reduce` takes it, give the area that belongs to each node, w_i = ∫N_i dA. A facet
-    of area A adds to the weights of its nodes:
+    By default all nodes have the same weight in the mean of an averaged interface, so that fine
+    parts of a mesh count more than coarse ones. The weights w_i = ∫N_i dA of the surface give the
+    mean over the area, as in `dolfinx_mbd.reduce`. A facet of area A adds to the weights:
 
-    - a triangle with 3 nodes A/3 each; a quadrilateral with 4 nodes A/4 each;
-    - a triangle with 6 nodes A/3 to each mid-side node and nothing to the corners;
-    - a quadrilateral with 9 nodes A/36 to the corners, A/9 to the mid-side nodes, 4A/9 to the
-      middle one.
+    - triangle with 3 nodes: A/3 for each; quadrilateral with 4 nodes: A/4 for each;
+    - triangle with 6 nodes: A/3 for each mid-side node, and nothing for the corners;
+    - quadrilateral with 9 nodes: A/36 for corners, A/9 for mid-side nodes, 4A/9 for the centre.
 
-    These weights make the mean displacement exact, and the mean rotation exact up to the variation
-    of the displacements within a facet. With the matrix W_ij = ∫N_i N_j dA as weights, both are
-    those of `reduce`, in high modes too; it is also the choice for quadrilaterals with 8 nodes,
-    whose corners have negative areas.
+    These weights give the exact mean displacement, and the mean rotation up to the variation of the
+    displacements within a facet. The matrix W_ij = ∫N_i N_j dA gives both exactly; use it also for
+    quadrilaterals with 8 nodes, whose corners have negative weights.
 
     Attributes:
-        nodes: Numbers of the nodes, as in `FullMatrices.labels`, shape (n,).
-        kind: ``"rigid"`` (RBE2) or ``"averaged"`` (RBE3).
-        point: Reference point, shape (3,), m; None: the weighted mean of the nodes.
-        axes: Columns are the axes, z that of a bore, shape (3, 3); None: those of the body.
-        weights: Weights of the nodes, at least 0, in the order of `nodes`, shape (n,); or a
-            symmetric positive semidefinite matrix (n, n). None: all equal.
+        nodes: Numbers of the nodes, see `FullMatrices.labels`, shape (n,).
+        kind: `"rigid"` (RBE2) or `"averaged"` (RBE3).
+        point: Reference point, m, shape (3,); by default the weighted mean of the nodes.
+        axes: Matrix whose columns are the axes, z along the axis of a bore, shape (3, 3); by
+            default the axes of the body.
+        weights: Non-negative weights in the order of `nodes`, shape (n,), or a symmetric positive
+            semi-definite matrix, shape (n, n); by default all equal.
 
     Example:
-        A square surface of two triangles; nodes 11 and 13 belong to both:
+        The weights of a square of two triangles, which share two nodes:
 
-        >>> import numpy as np
-        >>> from dolfinx_mbd.imports import NodeInterface
-        >>> x = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])  # of the nodes
-        >>> triangles = np.array([[0, 1, 2], [0, 2, 3]])  # rows of x
-        >>> a, b, c = (x[triangles[:, k]] for k in range(3))
+        >>> corners = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+        >>> triangles = np.array([[0, 1, 2], [0, 2, 3]])  # rows of corners
+        >>> a, b, c = (corners[triangles[:, k]] for k in range(3))
         >>> areas = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
-        >>> weights = np.zeros(len(x))
+        >>> weights = np.zeros(4)
         >>> np.add.at(weights, triangles, areas[:, None] / 3)
         >>> print(weights.round(4))
         [0.3333 0.1667 0.3333 0.1667]
@@ -101,7 +103,17 @@ class NodeInterface:
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """An interface on the nodes: its degrees of freedom, and the rows of an averaged one."""
+    """An interface with its degrees of freedom.
+
+    Attributes:
+        name: Name of the interface.
+        kind: Kind of the interface.
+        point: Reference point, m.
+        axes: Axes, shape (3, 3).
+        dofs: Degrees of freedom, shape (d,).
+        motions: Rigid motions of the nodes about the point, shape (d, 6).
+        rows: Rows that give the motion of an averaged interface, shape (6, d); None if rigid.
+    """
 
     name: str
     kind: str
@@ -119,88 +131,85 @@ def reduce_matrices(
     num_modes: int = 20,
     name: str = "body",
 ) -> ReducedBody:
-    """Reduce a body with interfaces to few modes (Craig-Bampton, orthonormalized, mean axis).
+    """Return the Craig-Bampton reduction of a body, with mean-axis modes.
 
-    With k interfaces the body has 6 k + `num_modes` - 6 elastic coordinates. Its skin is that of
-    `matrices.triangles`, if given.
+    With k interfaces the body has 6 k + `num_modes` - 6 elastic coordinates.
 
     Args:
-        matrices: K, M and nodes in SI.
-        interfaces: At least one; they share no nodes.
-        num_modes: Fixed-interface modes.
-        name: The body's name.
+        matrices: Matrices and nodes in SI units.
+        interfaces: At least one interface; different interfaces have no common nodes.
+        num_modes: Number of fixed-interface modes.
+        name: Name of the body.
 
     Raises:
-        MatrixError: Something given does not fit, or a part of the body is loose.
+        MatrixError: The interfaces do not match the matrices, or the body is not connected.
+
+    Example:
+        >>> body = reduce_matrices(FullMatrices(K, M, x), ends, num_modes=3)
+        >>> body.num_modes
+        9
     """
     instance("matrices", matrices, FullMatrices)
     num_modes = integer("num_modes", num_modes, low=0)
     checked_name("name", name)
-    placed = _placed(matrices, interfaces)
-    size = 3 * len(matrices.nodes)
+    placed = _placed_interfaces(matrices, interfaces)
     held = np.concatenate([i.dofs for i in placed if i.kind == "rigid"] or [np.zeros(0, int)])
-    border = sum(6 for i in placed if i.kind == "averaged")
-    if num_modes >= size - len(held) - border - 1:
-        raise MatrixError(
-            f"num_modes={num_modes}, but only {size - len(held) - border} degrees of freedom are "
-            "not held by the interfaces",
-            argument="num_modes",
-            value=num_modes,
-        )
-    solver = _Held(matrices, placed, held)
+    averaged = sum(i.kind == "averaged" for i in placed)
+    free = 3 * len(matrices.nodes) - len(held) - 6 * averaged
+    if num_modes >= free - 1:
+        expected = f"less than {free - 1}: the interfaces leave {free} degrees of freedom"
+        refuse("num_modes", num_modes, expected, MatrixError)
+    solver = _FixedInterfaces(matrices, placed, held)
     constraint = _with_rigid_motions(matrices, placed, solver.constraint_modes())
     Psi = np.hstack([constraint, solver.modes(num_modes)])
     return _body(matrices, placed, Psi, num_modes, name)
 
 
-def _placed(matrices: FullMatrices, interfaces: Mapping[str, NodeInterface]) -> tuple[_Placed, ...]:
+def _placed_interfaces(
+    matrices: FullMatrices, interfaces: Mapping[str, NodeInterface]
+) -> tuple[_Placed, ...]:
+    expected = "at least one interface, {'name': NodeInterface(nodes)}"
     if not isinstance(interfaces, Mapping) or not interfaces:
-        raise MatrixError("interfaces: expected at least one, as {'name': NodeInterface(nodes)}")
+        refuse("interfaces", interfaces, expected, MatrixError)
     result, owner = [], np.full(len(matrices.nodes), -1)
     names = list(interfaces)
     for k, (name, spec) in enumerate(interfaces.items()):
         if not isinstance(spec, NodeInterface):
-            raise MatrixError(f"interface {name!r}: expected a NodeInterface, got {spec!r}")
-        nodes = matrices.rows(spec.nodes, f"interface {name!r}")
+            refuse(f"interface {name!r}", spec, "a NodeInterface", MatrixError)
+        nodes = matrices.rows(spec.nodes, f"interface {name!r}: nodes")
         shared = nodes[owner[nodes] >= 0]
         if len(shared):
-            raise MatrixError(
-                f"interfaces {names[owner[shared[0]]]!r} and {name!r} share {len(shared)} nodes"
-            )
+            other = f"without the {len(shared)} nodes of interface {names[owner[shared[0]]]!r}"
+            refuse(f"interface {name!r}: nodes", spec.nodes, other, MatrixError)
         owner[nodes] = k
         result.append(_on_nodes(name, spec, nodes, matrices.nodes[nodes]))
     return tuple(result)
 
 
 def _on_nodes(name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array) -> _Placed:
-    label = f"interface {name!r}"
-    kind = choice(f"{label}: kind", spec.kind, ("rigid", "averaged"))
-    W = _weights(f"{label}: weights", spec.weights, len(x))
+    W = _weights(f"interface {name!r}: weights", spec.weights, len(x))
     weighted = W[:, None] * x if W.ndim == 1 else W @ x
     total = float(W.sum())
     centre = weighted.sum(axis=0) / total
     moments = x.T @ weighted - total * np.outer(centre, centre)
     extent = np.sqrt(np.maximum(np.linalg.eigvalsh((moments + moments.T) / 2), 0.0))
     if not extent[1] > FLAT * extent[2]:
-        raise MatrixError(
-            f"{label}: its {len(x)} nodes (those with a weight) lie in a line or in a point, which "
-            "does not tell its rotation; name at least three that do not",
-            argument=f"{label}: nodes",
-        )
-    point = centre if spec.point is None else vector(f"{label}: point", spec.point, unit="m")
-    axes = np.eye(3) if spec.axes is None else array(f"{label}: axes", spec.axes, (3, 3))
+        expected = "at least three nodes with a weight that are not in a line"
+        refuse(f"interface {name!r}: nodes", spec.nodes, expected, MatrixError)
+    point: Array = centre if spec.point is None else np.asarray(spec.point, dtype=float)
+    axes: Array = np.eye(3) if spec.axes is None else np.asarray(spec.axes, dtype=float)
     motions = rigid_motions(x, point)
     rows: NDArray | None = None
-    if kind == "averaged":
+    if spec.kind == "averaged":
         blocks = motions.reshape(len(x), 18)
         columns = (W[:, None] * blocks if W.ndim == 1 else W @ blocks).reshape(-1, 6)
         rows = np.linalg.solve(motions.T @ columns, columns.T)
     dofs = (3 * nodes[:, None] + np.arange(3)).ravel()
-    return _Placed(name, kind, point, axes, dofs, motions, rows)
+    return _Placed(name, spec.kind, point, axes, dofs, motions, rows)
 
 
 def _weights(argument: str, weights: ArrayLike | None, count: int) -> Array:
-    """Weights of nodes, shape (count,) or (count, count)."""
+    """Return the weights of nodes, shape (count,) or (count, count)."""
     if weights is None:
         return np.ones(count)
     if np.ndim(weights) == 2:
@@ -208,7 +217,7 @@ def _weights(argument: str, weights: ArrayLike | None, count: int) -> Array:
         if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
             refuse(argument, weights, "symmetric, if it is a matrix")
         if not (matrix.diagonal() >= 0).all() or not matrix.sum() > 0:
-            refuse(argument, weights, "positive semidefinite and not zero, if it is a matrix")
+            refuse(argument, weights, "positive semi-definite and not zero, if it is a matrix")
         return matrix
     values: Array = array(argument, weights, (count,), expected=f"{count} weights, at least 0")
     if (values < 0).any() or not values.sum() > 0:
@@ -216,9 +225,11 @@ def _weights(argument: str, weights: ArrayLike | None, count: int) -> Array:
     return values
 
 
-class _Held:
-    """The factorized stiffness with all interfaces held: rows of rigid ones left out, those of
-    averaged ones bordered."""
+class _FixedInterfaces:
+    """The factorized stiffness of the body with fixed interfaces.
+
+    Degrees of freedom of rigid interfaces are removed; averaged interfaces add constraint rows.
+    """
 
     def __init__(
         self, matrices: FullMatrices, placed: tuple[_Placed, ...], held: NDArray[np.int64]
@@ -245,17 +256,18 @@ class _Held:
             self.factors = scipy.sparse.linalg.splu(self.K, permc_spec="MMD_AT_PLUS_A", **settings)
         except RuntimeError as error:
             raise MatrixError(
-                "the stiffness is singular with all interfaces held: a part of the body is not "
-                f"connected to any interface ({error})"
+                "the stiffness is singular with fixed interfaces: a part of the body is not "
+                f"connected to any interface ({error})",
+                argument="stiffness",
             ) from error
 
     def solve(self, B: Array) -> Array:
-        """With one step of iterative refinement."""
+        """Return the solution of a linear system, with one step of iterative refinement."""
         X = self.factors.solve(B)
         return X + self.factors.solve(B - self.K @ X)
 
     def constraint_modes(self) -> Array:
-        """One for each coordinate of an interface, shape (3 N, 6 p)."""
+        """Return one mode for each coordinate of an interface, shape (3 N, 6 p)."""
         size, n = 3 * len(self.matrices.nodes), len(self.free)
         X = np.zeros((size, 6 * len(self.placed)))
         for k, i in enumerate(self.placed):
@@ -267,11 +279,13 @@ class _Held:
             B[n + 6 * j + np.arange(6), 6 * k + np.arange(6)] = self.scale
         X[self.free] = self.solve(B)[:n]
         if not np.isfinite(X).all():
-            raise MatrixError("the stiffness is singular with all interfaces held")
+            raise MatrixError(
+                "the stiffness is singular with fixed interfaces", argument="stiffness"
+            )
         return X
 
     def modes(self, count: int) -> Array:
-        """The lowest modes with all interfaces held, shape (3 N, count)."""
+        """Return the lowest modes with fixed interfaces, shape (3 N, count)."""
         result = np.zeros((3 * len(self.matrices.nodes), count))
         if not count:
             return result
@@ -288,7 +302,7 @@ class _Held:
                 ncv=min(n - extra, max(2 * count + 1, 20)),
             )  # fmt: skip
         except scipy.sparse.linalg.ArpackError as error:
-            raise MatrixError(f"the fixed-interface modes were not found ({error})") from error
+            raise SolverError(f"the fixed-interface modes did not converge ({error})") from error
         result[self.free] = vectors
         return result
 
@@ -296,30 +310,24 @@ class _Held:
 def _with_rigid_motions(
     matrices: FullMatrices, placed: tuple[_Placed, ...], constraint: Array
 ) -> Array:
-    """Constraint modes less the round-off in what must be a rigid motion of the whole body.
+    """Return constraint modes corrected such that they reproduce rigid motions exactly.
 
     Raises:
-        MatrixError: If it is not one: a part of the body is not connected to an interface.
+        MatrixError: The error before the correction exceeds round-off, because a part of the body
+            is not connected to an interface.
     """
     origin = placed[0].point
-    C = _rigid_coefficients(placed, origin)
+    C = rigid_coefficients(np.array([i.point for i in placed]), origin)
     R = rigid_motions(matrices.nodes, origin)
     excess = constraint @ C - R
     error = np.max(np.abs(excess).max(axis=0) / np.abs(R).max(axis=0))
     if not error <= REPRODUCTION_TOLERANCE:
         raise MatrixError(
             f"the constraint modes do not reproduce a rigid motion (relative error {error:.1e}): "
-            "a part of the body is not connected to any interface"
+            "a part of the body is not connected to any interface",
+            argument="stiffness",
         )
     return constraint - excess @ np.linalg.pinv(C)
-
-
-def _rigid_coefficients(placed: tuple[_Placed, ...], origin: Array) -> Array:
-    """Motion of all interfaces in rigid motions about a point, shape (6 p, 6)."""
-    C = np.tile(np.eye(6), (len(placed), 1))
-    for k, i in enumerate(placed):
-        C[6 * k : 6 * k + 3] = rigid_motions((i.point - origin)[None])
-    return C
 
 
 def _body(
@@ -328,45 +336,28 @@ def _body(
     K, M = (Psi.T @ (A @ Psi) for A in (matrices.stiffness, matrices.mass))
     centre = matrices.nodes.mean(axis=0)
     R = np.zeros((Psi.shape[1], 6))
-    R[: 6 * len(placed)] = _rigid_coefficients(placed, centre)
+    R[: 6 * len(placed)] = rigid_coefficients(np.array([i.point for i in placed]), centre)
     motion = np.eye(6 * len(placed), Psi.shape[1])
-    squares, T, dependent = mean_axis_modes((K + K.T) / 2, (M + M.T) / 2, R, motion)
-    modes = Psi @ T
+    C = None if matrices.damping is None else Psi.T @ (matrices.damping @ Psi)
+    mean_axis = mean_axis_modes((K + K.T) / 2, (M + M.T) / 2, R, motion)
+    modes = Psi @ mean_axis.coefficients
     n = modes.shape[1]
     fields = np.hstack([np.ones((len(matrices.nodes), 1)), matrices.nodes, _blocked(modes)])
     G = fields.T @ (matrices.scalar_mass @ fields)
     G = (G + G.T) / 2
-    damping = np.zeros((n, n))
-    if matrices.damping is not None:
-        damping = modes.T @ (matrices.damping @ modes)
-        damping = (damping + damping.T) / 2
     skin = None
     if matrices.triangles is not None:
         used, triangles = np.unique(matrices.triangles, return_inverse=True)
         shapes = modes.T.reshape(n, -1, 3)[:, used]
         skin = Skin(matrices.nodes[used], triangles.reshape(-1, 3), shapes)
-    frequencies = np.sqrt(squares) / (2 * np.pi)
-    left_out = [Mode(f"rigid {k + 1}", 0.0, reason="the body frame carries it") for k in range(6)]
-    left_out += [
-        Mode(f"dependent {k + 1}", 0.0, reason="columns of the basis depend on others")
-        for k in range(dependent)
-    ]
-    return ReducedBody(
-        name=name,
+    return mean_axis.body(
+        name,
+        [(i.name, i.kind, i.point, i.axes) for i in placed],
+        C,
         total_mass=float(G[0, 0]),
         first_moments=G[0, 1:].reshape(n + 1, 3),
         second_moments=G[1:, 1:].reshape(n + 1, 3, n + 1, 3).transpose(0, 2, 1, 3),
-        mass=np.eye(n),
-        stiffness=np.diag(squares),
-        damping=damping,
-        interfaces=tuple(
-            Interface(i.name, i.kind, i.point, i.axes, T[6 * k : 6 * k + 6])
-            for k, i in enumerate(placed)
-        ),
-        modes=tuple(Mode(f"elastic {7 + k}", float(f)) for k, f in enumerate(frequencies)),
-        left_out=tuple(left_out),
         skin=skin,
-        reference="mean axis",
         provenance={
             "source": "matrices of another program",
             "dofs": 3 * len(matrices.nodes),
@@ -377,6 +368,6 @@ def _body(
 
 
 def _blocked(modes: Array) -> Array:
-    """Return scalar fields of the components, mode by mode, shape (N, 3 n)."""
+    """Return the components of modes as scalar fields, ordered by modes, shape (N, 3 n)."""
     count, n = len(modes) // 3, modes.shape[1]
     return modes.reshape(count, 3, n).transpose(0, 2, 1).reshape(count, 3 * n)

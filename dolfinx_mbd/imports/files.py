@@ -1,4 +1,4 @@
-"""Full matrices from files: Matrix Market, SciPy's sparse ``.npz``, NumPy's ``.npy``, text."""
+"""Readers of full matrices: Matrix Market, SciPy's sparse `.npz`, NumPy's `.npy`, text."""
 
 from __future__ import annotations
 
@@ -35,27 +35,33 @@ def read_matrices(
     dofs: ArrayLike | None = None,
     triangles: ArrayLike | None = None,
 ) -> FullMatrices:
-    """K, M and the nodes of a free solid.
+    """Return the matrices and nodes of a free solid from files.
 
     Args:
-        stiffness: Matrix Market (``.mtx``, ``.mtx.gz``) or ``.npz`` of `scipy.sparse.save_npz`, or
-            ``.npy`` of a dense array.
-        mass: Likewise.
-        nodes: Positions (N, 3); or a file of them: ``.npy``, ``.mtx``, or text with one node a
-            line, separated by blanks or commas, x y z or number x y z.
-        damping: Likewise to `stiffness`.
-        labels: Numbers of the nodes, unless their file has them.
-        dofs: Row of each node and component, shape (N, 3), if they do not go node by node.
-        triangles: Of the surface, rows of the nodes, shape (nt, 3), for pictures.
+        stiffness: File of K: Matrix Market (`.mtx`, `.mtx.gz`), `.npz` of `scipy.sparse.save_npz`,
+            or `.npy` of a dense array.
+        mass: File of M.
+        nodes: Positions of the nodes, shape (N, 3), or a file of them: `.npy`, `.mtx`, or text with
+            the columns x y z or number x y z, separated by blanks or commas.
+        damping: File of the damping matrix; by default no damping.
+        labels: Numbers of the nodes, shape (N,); by default those of the file, or 0 ... N-1.
+        dofs: Row of each node and component, shape (N, 3); by default ordered by nodes.
+        triangles: Triangles of the surface, as rows of the nodes, shape (nt, 3); only for pictures.
 
     Raises:
-        MatrixFileError: A file is damaged or of another kind.
-        MatrixError: The numbers are not those of a solid.
+        MatrixFileError: A file is damaged or has an unknown format.
+        MatrixError: The matrices are not those of a free solid.
         OSError: A file cannot be read.
+
+    Example:
+        >>> import scipy.sparse
+        >>> scipy.sparse.save_npz("K.npz", K)
+        >>> scipy.sparse.save_npz("M.npz", M)
+        >>> matrices = read_matrices("K.npz", "M.npz", x)
     """
     if isinstance(nodes, (str, Path)):
-        found, positions = read_nodes(nodes)
-        labels = found if labels is None else labels
+        numbers, positions = read_nodes(nodes)
+        labels = numbers if labels is None else labels
     else:
         positions = array("nodes", nodes)
     parts: dict[str, Any] = {
@@ -70,12 +76,7 @@ def read_matrices(
 
 
 def read_matrix(path: str | Path, argument: str = "path") -> scipy.sparse.csr_array:
-    """Return a matrix from a file; `argument` names the path in messages.
-
-    Raises:
-        MatrixFileError: The file is damaged or of another kind.
-        OSError: It cannot be read.
-    """
+    """Return a matrix from a file, see `read_matrices`; `argument` is its name in messages."""
     path = existing(argument, path)
     kind = _kind(path)
     with in_file(path, "a matrix"):
@@ -86,19 +87,14 @@ def read_matrix(path: str | Path, argument: str = "path") -> scipy.sparse.csr_ar
         if kind == ".mtx":
             return read_matrix_market(path)
     raise MatrixFileError(
-        f"{path}: unknown kind of file; expected .mtx (Matrix Market), .npz "
+        f"{path}: unknown format; expected .mtx (Matrix Market), .npz "
         "(scipy.sparse.save_npz) or .npy",
         path=path,
     )
 
 
 def read_nodes(path: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
-    """Numbers, if the file has them, and positions (N, 3) of nodes.
-
-    Raises:
-        MatrixFileError: The file is damaged or of another kind.
-        OSError: It cannot be read.
-    """
+    """Return the numbers of nodes, or None if the file has none, and their positions (N, 3)."""
     path = existing("nodes", path)
     kind = _kind(path)
     with in_file(path, "a table of nodes"):
@@ -120,13 +116,7 @@ def read_nodes(path: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
 
 
 def existing(argument: str, path: str | Path) -> Path:
-    """Return the path of a file that exists.
-
-    Raises:
-        InputError: It is not the path of a file.
-        MissingFileError: There is no such file.
-        MatrixFileError: It is a directory.
-    """
+    """Return the path of a file; raise an error if it does not exist or is a directory."""
     checked = file_path(argument, path)
     if not checked.exists():
         raise MissingFileError(f"no file {str(path)!r}")
@@ -136,6 +126,6 @@ def existing(argument: str, path: str | Path) -> Path:
 
 
 def _kind(path: Path) -> str:
-    """Return the suffix that tells the kind of a file."""
+    """Return the suffix of a file without the suffixes of compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".bz2")]
     return suffixes[-1] if suffixes else ""

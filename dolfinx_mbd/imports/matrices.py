@@ -1,9 +1,9 @@
-"""Stiffness, mass and nodes of a solid from another program, checked before anything is made of it.
+"""Stiffness, mass and nodes of a solid from another program, and their checks.
 
-What a moving body needs beyond K and M are the integrals S_k = ∫ρψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b.
-They follow from the mass matrix if it is M = M_s ⊗ I, one scalar matrix for each of the three
-components, as that of every solid with displacements at its nodes is, consistent or lumped:
-H_kl^ab = ψ_k^aᵀ M_s ψ_l^b. Then M_s is the block of any one component.
+A moving body needs, besides K and M, the integrals S_k = ∫ρψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b. They
+follow from a mass matrix of the form M = M_s ⊗ I, with one scalar matrix M_s for the three
+components: H_kl^ab = ψ_k^aᵀ M_s ψ_l^b. The mass matrix of every solid with displacements at its
+nodes, consistent or lumped, has this form.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, number, refuse
-from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import FileError, InputError
 
 __all__ = [
     "FullMatrices",
     "MatrixError",
     "MatrixFileError",
-    "checked_matrix",
+    "checked_matrices",
     "in_file",
     "positions",
+    "rigid_coefficients",
     "rigid_motions",
     "unit_factors",
     "whole_numbers",
@@ -37,21 +37,22 @@ __all__ = [
 Array = NDArray[np.float64]
 
 SYMMETRY = 1e-8
-"""Greatest difference of a matrix and its transpose over its greatest entry."""
+"""Largest difference between a matrix and its transpose, relative to its largest entry."""
 
 RIGID_TOLERANCE = 1e-6
-"""‖K R‖ over ‖K‖‖R‖ above which a stiffness is said to resist rigid motion."""
+"""Largest ‖K R‖ relative to ‖K‖‖R‖ for a stiffness that does not resist rigid motions."""
 
 
 class MatrixError(InputError):
-    """Matrices or nodes from elsewhere are not those of a free solid."""
+    """Imported matrices or nodes that are not those of a free solid."""
 
 
 class MatrixFileError(MatrixError, FileError):
-    """A file of matrices or nodes that is damaged or cannot be used.
+    """A file of matrices or nodes that is damaged or unusable.
 
-    Attributes:
-        path: The file.
+    Args:
+        message: The message.
+        path: The file; an attribute of the error.
     """
 
     def __init__(self, message: str = "", *, path: Any = None) -> None:
@@ -60,37 +61,42 @@ class MatrixFileError(MatrixError, FileError):
 
 
 @contextlib.contextmanager
-def in_file(path: Path, what: str) -> Iterator[None]:
-    """Raise errors of reading a file as `MatrixFileError` with its name."""
+def in_file(path: Path, content: str) -> Iterator[None]:
+    """Convert errors that occur while a file is read to `MatrixFileError`."""
     try:
         yield
     except (MatrixFileError, MemoryError):
         raise
     except MatrixError as error:
         raise MatrixFileError(f"{path}: {error}", path=path) from error
-    except (Exception, SystemExit) as error:  # (readers of other packages raise many kinds)
+    except (Exception, SystemExit) as error:  # (readers of other packages raise many types)
         reason = str(error) or type(error).__name__
-        raise MatrixFileError(
-            f"{path}: not {what}, or truncated or damaged ({reason})", path=path
-        ) from error
+        text = f"{path}: not {content}, or truncated or damaged ({reason})"
+        raise MatrixFileError(text, path=path) from error
 
 
 @dataclass(frozen=True, eq=False)
 class FullMatrices:
-    """K and M of a free solid, three displacements a node, and where the nodes are.
+    """Matrices and nodes of a free solid with three displacements at each node.
 
     Attributes:
-        stiffness: Shape (3 N, 3 N), sparse or dense, degrees of freedom node by node (x, y, z);
-            of the free body, without supports. N/m.
-        mass: Likewise, kg.
-        nodes: Positions, shape (N, 3), m.
-        labels: Numbers of the nodes in the other program, shape (N,); None: 0 ... N-1.
-        damping: Likewise to `stiffness`, N s/m; or None.
-        triangles: Surface triangles, rows of `nodes`, shape (nt, 3); or None. For pictures.
+        stiffness: K of the body without supports, N/m, sparse or dense, shape (3 N, 3 N), with the
+            degrees of freedom ordered by nodes and then x, y, z.
+        mass: M, kg, of the same shape.
+        nodes: Positions of the nodes, m, shape (N, 3).
+        labels: Numbers of the nodes in the other program, shape (N,); by default 0 ... N-1.
+        damping: Damping matrix of the same shape, N s/m; None for no damping.
+        triangles: Triangles of the surface for pictures, as rows of `nodes`, shape (nt, 3); None
+            for no pictures.
 
     Raises:
-        MatrixError: Shapes do not fit; values that are not finite; a matrix is not symmetric; the
-            stiffness resists rigid motion; the mass is not that of a solid.
+        MatrixError: Shapes do not match, values are not finite, a matrix is not symmetric, the
+            stiffness resists rigid motions, or the mass matrix is not that of a solid.
+
+    Example:
+        >>> matrices = FullMatrices(K, M, x)
+        >>> print(f"{matrices.scalar_mass.sum():.3f} kg")
+        15.700 kg
     """
 
     stiffness: Any
@@ -106,64 +112,55 @@ class FullMatrices:
         labels = np.arange(count) if self.labels is None else whole_numbers("labels", self.labels)
         if labels.shape != (count,) or len(np.unique(labels)) < count:
             refuse("labels", self.labels, f"{count} different numbers of nodes", MatrixError)
-        matrices = {}
-        for name in ("stiffness", "mass", "damping"):
-            matrix = getattr(self, name)
-            if name == "damping" and matrix is None:
-                continue
-            matrices[name] = checked_matrix(name, matrix, 3 * count, f"3 for each of {count} nodes")
-        _check_rigid_motions(matrices["stiffness"], nodes)
-        for name, value in {**matrices, "nodes": nodes, "labels": labels}.items():
-            object.__setattr__(self, name, value)
-        _scalar_mass(matrices["mass"])
+        values = checked_matrices(self, 3 * count, f"3 for each of {count} nodes")
+        _check_rigid_motions(values["stiffness"], nodes)
+        _scalar_mass(values["mass"])
+        values |= {"nodes": nodes, "labels": labels}
         if self.triangles is not None:
             triangles = whole_numbers("triangles", self.triangles)
-            if triangles.size % 3 or (
-                triangles.size and not 0 <= triangles.min() <= triangles.max() < count
-            ):
+            if triangles.size % 3 or not np.isin(triangles, np.arange(count)).all():
                 expected = f"rows of three numbers of nodes from 0 to {count - 1}"
                 refuse("triangles", self.triangles, expected, MatrixError)
-            triangles = triangles.reshape(-1, 3)
-            object.__setattr__(self, "triangles", triangles)
+            values["triangles"] = triangles.reshape(-1, 3)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def in_order(
         cls, stiffness: Any, mass: Any, nodes: ArrayLike, dofs: ArrayLike, **parts: Any
     ) -> FullMatrices:
-        """Matrices in the other program's own order of degrees of freedom.
+        """Return matrices whose degrees of freedom have a different order.
 
         Args:
-            stiffness: K.
-            mass: M.
-            nodes: Shape (N, 3).
-            dofs: Row of the matrices (from 0) for each node and component, shape (N, 3).
-            **parts: Other attributes.
+            stiffness: K, N/m.
+            mass: M, kg.
+            nodes: Positions of the nodes, m, shape (N, 3).
+            dofs: Row of the matrices, from 0, of each node and component, shape (N, 3).
+            **parts: Further attributes.
 
         Raises:
-            MatrixError: If `dofs` does not name every row once, or anything else does not fit.
+            MatrixError: `dofs` does not contain every row once, or see `FullMatrices`.
         """
-        places = positions("nodes", nodes)
-        order, size = whole_numbers("dofs", dofs), 3 * len(places)
-        if order.shape != (len(places), 3) or not np.array_equal(
-            np.sort(order.ravel()), np.arange(size)
-        ):
+        points = positions("nodes", nodes)
+        order, size = whole_numbers("dofs", dofs), 3 * len(points)
+        rows = order.ravel()
+        if order.shape != (len(points), 3) or not np.array_equal(np.sort(rows), np.arange(size)):
             expected = f"each of the {size} rows of the matrices once, an array (N, 3)"
             refuse("dofs", dofs, expected, MatrixError)
-        matrices = {"stiffness": stiffness, "mass": mass, "damping": parts.pop("damping", None)}
         permuted = {}
-        for name, matrix in matrices.items():
-            if matrix is not None or name != "damping":
-                A = checked_matrix(name, matrix, size, f"3 for each of {len(places)} nodes")
-                permuted[name] = A[order.ravel()][:, order.ravel()]
-        return cls(nodes=places, **permuted, **parts)
+        for name, matrix in {"stiffness": stiffness, "mass": mass, **parts}.items():
+            if name in ("stiffness", "mass", "damping") and matrix is not None:
+                A = _checked_matrix(name, matrix, size, f"3 for each of {len(points)} nodes")
+                permuted[name] = A[rows][:, rows]
+        return cls(nodes=points, **(parts | permuted))
 
     def in_si(self, *, length: float = 1.0, mass: float = 1.0, time: float = 1.0) -> FullMatrices:
-        """The same body in SI.
+        """Return the same body in SI units.
 
         Args:
-            length: The unit of length in m; for mm 1e-3.
-            mass: The unit of mass in kg; for t 1e3.
-            time: The unit of time in s.
+            length: Unit of length of the matrices, m; for mm 1e-3.
+            mass: Unit of mass, kg; for t 1e3.
+            time: Unit of time, s.
         """
         length, mass, time = unit_factors(length=length, mass=mass, time=time)
         return replace(
@@ -176,31 +173,26 @@ class FullMatrices:
 
     @property
     def scalar_mass(self) -> scipy.sparse.csr_array:
-        """M_s of M = M_s ⊗ I, shape (N, N), kg."""
+        """M_s of M = M_s ⊗ I, kg, shape (N, N)."""
         return _scalar_mass(self.mass)
 
-    def rows(self, labels: ArrayLike, what: str) -> NDArray[np.int64]:
-        """Rows of `nodes` of some labels.
-
-        Raises:
-            MatrixError: If there is no such node, or one is named twice.
-        """
-        wanted = np.atleast_1d(whole_numbers(checked_name("what", what), labels))
+    def rows(self, labels: ArrayLike, argument: str) -> NDArray[np.int64]:
+        """Return the rows of `nodes` that have some labels; `argument` is the name in messages."""
+        requested = np.atleast_1d(whole_numbers(argument, labels))
         assert self.labels is not None
-        if wanted.ndim != 1 or not len(wanted):
-            refuse(what, labels, "a list of numbers of nodes", MatrixError)
+        if requested.ndim != 1 or not len(requested):
+            refuse(argument, labels, "a list of numbers of nodes", MatrixError)
         order = np.argsort(self.labels)
-        place = np.clip(np.searchsorted(self.labels[order], wanted), 0, len(order) - 1)
-        found = order[place]
-        unknown = wanted[self.labels[found] != wanted]
+        index = np.clip(np.searchsorted(self.labels[order], requested), 0, len(order) - 1)
+        result = order[index]
+        unknown = requested[self.labels[result] != requested]
         if len(unknown):
-            raise MatrixError(
-                f"{what}: unknown nodes {_some(unknown)}; the {len(order)} nodes have numbers "
-                f"{self.labels.min()} ... {self.labels.max()}"
-            )
-        if len(np.unique(found)) < len(found):
-            raise MatrixError(f"{what}: a node is named twice")
-        return found
+            expected = f"numbers of nodes, of which the {len(order)} nodes have "
+            expected += f"{self.labels.min()} ... {self.labels.max()}"
+            refuse(argument, unknown.tolist(), expected, MatrixError)
+        if len(np.unique(result)) < len(result):
+            refuse(argument, labels, "different numbers of nodes", MatrixError)
+        return result
 
 
 def positions(argument: str, value: Any) -> Array:
@@ -225,49 +217,57 @@ def unit_factors(**units: float) -> tuple[float, ...]:
     return tuple(number(key, value, low=1e-15, high=1e15) for key, value in units.items())
 
 
-def _some(values: NDArray) -> str:
-    shown = ", ".join(map(str, values[:5]))
-    return shown + (f" ... ({len(values)} in all)" if len(values) > 5 else "")
+def checked_matrices(source: Any, size: int, reason: str) -> dict[str, Any]:
+    """Return stiffness, mass and, if present, damping of an object as sparse matrices."""
+    names = ["stiffness", "mass"] + ["damping"] * (source.damping is not None)
+    return {name: _checked_matrix(name, getattr(source, name), size, reason) for name in names}
 
 
-def checked_matrix(name: str, matrix: Any, size: int, why: str) -> scipy.sparse.csr_array:
-    """A symmetric real sparse matrix of some size.
-
-    Raises:
-        MatrixError: If it is not.
-    """
+def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.sparse.csr_array:
+    expected = f"a symmetric matrix of finite real numbers, shape ({size}, {size}), {reason}"
     try:
         A = scipy.sparse.csr_array(matrix)
-    except Exception as error:  # (SciPy raises many kinds)
-        raise MatrixError(
-            f"{name}: expected a matrix, got {type(matrix).__name__}", argument=name, value=matrix
-        ) from error
+    except Exception:  # (SciPy raises many types)
+        refuse(name, matrix, expected, MatrixError)
+
+    def fail(reason: str) -> MatrixError:
+        text = f"{name} must be {expected}; {reason}"
+        return MatrixError(text, argument=name, value=matrix, expected=expected)
+
     if A.shape != (size, size):
-        raise MatrixError(f"{name}: expected shape ({size}, {size}), {why}; got {A.shape}")
+        raise fail(f"its shape is {A.shape}")
     if np.iscomplexobj(A.data) or not np.issubdtype(A.dtype, np.number):
-        raise MatrixError(f"{name}: expected real numbers, got {A.dtype}")
+        raise fail(f"its type is {A.dtype}")
     A = A.astype(float)
-    if not np.isfinite(A.data).all():
-        raise MatrixError(f"{name}: holds values that are not finite")
     largest = np.abs(A.data).max(initial=0.0)
-    if not largest > 0:
-        raise MatrixError(f"{name}: is zero")
-    off = np.abs((A - A.T).data).max(initial=0.0) / largest
-    if off > SYMMETRY:
-        raise MatrixError(
-            f"{name}: expected a symmetric matrix; it differs from its transpose by {off:.1e} of "
-            "its greatest entry (a file with one triangle only must say that it is symmetric)"
+    if not 0 < largest < np.inf:
+        raise fail("it is zero or has values that are not finite")
+    asymmetry = np.abs((A - A.T).data).max(initial=0.0) / largest
+    if asymmetry > SYMMETRY:
+        raise fail(
+            f"it differs from its transpose by {asymmetry:.1e} of its largest entry (a file with "
+            "one triangle must declare that the matrix is symmetric)"
         )
     return scipy.sparse.csr_array((A + A.T) / 2)
 
 
 def rigid_motions(positions: Array, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Translations, then rotations about a point, shape (3 N, 6)."""
+    """Return the displacements of N positions in three translations and three rotations.
+
+    The rotations are about `point`. The result has the shape (3 N, 6).
+    """
     R = np.zeros((len(positions), 3, 6))
     R[:, :, :3] = np.eye(3)
     for a in range(3):
         R[:, :, 3 + a] = np.cross(np.eye(3)[a], positions - np.asarray(point))
     return R.reshape(-1, 6)
+
+
+def rigid_coefficients(points: Array, origin: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+    """Return the motion of p points in rigid motions about an origin, shape (6 p, 6)."""
+    blocks = np.tile(np.eye(6), (len(points), 1, 1))
+    blocks[:, :3] = rigid_motions(points, origin).reshape(-1, 3, 6)
+    return blocks.reshape(-1, 6)
 
 
 def _check_rigid_motions(K: scipy.sparse.csr_array, nodes: Array) -> None:
@@ -277,26 +277,29 @@ def _check_rigid_motions(K: scipy.sparse.csr_array, nodes: Array) -> None:
     if ratio > RIGID_TOLERANCE:
         raise MatrixError(
             f"the stiffness resists rigid motion (K R is not zero, relative size {ratio:.1e}): "
-            "export it without supports, check that the nodes are in the order of the degrees of "
-            "freedom (FullMatrices.in_order) and in the same units"
+            "export it without supports, and check that the nodes have the order of the degrees of "
+            "freedom (see FullMatrices.in_order) and the same units",
+            argument="stiffness",
         )
 
 
 def _scalar_mass(M: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Return M_s of M = M_s ⊗ I."""
     blocks = [[M[a::3, b::3] for b in range(3)] for a in range(3)]
     scalar = (blocks[0][0] + blocks[1][1] + blocks[2][2]) / 3
     largest = np.abs(M.data).max()
-    off = max(
+    error = max(
         np.abs((blocks[a][b] - (scalar if a == b else 0 * scalar)).data).max(initial=0.0)
         for a in range(3)
         for b in range(3)
     )
-    if off > SYMMETRY * largest:
+    if error > SYMMETRY * largest:
         raise MatrixError(
-            "the mass matrix is not that of a solid, one scalar matrix for x, y and z (it differs "
-            f"by {off / largest:.1e} of its greatest entry): with rotary inertia, shells or beams "
-            "reduce the body in the other program and import it as a ReducedMatrices"
+            "the mass matrix is not that of a solid, the same scalar matrix for x, y and z (the "
+            f"relative difference is {error / largest:.1e}); reduce a body with rotary inertia, "
+            "shells or beams in the other program, and import it as ReducedMatrices",
+            argument="mass",
         )
     if not scalar.sum() > 0 or not (scalar.diagonal() > 0).all():
-        raise MatrixError("the mass matrix has nodes without mass, or no mass at all")
+        raise MatrixError("the mass matrix has nodes without mass, or no mass", argument="mass")
     return scipy.sparse.csr_array(scalar)

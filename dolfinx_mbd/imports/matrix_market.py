@@ -1,4 +1,4 @@
-"""Matrix Market files, read with NumPy: SciPy's reader crashes on some damaged files."""
+"""Reader of Matrix Market files, because SciPy's reader crashes on some damaged files."""
 
 from __future__ import annotations
 
@@ -16,17 +16,11 @@ _OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
-    """Return a real matrix from a Matrix Market file, which may be compressed.
-
-    Raises:
-        ValueError: The file is damaged, or its matrix is not real, or is neither general nor
-            symmetric.
-        OSError: The file cannot be read.
-    """
+    """Return a real, general or symmetric matrix from a Matrix Market file (`.gz`, `.bz2` too)."""
     with _OPEN.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8") as file:
         words = file.readline().lower().split()
         if words[:2] != ["%%matrixmarket", "matrix"] or len(words) != 5:
-            raise ValueError("its first line is not that of Matrix Market")
+            raise ValueError("its first line is not a Matrix Market header")
         layout, field, symmetry = words[2:]
         if field not in ("real", "double", "integer") or symmetry not in ("general", "symmetric"):
             raise ValueError(f"its matrix is {field} and {symmetry}, not real and symmetric")
@@ -38,7 +32,7 @@ def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
 
 
 def _sizes(file: IO[str], count: int) -> list[int]:
-    """Return the numbers of the line after the comments, which must be a number of sizes."""
+    """Return the integers of the line after the comments."""
     line = next((text for text in file if text.strip() and not text.startswith("%")), "")
     sizes = [int(word) for word in line.split()]
     if len(sizes) != count or min(sizes) < 0:
@@ -56,10 +50,10 @@ def _table(file: IO[str], rows: int, columns: int) -> Any:
 def _coordinate(file: IO[str], symmetric: bool) -> scipy.sparse.csr_array:
     n, m, rows = _sizes(file, 3)
     table = _table(file, rows, 3)
-    places, values = table[:, :2].astype(np.int64) - 1, table[:, 2]
-    if not ((places + 1 == table[:, :2]) & (places >= 0) & (places < (n, m))).all():
+    indices, values = table[:, :2].astype(np.int64) - 1, table[:, 2]
+    if not ((indices + 1 == table[:, :2]) & (indices >= 0) & (indices < (n, m))).all():
         raise ValueError(f"a row or a column is not a whole number within {n} x {m}")
-    A = scipy.sparse.coo_array((values, (places[:, 0], places[:, 1])), shape=(n, m)).tocsr()
+    A = scipy.sparse.coo_array((values, (indices[:, 0], indices[:, 1])), shape=(n, m)).tocsr()
     return _mirrored(A) if symmetric else A
 
 
@@ -74,7 +68,7 @@ def _array(file: IO[str], symmetric: bool) -> scipy.sparse.csr_array:
 
 
 def _mirrored(A: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return a matrix from its lower or upper triangle."""
+    """Return a symmetric matrix from its lower or upper triangle."""
     if A.shape[0] != A.shape[1]:
-        raise ValueError(f"its matrix is symmetric, but of shape {A.shape}")
+        raise ValueError(f"its matrix is declared as symmetric and has the shape {A.shape}")
     return (A + A.T - scipy.sparse.diags_array(A.diagonal())).tocsr()

@@ -1,4 +1,4 @@
-"""Matrices from Nastran: OUTPUT4 files and DMIG bulk data, read by pyNastran."""
+"""Readers of Nastran matrices, OUTPUT4 files and DMIG bulk data, based on pyNastran."""
 
 from __future__ import annotations
 
@@ -29,22 +29,28 @@ def read_op4(
     damping: str | None = None,
     names: Sequence[str] | None = None,
 ) -> ReducedMatrices | FullMatrices:
-    """K and M from an OUTPUT4 file, text or binary.
+    """Return the matrices of an OUTPUT4 file, text or binary.
 
     Args:
         path: The file.
-        points: Of a superelement, six coordinates each and then the modes, shape (p, 3). None, as
-            `nodes`: the columns of a matrix ``XYZ`` in the file, as our own export has it.
-        nodes: Or, of a full model, the positions of its nodes, three coordinates each, (N, 3).
-        stiffness: Name of the matrix.
-        mass: Name of the matrix.
-        damping: Name of the matrix; None: ``BAAX`` if there is one.
-        names: Of the interfaces.
+        points: For a superelement, the points of its interfaces, m, shape (p, 3). The matrices have
+            six coordinates for each point, then the modes. By default the columns of the matrix
+            `XYZ` of the file, which `export` writes.
+        nodes: For a full model, the positions of its nodes, m, shape (N, 3). The matrices have
+            three coordinates for each node. By default the file is a superelement.
+        stiffness: Name of the stiffness matrix.
+        mass: Name of the mass matrix.
+        damping: Name of the damping matrix; by default `BAAX` if the file has it.
+        names: Names of the interfaces of a superelement.
 
     Raises:
-        MatrixError: A matrix is missing, or the file is damaged, or its numbers do not fit.
+        MatrixError: A matrix is missing, the file is damaged, or the sizes do not match.
         OSError: The file cannot be read.
         ImportError: pyNastran is not installed.
+
+    Example:
+        >>> report = export(body, "block", "op4")
+        >>> matrices = read_op4("block.op4", names=["left", "right"])
     """
     path = existing("path", path)
     for argument, text in (("stiffness", stiffness), ("mass", mass), ("damping", damping)):
@@ -62,13 +68,14 @@ def read_op4(
     if points is None:
         if "XYZ" not in matrices:
             raise MatrixFileError(
-                f"{path}: OP4 holds no positions; give points=... of the interfaces (a "
-                "superelement) or nodes=... (a full model)",
+                f"{path}: OP4 contains no positions; pass points=... of the interfaces (of a "
+                "superelement) or nodes=... (of a full model)",
                 path=path,
             )
         points = _dense(matrices["XYZ"]).T
-    damped = None if C is None else _dense(C)
-    return ReducedMatrices(_dense(K), _dense(M), array("points", points), names, damped)
+    damping_matrix = None if C is None else _dense(C)
+    positions = array("points", points)
+    return ReducedMatrices(_dense(K), _dense(M), positions, names, damping_matrix)
 
 
 def read_dmig(
@@ -79,22 +86,27 @@ def read_dmig(
     damping: str | None = None,
     names: Sequence[str] | None = None,
 ) -> ReducedMatrices | FullMatrices:
-    """K and M from bulk data with GRIDs (and SPOINTs) and DMIGs.
+    """Return the matrices of DMIG entries in bulk data with GRID and SPOINT entries.
 
-    A superelement if the matrices have rotations or scalar points, else a full model.
+    The result is a superelement if the matrices have rotations or scalar points, and a full model
+    otherwise.
 
     Args:
         path: The file, with or without executive and case control.
-        stiffness: Name of the matrix.
-        mass: Name of the matrix.
-        damping: Name of the matrix; None: ``BAAX`` if there is one.
-        names: Of the interfaces, in ascending order of their grids.
+        stiffness: Name of the stiffness matrix.
+        mass: Name of the mass matrix.
+        damping: Name of the damping matrix; by default `BAAX` if the file has it.
+        names: Names of the interfaces of a superelement, in ascending order of their grids.
 
     Raises:
-        MatrixError: A matrix is missing, or the file is damaged, or a grid has a displacement
-            coordinate system of its own, or the numbers do not fit.
+        MatrixError: A matrix is missing, the file is damaged, a grid has displacements in a
+            coordinate system other than the basic one, or the sizes do not match.
         OSError: The file cannot be read.
         ImportError: pyNastran is not installed.
+
+    Example:
+        >>> report = export(body, "block", "dmig")
+        >>> matrices = read_dmig("block.pch", names=["left", "right"])
     """
     path = existing("path", path)
     for argument, text in (("stiffness", stiffness), ("mass", mass), ("damping", damping)):
@@ -110,11 +122,11 @@ def read_dmig(
     unknown = [g for g in grids if g not in model.nodes]
     if unknown:
         raise MatrixError(f"{path}: the matrices have points {unknown[:5]} without GRID or SPOINT")
-    turned = [g for g in grids if model.nodes[g].Cd() not in (0, -1)]
-    if turned:
+    rotated = [g for g in grids if model.nodes[g].Cd() not in (0, -1)]
+    if rotated:
         raise MatrixError(
-            f"{path}: grids {turned[:5]} have displacements in a coordinate system of their own "
-            "(CD); write the matrices in the basic system"
+            f"{path}: grids {rotated[:5]} have a displacement coordinate system (CD); write the "
+            "matrices in the basic system"
         )
     positions = np.array([model.nodes[g].get_position() for g in grids], dtype=float)
     full = not scalars and all(component <= 3 for _, component in used)
@@ -132,7 +144,7 @@ def read_dmig(
 def _check_op4_text(path: Path) -> None:
     """Check the number of values in each column of the dense matrices of a text file.
 
-    pyNastran takes values that are missing for zeros.
+    pyNastran reads missing values as zeros.
     """
     with path.open("rb") as file:
         if b"\0" in file.read(16):  # (a binary file, which has the length of each record)
@@ -170,7 +182,7 @@ def _whole_numbers(text: str, width: int) -> list[int]:
 
 
 def _op4_array(entry: Any) -> Any:
-    """The matrix of an entry, which is an object or a pair of form and matrix."""
+    """Return the matrix of an entry, which is an object or a pair of form and matrix."""
     return entry.data if hasattr(entry, "data") else entry[1]
 
 
@@ -204,7 +216,7 @@ Entries = dict[tuple[tuple[int, int], tuple[int, int]], float]
 
 
 def _dmig(path: Path, model: Any, name: str) -> Entries:
-    """Entries of a DMIG by (point, component) of row and column; both triangles."""
+    """Return the entries of both triangles of a DMIG by (point, component) of row and column."""
     card = _named(path, dict(model.dmig), name)
     if card.is_complex:
         raise MatrixError(f"{path}: matrix {name!r} is complex")
@@ -220,11 +232,11 @@ def _dmig(path: Path, model: Any, name: str) -> Entries:
 def _in_order(entries: Entries, order: list[tuple[int, int]]) -> Any:
     import scipy.sparse
 
-    place = {key: k for k, key in enumerate(order)}
-    missing = {key for pair in entries for key in pair} - set(place)
+    index = {key: k for k, key in enumerate(order)}
+    missing = {key for pair in entries for key in pair} - set(index)
     if missing:
-        raise MatrixError(f"coordinates {sorted(missing)[:5]} are in one matrix only")
-    rows = [place[i] for i, _ in entries]
-    columns = [place[j] for _, j in entries]
+        raise MatrixError(f"only one of the matrices has the coordinates {sorted(missing)[:5]}")
+    rows = [index[i] for i, _ in entries]
+    columns = [index[j] for _, j in entries]
     shape = len(order), len(order)
     return scipy.sparse.csr_array((list(entries.values()), (rows, columns)), shape=shape)

@@ -1,20 +1,19 @@
-"""A body that another program has reduced already: K and M in coordinates of its interfaces.
+"""Bodies from reduced matrices of another program, in coordinates of their interfaces.
 
 The coordinates are six for each interface (displacement of its point and rotation vector, along the
-body's axes), then m modal ones.  What such a pair gives:
+axes of the body), then m modal coordinates. K and M in these coordinates determine the following:
 
-- exact: all linear dynamics, that is frequencies and the interfaces' dynamic stiffness; mass,
-  centre of mass and inertia tensor, from M under the rigid motions, with the points of the
-  interfaces; and so all coupling of elastic coordinates with accelerations of the frame (in the
-  mean-axis frame there is none);
-- lost, for want of the modes' shapes: how centrifugal loads deform the body (the symmetric part of
-  ∫ρ x⊗ψ_k), how its inertia tensor changes with the deformation to first order (the same), the
-  Coriolis coupling between modes (∫ρ ψ_k×ψ_l); and of ∫ρ ψ_k⊗ψ_l only the trace is known, so
-  that spin softening is taken as the same in all directions, two thirds of M;
-- lost, for want of the stress: geometric stiffening.
+- exact: all linear dynamics, that is, frequencies and dynamic stiffness of the interfaces; mass,
+  centre of mass and inertia tensor; the coupling of elastic coordinates with accelerations of the
+  frame (zero in the mean-axis frame);
+- unknown without the shapes of the modes: the deformation by centrifugal loads and the first-order
+  change of the inertia tensor (symmetric part of ∫ρ x⊗ψ_k), and the Coriolis coupling between modes
+  (∫ρ ψ_k×ψ_l). Only the trace of ∫ρ ψ_k⊗ψ_l is known, so that spin softening is assumed to be equal
+  in all directions, two thirds of M;
+- unknown without the stress: geometric stiffening.
 
-What is lost grows with (Ω/ω₁)², the speed of rotation over the first natural frequency.
-`FirstOrderInertiaWarning` says so.
+The error grows with (Ω/ω₁)², the squared ratio of the speed of rotation to the first natural
+frequency. `FirstOrderInertiaWarning` reminds of it.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import Interface, Mode, ReducedBody
+from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse
 from dolfinx_mbd.errors import ModelRangeWarning, warn
 from dolfinx_mbd.imports.matrices import (
     MatrixError,
-    checked_matrix,
+    checked_matrices,
     positions,
-    rigid_motions,
+    rigid_coefficients,
     unit_factors,
 )
 from dolfinx_mbd.imports.modes import mean_axis_modes
@@ -43,25 +42,32 @@ __all__ = ["FirstOrderInertiaWarning", "ReducedMatrices", "body_from_reduced"]
 Array = NDArray[np.float64]
 
 RIGID_TOLERANCE = 1e-5
-"""Size of K R, and of what in RᵀMR is no rigid body's, over that of their terms."""
+"""Relative residual of K R, and deviation of RᵀMR from the mass matrix of a rigid body."""
 
 
 class FirstOrderInertiaWarning(ModelRangeWarning):
-    """A body has inertia to first order only: an already reduced pair of matrices has no more."""
+    """A body whose inertia is known to first order only, because its matrices were reduced."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReducedMatrices:
-    """Reduced matrices of a free body, and where its interfaces are.
+    """Reduced matrices of a free body, and the positions of its p interfaces.
 
     Attributes:
-        stiffness: K, shape (6 p + m, 6 p + m); six zero modes.
-        mass: M, likewise; of the free body, its rigid motion included.
-        points: Of the interfaces, shape (p, 3), m.
-        names: Of the interfaces; None: ``interface 1`` ...
-        damping: C, likewise; or None.
-        axes: Of the interfaces, for joints, shape (p, 3, 3); None: those of the body. K, M and C
-            are along the body's axes in any case.
+        stiffness: K, with six zero eigenvalues, shape (6 p + m, 6 p + m).
+        mass: M of the free body, including rigid motion, of the same shape.
+        points: Points of the interfaces, m, shape (p, 3).
+        names: Names of the interfaces; by default `interface 1` ...
+        damping: Damping matrix of the same shape; None for no damping.
+        axes: Axes of the interfaces for joints, shape (p, 3, 3); by default those of the body. K, M
+            and C have components along the axes of the body in any case.
+
+    Raises:
+        MatrixError: Shapes do not match, or a matrix is not real, finite and symmetric.
+
+    Example:
+        >>> other = superelement(body)  # in place of another program
+        >>> matrices = ReducedMatrices(other.stiffness, other.mass, other.points, other.names)
     """
 
     stiffness: Array
@@ -84,32 +90,24 @@ class ReducedMatrices:
         shape = getattr(self.stiffness, "shape", None) or array("stiffness", self.stiffness).shape
         size = shape[0] if shape else 0
         if size < 6 * count:
-            raise MatrixError(
-                f"stiffness: expected at least 6 coordinates for each of {count} interfaces, got "
-                f"{size}"
-            )
-        values: dict[str, object] = {"points": points, "names": labels}
-        for name in ("stiffness", "mass", "damping"):
-            matrix = getattr(self, name)
-            if name == "damping" and matrix is None:
-                continue
-            why = f"6 for each of {count} interfaces and {size - 6 * count} modes"
-            values[name] = checked_matrix(name, matrix, size, why).toarray()
+            expected = f"a matrix with at least 6 coordinates for each of {count} interfaces"
+            refuse("stiffness", self.stiffness, expected, MatrixError)
+        reason = f"6 for each of {count} interfaces and {size - 6 * count} modes"
+        values: dict[str, object] = {
+            name: matrix.toarray() for name, matrix in checked_matrices(self, size, reason).items()
+        }
         identity = np.tile(np.eye(3), (count, 1, 1))
         axes = identity if self.axes is None else array("axes", self.axes, (count, 3, 3))
-        values["axes"] = axes
+        values |= {"points": points, "names": labels, "axes": axes}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def in_si(
         self, *, length: float = 1.0, mass: float = 1.0, time: float = 1.0
     ) -> ReducedMatrices:
-        """The same body in SI; modal coordinates stay as they are, number for number.
+        """Return the same body in SI units; see `FullMatrices.in_si`.
 
-        Args:
-            length: The unit of length in m; for mm 1e-3.
-            mass: The unit of mass in kg; for t 1e3.
-            time: The unit of time in s.
+        The numbers of the modal coordinates do not change.
         """
         length, mass, time = unit_factors(length=length, mass=mass, time=time)
         points = np.asarray(self.points)
@@ -126,65 +124,58 @@ class ReducedMatrices:
 
 
 def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> ReducedBody:
-    """The reduced body of a superelement, in its mean-axis frame.
+    """Return the reduced body of a superelement, in its mean-axis frame.
 
     Args:
-        element: In SI.
-        name: The body's name.
+        element: The matrices, in SI units.
+        name: Name of the body.
 
     Warns:
-        FirstOrderInertiaWarning: Always; see the module for what is exact and what is lost.
+        FirstOrderInertiaWarning: Always; the module describes the missing terms.
 
     Raises:
-        MatrixError: The stiffness resists rigid motion, the mass is not positive definite or not
-            that of a body under rigid motion, or parts move without stiffness.
+        MatrixError: The stiffness resists rigid motions, the mass matrix is not positive definite
+            or not that of a rigid body for rigid motions, or parts are not connected.
+
+    Example:
+        >>> other = superelement(body)
+        >>> matrices = ReducedMatrices(other.stiffness, other.mass, other.points, other.names)
+        >>> copy = body_from_reduced(matrices)
+        >>> np.allclose(copy.frequencies, body.frequencies)
+        True
     """
     instance("element", element, ReducedMatrices)
     K, M, points = element.stiffness, element.mass, np.asarray(element.points)
     R = _rigid_motions(K, points)
     total, centre, inertia = _rigid_body(M, R)
     count = 6 * len(points)
-    squares, T, dependent = mean_axis_modes(K, M, R, np.eye(count, len(K)))
-    n = len(squares)
+    modes = mean_axis_modes(K, M, R, np.eye(count, len(K)))
+    n = len(modes.squares)
     first, second = np.zeros((n + 1, 3)), np.zeros((n + 1, n + 1, 3, 3))
     first[0] = total * centre
     second[0, 0] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     second[1:, 1:] = np.eye(n)[:, :, None, None] * np.eye(3) / 3
-    damping: NDArray = np.zeros((n, n))
-    if element.damping is not None:
-        damping = T.T @ element.damping @ T
-    frequencies = np.sqrt(squares) / (2 * np.pi)
-    limit = frequencies[0] if n else np.inf
+    limit = modes.frequencies[0] if n else np.inf
     text = (
-        f"body {name!r} comes from matrices that were reduced already: its linear dynamics and its "
-        "rigid mass properties are exact, but deformation by centrifugal loads, Coriolis coupling "
-        "of modes and the change of inertia with the deformation are not known, and geometric "
-        f"stiffening neither. Use it well below {60 * limit:.3g} rpm, or import the full matrices"
+        f"body {name!r} is based on reduced matrices: linear dynamics and rigid mass properties "
+        "are exact; deformation by centrifugal loads, Coriolis coupling of modes, the change of "
+        "inertia with the deformation and geometric stiffening are unknown. Use it well below "
+        f"{60 * limit:.3g} rpm, or import the full matrices"
     )
     warn(FirstOrderInertiaWarning(text, quantity="speed", limit=2 * np.pi * limit))
-    left_out = [Mode(f"rigid {k + 1}", 0.0, reason="the body frame carries it") for k in range(6)]
-    left_out += [
-        Mode(f"dependent {k + 1}", 0.0, reason="coordinates depend on others")
-        for k in range(dependent)
-    ]
     assert element.names is not None
-    return ReducedBody(
-        name=name,
+    return modes.body(
+        name,
+        [
+            (label, "rigid", point, axes)
+            for label, point, axes in zip(
+                element.names, points, np.asarray(element.axes), strict=True
+            )
+        ],
+        element.damping,
         total_mass=total,
         first_moments=first,
         second_moments=second,
-        mass=np.eye(n),
-        stiffness=np.diag(squares),
-        damping=damping,
-        interfaces=tuple(
-            Interface(label, "rigid", point, axes, T[6 * k : 6 * k + 6])
-            for k, (label, point, axes) in enumerate(
-                zip(element.names, points, np.asarray(element.axes), strict=True)
-            )
-        ),
-        modes=tuple(Mode(f"elastic {7 + k}", float(f)) for k, f in enumerate(frequencies)),
-        left_out=tuple(left_out),
-        reference="mean axis",
         provenance={
             "source": "matrices that another program has reduced",
             "inertia": "rigid body and linear dynamics exact; centrifugal deformation, Coriolis "
@@ -194,14 +185,13 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
 
 
 def _rigid_motions(K: Array, points: Array) -> Array:
-    """Coefficients of the rigid motions about the origin, shape (6 p + m, 6).
+    """Return the coefficients of the rigid motions about the origin, shape (6 p + m, 6).
 
-    Modal coordinates follow the interfaces such that nothing is strained; those of fixed-interface
-    modes are zero.
+    Modal coordinates follow the interfaces without strain; those of fixed-interface modes are zero.
     """
     count = 6 * len(points)
     R = np.zeros((len(K), 6))
-    R[:count] = np.vstack([_motion_of_point(point) for point in points])
+    R[:count] = rigid_coefficients(points)
     if len(K) > count:
         inner = K[count:, count:]
         load = K[count:, :count] @ R[:count]
@@ -209,31 +199,27 @@ def _rigid_motions(K: Array, points: Array) -> Array:
             R[count:] = -scipy.linalg.solve(inner, load, assume_a="pos")
         except np.linalg.LinAlgError as error:
             raise MatrixError(
-                "the stiffness of the modal coordinates is not positive definite: with all "
-                "interfaces held something still moves freely"
+                "the stiffness of the modal coordinates is not positive definite: a part of the "
+                "body can move freely with fixed interfaces",
+                argument="stiffness",
             ) from error
     size = np.abs(K) @ np.abs(R)
     ratio = np.max(np.abs(K @ R).max(axis=0) / np.where(size.max(axis=0) > 0, size.max(axis=0), 1))
     if ratio > RIGID_TOLERANCE:
         raise MatrixError(
             f"the stiffness resists rigid motion (K R is not zero, relative size {ratio:.1e}): "
-            "export it without supports, six coordinates for each interface in the order of the "
-            "points, and the points in the same units"
+            "export it without supports, with six coordinates for each interface in the order of "
+            "the points, and with the points in the same units",
+            argument="stiffness",
         )
     return R
 
 
-def _motion_of_point(point: Array) -> Array:
-    motion = np.eye(6)
-    motion[:3] = rigid_motions(point[None])
-    return motion
-
-
 def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
-    """Mass, centre and inertia tensor about the origin.
+    """Return mass, centre of mass and inertia tensor about the origin.
 
     Raises:
-        MatrixError: If M is not positive definite, or RᵀMR no rigid body's.
+        MatrixError: M is not positive definite, or RᵀMR is not the mass matrix of a rigid body.
     """
     _check_definite(M)
     G = R.T @ M @ R
@@ -243,27 +229,31 @@ def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
     coupling = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
     inertia = (G[3:, 3:] + G[3:, 3:].T) / 2
     length = np.sqrt(np.trace(inertia) / total)
-    off = np.abs(G[:3, :3] - total * np.eye(3)).max() / total
-    off = max(off, np.abs(G[:3, 3:] - coupling).max() / (total * length))
-    if off > RIGID_TOLERANCE:
+    error = np.abs(G[:3, :3] - total * np.eye(3)).max() / total
+    error = max(error, np.abs(G[:3, 3:] - coupling).max() / (total * length))
+    if error > RIGID_TOLERANCE:
         raise MatrixError(
-            "the mass matrix is not that of a body under rigid motion (one mass in all directions, "
-            f"one centre): off by {off:.1e}; check order, axes and units of the coordinates and "
-            "points"
+            "the mass matrix for rigid motions is not that of a rigid body, with the same mass and "
+            f"centre in all directions (relative error {error:.1e}); check order, axes and units "
+            "of the coordinates and the points",
+            argument="mass",
         )
     centre = first / total
     least = np.linalg.eigvalsh(0.5 * np.trace(inertia) * np.eye(3) - inertia).min()
     if least < -RIGID_TOLERANCE * np.trace(inertia):
-        raise MatrixError("the inertia tensor is not that of a body: a moment exceeds the others")
+        raise MatrixError(
+            "the inertia tensor is impossible: one principal moment exceeds the sum of the others",
+            argument="mass",
+        )
     return total, centre, inertia
 
 
 def _check_definite(M: Array) -> None:
-    """Refuse a mass matrix that is not positive definite, round-off aside."""
+    """Raise an error if a mass matrix is not positive definite, apart from round-off."""
     diagonal = np.diag(M)
-    good = bool((diagonal > 0).all())
-    if good:
+    definite = bool((diagonal > 0).all())
+    if definite:
         scale = 1 / np.sqrt(diagonal)
-        good = bool(np.linalg.eigvalsh(M * np.outer(scale, scale)).min() > -1e-12)
-    if not good:
-        raise MatrixError("mass: expected a positive definite matrix of the free body")
+        definite = bool(np.linalg.eigvalsh(M * np.outer(scale, scale)).min() > -1e-12)
+    if not definite:
+        refuse("mass", M, "a positive definite matrix of the free body", MatrixError)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import export
 from dolfinx_mbd.export.superelement import superelement
 from tests.export.rods import NUM_MODES, check_superelement, relative, rod
@@ -41,6 +42,7 @@ def test_many_nodes_and_one_without_modes(tmp_path: Path) -> None:
 
 def test_bad_numbers_of_nodes(tmp_path: Path) -> None:
     for first in (0, -3, 1.5):
-        with pytest.raises(ValueError, match="first_node must be a positive number"):
+        with pytest.raises(InputError) as caught:
             export(rod(), tmp_path / "rod", "abaqus", first_node=first)
+        assert (caught.value.argument, caught.value.value) == ("first_node", first)
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.export import Units, export, mbdyn
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.export import Units, export
 from dolfinx_mbd.multibody import BodyState, FlexibleBody
 from tests.export.equations import fem_rows
 from tests.export.readers.fem import FemFile, read_fem
@@ -142,8 +143,9 @@ def test_surface_on_request(tmp_path: Path) -> None:
     assert file.num_nodes == count + len(body.skin.points) == len(set(file.labels))
     assert np.array_equal(file.positions[count:], body.skin.points)
     assert np.array_equal(file.groups[8][:, count:, :3], body.skin.modes)
-    with pytest.raises(ValueError, match=r"no skin.*skin=True"):
-        mbdyn.write(body.replace(skin=None), tmp_path / "no_skin", skin=True)
+    with pytest.raises(InputError) as caught:
+        export(body.replace(skin=None), tmp_path / "no_skin", "mbdyn", skin=True)
+    assert caught.value.argument == "skin"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.io
 
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import export
 from dolfinx_mbd.export.superelement import superelement
 from dolfinx_mbd.kernels.rotations import rotation_matrix
@@ -50,10 +51,12 @@ def test_chosen_interfaces_and_what_is_refused(tmp_path: Path) -> None:
         export(body, tmp_path / "one.mat", "simscape", interfaces=["left"]).paths[0]
     )
     assert data["origins"].shape == (1, 3) and len(data["K"]) == 6 + body.num_modes
-    with pytest.raises(ValueError, match="interfaces"):
+    with pytest.raises(InputError) as caught:
         export(body.replace(interfaces=(), stiffening=None), tmp_path / "none", "simscape")
-    with pytest.raises(ValueError, match="not independent"):
+    assert caught.value.expected == "a body with interfaces for Simscape"
+    with pytest.raises(InputError) as caught:
         export(body.truncated(4), tmp_path / "few", "simscape")
+    assert caught.value.argument == "interfaces"
     with pytest.raises(OSError, match="nothing was written"):
         export(body, tmp_path / "no folder" / "rod", "simscape")
     assert [path.name for path in tmp_path.iterdir()] == ["one.mat"]

@@ -100,8 +100,10 @@ def test_materials_by_name() -> None:
 
 
 def test_unknown_material() -> None:
-    with pytest.raises(ValueError, match="unknown material 'stel'; known are 'steel', 'stainless"):
+    with pytest.raises(InputError) as caught:
         material("stel")
+    assert caught.value.argument == "name"
+    assert all(name in str(caught.value) for name in MATERIALS)
 
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
@@ -210,39 +212,47 @@ def test_free_expansion_is_without_stress(dim: int, plane: Plane, made_of: Any) 
     assert held[1, 1] < 0  # (carbon fibre contracts along its fibres)
 
 
-BAD: list[tuple[str, Any, str]] = [
-    ("too much contraction", {"poisson": (4.0, 0.25, 0.45)}, "not those of a stable material"),
-    ("all ratios of a half", {"young": (1e9,) * 3, "poisson": (0.5,) * 3}, "not those of a stable"),
-    ("two moduli", {"young": (1e9, 1e9)}, "young must be three finite numbers"),
-    ("a negative shear modulus", {"shear": (1e9, -1e9, 1e9)}, "must be positive, in Pa"),
-    ("a modulus in words", {"young": ("steel", 1e9, 1e9)}, "young must be three finite numbers"),
-    ("no density", {"density": 0.0}, "density must be positive"),
-    ("axes that are no rotation", {"axes": np.diag([1, 1, 2])}, "must be a rotation matrix"),
-    ("a left-handed triad", {"axes": np.diag([1, 1, -1])}, "right-handed"),
-    ("an angle for axes", {"axes": 0.3}, "axes have shape"),
-    ("a vector for axes", {"axes": ufl.as_vector([1.0, 0.0])}, "axes have shape"),
+BAD: list[tuple[str, Any, str, str]] = [
+    ("too much contraction", {"poisson": (4.0, 0.25, 0.45)}, "poisson", "positive energy"),
+    ("ratios of 0.5", {"young": (1e9,) * 3, "poisson": (0.5,) * 3}, "poisson", "positive energy"),
+    ("two moduli", {"young": (1e9, 1e9)}, "young", "three finite numbers"),
+    ("a negative shear modulus", {"shear": (1e9, -1e9, 1e9)}, "shear", "positive moduli in Pa"),
+    ("a text as modulus", {"young": ("steel", 1e9, 1e9)}, "young", "three finite numbers"),
+    ("no density", {"density": 0.0}, "density", "positive"),
+    ("axes that are no rotation", {"axes": np.diag([1, 1, 2])}, "axes", "a rotation matrix"),
+    ("a left-handed triad", {"axes": np.diag([1, 1, -1])}, "axes", "right-handed"),
+    ("an angle for axes", {"axes": 0.3}, "axes", "shape"),
+    ("a vector for axes", {"axes": ufl.as_vector([1.0, 0.0])}, "axes", "shape"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "text"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
-def test_orthotropic_refuses(changes: dict[str, Any], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
+@pytest.mark.parametrize(
+    ("changes", "argument", "expected"), [b[1:] for b in BAD], ids=[b[0] for b in BAD]
+)
+def test_orthotropic_refuses(changes: dict[str, Any], argument: str, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
         dataclasses.replace(CARBON, **changes)
+    assert caught.value.argument == argument
+    assert expected in (caught.value.expected or "")
 
 
 def test_plane_of_a_plane_body_is_one_of_symmetry() -> None:
-    with pytest.raises(ValueError, match="z is one of the material's axes"):
+    with pytest.raises(InputError) as caught:
         dataclasses.replace(CARBON, axes=turn(0, 0.5)).matrix(2, "stress")
+    assert caught.value.argument == "axes"
 
 
 def test_others_refuse() -> None:
-    with pytest.raises(ValueError, match="young=-1"):
+    with pytest.raises(InputError) as caught:
         GradedMaterial(-1.0, 0.3, ufl.as_ufl(1.0))
+    assert (caught.value.argument, caught.value.value) == ("young", -1.0)
     with pytest.raises(InputError) as caught:
         GradedMaterial(1e9, 0.3, ufl.as_vector([1.0, 2.0]))
     assert caught.value.argument == "density"
     with pytest.raises(InputTypeError) as caught:
         Temperature("hot")  # type: ignore[arg-type]
     assert caught.value.argument == "rise"
-    with pytest.raises(ValueError, match="'cork' has no thermal_expansion, 1/K"):
+    with pytest.raises(InputError) as caught:
         thermal_stress(1.0, Material(1e9, 0.0, 100.0, "cork"))
+    assert caught.value.argument == "thermal_expansion"
+    assert "'cork'" in str(caught.value)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,12 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, MissingFileError
 from dolfinx_mbd.imports import (
     FullMatrices,
     MatrixError,
     MatrixFileError,
     NodeInterface,
-    craig_bampton,
     read_dmig,
     read_matrices,
     read_op4,
@@ -203,12 +202,6 @@ def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
         assert relative(given, own) < 1e-8
 
 
-def test_the_example_of_weights_runs() -> None:
-    assert (
-        doctest.testmod(craig_bampton).failed == 0 and doctest.testmod(craig_bampton).attempted > 5
-    )
-
-
 def test_loose_parts_are_refused() -> None:
     """Two bars in one set of matrices, interfaces on one of them only; or on both."""
     K, M, nodes = bar().matrices
@@ -216,67 +209,77 @@ def test_loose_parts_are_refused() -> None:
         scipy.sparse.block_diag([K, K]), scipy.sparse.block_diag([M, M]),
         np.vstack([nodes, nodes + np.array([0.0, 0.1, 0.0])]),
     )  # fmt: skip
-    with pytest.raises(MatrixError, match=r"not connected to any interface|singular"):
+    with pytest.raises(MatrixError) as caught:
         reduce_matrices(twice, ends(), num_modes=2)
+    assert caught.value.argument == "stiffness"
     both = {"one": ends()["left"], "two": NodeInterface(bar().nodes[0] + len(nodes))}
-    with pytest.raises(MatrixError, match="parts that are not connected"):
+    with pytest.raises(MatrixError) as caught:
         reduce_matrices(twice, both, num_modes=2)
+    assert caught.value.argument == "stiffness"
 
 
 @pytest.mark.parametrize(
-    "change, match",
+    ("name", "change", "argument", "reason"),
     [
+        ("stiffness", lambda K: K[:-3, :-3], "stiffness", "its shape is"),
+        ("mass", lambda M: M[:, :-1], "mass", "its shape is"),
+        ("stiffness", lambda K: scipy.sparse.tril(K), "stiffness", "from its transpose"),
+        ("mass", lambda M: scipy.sparse.tril(M), "mass", "from its transpose"),
+        ("stiffness", lambda K: K * np.nan, "stiffness", "not finite"),
+        ("stiffness", lambda K: K * 0, "stiffness", "it is zero"),
+        ("stiffness", lambda K: K * 1j, "stiffness", "its type is complex"),
+        ("stiffness", lambda K: "K.mtx", "stiffness", "got 'K.mtx'"),
         (
-            {"stiffness": lambda K: K[:-3, :-3]},
-            r"stiffness: expected shape \(\d+, \d+\), 3 for each",
+            "stiffness",
+            lambda K: K + scipy.sparse.eye(K.shape[0]) * 1e6,
+            "stiffness",
+            "resists rigid motion",
         ),
-        ({"mass": lambda M: M[:, :-1]}, "mass: expected shape"),
-        ({"stiffness": lambda K: scipy.sparse.tril(K)}, "stiffness: expected a symmetric matrix"),
-        ({"mass": lambda M: scipy.sparse.tril(M)}, "mass: expected a symmetric matrix"),
-        ({"stiffness": lambda K: K * np.nan}, "not finite"),
-        ({"stiffness": lambda K: K * 0}, "stiffness: is zero"),
-        ({"stiffness": lambda K: K * 1j}, "expected real numbers"),
-        ({"stiffness": lambda K: "K.mtx"}, "expected a matrix, got str"),
-        ({"stiffness": lambda K: K + scipy.sparse.eye(K.shape[0]) * 1e6}, "resists rigid motion"),
-        ({"nodes": lambda x: x[::-1]}, "resists rigid motion"),
-        ({"nodes": lambda x: x[:, :2]}, "nodes must be finite positions"),
-        ({"nodes": lambda x: np.full_like(x, np.inf)}, "nodes must be finite"),
+        ("nodes", lambda x: x[::-1], "stiffness", "resists rigid motion"),
+        ("nodes", lambda x: x[:, :2], "nodes", "finite positions"),
+        ("nodes", lambda x: np.full_like(x, np.inf), "nodes", "finite positions"),
         (
-            {"mass": lambda M: M + scipy.sparse.diags(np.tile([0, 0, 1e-3], M.shape[0] // 3))},
+            "mass",
+            lambda M: M + scipy.sparse.diags(np.tile([0, 0, 1e-3], M.shape[0] // 3)),
+            "mass",
             "not that of a solid",
         ),
-        ({"mass": lambda M: -M}, "nodes without mass"),
-        ({"labels": lambda _: np.zeros(3)}, "different numbers"),
-        ({"triangles": lambda _: [[0, 1, 10**6]]}, "triangles must be rows of three numbers"),
+        ("mass", lambda M: -M, "mass", "nodes without mass"),
+        ("labels", lambda _: np.zeros(3), "labels", "different numbers"),
+        ("triangles", lambda _: [[0, 1, 10**6]], "triangles", "rows of three numbers"),
     ],
 )
-def test_matrices_that_are_refused(change: dict[str, Any], match: str) -> None:
+def test_matrices_that_are_refused(
+    name: str, change: Callable[[Any], Any], argument: str, reason: str
+) -> None:
     K, M, nodes = bar().matrices
-    given: dict[str, Any] = {"stiffness": K, "mass": M, "nodes": nodes}
-    for key, act in change.items():
-        given[key] = act(given.get(key))
-    with pytest.raises(InputError, match=match):
-        FullMatrices(**given)
+    values: dict[str, Any] = {"stiffness": K, "mass": M, "nodes": nodes}
+    with pytest.raises(InputError, match=reason) as caught:
+        FullMatrices(**values | {name: change(values.get(name))})
+    assert caught.value.argument == argument
 
 
 @pytest.mark.parametrize(
-    "interfaces, match",
+    ("interfaces", "argument", "expected"),
     [
-        ({}, "at least one"),
-        (["left"], "at least one"),
-        ({"left": [1, 2, 3]}, "expected a NodeInterface"),
+        ({}, "interfaces", "at least one"),
+        (["left"], "interfaces", "at least one"),
+        ({"left": [1, 2, 3]}, "interface 'left'", "a NodeInterface"),
+        ({"left": NodeInterface([0, 10**7])}, "interface 'left': nodes", "nodes have 0 ... "),
+        ({"left": NodeInterface([0, 0, 1])}, "interface 'left': nodes", "different numbers"),
+        ({"left": NodeInterface([0])}, "interface 'left': nodes", "not in a line"),
         (
-            {"left": NodeInterface([0, 10**7])},
-            r"'left': unknown nodes 10000000; the \d+ nodes have",
+            {"a": NodeInterface([0, 1, 2, 3]), "b": NodeInterface([3, 4, 5, 6])},
+            "interface 'b': nodes",
+            "without the 1 nodes of interface 'a'",
         ),
-        ({"left": NodeInterface([0, 0, 1])}, "named twice"),
-        ({"left": NodeInterface([0])}, "in a line or in a point"),
-        ({"a": NodeInterface([0, 1, 2, 3]), "b": NodeInterface([3, 4, 5, 6])}, "share 1 nodes"),
     ],
 )
-def test_interfaces_that_are_refused(interfaces: Any, match: str) -> None:
-    with pytest.raises(MatrixError, match=match):
+def test_interfaces_that_are_refused(interfaces: Any, argument: str, expected: str) -> None:
+    with pytest.raises(MatrixError) as caught:
         reduce_matrices(matrices(), interfaces)
+    assert caught.value.argument == argument
+    assert expected in (caught.value.expected or "")
 
 
 @pytest.mark.parametrize(
@@ -305,49 +308,53 @@ def test_parts_of_interfaces_that_are_refused(argument: str, value: Any) -> None
 
 
 def test_weights_of_too_few_nodes_are_refused() -> None:
-    """Nodes without a weight do not tell the rotation."""
+    """Nodes without a weight do not determine the rotation."""
     nodes = np.asarray(ends()["left"].nodes)
     weights = np.zeros(len(nodes))
     weights[:2] = 1.0
-    with pytest.raises(MatrixError, match="in a line or in a point"):
+    with pytest.raises(MatrixError) as caught:
         reduce_matrices(matrices(), {"left": NodeInterface(nodes, "averaged", weights=weights)})
+    assert caught.value.argument == "interface 'left': nodes"
 
 
 def test_numbers_of_modes_that_are_refused() -> None:
     for count in (-1, 2.5, 10**6):
-        with pytest.raises(InputError, match="num_modes"):
+        with pytest.raises(InputError) as caught:
             reduce_matrices(matrices(), ends(), num_modes=count)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="dofs"):
+        assert caught.value.argument == "num_modes"
+    with pytest.raises(InputError) as caught:
         FullMatrices.in_order(*bar().matrices, dofs=np.zeros((2, 3)))
+    assert caught.value.argument == "dofs"
 
 
 def test_files_that_are_refused(tmp_path: Path) -> None:
     K, M, nodes = write_matrix_market(tmp_path, 0)
-    with pytest.raises(FileNotFoundError, match=r"no file .*other\.mtx"):
+    with pytest.raises(MissingFileError, match=r"other\.mtx"):
         read_matrices(tmp_path / "other.mtx", M, nodes)
     data = K.read_bytes()
     for size in (0, 10, 100, len(data) // 2):
         (tmp_path / "part.mtx").write_bytes(data[:size])
-        with pytest.raises(MatrixError, match=r"truncated or damaged|is zero|expected"):
+        with pytest.raises(MatrixFileError) as caught:
             read_matrices(tmp_path / "part.mtx", M, nodes)
-    (tmp_path / "K.bin").write_bytes(data)
-    with pytest.raises(MatrixError, match="unknown kind of file"):
-        read_matrices(tmp_path / "K.bin", M, nodes)
-    (tmp_path / "K.npz").write_bytes(b"PK" + data[:100])
-    with pytest.raises(MatrixError, match="damaged"):
-        read_matrices(tmp_path / "K.npz", M, nodes)
+        assert caught.value.path == str(tmp_path / "part.mtx")
+    for name, content in (("K.bin", data), ("K.npz", b"PK" + data[:100])):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(MatrixFileError) as caught:
+            read_matrices(tmp_path / name, M, nodes)
+        assert caught.value.path == str(tmp_path / name)
     for text in ("", "1 2\n3 4\n", "1 x 2 3\n", "0.5 1 2 3\n"):
         (tmp_path / "nodes.txt").write_text(text)
-        with pytest.raises(MatrixError, match=r"nodes|columns"):
+        with pytest.raises(MatrixFileError) as caught:
             read_matrices(K, M, tmp_path / "nodes.txt")
+        assert caught.value.path == str(tmp_path / "nodes.txt")
 
 
 def test_nastran_full_model(tmp_path: Path) -> None:
     """OP4 with positions beside it, and DMIG with grids in a file of their own making."""
     pytest.importorskip("pyNastran")
-    from dolfinx_mbd.export.common import write_text
     from dolfinx_mbd.export.dmig import field
     from dolfinx_mbd.export.op4 import matrix_lines
+    from dolfinx_mbd.export.text import write_text
 
     K, M, nodes = bar().matrices
     pair = {"K": (6, K.toarray()), "M": (6, M.toarray())}

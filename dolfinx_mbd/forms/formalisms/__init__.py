@@ -1,21 +1,20 @@
 """An elastic body in prescribed motion by Lagrange, Gibbs-Appell, Kane, Maggi and Hamilton.
 
-The frame of the body moves as prescribed: its origin with the velocity V and the acceleration a₀,
-its axes with ω and α = ω̇, all in body components. Each formalism starts from an expression of its
-own and lets UFL differentiate it:
+The motion of the frame is prescribed by the velocity V and acceleration a₀ of its origin and the
+angular velocity ω and acceleration α = ω̇, all in body components. Each formalism starts from a
+different expression, which UFL differentiates:
 
 | function | starts from | differentiates |
 |---|---|---|
 | `lagrange` | kinetic energy T(u, u̇, t), strain energy, work | d/dt ∂T/∂u̇ − ∂T/∂u + ∂U/∂u − ∂W/∂u |
-| `gibbs_appell` | Appell's function: energy of accelerations less power | ∂/∂ü, once |
+| `gibbs_appell` | Appell's function | ∂/∂ü, once |
 | `kane` | virtual power of inertia, stress and loads | partial velocities ∂v/∂u̇, ∂ε̇/∂u̇ |
 | `maggi` | T(V, ω, u, u̇), all velocities of the free body | Lagrange's expressions, projected |
 | `hamilton` | H(u, p, t) by Legendre's transform | u̇ = ∂H/∂p, ṗ = −∂H/∂u |
 
-What they share is the rate of what has body components. By the chain rule, with
-u → u̇ → ü, ω → α and V → a₀ − ω×V, since the axes turn, it is the rate of the components; that of
-the vector is ω× more. All are the residual of `named_forms`, the sum of the forms that
-`floating_frame` states by hand. The source is the same in the plane and in space.
+All use time derivatives of body components: by the chain rule with u → u̇ → ü, ω → α and
+V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. The
+same code holds in the plane and in space.
 
 References:
     M. L. Scutaru, S. Vlase, Two-Dimensional Equivalent Models in the Analysis of a Multibody

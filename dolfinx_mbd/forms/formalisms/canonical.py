@@ -1,4 +1,4 @@
-"""Hamilton's equations of the first order, with the momenta as a field."""
+"""Hamilton's canonical equations, with the momenta as a field."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["CanonicalEquations", "hamilton", "hamiltonian", "momentum"]
 
 
 def momentum(body: MovingBody, v: Expr) -> ufl.Form:
-    """The momenta p = ∂T/∂u̇ that belong to the elastic coordinates, kg m/s: absolute ones."""
+    """Return the (absolute) momenta p = ∂T/∂u̇ of the elastic coordinates, kg m/s."""
     s = Symbols(body)
     return ufl.inner(ufl.diff(s.kinetic_energy(), s.u_dot), v) * body.measure
 
 
 def _legendre(s: Symbols, pi: Expr) -> Expr:
-    """p·u̇ − T per volume, with u̇ from p = ρπ, in place of the state's own."""
+    """Return p·u̇ − T per volume, with the u̇ that corresponds to p = ρπ."""
     rest = ufl.variable(ufl.zero(pi.ufl_shape))
     offset = ufl.diff(s.kinetic_energy(rest), rest)
     u_dot = pi - offset / s.density  # T is quadratic in u̇: p = ρ u̇ + offset
@@ -27,19 +27,18 @@ def _legendre(s: Symbols, pi: Expr) -> Expr:
 
 
 def hamiltonian(body: MovingBody, pi: Expr) -> ufl.Form:
-    """Hamilton's function H(u, p, t) = p·u̇ − T + U − W, J, by Legendre's transform.
+    """Return Hamilton's function H(u, p, t) = p·u̇ − T + U − W by Legendre's transform, J.
 
     Args:
-        body: The body and its motion; u̇ and ü have no part in it.
-        pi: The momenta as a field π, m/s, with p = ∫ ρ π·v: see `hamilton`.
+        body: The body and its motion; u̇ and ü are not used.
+        pi: The momenta as a field π, m/s, with p = ∫ ρ π·v; see `hamilton`.
     """
-    work = body.work()
-    potential = body.strain_energy() if work is None else body.strain_energy() - work
+    potential = body.strain_energy() - body.load_power(body.u)
     return _legendre(Symbols(body), pi) * body.measure + potential
 
 
 class CanonicalEquations(NamedTuple):
-    """Hamilton's equations, of the first order.
+    """Residuals of Hamilton's equations.
 
     Attributes:
         displacement: ∫ ρ u̇·v − ∂H/∂π = 0.
@@ -51,17 +50,17 @@ class CanonicalEquations(NamedTuple):
 
 
 def hamilton(body: MovingBody, pi: Expr, pi_dot: Expr, v: Expr) -> CanonicalEquations:
-    """Hamilton's canonical equations u̇ = ∂H/∂p and ṗ = −∂H/∂u.
+    """Return the residuals of Hamilton's equations u̇ = ∂H/∂p and ṗ = −∂H/∂u.
 
-    The momenta are those of a field: p = ∫ ρ π·v through the mass form, so that no mass matrix is
-    inverted. π is the absolute velocity in body components. It lies in the space of displacements,
-    as x does, if their degree is at least the mesh's geometric order; then the transform point by
-    point is that of the discrete body.
+    A field π represents the momenta by p = ∫ ρ π·v, so that no mass matrix is inverted. π is the
+    absolute velocity in body components. If the degree of the space of displacements is at least
+    the geometric order of the mesh, this space contains x and π, and the transform at each point is
+    exact for the discrete body.
 
     Args:
-        body: The body and its motion; ü has no part in it.
-        pi: π, a function of the space of displacements, m/s.
-        pi_dot: The rate of its components, m/s².
+        body: The body and its motion; ü is not used.
+        pi: π, m/s, a function in the space of displacements.
+        pi_dot: Rates of the components of π, m/s².
         v: Test function of that space, for both equations.
 
     References:

@@ -1,4 +1,4 @@
-"""Lagrange, Gibbs-Appell and Kane; the named forms beside them; and what a residual consists of."""
+"""Equations of Lagrange, Gibbs-Appell and Kane, and the matrices of a residual."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["LinearParts", "gibbs_appell", "kane", "lagrange", "linear_parts", "n
 
 
 def named_forms(body: MovingBody, v: Expr) -> ufl.Form:
-    """The residual as the sum of the named forms, which are stated by hand: for comparison."""
+    """Return the residual as the sum of the forms of `floating_frame`, for comparison."""
     rho, dx = body.density, body.measure
-    residual = (
+    return (
         frame.mass(body.u_ddot, v, rho, dx)
         + frame.coriolis(body.u_dot, v, rho, body.omega, dx)
         + frame.centrifugal_stiffness(body.u, v, rho, body.omega, dx)
@@ -27,13 +27,12 @@ def named_forms(body: MovingBody, v: Expr) -> ufl.Form:
         - frame.translational_load(v, rho, body.acceleration, dx)
         - frame.euler_load(v, rho, body.alpha, dx, x=body.x)
         - frame.centrifugal_load(v, rho, body.omega, dx, x=body.x)
+        - body.load_power(v)
     )
-    loads = body.load_power(v)
-    return residual if loads is None else residual - loads
 
 
 def lagrange(body: MovingBody, v: Expr) -> ufl.Form:
-    """Lagrange's equations d/dt ∂T/∂u̇ − ∂T/∂u + ∂U/∂u − ∂W/∂u = 0.
+    """Return the residual of Lagrange's equations d/dt ∂T/∂u̇ − ∂T/∂u + ∂U/∂u − ∂W/∂u = 0.
 
     Args:
         body: The body and its motion.
@@ -43,16 +42,15 @@ def lagrange(body: MovingBody, v: Expr) -> ufl.Form:
         Scutaru and Vlase (2023), eqs. 26 and 37.
     """
     s = Symbols(body)
-    energy = s.kinetic_energy()
-    inertia = s.rate(ufl.diff(energy, s.u_dot)) - ufl.diff(energy, s.u)
+    inertia = s.inertia_forces(s.kinetic_energy())
     return ufl.inner(inertia, v) * body.measure + body.potential_forces(v)
 
 
 def gibbs_appell(body: MovingBody, v: Expr) -> ufl.Form:
-    """Gibbs-Appell equations ∂R/∂ü = 0 of Appell's function R = S − Q·ü.
+    """Return the residual of the Gibbs-Appell equations ∂R/∂ü = 0 with R = S − Q·ü.
 
-    S = ½ ∫ ρ |a|² is the energy of accelerations, and Q·ü = −∫ σ(u):ε(ü) + ∫ ρ g·ü + ∫ t·ü. R
-    has its minimum at the acceleration of the motion: this is Gauss's principle as well.
+    S = ½ ∫ ρ |a|² is the energy of accelerations, and Q·ü = −∫ σ(u):ε(ü) + ∫ ρ g·ü + ∫ t·ü. The
+    acceleration of the motion minimizes R, which is Gauss's principle.
 
     Args:
         body: The body and its motion.
@@ -63,15 +61,14 @@ def gibbs_appell(body: MovingBody, v: Expr) -> ufl.Form:
     """
     a = acceleration(body)
     function = body.density / 2 * ufl.inner(a, a) * body.measure + body.elastic_power(body.u_ddot)
-    power = body.load_power(body.u_ddot)
-    return ufl.derivative(function if power is None else function - power, body.u_ddot, v)
+    return ufl.derivative(function - body.load_power(body.u_ddot), body.u_ddot, v)
 
 
 def kane(body: MovingBody, v: Expr) -> ufl.Form:
-    """Kane's equations: generalized inertia forces and generalized active forces are in balance.
+    """Return the residual of Kane's equations, the balance of generalized forces.
 
-    Inertia, stress and loads act on the partial velocities ∂v/∂u̇ and partial rates of strain
-    ∂ε̇/∂u̇: ∫ ρ a·∂v/∂u̇ + ∫ σ:∂ε̇/∂u̇ − ∫ ρ g·∂v/∂u̇ − ∫ t·∂v/∂u̇ = 0. No energy is formed.
+    Inertia, stress and loads act on the partial velocities ∂v/∂u̇ and partial strain rates ∂ε̇/∂u̇:
+    ∫ ρ a·∂v/∂u̇ + ∫ σ:∂ε̇/∂u̇ − ∫ ρ g·∂v/∂u̇ − ∫ t·∂v/∂u̇ = 0. No energy is used.
 
     Args:
         body: The body and its motion.
@@ -84,21 +81,20 @@ def kane(body: MovingBody, v: Expr) -> ufl.Form:
     partial_velocity = along(s.velocity(), s.u_dot, v)
     partial_strain = ufl.derivative(strain(body.u_dot), body.u_dot, v)
     sigma = stress(body.u, body.material, plane=body.plane)
-    residual = (
+    return (
         body.density * ufl.inner(s.acceleration(), partial_velocity) * body.measure
         + body.thickness * ufl.inner(sigma, partial_strain) * body.measure
+        - body.load_power(partial_velocity)
     )
-    loads = body.load_power(partial_velocity)
-    return residual if loads is None else residual - loads
 
 
 class LinearParts(NamedTuple):
-    """A residual M ü + C u̇ + K u − f taken apart.
+    """Forms of a residual M ü + C u̇ + K u − f.
 
     Attributes:
         mass: M.
-        damping: C; of a body in prescribed motion the Coriolis matrix, its 2 included.
-        stiffness: K; elastic, centrifugal and Euler.
+        damping: C; for prescribed motion the Coriolis form, including its factor 2.
+        stiffness: K; elastic, centrifugal and Euler stiffness.
         load: f.
     """
 
@@ -109,11 +105,11 @@ class LinearParts(NamedTuple):
 
 
 def linear_parts(residual: ufl.Form, body: MovingBody, trial: Expr) -> LinearParts:
-    """Matrices and load of a residual, by differentiating it.
+    """Return the matrices and the load of a residual by differentiation.
 
     Args:
-        residual: Of one of the formalisms.
-        body: The body that it was made of.
+        residual: Residual of one of the formalisms.
+        body: The body of the residual.
         trial: Trial function of the space of displacements.
     """
     state = (body.u_ddot, body.u_dot, body.u)
