@@ -28,8 +28,10 @@ from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.operators import centrifugal, coriolis
-from dolfinx_mbd.linalg.factorization import constrain, solve, solver_options
-from dolfinx_mbd.linalg.symmetric_factor import SymmetricFactor
+from dolfinx_mbd.linalg.blocks import solve
+from dolfinx_mbd.linalg.inertia import SymmetricFactor
+from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.rotating.structure import (
     RotatingStructure,
     assembled,

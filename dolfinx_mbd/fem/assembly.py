@@ -34,7 +34,9 @@ from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.forms import Plane, strain
-from dolfinx_mbd.linalg.factorization import agreed, gram, multiply, raise_together, require_real
+from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.linalg.options import require_real
+from dolfinx_mbd.parallel import agreed, raise_together
 
 __all__ = [
     "ElasticProblem",

@@ -36,7 +36,11 @@ from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
 from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.forms import Temperature, geometric_stiffness, strain
-from dolfinx_mbd.linalg.factorization import Options, cholesky, constrain, gram, released, solve
+from dolfinx_mbd.linalg.blocks import gram, solve
+from dolfinx_mbd.linalg.factorization import cholesky
+from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.parallel import released
 
 __all__ = ["BUCKLED", "Prestress", "prestressed"]
 

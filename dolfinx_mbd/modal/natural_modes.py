@@ -24,7 +24,7 @@ from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import prestressed
 from dolfinx_mbd.forms import Plane, Temperature
-from dolfinx_mbd.linalg.factorization import solver_options
+from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.spectrum import hertz, spectrum
 
 __all__ = [

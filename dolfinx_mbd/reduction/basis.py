@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions
 from dolfinx_mbd.fem.phases import Phases
-from dolfinx_mbd.linalg.factorization import Options
+from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.modal.spectrum import hertz, spectrum
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation

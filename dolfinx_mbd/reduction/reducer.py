@@ -30,7 +30,8 @@ from dolfinx_mbd.fem.prestress import BUCKLED, prestressed
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.forms import Plane, Temperature
 from dolfinx_mbd.iterative.solver_choice import Solver
-from dolfinx_mbd.linalg.factorization import FactorizationError, solver_options
+from dolfinx_mbd.linalg.factorization import FactorizationError
+from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.natural_modes import check_num_modes
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs

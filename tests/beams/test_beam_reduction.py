@@ -9,8 +9,10 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.eigenvalues import lowest_modes
-from dolfinx_mbd.linalg.factorization import cholesky, constrain, multiply, solve
+from dolfinx_mbd.linalg.factorization import cholesky
+from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.reduction.reference import solve_small_problem
 
 Array = NDArray[np.float64]

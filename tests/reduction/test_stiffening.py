@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
-from dolfinx_mbd.linalg.factorization import gram
+from dolfinx_mbd.linalg.blocks import gram
 from dolfinx_mbd.multibody import (
     Driver,
     FlexibleBody,

@@ -17,7 +17,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.linalg.factorization import gram, multiply
+from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.damping import Viscous
 from dolfinx_mbd.rotating import campbell, critical_speed, rotating_modes, rotating_structure
 from dolfinx_mbd.rotating.stability import Modes, _follow
