@@ -1,15 +1,4 @@
-"""K⁻¹ without a factorization: PETSc's conjugate gradients with multigrid.
-
-Constraints C u = c are kept by projection. With T ≈ K⁻¹, G = T Cᵀ and S = C G,
-
-    P = T - G S⁻¹ Gᵀ
-
-preconditions K on all u with C u = 0, and the residual of the solution is Cᵀλ.
-
-References:
-    Gould, Hribar, Nocedal (2001), On the solution of equality constrained quadratic programming
-    problems arising in optimization, SIAM J. Sci. Comput. 23, 1376-1395.
-"""
+"""K⁻¹ without a factorization of K: PETSc's conjugate gradients with multigrid."""
 
 from __future__ import annotations
 
@@ -23,8 +12,8 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.iterative.preconditioner import TwoLevel, algebraic_multigrid
-from dolfinx_mbd.linalg.blocks import gram
+from dolfinx_mbd.fem.assembly import rigid_motions
+from dolfinx_mbd.iterative.preconditioner import TwoLevel
 from dolfinx_mbd.linalg.convergence import (
     INTERVAL,
     ROUND_OFF,
@@ -32,8 +21,10 @@ from dolfinx_mbd.linalg.convergence import (
     Stagnation,
     round_off_level,
 )
-from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.matrices import constrain, set_near_null_space
+from dolfinx_mbd.linalg.multigrid import algebraic_multigrid
 from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.linalg.projection import Projection
 from dolfinx_mbd.parallel import released
 
 __all__ = ["IterativeSolver"]
@@ -104,8 +95,11 @@ class IterativeSolver:
         self.scale[held] = 0.0
         self.level: TwoLevel | None = None
         if linear:
-            algebraic = algebraic_multigrid(K, space, held, prefix=prefix, options=options)
-            self._owner, self._pc = algebraic, algebraic.getPC()
+            dim = space.dofmap.bs
+            positions = space.tabulate_dof_coordinates()[: self.rows // dim, :dim]
+            set_near_null_space(K, rigid_motions(positions), held)
+            self._owner = algebraic_multigrid(K, prefix=prefix, options=options)
+            self._pc = self._owner.getPC()
         else:
             if border is not None:
                 border = scipy.sparse.csr_matrix(scipy.sparse.diags(np.sign(self.scale)) @ border)
@@ -114,11 +108,12 @@ class IterativeSolver:
             )
             self._owner, self._pc = self.level, self.level.pc
             K.destroy()
-        self._projection = None if border is None else _Projection(self, border)
+        self._projection: Projection | None = None
         self._ksp = PETSc.KSP().create(self.matrix.comm)
-        if self._projection is None:
+        if border is None:
             self._ksp.setPC(self._pc)
         else:
+            self._projection = Projection(self.comm, border, self.precondition)
             self._ksp.setPC(PETSc.PC().createPython(self._projection, comm=self.matrix.comm))
         self._ksp.setOperators(self.matrix)
         self._ksp.setType("cg")
@@ -145,10 +140,7 @@ class IterativeSolver:
         """Return P R, and remove from R in place the forces that only constraints resist."""
         if self._projection is None:
             return self.precondition(R)
-        R -= self._projection.forces(R)
-        Z = self.precondition(R)
-        Z -= self._projection.motion(self._projection.constraints(Z))  # zero but for round-off
-        return Z
+        return self._projection.precondition(R)
 
     def solve(
         self, f: Array, g: Array | None = None, *, tolerance: float = TOLERANCE
@@ -243,34 +235,3 @@ def _not_converged(count: int, norms: list[float], tolerance: float) -> Iteratio
         error=error,
         tolerance=tolerance,
     )
-
-
-class _Projection:
-    """The preconditioner P, as a Python context of PETSc's PC."""
-
-    def __init__(self, solver: IterativeSolver, border: scipy.sparse.csr_matrix) -> None:
-        self.solver, self.border = solver, border
-        columns = border.toarray(order="F")
-        self.G = solver.precondition(columns)
-        S = gram(solver.comm, columns, self.G)
-        self.inverse = np.linalg.inv((S + S.T) / 2)
-
-    def apply(self, pc: PETSc.PC, r: PETSc.Vec, z: PETSc.Vec) -> None:
-        """Set z = P r; PETSc calls this."""
-        z.array[:] = self.solver.project(r.array_r[:, None].copy())[:, 0]
-
-    def multipliers(self, R: Array) -> Array:
-        """Return λ for which R - Cᵀλ is smallest, shape (constraints, k)."""
-        return np.asarray(self.inverse @ gram(self.solver.comm, self.G, R))
-
-    def forces(self, R: Array) -> Array:
-        """Return Cᵀλ for these λ."""
-        return np.asarray(self.border @ self.multipliers(R))
-
-    def motion(self, c: Array) -> Array:
-        """Return a displacement with C u = c."""
-        return np.asfortranarray(self.G @ (self.inverse @ c))
-
-    def constraints(self, X: Array) -> Array:
-        """Return C X."""
-        return gram(self.solver.comm, self.border, X)  # type: ignore[arg-type]

@@ -49,12 +49,15 @@ def set_unit_diagonal(A: PETSc.Mat, rows: NDArray[np.int32]) -> None:
     vector.destroy()
 
 
-def set_near_null_space(A: PETSc.Mat, columns: NDArray[np.float64]) -> None:
+def set_near_null_space(
+    A: PETSc.Mat, columns: NDArray[np.float64], held: NDArray[np.int32]
+) -> None:
     """Attach a near-null space to a matrix.
 
     Args:
         A: Square matrix.
-        columns: Its basis, which need not be orthonormal, shape (owned rows, k).
+        columns: Its basis without held rows, which need not be orthonormal, shape (owned rows, k).
+        held: Owned held rows (local numbers), where the near-null space is zero.
 
     Note: Collective.
     """
@@ -62,6 +65,7 @@ def set_near_null_space(A: PETSc.Mat, columns: NDArray[np.float64]) -> None:
     for column in columns.T:
         vector = A.createVecRight()
         vector.array[:] = column
+        vector.array[held] = 0.0
         for other in vectors:
             vector.axpy(-vector.dot(other), other)
         vector.normalize()
