@@ -128,7 +128,7 @@ class BorderedSolver:
                 try:
                     return block_modes(self.comm, lambda B: self.solve(B)[0], M, count)
                 except Breakdown as error:
-                    log.warning("block Lanczos: %s; SLEPc goes on from the start", error)
+                    log.warning("block Lanczos: %s; SLEPc's Krylov-Schur is used instead", error)
             return self._bordered_modes(M, count)
 
     def _bordered_modes(self, M: PETSc.Mat, count: int) -> tuple[Array, Array]:
