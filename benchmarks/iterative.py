@@ -1,17 +1,19 @@
-"""Reduction with a factor against the iterative path: time, memory, accuracy, and where they meet.
+"""Reduction with a factorization against the iterative solver: time, memory, accuracy.
 
-    ./with-fenicsx python3 benchmarks/iterative.py [--sizes 33k 105k 281k] [--rounds 1] [--solvers]
-        [--large]
+    ./with-fenicsx python3 benchmarks/iterative.py [--sizes 33k 105k 281k] [--rounds 1]
+        [--solvers] [--modes] [--large]
 
-Each reduction is a process of its own on one thread; the two take turns. ``--large`` adds about
-900 k dofs (11 GB for the factor, 10 minutes). ``--solvers`` compares preconditioners instead: how
-conjugate gradients with algebraic multigrid (GAMG and hypre through PETSc) and with the two levels
-of the package solve for one load, and for eight at once.
+Each measurement is a process of its own on one thread; the programs take turns. ``--large`` adds
+about 900 k dofs (11 GB for the factors, 10 minutes). ``--solvers`` compares preconditioners of
+PETSc's conjugate gradients for one load: PCMG with other formats and smoothers than the package's,
+GAMG and hypre. ``--modes`` compares LOBPCG of the package and of SLEPc with the same
+preconditioner, start vectors and number of guard vectors.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -25,7 +27,22 @@ from reduction import ENDS, MODES, SIZES, clocks, now, read, warm_up_mesh
 
 LARGE = {"900k": 0.00111}
 MEMORY = 24.0
-"""GB of the computer for which the limit of the factor is told."""
+"""Memory of the computer for which the limit of the factorization is computed, GB."""
+TWO_LEVELS = {
+    "PCMG": {},
+    "PCMG, 3 Chebyshev steps": {"mg_levels_ksp_max_it": 3},
+    "PCMG, AIJ": {"format": "aij"},
+    "PCMG, AIJ, SOR": {
+        "format": "aij",
+        "mg_levels_ksp_type": "richardson",
+        "mg_levels_ksp_max_it": 1,
+        "mg_levels_pc_type": "sor",
+    },
+    "PCMG, GAMG on the coarse level": {"mg_coarse_pc_type": "gamg"},
+}
+"""Options of the package's preconditioner, and the format of its matrix."""
+SLEPC_TOLERANCE, SLEPC_ITERATIONS = 1e-6, 60
+"""Tolerance of SLEPc's LOBPCG, |K x - λ M x| / λ, and its largest number of iterations."""
 SOLVERS = {
     "GAMG, 3 Jacobi sweeps": {
         "pc_type": "gamg",
@@ -74,71 +91,168 @@ def reduction(solver: str, path: Path) -> dict[str, Any]:
     return {**clocks(seconds), "dofs": body.provenance["dofs"], "hz": hz, **parts}
 
 
-def one_solver(name: str, path: Path) -> dict[str, Any]:
-    """Random loads with one preconditioner, error 1e-10."""
-    from petsc4py import PETSc
-
+def held_problem(path: Path) -> tuple[Any, Any]:
+    """The problem, and its held dofs."""
     from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
-    from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
-    from dolfinx_mbd.linalg.factorization import configure, constrain
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     ends = mesh_interfaces(mesh, problem.space, ENDS)
-    held = np.concatenate([end.dofs for end in ends])
-    B = np.asfortranarray(np.random.default_rng(0).standard_normal((problem.num_owned, 8)))
+    return problem, np.concatenate([end.dofs for end in ends])
+
+
+def one_solver(name: str, path: Path) -> dict[str, Any]:
+    """Random loads with one preconditioner, error 1e-10."""
+    from petsc4py import PETSc
+
+    from dolfinx_mbd.iterative.preconditioner import TwoLevel
+    from dolfinx_mbd.linalg.matrices import constrain, set_near_null_space
+    from dolfinx_mbd.linalg.options import configure
+
+    problem, held = held_problem(path)
+    B = np.random.default_rng(0).standard_normal((problem.num_owned, 3))
     B[held] = 0.0
-    facts: dict[str, Any] = {"dofs": problem.num_dofs}
     start = now()
-    if name not in SOLVERS:
-        solver = IterativeSolver(problem.stiffness, problem.space, held, prefix="bench_")
-        facts["setup"] = float((now() - start)[1])
-        for columns in (1, 8):
-            solver.iterations[:] = 0
-            start = now()
-            solver.solve(B[:, :columns], tolerance=1e-10)
-            facts[f"{columns} at once"] = float((now() - start)[1]) / columns
-            facts["iterations"] = float(solver.iterations[0] / solver.iterations[1])
-        return facts
     K = problem.stiffness.copy()
     constrain(K, held, 1.0)
     K.setOption(PETSc.Mat.Option.SPD, True)
-    motions = problem.rigid_motions(problem.positions.mean(axis=0))
-    motions[held] = 0.0
-    vectors = []
-    for column in np.linalg.qr(motions)[0].T:
-        vectors.append(K.createVecRight())
-        vectors[-1].array[:] = column
-    K.setNearNullSpace(PETSc.NullSpace().create(vectors=vectors, comm=K.comm))
     ksp = PETSc.KSP().create(K.comm)
-    ksp.setOperators(K)
     ksp.setType("cg")
+    ksp.setNormType(PETSc.KSP.NormType.NATURAL)
     ksp.setTolerances(rtol=1e-10, max_it=1000)
     ksp.setErrorIfNotConverged(True)
-    configure(ksp, "bench_", SOLVERS[name])
+    if name in TWO_LEVELS:
+        options = dict(TWO_LEVELS[name])
+        fine = K if options.pop("format", "") == "aij" else K.convert("sbaij", PETSc.Mat())
+        level = TwoLevel(K, fine, problem.space, held, None, prefix="bench_", options=options)
+        ksp.setOperators(fine)
+        ksp.setPC(level.pc)
+    else:
+        motions = problem.rigid_motions(problem.positions.mean(axis=0))
+        set_near_null_space(K, motions, held)
+        ksp.setOperators(K)
+        configure(ksp, "bench_", SOLVERS[name])
     ksp.setUp()
-    facts["setup"] = float((now() - start)[1])
+    facts: dict[str, Any] = {"dofs": problem.num_dofs, "setup": float((now() - start)[1])}
     b, x = K.createVecs()
-    b.array[:] = B[:, 0]
+    iterations = []
     start = now()
-    ksp.solve(b, x)
-    facts["1 at once"] = float((now() - start)[1])
-    return {**facts, "iterations": ksp.getIterationNumber()}
+    for column in B.T:
+        b.array[:] = column
+        ksp.solve(b, x)
+        iterations.append(ksp.getIterationNumber())
+    return {**facts, "load": float((now() - start)[1]) / 3, "iterations": max(iterations)}
 
 
 def compare_solvers(paths: list[str]) -> None:
     """The table of preconditioners."""
-    print("| dofs | preconditioner | set-up, s | iterations | 1 load, s | of 8, s each | peak GB |")
+    print("| dofs | preconditioner | set-up, s | iterations | a load, s | over PCMG | peak GB |")
     print("|---|---|---|---|---|---|---|")
     for path in paths:
-        for name in ("two levels", *SOLVERS):
+        first = None
+        for name in (*TWO_LEVELS, *SOLVERS):
             run = child(__file__, ["solver " + name, path])
-            eight = f"{run['8 at once']:.2f}" if "8 at once" in run else ""
+            first = first or run["load"]
             print(
                 f"| {run['dofs']:,} | {name} | {run['setup']:.2f} | {run['iterations']:.0f} "
-                f"| {run['1 at once']:.2f} | {eight} | {run['peak']:.2f} |",
+                f"| {run['load']:.2f} | {run['load'] / first:.2f} | {run['peak']:.2f} |",
+                flush=True,
+            )
+
+
+def eigensolver(name: str, path: Path) -> dict[str, Any]:
+    """The lowest modes by one of the eigensolvers, and how far their residuals have come."""
+    from petsc4py import PETSc
+
+    from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
+    from dolfinx_mbd.iterative.solver import IterativeSolver
+
+    problem, held = held_problem(path)
+    solver = IterativeSolver(problem.stiffness, problem.space, held, prefix="bench_")
+    run = lowest_modes_iteratively if name == "package" else slepc_modes
+    start = now()
+    try:
+        values, vectors = run(solver, problem, MODES)
+    except (PETSc.Error, RuntimeError) as error:
+        seconds = float((now() - start)[1])
+        failure = str(error).strip().splitlines()[-1]
+        return {"dofs": problem.num_dofs, "cpu": seconds, "failure": failure}
+    seconds = float((now() - start)[1])
+    images = problem.apply_mass(vectors)
+    images[held] = 0.0
+    R = solver.multiply(vectors) - images * values
+    error = np.einsum("ij,ij->j", R, solver.precondition(R)) / values
+    error /= np.einsum("ij,ij->j", vectors, images)
+    facts = {"dofs": problem.num_dofs, "cpu": seconds, "values": list(values)}
+    return {**facts, "error": float(error.max())}
+
+
+def slepc_modes(solver: Any, problem: Any, num_modes: int) -> tuple[Any, Any]:
+    """SLEPc's LOBPCG; also what has not converged in `SLEPC_ITERATIONS`."""
+    from slepc4py import SLEPc
+
+    from dolfinx_mbd.iterative.modes import _start_vectors
+    from dolfinx_mbd.linalg.lobpcg import guard_vectors
+    from dolfinx_mbd.linalg.matrices import constrain
+
+    size = num_modes + guard_vectors(num_modes)
+    start = _start_vectors(solver, problem, size)
+    K, M = problem.stiffness.copy(), problem.mass()
+    constrain(K, solver.held, 1.0)
+    constrain(M, solver.held, 1e-13)  # SLEPc's products need AIJ, and M must not be singular
+    eps = SLEPc.EPS().create(M.comm)
+    eps.setOperators(K, M)
+    eps.setProblemType(SLEPc.EPS.ProblemType.GHEP)
+    eps.setType(SLEPc.EPS.Type.LOBPCG)
+    eps.setDimensions(num_modes, 4 * size)
+    eps.setLOBPCGBlockSize(size)
+    eps.setWhichEigenpairs(SLEPc.EPS.Which.SMALLEST_REAL)
+    eps.setTolerances(SLEPC_TOLERANCE, SLEPC_ITERATIONS)
+    vectors = []
+    for column in start.T:
+        vectors.append(M.createVecRight())
+        vectors[-1].array[:] = column
+    eps.setInitialSpace(vectors)
+    st = eps.getST()
+    st.setType(SLEPc.ST.Type.PRECOND)
+    st.getKSP().setType("preonly")
+    st.getKSP().setPC(solver.level.pc)
+    eps.solve()
+    count = min(eps.getConverged(), num_modes)
+    if not count:
+        raise RuntimeError(f"no mode converged in {eps.getIterationNumber()} iterations")
+    x = M.createVecRight()
+    modes = np.empty((problem.num_owned, count), order="F")
+    for k in range(count):
+        eps.getEigenvector(k, x)
+        modes[:, k] = x.array_r
+    print(f"{count} modes, {eps.getIterationNumber()} iterations", file=sys.stderr)
+    return np.array([eps.getEigenvalue(k).real for k in range(count)]), modes
+
+
+def compare_eigensolvers(paths: list[str]) -> None:
+    """The table of eigensolvers."""
+    print("| dofs | LOBPCG | modes | CPU s | over package | rᵀT r / λ | eigenvalues differ by |")
+    print("|---|---|---|---|---|---|---|")
+    for path in paths:
+        first: dict[str, Any] = {}
+        for name in ("package", "SLEPc"):
+            try:
+                run = child(__file__, ["modes " + name, path])
+            except RuntimeError:  # SLEPc's solver may end its process
+                print(f"| {first['dofs']:,} | {name} | the process failed | | | | |", flush=True)
+                continue
+            first = first or run
+            if "failure" in run:
+                print(f"| {run['dofs']:,} | {name} | {run['failure']} | {run['cpu']:.1f} | | | |")
+                continue
+            count = len(run["values"])
+            difference = np.max(np.abs(np.divide(run["values"], first["values"][:count]) - 1))
+            print(
+                f"| {run['dofs']:,} | {name} | {count} | {run['cpu']:.1f} "
+                f"| {run['cpu'] / first['cpu']:.2f} | {run['error']:.0e} | {difference:.0e} |",
                 flush=True,
             )
 
@@ -199,6 +313,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", default=["33k", "105k", "281k"], choices=SIZES)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--solvers", action="store_true", help="compare preconditioners instead")
+    parser.add_argument("--modes", action="store_true", help="compare eigensolvers instead")
     parser.add_argument("--large", action="store_true", help="900k as well")
     parser.add_argument("--child", nargs=2, metavar=("WHAT", "MESH"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -206,6 +321,10 @@ def main() -> None:
         what, path = arguments.child
         if what.startswith("solver "):
             report(one_solver(what.removeprefix("solver "), Path(path)))
+        elif what.startswith("modes "):
+            report(eigensolver(what.removeprefix("modes "), Path(path)))
+            sys.stdout.flush()
+            os._exit(0)  # the solvers share a preconditioner, and Python destroys it in any order
         else:
             report(reduction(what, Path(path)))
         return
@@ -224,6 +343,8 @@ def main() -> None:
         paths = [str(Path(directory) / f"{name}.msh") for name in sizes]
         if arguments.solvers:
             compare_solvers(paths)
+        elif arguments.modes:
+            compare_eigensolvers(paths)
         else:
             compare_paths(paths, arguments.rounds)
 

@@ -46,7 +46,7 @@ PARTS = {
     "products with matrices": (
         "'matMult'",
         "'mult' of 'petsc4py",
-        "linalg/factorization.py",
+        "linalg/blocks.py",
         "'transposeMatMult'",
     ),
     "checks of the mesh": ("mesh_checks.py",),

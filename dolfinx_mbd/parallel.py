@@ -1,18 +1,31 @@
-"""Work on rank 0 and the end of all ranks after an error, without an import of MPI."""
+"""Work on one rank, errors that are raised on all ranks, and the end of a parallel job.
+
+Nothing here imports MPI: the functions use the communicator that they receive.
+"""
 
 from __future__ import annotations
 
+import copy
 import pickle
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
 from dolfinx_mbd.checks import refuse
-from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 
-__all__ = ["end_job_on_errors", "on_rank_zero", "picklable"]
+__all__ = [
+    "agreed",
+    "discard",
+    "end_job_on_errors",
+    "on_rank_zero",
+    "picklable",
+    "raise_together",
+    "released",
+]
 
 T = TypeVar("T")
 
@@ -48,6 +61,76 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
     return shared[0]
 
 
+def raise_together(comm: Any, message: str | None, kind: type[Exception] = InputError) -> None:
+    """Raise an error on every rank if any rank has a message; the lowest such rank's is used.
+
+    Args:
+        comm: Communicator of mpi4py.
+        message: Message of this rank, or None.
+        kind: Type of the error.
+
+    Note: Collective over `comm`.
+    """
+    for text in comm.allgather(message):
+        if text is not None:
+            raise kind(text)
+
+
+@contextmanager
+def agreed(comm: Any) -> Iterator[None]:
+    """Raise on every rank an error that any rank raises in a block.
+
+    Nothing in the block may be collective.
+
+    Args:
+        comm: Communicator of mpi4py.
+
+    Note: Collective over `comm`.
+    """
+    local: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        local = error
+    for other in comm.allgather(None if local is None else picklable(local)):
+        if other is not None:
+            raise local or other
+
+
+@contextmanager
+def released(comm: Any, *objects: Any) -> Iterator[None]:
+    """Destroy PETSc objects at the end of a block; see `discard` for the case of an error.
+
+    Args:
+        comm: Communicator of the objects.
+        *objects: Objects with a method `destroy`.
+
+    Note: Collective over `comm`.
+    """
+    try:
+        yield
+    except BaseException:
+        discard(comm, *objects)
+        raise
+    for item in objects:
+        item.destroy()
+
+
+def discard(comm: Any, *objects: Any) -> None:
+    """Destroy PETSc objects while an exception propagates, if there is only one rank.
+
+    Destroying is collective, and if the error has occurred on this rank alone, the other ranks wait
+    elsewhere. On several ranks PETSc's garbage collection destroys the objects.
+
+    Args:
+        comm: Communicator of the objects.
+        *objects: Objects with a method `destroy`.
+    """
+    if comm.size == 1:
+        for item in objects:
+            item.destroy()
+
+
 def end_job_on_errors(comm: Any) -> None:
     """End all ranks after an exception that was not caught has ended this rank.
 
@@ -75,8 +158,18 @@ def end_job_on_errors(comm: Any) -> None:
 
 
 def picklable(error: Exception) -> Exception:
-    """Return the error, or one with the same message if it cannot be sent to another rank."""
+    """Return an error, or a substitute with the same message if it cannot be pickled.
+
+    The value of an `InputError` may be any object, for example a function; it is left out then.
+
+    Args:
+        error: The error, which is to be sent to another rank or process.
+    """
     try:
         return pickle.loads(pickle.dumps(error))
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        if isinstance(error, InputError) and error.value is not None:
+            substitute = copy.copy(error)
+            substitute.value = None
+            return picklable(substitute)
+        return SolverError(f"{type(error).__name__}: {error}")

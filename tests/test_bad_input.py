@@ -363,7 +363,7 @@ REDUCTION = [
          reduced(points={"far": (1, 0, 0)}, interfaces=["left", "right"])),
     case("point of two numbers", "point 'flat' must be",
          reduced(points={"flat": (1, 0)}, interfaces=["left", "right"])),
-    case("unknown solver", "PETSc refuses petsc_options=.*'choleski'",
+    case("unknown solver", "PETSc does not accept petsc_options=.*'choleski'",
          reduced(petsc_options={"pc_type": "choleski"})),
     case("unknown keyword", "unexpected keyword argument 'num_mode'",
          reduced(num_mode=3), TypeError),

@@ -35,6 +35,8 @@ REWRITTEN: tuple[str, ...] = (
     "forms",
     "geometry",
     "imports",
+    "iterative",
+    "linalg",
     "mechanisms",
     "parallel.py",
     "plotting",

@@ -19,7 +19,8 @@ from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.forms import GradedMaterial, Material
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam
-from dolfinx_mbd.linalg.factorization import agreed, raise_together, require_real
+from dolfinx_mbd.linalg.options import require_real
+from dolfinx_mbd.parallel import agreed, raise_together
 
 __all__ = ["BeamModel", "checked_place"]
 

@@ -21,7 +21,7 @@ from dolfinx_mbd.beams.model import BeamModel
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.inertia import Inertia, sign_field
-from dolfinx_mbd.linalg.factorization import gram, multiply
+from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.modal.spectrum import ritz_estimate
 
 __all__ = ["BeamModel", "BeamProblem", "beam_problem", "spin_matrices"]

@@ -35,7 +35,8 @@ from dolfinx_mbd.fem.mesh_checks import warn_of_materials
 from dolfinx_mbd.fem.operators import euler
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.linalg.factorization import gram, multiply, solver_options
+from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.description import body_entries, mode_facts

@@ -28,7 +28,7 @@ from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.operators import centrifugal, coriolis
-from dolfinx_mbd.linalg.factorization import solver_options
+from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.rotating.structure import (
     Parts,
     RotatingStructure,

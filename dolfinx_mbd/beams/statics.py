@@ -18,7 +18,10 @@ from dolfinx_mbd.checks import choice, instance, names, refuse, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangle
-from dolfinx_mbd.linalg.factorization import cholesky, constrain, solve, solver_options
+from dolfinx_mbd.linalg.blocks import solve
+from dolfinx_mbd.linalg.factorization import cholesky
+from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.natural_modes import check_num_modes
 from dolfinx_mbd.modal.spectrum import elastic_modes
 from dolfinx_mbd.reduction.craig_bampton import MOTION_LABELS

@@ -1,9 +1,4 @@
-"""Estimate of the time and memory of a reduction, fitted to measurements.
-
-The time and memory of the sparse factorization of a solid grow faster than linearly with its size.
-The power laws here deviate by at most an eighth from the measurements in `benchmarks/README.md`
-(quadratic tetrahedra, 24 modes, one rank) and extrapolate beyond them.
-"""
+"""Expected time and memory of a reduction, for `dolfinx-mbd reduce --dry-run`."""
 
 from __future__ import annotations
 
@@ -15,12 +10,12 @@ __all__ = ["Estimate", "estimate"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Time and memory of a reduction, within a factor of two.
+    """Time and memory of a reduction, accurate to a factor of two.
 
     Attributes:
-        seconds: Time on one core of the machine of the benchmarks, s.
+        seconds: Time on one core of the computer of the benchmarks, s.
         gigabytes: Memory of all ranks together, GB.
-        available: Memory of this machine, GB; None if unknown.
+        available: Memory of this computer, GB; None if the system does not report it.
     """
 
     seconds: float
@@ -39,13 +34,18 @@ class Estimate:
 
 
 def estimate(dofs: int, num_modes: int, *, stiffening: bool) -> Estimate:
-    """Return the estimated cost of a reduction with a direct solver.
+    """Return the expected time and memory of a reduction with a direct solver.
+
+    The time is within an eighth of the measurements in `benchmarks/README.md` (quadratic
+    tetrahedra, 24 modes, one rank); see `linalg.memory` for the memory.
 
     Args:
-        dofs: Number of displacement degrees of freedom.
+        dofs: Displacement degrees of freedom.
         num_modes: Number of fixed-interface modes.
         stiffening: Whether the reduction includes the geometric stiffening.
     """
+    from dolfinx_mbd.linalg.memory import factorization_memory
+
     seconds = 1.8 * (dofs / 33e3) ** 1.3 * (0.5 + 0.5 * num_modes / 24)
     if stiffening:
         seconds *= 1.45
@@ -53,4 +53,4 @@ def estimate(dofs: int, num_modes: int, *, stiffening: bool) -> Estimate:
         available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     except (AttributeError, OSError, ValueError):
         available = None
-    return Estimate(seconds, 0.2 + 11.4 * (dofs / 889e3) ** 1.2, available)
+    return Estimate(seconds, factorization_memory(dofs) / 1e9, available)

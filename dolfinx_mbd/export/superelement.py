@@ -55,7 +55,8 @@ class Superelement:
     """Matrices of a free body in coordinates of p interfaces and m fixed-interface modes.
 
     Attributes:
-        interfaces: The interfaces; each has six coordinates, `INTERFACE_COORDINATES` along the body's axes.
+        interfaces: Interfaces with six coordinates each (`INTERFACE_COORDINATES`), along the axes of
+            the body.
         stiffness: K, with six zero eigenvalues, shape (6 p + m, 6 p + m).
         mass: M, positive definite, including rigid motion, of the same shape.
         damping: C, of the same shape.

@@ -24,7 +24,7 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials, Materials, body_mater
 from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements, warn_of_materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import Plane, Temperature
-from dolfinx_mbd.linalg.factorization import require_real
+from dolfinx_mbd.linalg.options import require_real
 
 __all__ = ["ElasticModel", "elastic_model", "refuse_prestress"]
 

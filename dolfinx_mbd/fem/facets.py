@@ -15,7 +15,7 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.linalg.factorization import raise_together
+from dolfinx_mbd.parallel import raise_together
 
 __all__ = ["FacetGroups", "checked_key", "facet_groups", "held_dofs"]
 

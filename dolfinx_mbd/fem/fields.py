@@ -21,7 +21,7 @@ from dolfinx_mbd.errors import InputError, OverwriteError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.linalg.factorization import agreed, raise_together
+from dolfinx_mbd.parallel import agreed, raise_together
 
 __all__ = [
     "History",

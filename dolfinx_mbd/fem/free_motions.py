@@ -20,7 +20,8 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
-from dolfinx_mbd.linalg.factorization import agreed, multiply
+from dolfinx_mbd.linalg.blocks import multiply
+from dolfinx_mbd.parallel import agreed
 
 __all__ = [
     "check_floating",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
-from dolfinx_mbd.linalg.factorization import gram, multiply
+from dolfinx_mbd.linalg.blocks import gram, multiply
 
 __all__ = ["Inertia", "inertia", "sign_field"]
 

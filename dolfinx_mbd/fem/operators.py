@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.checks import array, having, instance, refuse, vector
-from dolfinx_mbd.linalg.factorization import multiply
+from dolfinx_mbd.linalg.blocks import multiply
 
 if TYPE_CHECKING:
     from dolfinx_mbd.fem.assembly import ElasticProblem

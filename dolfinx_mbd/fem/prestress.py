@@ -35,7 +35,11 @@ from dolfinx_mbd.fem.assembly import ElasticProblem, check_rigid_motions, geomet
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
 from dolfinx_mbd.forms import Temperature, strain
-from dolfinx_mbd.linalg.factorization import Options, cholesky, constrain, gram, released, solve
+from dolfinx_mbd.linalg.blocks import gram, solve
+from dolfinx_mbd.linalg.factorization import cholesky
+from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.parallel import released
 
 __all__ = ["BUCKLED", "Prestress", "prestressed"]
 

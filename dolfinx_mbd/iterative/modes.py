@@ -1,20 +1,19 @@
-"""Modes of a held body by the iterative solver's preconditioner, started from linear elements."""
+"""Modes of a held body by LOBPCG with the preconditioner of the iterative solver."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import numpy as np
-from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem
-from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
-from dolfinx_mbd.iterative.lobpcg import guards, lobpcg
-from dolfinx_mbd.iterative.multigrid import TwoLevel
-from dolfinx_mbd.iterative.products import COLUMNS
-from dolfinx_mbd.linalg.factorization import multiply, released
+from dolfinx_mbd.iterative.preconditioner import TwoLevel
+from dolfinx_mbd.iterative.solver import IterativeSolver
+from dolfinx_mbd.linalg.blocks import multiply
+from dolfinx_mbd.linalg.lobpcg import guard_vectors, lobpcg
+from dolfinx_mbd.parallel import released
 
 __all__ = ["lowest_modes_iteratively"]
 
@@ -23,99 +22,82 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-17
 """Relative error of the eigenvalues, as the preconditioner estimates it.
 
-That of the modes, in the norm of energy, is its root. It enters the frequencies of the reduced body
-in the first order: they are those of a subspace, not of the body.
+The error of the modes in the energy norm is its square root. It enters the frequencies of the
+reduced body in the first order, because these are frequencies of a subspace.
 """
 
 COARSE_TOLERANCE = 1e-3
-"""The same of those of linear elements, which are a start only."""
+"""The same for the modes of linear elements, which are the start vectors."""
 
 SPACES = 4
-"""Least free unknowns for each vector that is iterated: three span the space of a step."""
+"""Least number of free unknowns per vector: three vectors span the space of a step."""
 
 
 def lowest_modes_iteratively(
     solver: IterativeSolver, problem: ElasticProblem, num_modes: int
 ) -> tuple[Array, Array]:
-    """The lowest modes with all held rows and constraints; M-normalized.
+    """Return the lowest modes with all held rows and constraints, M-normalized.
+
+    Args:
+        solver: Solver of the held stiffness.
+        problem: Matrices of the body.
+        num_modes: Number of modes.
 
     Returns:
-        Eigenvalues λ = ω², shape (num_modes,), the same on every rank; vectors, shape (owned dofs,
+        Eigenvalues λ = ω², shape (num_modes,), equal on all ranks; vectors, shape (owned dofs,
         num_modes).
 
     Raises:
-        EigenError: No convergence, or the stiffness is not positive definite.
-        ValueError: The mesh is too small for so many.
+        IterationError: The iteration did not converge, or the stiffness is not positive definite.
+        InputError: The mesh is too small for the number of modes.
 
     Note: Collective.
     """
-    held = solver.held
 
     def mass(X: Array) -> Array:
-        Y = np.empty(X.shape, order="F")
-        for part in _parts(X.shape[1]):
-            Y[:, part] = problem.apply_mass(X[:, part])
-        Y[held] = 0.0
+        Y = problem.apply_mass(X)
+        Y[solver.held] = 0.0
         return Y
 
-    def precondition(R: Array) -> Array:
-        Z = np.empty(R.shape, order="F")
-        for part in _parts(R.shape[1]):
-            own = R[:, part].copy(order="F")
-            Z[:, part] = solver.projected(own)
-            R[:, part] = own
-        return Z
-
-    size = num_modes + guards(num_modes)
-    free = problem.num_dofs - solver.comm.allreduce(len(held))
+    size = num_modes + guard_vectors(num_modes)
+    free = problem.num_dofs - solver.comm.allreduce(len(solver.held))
     if free < SPACES * size:
         raise InputError(
             f"{num_modes} modes of a mesh with {free} free dofs are too many for an iterative "
-            "solver; take solver='direct'"
+            "solver; take solver='direct'",
+            argument="num_modes",
+            value=num_modes,
         )
-    start = _start(solver, problem, size)
+    start = _start_vectors(solver, problem, size)
+    operators = solver.multiply, mass, solver.project
     return lobpcg(
-        solver.comm,
-        solver.products.multiply,
-        mass,
-        precondition,
-        start,
-        num_modes,
-        tolerance=TOLERANCE,
-        scale=solver.scale,
+        solver.comm, *operators, start, num_modes, tolerance=TOLERANCE, scale=solver.scale
     )
 
 
-def _parts(columns: int) -> list[slice]:
-    return [slice(b, min(b + COLUMNS, columns)) for b in range(0, columns, COLUMNS)]
-
-
-def _random(comm: MPI.Comm, rows: int, columns: int) -> Array:
-    return np.random.default_rng(comm.rank).standard_normal((columns, rows)).T
-
-
-def _start(solver: IterativeSolver, problem: ElasticProblem, size: int) -> Array:
-    """Modes of linear elements; where these are too few or there are none, random vectors."""
-    level = solver.precondition
-    if isinstance(level, TwoLevel):
-        unknowns = level.interpolation.getSize()[1] - solver.comm.allreduce(len(level.coarse_held))
-        if unknowns >= SPACES * (size + guards(size)):
-            return _coarse_modes(level, solver.comm, problem, size)
-    X = np.asfortranarray(_random(solver.comm, problem.num_owned, size))
+def _start_vectors(solver: IterativeSolver, problem: ElasticProblem, size: int) -> Array:
+    """Return modes of linear elements; smoothed random vectors if these have too few unknowns."""
+    random = np.random.default_rng(solver.comm.rank)
+    level, guards = solver.level, guard_vectors(size)
+    if level is not None:
+        rows, unknowns = level.interpolation.getSizes()[1]
+        if unknowns - solver.comm.allreduce(len(level.coarse_held)) >= SPACES * (size + guards):
+            return _coarse_modes(
+                level, problem, random.standard_normal((size + guards, rows)).T, size
+            )
+    X = np.asfortranarray(random.standard_normal((size, problem.num_owned)).T)
     X[solver.held] = 0.0
-    return np.asfortranarray(np.hstack([solver.projected(X[:, p]) for p in _parts(size)]))
+    return solver.project(X)
 
 
-def _coarse_modes(level: TwoLevel, comm: MPI.Comm, problem: ElasticProblem, size: int) -> Array:
-    """Interpolated modes of the coarse level."""
+def _coarse_modes(level: TwoLevel, problem: ElasticProblem, random: Array, size: int) -> Array:
+    """Return interpolated modes of the coarse level."""
     M = problem.mass()
     coarse = M.PtAP(level.interpolation)
     M.destroy()
-    rows = level.interpolation.getLocalSize()[1]
-    random = _random(comm, rows, size + guards(size))
-    with released(comm, coarse):
+    with released(problem.comm, coarse):
         _, X = lobpcg(
-            comm,
+            problem.comm,
             level.multiply_coarse,
             partial(multiply, coarse),
             level.solve_coarse,

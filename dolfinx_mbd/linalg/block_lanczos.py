@@ -1,9 +1,9 @@
-"""Eigenpairs of K ψ = λ M ψ nearest to zero by a block Lanczos iteration with K⁻¹M.
+"""Block Lanczos iteration with K⁻¹M for the eigenpairs of K ψ = λ M ψ nearest to zero.
 
-A factorization solves eight right-hand sides at hardly the cost of two: the factors must come from
-memory once whatever their number. So the Krylov space grows by a block at a time, which also finds
-eigenvalues of a multiplicity up to the block's size. Vectors are distributed over the ranks; small
-matrices are the same on all.
+A solution with eight right-hand sides costs little more than one with two, because the factors are
+read from memory once. Therefore the Krylov space grows by a block of vectors at a time. A block
+also finds eigenvalues with a multiplicity up to its number of vectors. Vectors are distributed over
+the ranks; small matrices are equal on all ranks.
 
 References:
     Grimes, Lewis, Simon (1994), A shifted block Lanczos algorithm for solving sparse symmetric
@@ -22,34 +22,42 @@ import scipy
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from dolfinx_mbd.linalg.factorization import gram
+from dolfinx_mbd.linalg.blocks import gram
 
 __all__ = ["BLOCK", "Breakdown", "block_lanczos"]
 
 Array = NDArray[np.float64]
 
 BLOCK = 8
-"""Vectors in a block. More are cheaper each, and make more of them (benchmarks/lanczos.py)."""
+"""Number of vectors in a block.
+
+Larger blocks cost less per vector, but need more vectors (benchmarks/lanczos.py)."""
 
 GUARD = 1e-2
-"""Relative residual up to which the first pair that was not asked for counts as known."""
+"""Relative residual up to which the first pair beyond the requested ones counts as known."""
 
 MAX_SOLVES = 400
-"""Blocks after which the iteration is given up."""
+"""Largest number of blocks."""
 
 SAFE, DEPENDENT, PASSES = 1e3, 1e-7, 4
-"""Condition of a block up to which it is orthogonal enough after a pass; from which it has lost its
-rank; and the most passes."""
+"""Limits of the orthogonalization of a block.
+
+Condition number up to which a block is orthogonal after a pass; reciprocal condition number below
+which it has lost rank; largest number of passes."""
 
 _log = logging.getLogger("dolfinx_mbd")
 
 
 class Breakdown(RuntimeError):
-    """The iteration came to no end, or the Krylov space to its."""
+    """An iteration that did not converge, or a block that lost its rank."""
 
 
 def largest_space(num_modes: int) -> int:
-    """Vectors of the Krylov space at which it is restarted."""
+    """Return the dimension of the Krylov space at which it is restarted.
+
+    Args:
+        num_modes: Number of requested eigenpairs.
+    """
     return num_modes + max(num_modes, 16 * BLOCK)
 
 
@@ -62,26 +70,26 @@ def block_lanczos(
     *,
     tolerance: float,
 ) -> tuple[Array, Array]:
-    """The eigenpairs with the smallest |λ|, M-normalized.
+    """Return the eigenpairs with the smallest |λ|, M-normalized.
 
-    A mode could be missed only if all vectors of the start lack it. Of random ones of a block of
-    eight that is as good as impossible: they lack it up to ε with a probability of the order ε⁸,
-    and the iteration goes on until the next higher mode is known as well.
+    A mode can be missed only if all start vectors are orthogonal to it. For eight random vectors
+    this is practically impossible: the probability that all components are below ε is of the order
+    ε⁸. In addition the iteration continues until the next higher mode is known.
 
     Args:
         comm: Communicator of the distributed rows.
-        solve: X = K⁻¹B for blocks of shape (owned rows, k).
-        mass: M X, likewise.
-        start: Random vectors, shape (owned rows, block), zero where M has no rows.
-        num_modes: How many.
+        solve: Returns X = K⁻¹B for blocks of shape (owned rows, k).
+        mass: Returns M X for such blocks.
+        start: Random vectors, shape (owned rows, block), zero where M has zero rows.
+        num_modes: Number of eigenpairs.
         tolerance: Residual relative to the eigenvalue.
 
     Returns:
-        Eigenvalues λ, |λ| ascending, shape (num_modes,), the same on every rank; eigenvectors,
-        shape (owned rows, num_modes), Fortran order.
+        Eigenvalues λ, |λ| ascending, shape (num_modes,), equal on all ranks; eigenvectors, shape
+        (owned rows, num_modes), Fortran order.
 
     Raises:
-        Breakdown: No convergence, or the vectors of a block have become dependent.
+        Breakdown: The iteration did not converge, or the vectors of a block became dependent.
 
     Note: Collective over `comm`.
     """
@@ -99,32 +107,28 @@ def block_lanczos(
 
 
 class _Space:
-    """A Krylov space of K⁻¹M in M-orthonormal vectors V, the last of which K⁻¹M has not seen.
-
-    Attributes:
-        image: M times the last block.
-    """
+    """A Krylov space of K⁻¹M with an M-orthonormal basis V."""
 
     def __init__(
         self, comm: MPI.Comm, mass: Callable[[Array], Array], start: Array, most: int
     ) -> None:
         self.comm, self.mass = comm, mass
-        self.image: Array
+        self.image: Array  # M times the last block of V, to which K⁻¹M has not been applied
         self._near: Array  # M times the last block, or the last two
         self._width = width = start.shape[1]
         self._V = np.empty((len(start), most + 2 * width), order="F")
         self._T = np.zeros((most + width, most + width))  # VᵀM K⁻¹M V
-        self._most, self._size = most, 0  # vectors that K⁻¹M was applied to
-        self._R: Array = np.zeros((width, width))  # what came of the last of these, in the new ones
+        self._most, self._size = most, 0  # number of vectors to which K⁻¹M was applied
+        self._R: Array = np.zeros((width, width))  # new part of K⁻¹M times their last block
         _, _, self.image = self._orthonormal(start.copy(order="F"), mass(start), end=0)
         self._near = self.image
 
     def extend(self, W: Array) -> None:
-        """Take in K⁻¹M times the last block."""
+        """Append K⁻¹M times the last block."""
         begin, end = self._size, self._size + self._width
         image: Array = self.mass(W)
         near = slice(end - self._near.shape[1], end)
-        h = gram(self.comm, self._V[:, near], image)  # most of it: the recurrence of three terms
+        h = gram(self.comm, self._V[:, near], image)  # three-term recurrence, before the full pass
         _subtract(W, self._V[:, near], h)
         _subtract(image, self._near, h)
         H, self._R, image = self._orthonormal(W, image, end)
@@ -135,7 +139,7 @@ class _Space:
         self.image, self._size = image, end
 
     def _orthonormal(self, W: Array, image: Array, end: int) -> tuple[Array, Array, Array]:
-        """W = V H + Q R for the first vectors; Q becomes the next. Returns H, R and M Q."""
+        """Decompose W = V H + Q R with the first vectors V, append Q, and return H, R and M Q."""
         V, new = self._V[:, :end], slice(end, end + W.shape[1])
         H, R = np.zeros((end, W.shape[1])), np.eye(W.shape[1])
         for _ in range(PASSES):
@@ -155,49 +159,49 @@ class _Space:
         raise Breakdown("a block cannot be made orthogonal")
 
     def ritz(self) -> tuple[Array, Array, Array]:
-        """Eigenvalues of T, those of greatest size first, eigenvectors, norms of the residuals."""
-        found = None
-        if self.comm.rank == 0:  # other processors may round in other ways
+        """Return eigenvalues of T, largest first, eigenvectors, and the norms of the residuals."""
+        pairs = None
+        if self.comm.rank == 0:  # other processors may round differently
             T = self._T[: self._size, : self._size]
             theta, S = scipy.linalg.eigh((T + T.T) / 2)
             order = np.argsort(-np.abs(theta))
-            found = theta[order], np.asfortranarray(S[:, order])
-        theta, S = self.comm.bcast(found, root=0)
+            pairs = theta[order], np.asfortranarray(S[:, order])
+        theta, S = self.comm.bcast(pairs, root=0)
         return theta, S, np.sqrt(np.sum((self._R @ S[-self._width :]) ** 2, axis=0))
 
     def combined(self, S: Array) -> Array:
-        """V S, shape (owned rows, columns of S)."""
+        """Return V S, shape (owned rows, columns of S)."""
         return scipy.linalg.blas.dgemm(1.0, self._V[:, : self._size], S)
 
     def restart_if_full(self, theta: Array, S: Array, num_modes: int) -> None:
-        """Keep the best of the space, and the last block."""
+        """Restart with the best Ritz vectors and the last block, if the space is full."""
         size, width = self._size, self._width
         if size + width <= self._most:
             return
-        kept = num_modes + 2 * width
-        self._V[:, :kept] = self.combined(S[:, :kept])
-        self._V[:, kept : kept + width] = self._V[:, size : size + width]
+        count = num_modes + 2 * width
+        self._V[:, :count] = self.combined(S[:, :count])
+        self._V[:, count : count + width] = self._V[:, size : size + width]
         self._T[:] = 0.0
-        self._T[:kept, :kept] = np.diag(theta[:kept])
-        self._near, self._size = self.image, kept
+        self._T[:count, :count] = np.diag(theta[:count])
+        self._near, self._size = self.image, count
 
 
 def _cholesky(G: Array) -> tuple[float, float, Array | None]:
-    """Least and greatest length of a combination of vectors with Gram matrix G; R with RᵀR = G.
+    """Return the smallest and largest singular value of a block with Gram matrix G, and R.
 
-    R is None where they are dependent.
+    RᵀR = G; R is None if the block has lost its rank.
     """
     low, high = np.sqrt(np.maximum(scipy.linalg.eigvalsh(G)[[0, -1]], 0.0)).tolist()
     return low, high, scipy.linalg.cholesky(G) if low > DEPENDENT * high else None
 
 
 def _over(X: Array, r: Array) -> Array:
-    """X r⁻¹ for an upper triangle r; overwrites X."""
+    """Return X r⁻¹ for an upper triangle r, and overwrite X."""
     return scipy.linalg.blas.dtrsm(1.0, r, X, side=1, overwrite_b=1)
 
 
 def _subtract(W: Array, V: Array, h: Array) -> None:
-    """W -= V h in place, all in Fortran order."""
-    assert W.flags.f_contiguous  # or BLAS would work on a copy
+    """Subtract V h from W in place; all are in Fortran order."""
+    assert W.flags.f_contiguous  # BLAS would work on a copy otherwise
     if V.size:
         scipy.linalg.blas.dgemm(-1.0, V, h, 1.0, W, overwrite_c=1)

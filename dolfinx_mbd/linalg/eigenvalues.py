@@ -1,7 +1,8 @@
-"""Lowest eigenpairs of K ψ = λ M ψ for a positive definite K that is already factorized.
+"""Lowest eigenpairs of K ψ = λ M ψ with an existing factorization of K.
 
-By the block Lanczos iteration of `lanczos`; by SLEPc's Krylov-Schur where the user gives options
-for it, the matrix is too small for blocks, or the iteration breaks down; by LAPACK if it is tiny.
+Block Lanczos is the default. SLEPc's Krylov-Schur method is used if the user sets options for it,
+if the matrix is too small for blocks, or if block Lanczos breaks down. LAPACK solves problems of
+few unknowns.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy
@@ -18,27 +18,21 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 from slepc4py import SLEPc
 
-from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError, warn
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.linalg.block_lanczos import BLOCK, Breakdown, block_lanczos, largest_space
-from dolfinx_mbd.linalg.factorization import (
-    Options,
-    agreed,
-    configure,
-    forget,
-    given,
-    multiply,
-    solve,
-)
+from dolfinx_mbd.linalg.blocks import multiply, solve
+from dolfinx_mbd.linalg.dense_problems import solve_on_first_rank
+from dolfinx_mbd.linalg.options import Options, configure, database_options, forget
 
 __all__ = [
+    "DENSE_ALWAYS",
     "EigenError",
     "block_modes",
-    "by_blocks",
+    "check_num_modes",
     "eigensolver",
     "log_completed_group",
     "lowest_modes",
-    "round_off",
-    "warn_of_round_off",
+    "uses_block_lanczos",
 ]
 
 Array = NDArray[np.float64]
@@ -46,26 +40,35 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-9
 """Residual tolerance of the iterations, relative to the eigenvalue."""
 
-ROUND_OFF = 0.02
-"""Relative error of the first frequency by round-off above which a warning is given."""
-
 DENSE_ALWAYS, DENSE_MOST = 150, 3000
-"""Free dofs up to which modes come from LAPACK: always; where at least half of all are wanted."""
-
+"""Numbers of free dofs up to which LAPACK computes the modes: always; if at least half of all modes
+are requested."""
 
 _log = logging.getLogger("dolfinx_mbd")
 
 
 class EigenError(SolverError):
-    """An eigenvalue solver did not converge."""
+    """An eigenvalue solver that did not converge.
+
+    Args:
+        message: Text of the error.
+        requested: Number of eigenpairs that were requested; None if the solver failed otherwise.
+        converged: Number of eigenpairs that converged; None likewise.
+    """
+
+    def __init__(
+        self, message: str = "", *, requested: int | None = None, converged: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.requested, self.converged = requested, converged
 
 
 def log_completed_group(requested: int, count: int, values: Array) -> None:
-    """Log that more modes are taken than were requested, if that is so.
+    """Log that more modes are computed than were requested, if that is the case.
 
     Args:
         requested: Number of modes.
-        count: Number with the group of the last one (`body.multiple.end_of_group`).
+        count: Number of modes with the group of the last one (`body.multiple.end_of_group`).
         values: ω².
     """
     if count > requested:
@@ -78,45 +81,24 @@ def log_completed_group(requested: int, count: int, values: Array) -> None:
         )
 
 
-def round_off(problem: Any, vectors: Array) -> Array:
-    """Return the errors of eigenvalues ω² that the round-off in K makes, shape (k,).
-
-    Four times the unit round-off times ψᵀ diag(K) ψ, which cancels nearly completely in ψᵀKψ for
-    a slow mode ψ of a slender body. In strips 1000 to 3300 times as long as thick, with one layer
-    of cells, the greatest error was 1.1 times this.
+def check_num_modes(num_modes: int, free: int) -> None:
+    """Raise an error if more modes are requested than there are free degrees of freedom.
 
     Args:
-        problem: Matrices of a body.
-        vectors: M-normalized modes, shape (owned dofs, k).
+        num_modes: Requested number.
+        free: Number of free degrees of freedom.
 
-    Note: Collective.
+    Raises:
+        InputError: There are too few.
     """
-    diagonal = problem.stiffness.getDiagonal()
-    local = np.einsum("i,ik,ik->k", diagonal.array_r, vectors, vectors)
-    diagonal.destroy()
-    total = problem.comm.bcast(problem.comm.reduce(local, root=0), root=0)
-    return np.asarray(4 * np.finfo(float).eps * total)
-
-
-def warn_of_round_off(squares: Array, errors: Array) -> None:
-    """Warn if round-off changes the first frequency by more than `ROUND_OFF` of it.
-
-    Args:
-        squares: ω², ascending.
-        errors: From `round_off`, for each of them.
-    """
-    if not len(squares):
-        return
-    relative = errors[0] / max(2 * squares[0], errors[0])
-    if relative > ROUND_OFF:
-        frequency = np.sqrt(max(squares[0], 0.0)) / (2 * np.pi)
-        text = (
-            f"round-off may change the first frequency, {frequency:.4g} Hz, by "
-            f"{100 * relative:.2g} %: the body is very thin for its length. Use larger cells, or "
-            "a beam model"
+    if num_modes > free:
+        raise InputError(
+            f"{num_modes} modes were requested, but the mesh has only {free} free degrees of "
+            "freedom",
+            argument="num_modes",
+            value=num_modes,
+            expected=f"at most {free}",
         )
-        quantity, value = "round-off of the first frequency", float(relative)
-        warn(AccuracyWarning(text, quantity=quantity, value=value, limit=ROUND_OFF))
 
 
 def eigensolver(
@@ -128,12 +110,21 @@ def eigensolver(
     prefix: str,
     options: Options = None,
 ) -> SLEPc.EPS:
-    """A solved Krylov-Schur solver, shift-invert at zero with an existing factorization of K.
+    """Return a solved Krylov-Schur solver with shift-and-invert at zero.
 
-    The caller destroys it.
+    Args:
+        K: Symmetric matrix.
+        M: Symmetric positive semi-definite matrix.
+        ksp: Solver of K; SLEPc takes it over.
+        num_modes: Number of eigenpairs.
+        prefix: PETSc options prefix.
+        options: PETSc options; those that begin with ``eps_`` or ``st_`` are used.
+
+    Returns:
+        The solver; the caller destroys it.
 
     Raises:
-        EigenError: Fewer modes converged than were asked for.
+        EigenError: Fewer eigenpairs converged than were requested.
 
     Note: Collective.
     """
@@ -143,32 +134,31 @@ def eigensolver(
     eps.setType(SLEPc.EPS.Type.KRYLOVSCHUR)
     eps.setTarget(0.0)
     eps.setWhichEigenpairs(SLEPc.EPS.Which.TARGET_MAGNITUDE)
-    eps.setDimensions(num_modes, subspace_size(num_modes, K.getSize()[0]))
+    space = min(K.getSize()[0], max(2 * num_modes, num_modes + 15))
+    eps.setDimensions(num_modes, space)
     eps.setTolerances(TOLERANCE, 200)
     st = eps.getST()
     st.setType(SLEPc.ST.Type.SINVERT)
     st.setShift(0.0)
     st.setKSP(ksp)
-    own = {key: value for key, value in (options or {}).items() if key.startswith(("eps_", "st_"))}
-    keys = configure(eps, prefix, own)
+    relevant = {k: value for k, value in (options or {}).items() if k.startswith(("eps_", "st_"))}
+    keys = configure(eps, prefix, relevant)
     try:
         eps.solve()
-    except Exception as error:  # slepc4py raises SystemError for SLEPc's own refusals
+    except Exception as error:  # slepc4py raises SystemError for some errors of SLEPc
         raise EigenError(f"the eigenvalue solver failed: {error}") from error
     finally:
         forget(prefix, keys)
-    if eps.getConverged() < num_modes:
+    converged = eps.getConverged()
+    if converged < num_modes:
         raise EigenError(
-            f"{eps.getConverged()} of {num_modes} modes converged in {eps.getIterationNumber()} "
+            f"{converged} of {num_modes} modes converged in {eps.getIterationNumber()} "
             f"iterations ({_reason(eps.getConvergedReason())}); raise the option eps_max_it or "
-            "eps_ncv"
+            "eps_ncv",
+            requested=num_modes,
+            converged=converged,
         )
     return eps
-
-
-def subspace_size(num_modes: int, size: int) -> int:
-    """Dimension of the Krylov space for a number of modes."""
-    return min(size, max(2 * num_modes, num_modes + 15))
 
 
 def _reason(code: int) -> str:
@@ -187,48 +177,44 @@ def lowest_modes(
     prefix: str,
     options: Options = None,
 ) -> tuple[Array, Array]:
-    """Lowest eigenpairs, M-normalized.
+    """Return the eigenpairs with the smallest |λ|, M-normalized.
 
     Args:
-        K: Positive definite; unit rows at the held degrees of freedom. Or bordered by constraints,
-            whose rows are the last.
-        M: Positive semi-definite; zero rows there and at the constraints.
+        K: Symmetric matrix with unit rows at the held degrees of freedom; or such a matrix bordered
+            by constraints, whose rows are the last ones.
+        M: Positive semi-definite, with zero rows at held degrees of freedom and constraints.
         ksp: Solver of K.
-        num_modes: How many.
+        num_modes: Number of eigenpairs.
         held: Owned held degrees of freedom (local numbers).
         num_border: Number of constraints.
         prefix: PETSc options prefix.
-        options: PETSc options; those that begin with ``eps_`` or ``st_`` are for SLEPc, which then
-            does the work.
+        options: PETSc options; those that begin with ``eps_`` or ``st_`` select SLEPc's solver.
 
     Returns:
-        Eigenvalues λ, shape (num_modes,), bitwise equal on every rank; eigenvectors, shape
+        Eigenvalues λ, shape (num_modes,), bitwise equal on all ranks; eigenvectors, shape
         (owned rows of K, num_modes).
 
     Raises:
         EigenError: The solver did not converge.
-        ValueError: More modes are asked for than there are free degrees of freedom.
+        InputError: There are fewer free degrees of freedom than requested modes.
 
     Note: Collective.
     """
     comm = K.comm.tompi4py()
-    owned = K.getLocalSize()[0]
     if num_modes == 0:
-        return np.zeros(0), np.zeros((owned, 0), order="F")
+        return np.zeros(0), np.zeros((K.getLocalSize()[0], 0), order="F")
     free = K.getSize()[0] - 2 * num_border - comm.allreduce(len(held))
-    if num_modes > free:
-        raise InputError(
-            f"{num_modes} modes were asked for, and the mesh has {free} free dofs only"
-        )
+    check_num_modes(num_modes, free)
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
-        return _dense_modes(comm, K, M, num_modes, held, num_border)
-    if by_blocks(num_modes, free, prefix=prefix, options=options):
+        dense = partial(_dense_modes, num_modes=num_modes, num_border=num_border)
+        return solve_on_first_rank((K, M), held, dense)
+    if uses_block_lanczos(num_modes, free, prefix=prefix, options=options):
         try:
             return block_modes(comm, partial(solve, ksp), M, num_modes)
         except Breakdown as error:
-            _log.warning("block Lanczos: %s; SLEPc goes on from the start", error)
+            _log.warning("block Lanczos: %s; SLEPc's Krylov-Schur is used instead", error)
     eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
-    vectors = np.empty((owned, num_modes), order="F")
+    vectors = np.empty((K.getLocalSize()[0], num_modes), order="F")
     x = K.createVecRight()
     for k in range(num_modes):
         eps.getEigenvector(k, x)
@@ -239,16 +225,17 @@ def lowest_modes(
     return values, vectors
 
 
-def by_blocks(num_modes: int, free: int, *, prefix: str, options: Options) -> bool:
-    """Whether block Lanczos is used: no option for SLEPc, and enough free degrees of freedom.
+def uses_block_lanczos(num_modes: int, free: int, *, prefix: str, options: Options) -> bool:
+    """Return whether block Lanczos is used: no option for SLEPc, and enough degrees of freedom.
 
     Args:
-        num_modes: How many are wanted.
-        free: Degrees of freedom that nothing holds.
+        num_modes: Number of eigenpairs.
+        free: Number of free degrees of freedom.
         prefix: PETSc options prefix.
         options: PETSc options without the prefix.
     """
-    if any(key.startswith(("eps_", "st_")) for key in (*(options or {}), *given(prefix))):
+    keys = (*(options or {}), *database_options(prefix))
+    if any(key.startswith(("eps_", "st_")) for key in keys):
         return False
     return largest_space(num_modes) + BLOCK <= free // 2
 
@@ -256,16 +243,18 @@ def by_blocks(num_modes: int, free: int, *, prefix: str, options: Options) -> bo
 def block_modes(
     comm: MPI.Comm, inverse: Callable[[Array], Array], M: PETSc.Mat, num_modes: int
 ) -> tuple[Array, Array]:
-    """By block Lanczos, from random vectors that M has smoothed: zero where it has no rows.
+    """Return the eigenpairs with the smallest |λ| by block Lanczos.
+
+    The start vectors are M times random vectors, so that they are zero where M has zero rows.
 
     Args:
         comm: Communicator of the rows.
-        inverse: X = K⁻¹B for blocks of vectors, shape (owned rows, k).
-        M: Mass matrix, zero rows where the body is held.
-        num_modes: How many.
+        inverse: Returns X = K⁻¹B for blocks of vectors, shape (owned rows, k).
+        M: Mass matrix with zero rows where the body is held.
+        num_modes: Number of eigenpairs.
 
     Raises:
-        Breakdown: The iteration came to no end.
+        Breakdown: The iteration did not converge.
 
     Note: Collective.
     """
@@ -275,45 +264,24 @@ def block_modes(
 
 
 def _dense_modes(
-    comm: MPI.Comm,
-    K: PETSc.Mat,
-    M: PETSc.Mat,
-    num_modes: int,
-    held: NDArray[np.int32],
-    num_border: int,
+    free: NDArray[np.int64], K: Array, M: Array, *, num_modes: int, num_border: int
 ) -> tuple[Array, Array]:
-    """All on the first rank, by LAPACK, in the null space of the constraints."""
-    owned, size = K.getLocalSize()[0], K.getSize()[0]
-    start, _ = K.getOwnershipRange()
-    parts = comm.gather((_rows(K), _rows(M), np.asarray(held) + start, owned), root=0)
-    pieces: list[Any] | None = None
-    values = None
-    with agreed(comm):
-        if parts is not None:
-            k, m = (scipy.sparse.vstack([part[i] for part in parts]).toarray() for i in (0, 1))
-            inner = np.arange(size - num_border)
-            free = np.setdiff1d(inner, np.concatenate([part[2] for part in parts]))
-            grid = np.ix_(free, free)
-            k_free, m_free, Z = k[grid], m[grid], np.eye(len(free))
-            if num_border:
-                q, _ = np.linalg.qr(k[free, size - num_border :], mode="complete")
-                Z = q[:, num_border:]
-                k_free, m_free = Z.T @ k_free @ Z, Z.T @ m_free @ Z
-            values, v = scipy.linalg.eigh(k_free, m_free, subset_by_index=(0, num_modes - 1))
-            if len(values) < num_modes or not np.isfinite(values).all():
-                raise EigenError(
-                    f"LAPACK found {len(values)} of {num_modes} modes: stiffness over mass is "
-                    "beyond the range of floating-point numbers"
-                )
-            full = np.zeros((size, num_modes))
-            full[free] = Z @ v
-            pieces = np.split(full, np.cumsum([part[3] for part in parts])[:-1])
-    local = comm.scatter(pieces, root=0)
-    return comm.bcast(values, root=0), np.asfortranarray(local)
-
-
-def _rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
-    indptr, columns, values = A.getValuesCSR()
-    return scipy.sparse.csr_matrix(
-        (values, columns, indptr), shape=(len(indptr) - 1, A.getSize()[1])
-    )
+    """Return the modes by LAPACK, in the null space of the constraints."""
+    inner = len(K) - num_border
+    free = free[free < inner]
+    grid, Z = np.ix_(free, free), np.eye(len(free))
+    if num_border:
+        q, _ = np.linalg.qr(K[free, inner:], mode="complete")
+        Z = q[:, num_border:]
+    k, m = Z.T @ K[grid] @ Z, Z.T @ M[grid] @ Z
+    values, v = scipy.linalg.eigh(k, m, subset_by_index=(0, num_modes - 1))
+    if len(values) < num_modes or not np.isfinite(values).all():
+        raise EigenError(
+            f"LAPACK found {len(values)} of {num_modes} modes: the ratio of stiffness to mass is "
+            "outside the range of floating-point numbers",
+            requested=num_modes,
+            converged=len(values),
+        )
+    vectors = np.zeros((len(K), num_modes))
+    vectors[free] = Z @ v
+    return values, vectors

@@ -1,61 +1,67 @@
-"""Linear algebra on PETSc: one factorization, blocks of vectors, errors that all ranks share.
+"""Factorizations of sparse matrices: the set-up of MUMPS and CHOLMOD.
 
-Blocks of vectors are NumPy arrays of shape (owned rows, columns) in Fortran order, which PETSc uses
-without a copy; small matrices are NumPy arrays that are bitwise equal on every rank.
+| matrix | function | method |
+|---|---|---|
+| symmetric positive definite | `cholesky` | CHOLMOD on one rank, MUMPS on several, both L Lᵀ |
+| symmetric, n negative eigenvalues | `cholesky(..., negative=n)` | MUMPS, L D Lᵀ |
+| symmetric, values change, inertia unknown | `inertia.SymmetricFactor` | MUMPS, L D Lᵀ |
+| general | the options `GENERAL` | MUMPS, L U |
 """
 
 from __future__ import annotations
 
-import copy
 import logging
-import pickle
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
 
-import numpy as np
-from mpi4py import MPI
-from numpy.typing import NDArray
 from petsc4py import PETSc
 
-from dolfinx_mbd.checks import instance, name
-from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.linalg.options import Options, configure, database_options, forget, last_line
+from dolfinx_mbd.parallel import discard
 
 __all__ = [
+    "GENERAL",
+    "INDEFINITE",
     "FactorizationError",
-    "agreed",
+    "SingularError",
     "cholesky",
-    "configure",
-    "constrain",
-    "count_below",
-    "discard",
-    "forget",
-    "given",
-    "gram",
-    "multiply",
-    "raise_together",
-    "released",
-    "require_real",
-    "solve",
-    "solver_options",
+    "create_solver",
+    "is_mumps_cholesky",
+    "set_up",
+    "solver_error",
 ]
 
-Array = NDArray[np.float64]
-Options = Mapping[str, Any] | None
+DEFINITE = {
+    "ksp_type": "preonly",
+    "pc_type": "cholesky",
+    "pc_factor_mat_solver_type": "mumps",
+    "mat_mumps_icntl_14": 100,
+}
+"""Options for a symmetric positive definite matrix.
 
-WORKSPACE = 100
-"""Workspace beyond MUMPS's estimate, percent (ICNTL(14)); its default fails in parallel."""
+ICNTL(14) is the workspace beyond MUMPS's estimate in percent; its default fails in parallel.
+"""
 
-CHOLMOD = {"mat_cholmod_factor": "supernodal", "mat_cholmod_print": 0}
-"""L Lᵀ whatever the size, so that a pivot that is not positive is an error; in silence."""
+INDEFINITE = DEFINITE | {"mat_mumps_icntl_24": 1, "mat_mumps_icntl_13": 1}
+"""Options for a symmetric matrix whose inertia is needed: ICNTL(24) detects zero pivots, and
+ICNTL(13) factorizes the root front without ScaLAPACK, which does not count negative pivots."""
+
+GENERAL = DEFINITE | {"pc_type": "lu"}
+"""Options for an unsymmetric matrix."""
+
+CHOLMOD = {
+    **{key: value for key, value in DEFINITE.items() if "mumps" not in key},
+    "pc_factor_mat_solver_type": "cholmod",
+    "mat_cholmod_factor": "supernodal",
+    "mat_cholmod_print": 0,
+}
+"""Options for CHOLMOD. The supernodal method is L Lᵀ for any size, so that a pivot that is not
+positive is an error; nothing is printed."""
 
 _ORDERINGS = {0: "AMD", 2: "AMF", 3: "Scotch", 4: "PORD", 5: "METIS", 6: "QAMD"}
 
-_log = logging.getLogger("dolfinx_mbd")
-
-_MUMPS_REASONS = {
-    -6: "the matrix is singular in structure",
+_MUMPS_ERRORS = {
+    -6: "the matrix is structurally singular",
     -8: "MUMPS ran out of integer workspace; raise the option mat_mumps_icntl_14",
     -9: "MUMPS ran out of workspace; raise the option mat_mumps_icntl_14 (percent)",
     -10: "the matrix is numerically singular: a part of the body is not held, or has no stiffness",
@@ -63,208 +69,145 @@ _MUMPS_REASONS = {
     -40: "the matrix is not positive definite",
 }
 
+_log = logging.getLogger("dolfinx_mbd")
+
 
 class FactorizationError(SolverError):
-    """A matrix could not be factorized; the message is PETSc's reason in words."""
-
-
-def raise_together(comm: MPI.Comm, message: str | None, kind: type[Exception] = InputError) -> None:
-    """Raise `kind` on every rank if any rank has a message (the lowest such rank's message).
-
-    Note: Collective over `comm`.
-    """
-    for text in comm.allgather(message):
-        if text is not None:
-            raise kind(text)
-
-
-@contextmanager
-def agreed(comm: MPI.Comm) -> Iterator[None]:
-    """Raise on every rank what any rank raises inside; nothing inside may be collective.
-
-    Note: Collective over `comm`.
-    """
-    own: Exception | None = None
-    try:
-        yield
-    except Exception as error:  # whatever it is, the other ranks must hear of it
-        own = error
-    for other in comm.allgather(_sendable(own)):
-        if other is not None:
-            raise own or other
-
-
-def _sendable(error: Exception | None) -> Exception | None:
-    """Return an error, or a substitute if it cannot be sent to other ranks.
-
-    The value in an `InputError` may be anything, for example a function; it is left out then.
-    """
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        if isinstance(error, InputError) and error.value is not None:
-            substitute = copy.copy(error)
-            substitute.value = None
-            return _sendable(substitute)
-        return SolverError(str(error))
-    return error
-
-
-@contextmanager
-def released(comm: MPI.Comm, *objects: Any) -> Iterator[None]:
-    """Destroy PETSc objects at the end of a block; see `discard` for what an error changes.
-
-    Note: Collective over `comm`.
-    """
-    try:
-        yield
-    except BaseException:
-        discard(comm, *objects)
-        raise
-    for item in objects:
-        item.destroy()
-
-
-def discard(comm: MPI.Comm, *objects: Any) -> None:
-    """Destroy PETSc objects while an exception propagates, if there is only one rank.
-
-    Destroying is collective, and the other ranks may wait elsewhere because the error is this
-    rank's alone; on several ranks the objects are left to PETSc's garbage collection.
-    """
-    if comm.size == 1:
-        for item in objects:
-            item.destroy()
-
-
-def solver_options(prefix: Any, options: Any) -> dict[str, Any]:
-    """Return the arguments `petsc_options_prefix` and `petsc_options` under their short names.
-
-    Raises:
-        InputTypeError: The prefix is not a text, or the options are not a mapping from texts to
-            texts, numbers or None.
-    """
-    name("petsc_options_prefix", prefix)
-    instance("petsc_options", options, (Mapping, type(None)))
-    kinds = (str, int, float, np.integer, np.floating, np.bool_, list, tuple, type(None))
-    for key, value in (options or {}).items():
-        name("every name in petsc_options", key)
-        instance(f"petsc_options[{key!r}]", value, kinds)
-    return {"prefix": prefix, "options": options}
-
-
-def require_real() -> None:
-    """Refuse a PETSc with complex numbers.
-
-    Raises:
-        RuntimeError: PETSc has complex scalars.
-    """
-    if np.issubdtype(PETSc.ScalarType, np.complexfloating):
-        raise SolverError(
-            "this PETSc is built with complex numbers; the reduction of a body needs real ones "
-            "(conda: petsc=*=real*; Debian: python3-dolfinx-real)"
-        )
-
-
-def configure(solver: Any, prefix: str, options: Options) -> list[str]:
-    """Put options under the solver's prefix and let it read them; returns the keys for `forget`.
-
-    Raises:
-        ValueError: PETSc refuses an option.
-    """
-    solver.setOptionsPrefix(prefix)
-    database = PETSc.Options(prefix)
-    for key, value in (options or {}).items():
-        database[key] = value
-    try:
-        solver.setFromOptions()
-    except PETSc.Error as error:
-        forget(prefix, list(options or {}))
-        raise InputError(
-            f"PETSc refuses petsc_options={dict(options or {})}: {_last_line(error)}"
-        ) from error
-    return list(options or {})
-
-
-def forget(prefix: str, keys: list[str]) -> None:
-    """Remove the options that `configure` set from PETSc's database."""
-    database = PETSc.Options(prefix)
-    for key in keys:
-        database.delValue(key)
-
-
-def cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None, negative: int = 0) -> PETSc.KSP:
-    """A KSP whose set-up has factorized a symmetric matrix.
-
-    The caller destroys it. On one rank a positive definite matrix is CHOLMOD's, where PETSc has it:
-    it solves faster. All others are MUMPS's, and those that CHOLMOD refuses: MUMPS tells why.
-    `options` (without the prefix) may replace any part, also by an iterative method.
+    """A matrix that could not be factorized, or a linear system that could not be solved.
 
     Args:
-        A: Positive definite; or bordered by constraints, which makes as many negative
-            eigenvalues (LDLᵀ).
+        message: Text of the error.
+        info: MUMPS's error code INFOG(1); None if the error has another source.
+        negative: Number of negative pivots of a matrix that should have fewer; None if unknown.
+    """
+
+    def __init__(
+        self, message: str = "", *, info: int | None = None, negative: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.info, self.negative = info, negative
+
+
+class SingularError(FactorizationError):
+    """A singular matrix where a regular one is required."""
+
+
+def cholesky(
+    A: PETSc.Mat,
+    *,
+    prefix: str,
+    options: Options = None,
+    negative: int = 0,
+    ksp: PETSc.KSP | None = None,
+) -> PETSc.KSP:
+    """Return a KSP that holds the factorization of a symmetric matrix.
+
+    On one rank a positive definite matrix is factorized by CHOLMOD if PETSc has it, because its
+    solutions are faster. MUMPS factorizes all other matrices, and those that CHOLMOD does not
+    accept, because it reports the cause.
+
+    Args:
+        A: Positive definite matrix, or one bordered by constraints.
         prefix: PETSc options prefix.
-        options: PETSc options without the prefix.
-        negative: Number of negative eigenvalues.
+        options: PETSc options without the prefix. They may replace any part, for example the
+            factorization by an iterative method.
+        negative: Number of negative eigenvalues of `A`: zero, or the number of constraints.
+        ksp: Solver to be set up, for example that of a level of multigrid; None for a new one,
+            which the caller destroys.
 
     Raises:
-        FactorizationError: The factorization failed, or the signs of the eigenvalues are others.
+        FactorizationError: The factorization failed, or the number of negative eigenvalues differs.
 
-    Note: Collective over the matrix's communicator.
+    Note: Collective over the communicator of the matrix.
     """
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     A.setOption(PETSc.Mat.Option.SPD, negative == 0)
-    chosen = ("pc_", "ksp_", "mat_mumps_")
-    if (
-        A.comm.size == 1
-        and negative == 0
-        and PETSc.Sys.hasExternalPackage("cholmod")
-        and not any(key.startswith(chosen) for key in (*(options or {}), *given(prefix)))
-    ):
+    solver = create_solver(A, ksp)
+    if negative or not _cholmod_succeeds(solver, A, prefix, options):
         try:
-            return _factorized(A, "cholmod", prefix, {**CHOLMOD, **(options or {})})
-        except PETSc.Error:
-            _log.info("CHOLMOD refuses the matrix; MUMPS has a look")
-    defaults = {"mat_mumps_icntl_14": WORKSPACE}
-    if negative:
-        defaults |= {"mat_mumps_icntl_24": 1, "mat_mumps_icntl_13": 1}  # to know the inertia
-    defaults = {key: value for key, value in defaults.items() if key not in given(prefix)}
+            set_up(solver, INDEFINITE if negative else DEFINITE, prefix, options)
+        except PETSc.Error as error:
+            if ksp is None:
+                discard(A.comm, solver)
+            raise solver_error(error, "the factorization failed") from error
+    _log.info("%d rows: %s", A.getSize()[0], _method(solver))
+    _check_inertia(solver, negative)
+    return solver
+
+
+def _cholmod_succeeds(ksp: PETSc.KSP, A: PETSc.Mat, prefix: str, options: Options) -> bool:
+    """Factorize by CHOLMOD if it can be used, and return whether it has succeeded."""
+    if A.comm.size > 1 or not PETSc.Sys.hasExternalPackage("cholmod"):
+        return False
+    keys = (*(options or {}), *database_options(prefix))
+    if any(key.startswith(("pc_", "ksp_", "mat_mumps_")) for key in keys):
+        return False
     try:
-        ksp = _factorized(A, "mumps", prefix, {**defaults, **(options or {})})
-    except PETSc.Error as error:
-        raise FactorizationError(_reason(error)) from error
-    _check_inertia(ksp, negative)
+        set_up(ksp, CHOLMOD, prefix, options)
+    except PETSc.Error:
+        _log.info("CHOLMOD does not accept the matrix; MUMPS is used instead")
+        ksp.reset()
+        ksp.setOperators(A)
+        return False
+    return True
+
+
+def solver_error(error: PETSc.Error, what: str) -> FactorizationError:
+    """Return an error that explains the cause of a PETSc error.
+
+    Args:
+        error: PETSc's error.
+        what: Beginning of the message, for example "the factorization failed".
+    """
+    match = re.search(r"INFOG\(1\)\s*=\s*(-?\d+)", str(error))
+    if match is None:
+        return FactorizationError(f"{what}: {last_line(error)}")
+    info = int(match.group(1))
+    cause = _MUMPS_ERRORS.get(info, "see the manual of MUMPS")
+    return FactorizationError(f"{what}: {cause} (MUMPS INFOG(1)={info})", info=info)
+
+
+def create_solver(A: PETSc.Mat, ksp: PETSc.KSP | None = None) -> PETSc.KSP:
+    """Return a KSP for a matrix that raises an error on failure.
+
+    Args:
+        A: The matrix.
+        ksp: Existing solver that is used; None for a new one, which the caller destroys.
+
+    Note: Collective.
+    """
+    ksp = ksp or PETSc.KSP().create(A.comm)
+    ksp.setErrorIfNotConverged(True)  # a failure of MUMPS is silent otherwise
+    ksp.setOperators(A)
     return ksp
 
 
-def given(prefix: str) -> list[str]:
-    """Options that the user has put into PETSc's database, without the prefix."""
-    names = (name.removeprefix("-") for name in PETSc.Options().getAll())
-    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+def set_up(ksp: PETSc.KSP, defaults: Options, prefix: str, options: Options) -> PETSc.KSP:
+    """Set up a KSP, which factorizes its matrix, and return it.
 
+    Args:
+        ksp: The solver.
+        defaults: PETSc options that the user's options replace, for example `INDEFINITE`.
+        prefix: PETSc options prefix.
+        options: The user's options without the prefix.
 
-def _factorized(A: PETSc.Mat, package: str, prefix: str, options: Options) -> PETSc.KSP:
-    """A KSP that is set up, by a package unless the options say otherwise."""
-    ksp = PETSc.KSP().create(A.comm)
-    ksp.setErrorIfNotConverged(True)  # or MUMPS fails in silence
-    ksp.setOperators(A)
-    ksp.setType("preonly")
-    pc = ksp.getPC()
-    pc.setType("cholesky")
-    pc.setFactorSolverType(package)
-    keys = configure(ksp, prefix, options)
+    Raises:
+        PETSc.Error: The factorization failed.
+
+    Note: Collective.
+    """
+    database = database_options(prefix)
+    settings = {key: value for key, value in (defaults or {}).items() if key not in database}
+    keys = configure(ksp, prefix, settings | dict(options or {}))
     try:
         ksp.setUp()
-    except PETSc.Error:
-        discard(A.comm, ksp)
-        raise
     finally:
         forget(prefix, keys)
-    _log.info("%d rows: %s", A.getSize()[0], _method(ksp))
     return ksp
 
 
 def _method(ksp: PETSc.KSP) -> str:
-    """What solves, for the log."""
+    """Return a description of the solver for the log."""
     pc = ksp.getPC()
     if pc.getType() not in ("cholesky", "lu"):
         return f"{ksp.getType()} with {pc.getType()}"
@@ -275,12 +218,21 @@ def _method(ksp: PETSc.KSP) -> str:
     return f"{pc.getType()} by mumps, ordering {_ORDERINGS.get(ordering, ordering)}"
 
 
-def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
-    """Whatever it was told of definiteness, MUMPS does not object to a pivot by itself."""
+def is_mumps_cholesky(ksp: PETSc.KSP) -> bool:
+    """Return whether a solver is a symmetric factorization by MUMPS, whose inertia is known.
+
+    Args:
+        ksp: The solver.
+    """
     pc = ksp.getPC()
-    if pc.getType() != "cholesky" or pc.getFactorSolverType() != "mumps":
+    return bool(pc.getType() == "cholesky" and pc.getFactorSolverType() == "mumps")
+
+
+def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
+    """Raise an error if the inertia differs: MUMPS accepts negative pivots of any matrix."""
+    if not is_mumps_cholesky(ksp):
         return
-    factor = pc.getFactorMatrix()
+    factor = ksp.getPC().getFactorMatrix()
     if expected:
         negative, zero, _ = factor.getInertia()
     else:
@@ -288,138 +240,12 @@ def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
     if negative > expected:
         raise FactorizationError(
             f"the stiffness matrix is not positive definite ({negative - expected} negative "
-            "pivots): a part of the body is not held, or the stiffness form is wrong"
+            "pivots): a part of the body is not held, or the stiffness form is wrong",
+            negative=int(negative - expected),
         )
     if zero or negative < expected:
-        raise FactorizationError(
+        raise SingularError(
             f"the stiffness with averaged interfaces is singular ({zero} zero pivots, {negative} "
             f"negative ones instead of {expected}): a part of the body is not held, or the mesh "
             "is too coarse to tell the motions of the interfaces apart"
         )
-
-
-def _last_line(error: PETSc.Error) -> str:
-    """What PETSc says at last, without the number of the rank."""
-    return re.sub(r"^\[\d+\] ", "", str(error).strip().splitlines()[-1])
-
-
-def _reason(error: PETSc.Error, what: str = "the factorization failed") -> str:
-    text = str(error)
-    found = re.search(r"INFOG\(1\)\s*=\s*(-?\d+)", text)
-    code = int(found.group(1)) if found else None
-    words = _MUMPS_REASONS.get(code, "") if code is not None else ""
-    detail = f"MUMPS INFOG(1)={code}" if code is not None else _last_line(error)
-    return f"{what}: {words or 'see the detail'} ({detail})"
-
-
-def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
-    """Number of eigenvalues of K ψ = λ M ψ below `value`, by Sylvester's law of inertia.
-
-    The pattern of `M` is contained in that of `K`. A zero row of `M` with a positive diagonal in
-    `K` counts for nothing.
-
-    Raises:
-        FactorizationError: The factorization failed, or `value` is an eigenvalue.
-
-    Note: Collective.
-    """
-    A = K.copy()
-    A.axpy(-value, M, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
-    A.setOption(PETSc.Mat.Option.SPD, False)
-    A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
-    pc = PETSc.PC().create(A.comm)
-    with released(A.comm, pc, A):
-        negative, zero = _inertia_below(pc, A)
-    if zero:
-        raise FactorizationError(f"{value:g} is an eigenvalue ({zero} zero pivots)")
-    return negative
-
-
-def _inertia_below(pc: PETSc.PC, A: PETSc.Mat) -> tuple[int, int]:
-    """Factorize a matrix; return the numbers of its negative and zero eigenvalues."""
-    try:
-        pc.setOperators(A)
-        pc.setType("cholesky")
-        pc.setFactorSolverType("mumps")
-        pc.setFactorSetUpSolverType()
-        F = pc.getFactorMatrix()
-        for control, setting in ((14, WORKSPACE), (24, 1), (13, 1)):
-            F.setMumpsIcntl(control, setting)
-        pc.setUp()
-        code = F.getMumpsInfog(1)
-        if code < 0:
-            raise FactorizationError(
-                f"the factorization failed: {_MUMPS_REASONS.get(code, '')} (MUMPS INFOG(1)={code})"
-            )
-        negative, zero, _ = F.getInertia()
-    except PETSc.Error as error:
-        raise FactorizationError(_reason(error)) from error
-    return int(negative), int(zero)
-
-
-def constrain(A: PETSc.Mat, rows: NDArray[np.int32], diagonal: float) -> None:
-    """Zero the given owned rows (local numbers) and their columns; `diagonal` goes on the diagonal.
-
-    Note: Collective.
-    """
-    start, _ = A.getOwnershipRange()
-    A.setOption(PETSc.Mat.Option.KEEP_NONZERO_PATTERN, True)
-    A.zeroRowsColumns((rows + start).astype(PETSc.IntType), diagonal)
-
-
-def _dense(comm: MPI.Comm, values: Array) -> PETSc.Mat:
-    """A dense PETSc matrix on the memory of `values`, (owned rows, columns), Fortran order."""
-    rows, columns = values.shape
-    D = PETSc.Mat().createDense(
-        ((rows, PETSc.DETERMINE), (PETSc.DECIDE, columns)), array=values, comm=comm
-    )
-    D.assemble()
-    return D
-
-
-def multiply(A: PETSc.Mat, X: Array) -> Array:
-    """A X for a block of vectors X, shape (owned rows, k); the result likewise.
-
-    Note: Collective.
-    """
-    if X.shape[1] == 0:
-        return np.zeros_like(X)
-    D = _dense(A.comm, np.asfortranarray(X))
-    Y = A.matMult(D)
-    values = Y.getDenseArray().copy(order="F")
-    Y.destroy()
-    D.destroy()
-    return values
-
-
-def solve(ksp: PETSc.KSP, B: Array) -> Array:
-    """A⁻¹B for a block of right-hand sides B, shape (owned rows, k), all in one call.
-
-    Raises:
-        FactorizationError: The solver failed.
-
-    Note: Collective.
-    """
-    if B.shape[1] == 0:
-        return np.zeros_like(B)
-    X = np.zeros(B.shape, order="F")
-    DB, DX = _dense(ksp.comm, np.asfortranarray(B)), _dense(ksp.comm, X)
-    try:
-        ksp.matSolve(DB, DX)
-    except PETSc.Error as error:
-        raise FactorizationError(_reason(error, "the linear solver failed")) from error
-    DX.destroy()
-    DB.destroy()
-    return X
-
-
-def gram(comm: MPI.Comm, X: Array, Y: Array) -> Array:
-    """XᵀY over all ranks, the same bits on every rank.
-
-    Note: Collective over `comm`.
-    """
-    local = np.ascontiguousarray(X.T @ Y)
-    total = np.empty_like(local)
-    comm.Reduce(local, total, op=MPI.SUM, root=0)
-    comm.Bcast(total, root=0)
-    return total

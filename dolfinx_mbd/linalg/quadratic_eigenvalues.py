@@ -1,21 +1,20 @@
-"""Eigenvalues of (λ²M + λC + K) z = 0 with real matrices: vibrations with damping or Coriolis.
+"""Eigenvalues of (λ²M + λC + K) z = 0: vibrations with damping or Coriolis terms.
 
-M is symmetric and positive semi-definite, K symmetric and possibly indefinite (spin softening, or
-compression), C anything: damping, and the skew Coriolis operator. Real matrices have complex
-eigenvalues in conjugate pairs; of a pair the one with Im λ > 0 is returned. Two real eigenvalues
-count as one mode as well, represented by the greater: an unstable ±σ is the mode +σ. So the number
-of modes is that of the degrees of freedom, whatever happens to the eigenvalues.
+The matrices are real. M is symmetric and positive semi-definite. K is symmetric, and indefinite if
+spin softening or compression outweighs the elastic stiffness. C is arbitrary: damping and the skew
+Coriolis operator. Complex eigenvalues are conjugate pairs; the one with Im λ > 0 represents the
+mode. Two real eigenvalues also count as one mode, represented by the greater one: an unstable ±σ
+is the mode +σ. Therefore the number of modes is that of the degrees of freedom.
 
-SLEPc's two-level Arnoldi method (TOAR) with shift-and-invert at zero needs the factor of K alone,
-whatever C is. Where K is all but singular that is no good, which the residuals tell, and a real
-shift with a factor of its own replaces it. Then λ is improved as a root of
+SLEPc's two-level Arnoldi method (TOAR) with shift-and-invert at zero needs a factorization of K
+only. If K is almost singular this is inaccurate, which the residuals show; a real shift with a
+factorization of its own is used then. Afterwards λ is improved as a root of
 
     (zᴴMz) λ² + (zᴴCz) λ + zᴴKz = 0.
 
-Without damping iω is an eigenvalue of a Hermitian matrix, K - ω²M + iωC, so that the error of the
-root is the square of that of z, and the real part is zero to round-off.
-
-Without C the problem is symmetric in λ². Problems of few unknowns go to LAPACK.
+Without damping iω is an eigenvalue of the Hermitian matrix K - ω²M + iωC, so that the error of the
+root is the square of that of z, and its real part is zero to round-off. Without C the problem is
+symmetric in λ². LAPACK solves problems of few unknowns.
 
 References:
     C. Campos, J. E. Roman: Parallel Krylov solvers for the polynomial eigenvalue problem in SLEPc,
@@ -24,51 +23,48 @@ References:
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from petsc4py import PETSc
 from slepc4py import SLEPc
 
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.linalg.eigenvalues import DENSE_ALWAYS, EigenError, eigensolver, lowest_modes
-from dolfinx_mbd.linalg.factorization import (
-    WORKSPACE,
-    Options,
-    agreed,
-    configure,
-    forget,
-    multiply,
-    solve,
+from dolfinx_mbd.linalg.blocks import multiply, solve
+from dolfinx_mbd.linalg.dense_problems import solve_on_first_rank
+from dolfinx_mbd.linalg.dense_quadratic import dense_modes, improved_roots, rates, select_modes
+from dolfinx_mbd.linalg.eigenvalues import (
+    DENSE_ALWAYS,
+    EigenError,
+    check_num_modes,
+    eigensolver,
+    lowest_modes,
 )
+from dolfinx_mbd.linalg.factorization import GENERAL
+from dolfinx_mbd.linalg.options import Options, configure, forget
 
-__all__ = ["dense_modes", "quadratic_modes", "select_modes"]
+__all__ = ["quadratic_modes"]
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
 TOLERANCE, ITERATIONS, SPARE = 1e-10, 300, 2
-"""Of TOAR: backward error, restarts; modes beyond those wanted, so that no pair is cut in two."""
+"""Settings of TOAR: backward error; restarts; modes beyond the requested ones, so that no conjugate
+pair is split."""
 
 DENSE_MOST = 500
-"""Free dofs up to which modes come from LAPACK where at least half of all are wanted."""
+"""Number of free dofs up to which LAPACK is used if at least half of all modes are requested."""
 
 RESIDUAL = 1e-3
-"""Size of z + K⁻¹(λ²M + λC)z over that of z above which the solver of K is not trusted.
+"""Relative residual z + K⁻¹(λ²M + λC)z above which the solver of K is too inaccurate.
 
-Round-off makes 1e-16 times the square of the ratio of the highest frequency of the mesh to that of
-the mode, and what SLEPc leaves is enlarged by the square of the ratio of λ to the smallest one.
+Round-off contributes 1e-16 times the square of the ratio of the highest frequency of the mesh to
+that of the mode. The residual of SLEPc is amplified by the square of the ratio of λ to the smallest
+one.
 """
 
-SHIFTED = {
-    "st_ksp_type": "preonly",
-    "st_pc_type": "lu",
-    "st_pc_factor_mat_solver_type": "mumps",
-    "st_mat_mumps_icntl_14": WORKSPACE,
-}
-"""Options of the factorization at a shift, of an unsymmetric matrix."""
+SHIFTED = {f"st_{key}": value for key, value in GENERAL.items()}
+"""Options of the factorization at a shift."""
 
 
 def quadratic_modes(
@@ -83,38 +79,36 @@ def quadratic_modes(
     prefix: str,
     options: Options = None,
 ) -> tuple[ComplexArray, ComplexArray]:
-    """The modes of λ²M + λC + K closest to zero; real unstable ones that were found come first.
+    """Return the modes of λ²M + λC + K closest to zero; real unstable modes come first.
 
     Args:
-        M: Zero rows and columns at held degrees of freedom.
-        C: Likewise; None if there is nothing of the kind.
-        K: Unit rows and columns there.
+        M: Mass matrix with zero rows and columns at held degrees of freedom.
+        C: Velocity matrix, likewise; None if there is no such term.
+        K: Stiffness with unit rows and columns at held degrees of freedom.
         ksp: Solver of K.
-        num_modes: How many, two eigenvalues each.
+        num_modes: Number of modes, which have two eigenvalues each.
         held: Owned held degrees of freedom (local numbers).
-        negative: Number of negative eigenvalues of K, if known. Without C so many modes are
-            unstable, and all of them are returned, even if they are more than `num_modes`.
+        negative: Number of negative eigenvalues of K; None if unknown. Without C it is the number
+            of unstable modes, and all of them are returned, even if they are more than
+            `num_modes`.
         prefix: PETSc options prefix.
         options: PETSc options; those of the eigensolver begin with ``pep_``, ``eps_`` or ``st_``.
 
     Returns:
-        λ, Im λ ≥ 0, shape (num_modes,), bitwise equal on every rank, and z, shape (owned rows,
+        λ, Im λ ≥ 0, shape (num_modes,), bitwise equal on all ranks; z, shape (owned rows,
         num_modes).
 
     Raises:
         EigenError: The solver did not converge.
-        ValueError: More modes are asked for than there are free degrees of freedom.
+        InputError: There are fewer free degrees of freedom than requested modes.
 
     Note: Collective.
     """
     comm = K.comm.tompi4py()
     free = K.getSize()[0] - comm.allreduce(len(held))
-    if num_modes > free:
-        raise InputError(
-            f"{num_modes} modes were asked for, and the mesh has {free} free dofs only"
-        )
+    check_num_modes(num_modes, free)
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
-        return _gathered_modes(comm, M, C, K, num_modes, held)
+        return solve_on_first_rank((M, C, K), held, partial(_free_modes, num_modes=num_modes))
     if C is None:
         return _symmetric_modes(
             M, K, ksp, num_modes, held, negative=negative, prefix=prefix, options=options
@@ -126,7 +120,7 @@ def quadratic_modes(
     except EigenError:
         residual = np.inf
     if residual > RESIDUAL:
-        # SLEPc has taken the KSP over, and makes its factors anew
+        # SLEPc has taken over the KSP and factorizes again
         eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
         squares = [abs(eps.getEigenvalue(k)) for k in range(num_modes)]
         eps.destroy()
@@ -148,34 +142,32 @@ def _attempt(
     prefix: str,
     options: Options,
 ) -> tuple[ComplexArray, ComplexArray, float]:
-    """Modes by TOAR, improved, and their greatest residual with the solver of K."""
-    wanted = num_modes + SPARE
+    """Return modes by TOAR with improved eigenvalues, and their greatest relative residual."""
+    requested = num_modes + SPARE
     for _ in range(4):
-        pep = _toar(M, C, K, ksp, 2 * wanted, shift, prefix=prefix, options=options)
-        found, z = _eigenpairs(pep, K)
-        values, columns = select_modes(found)
+        pep = _toar(M, C, K, ksp, 2 * requested, shift, prefix=prefix, options=options)
+        eigenvalues, z = _eigenpairs(pep, K)
+        values, columns = select_modes(eigenvalues)
         if len(values) >= num_modes:
             break
         pep.destroy()
-        wanted += 2 * (num_modes - len(values)) + SPARE
+        requested += 2 * (num_modes - len(values)) + SPARE
     else:
-        raise EigenError(f"{len(values)} of {num_modes} modes found; raise the option pep_ncv")
+        raise EigenError(
+            f"{len(values)} of {num_modes} modes converged; raise the option pep_ncv",
+            requested=num_modes,
+            converged=len(values),
+        )
     values, vectors = values[:num_modes], np.asfortranarray(z[:, columns[:num_modes]])
-    comm, n = K.comm.tompi4py(), num_modes
-    parts = np.asfortranarray(np.hstack([vectors.real, vectors.imag]))
-    products = []
-    for A in (M, C, K):
-        y = multiply(A, parts)
-        products.append(y[:, :n] + 1j * y[:, n:])
+    products = [_multiply(A, vectors) for A in (M, C, K)]
     local = np.array([np.sum(vectors.conj() * y, axis=0) for y in products])
-    values = _improved(values, comm.bcast(comm.allreduce(local), root=0))
+    comm = K.comm.tompi4py()
+    values = improved_roots(values, comm.bcast(comm.allreduce(local), root=0))
     residual = 0.0
-    if ksp is not None:  # it is the eigensolver's until that is destroyed
-        rest = values**2 * products[0] + values * products[1]
-        y = solve(ksp, np.asfortranarray(np.hstack([rest.real, rest.imag])))
-        rest = vectors + y[:, :n] + 1j * y[:, n:]
+    if ksp is not None:  # the solver of K belongs to the eigensolver until that is destroyed
+        y = _solve(ksp, values**2 * products[0] + values * products[1])
         diagonal = M.getDiagonal()
-        local = np.array([diagonal.array_r @ np.abs(a) ** 2 for a in (rest, vectors)])
+        local = np.array([diagonal.array_r @ np.abs(a) ** 2 for a in (vectors + y, vectors)])
         diagonal.destroy()
         squares = comm.allreduce(local)
         residual = float(np.sqrt((squares[0] / squares[1]).max(initial=0.0)))
@@ -183,35 +175,16 @@ def _attempt(
     return values, vectors, residual
 
 
-def _improved(values: ComplexArray, quotients: ComplexArray) -> ComplexArray:
-    """The roots closest to the values; quotients zᴴMz, zᴴCz, zᴴKz, shape (3, n)."""
-    m, c, k = quotients
-    m, k = m.real, k.real
-    root = np.sqrt(c * c - 4 * m * k + 0j)
-    both = np.array([-c + root, -c - root]) / (2 * m)
-    closest = np.argmin(np.abs(both - values), axis=0)
-    better = both[closest, np.arange(len(values))]
-    return np.where(values.imag == 0, better.real, better.real + 1j * np.abs(better.imag))
+def _multiply(A: PETSc.Mat, Z: ComplexArray) -> ComplexArray:
+    """Return A Z for a complex block."""
+    y = multiply(A, np.asfortranarray(np.hstack([Z.real, Z.imag])))
+    return y[:, : Z.shape[1]] + 1j * y[:, Z.shape[1] :]
 
 
-def select_modes(values: ComplexArray) -> tuple[ComplexArray, NDArray[np.intp]]:
-    """One eigenvalue per mode, by distance from zero, real unstable ones first.
-
-    Of conjugate pairs the one with Im λ > 0, of real ones (two by two, by distance from zero) the
-    greater.
-
-    Returns:
-        The eigenvalues and their places in `values`.
-    """
-    upper = [int(k) for k in np.flatnonzero(values.imag > 0)]
-    real = [int(k) for k in np.flatnonzero(values.imag == 0)]
-    real.sort(key=lambda k: (abs(values[k]), values[k].real))
-    pairs = [real[k : k + 2] for k in range(0, len(real), 2)]
-    chosen = upper + [max(pair, key=lambda k: values[k].real) for pair in pairs]
-    growing = {k for k in chosen if values[k].imag == 0 and values[k].real > 0}
-    chosen.sort(key=lambda k: -abs(values[k]) if k in growing else abs(values[k]))
-    columns = np.array(chosen, dtype=np.intp)
-    return values[columns], columns
+def _solve(ksp: PETSc.KSP, Z: ComplexArray) -> ComplexArray:
+    """Return A⁻¹ Z for a complex block."""
+    y = solve(ksp, np.asfortranarray(np.hstack([Z.real, Z.imag])))
+    return y[:, : Z.shape[1]] + 1j * y[:, Z.shape[1] :]
 
 
 def _toar(
@@ -225,10 +198,10 @@ def _toar(
     prefix: str,
     options: Options,
 ) -> SLEPc.PEP:
-    """A solver that found `count` or more eigenvalues closest to a shift, both of each pair.
+    """Return a solver with at least `count` eigenvalues closest to a shift.
 
-    The caller destroys it. With a solver of K the shift is zero; without, the matrix of the shift
-    is factorized here.
+    Both eigenvalues of a pair count. The caller destroys the solver. With a solver of K the shift
+    is zero; without one, SLEPc factorizes the matrix at the shift.
     """
     pep = SLEPc.PEP().create(K.comm)
     pep.setOperators([K, C, M])
@@ -240,35 +213,38 @@ def _toar(
     pep.setTolerances(TOLERANCE, ITERATIONS)
     st = pep.getST()
     st.setType(SLEPc.ST.Type.SINVERT)
-    own = {key: value for key, value in (options or {}).items() if key.startswith(("pep_", "st_"))}
+    relevant = {k: value for k, value in (options or {}).items() if k.startswith(("pep_", "st_"))}
     if ksp is not None:
         st.setKSP(ksp)
     else:
-        own = {**SHIFTED, **own}
-    keys = configure(pep, prefix, own)
+        relevant = {**SHIFTED, **relevant}
+    keys = configure(pep, prefix, relevant)
     try:
         pep.solve()
-    except Exception as error:  # slepc4py raises SystemError for SLEPc's own refusals
+    except Exception as error:  # slepc4py raises SystemError for some errors of SLEPc
         raise EigenError(f"the quadratic eigenvalue solver failed: {error}") from error
     finally:
         forget(prefix, keys)
-    found = pep.getConverged()
-    if found < count:
+    converged = pep.getConverged()
+    if converged < count:
         iterations = pep.getIterationNumber()
         pep.destroy()
         raise EigenError(
-            f"{found} of {count} eigenvalues converged in {iterations} iterations; raise the "
-            "option pep_max_it or pep_ncv"
+            f"{converged} of {count} eigenvalues converged in {iterations} iterations; raise the "
+            "option pep_max_it or pep_ncv",
+            requested=count,
+            converged=converged,
         )
     return pep
 
 
 def _eigenpairs(pep: SLEPc.PEP, K: PETSc.Mat) -> tuple[ComplexArray, ComplexArray]:
+    """Return all converged eigenvalues, and their vectors."""
     xr, xi = K.createVecs()
-    found = pep.getConverged()
-    values = np.empty(found, dtype=complex)
-    vectors = np.empty((K.getLocalSize()[0], found), dtype=complex, order="F")
-    for k in range(found):
+    count = pep.getConverged()
+    values = np.empty(count, dtype=complex)
+    vectors = np.empty((K.getLocalSize()[0], count), dtype=complex, order="F")
+    for k in range(count):
         values[k] = pep.getEigenpair(k, xr, xi)
         vectors[:, k] = xr.array_r + 1j * xi.array_r
     xr.destroy()
@@ -287,87 +263,30 @@ def _symmetric_modes(
     prefix: str,
     options: Options,
 ) -> tuple[ComplexArray, ComplexArray]:
-    """K z = ω² M z: λ = iω, or λ = +√(-ω²) where K is not positive."""
-    wanted = max(num_modes, negative or 0)
+    """Return the modes of K z = ω² M z: λ = iω, or λ = √(-ω²) if ω² is negative."""
+    requested = max(num_modes, negative or 0)
     for _ in range(4):
-        squares, vectors = lowest_modes(K, M, ksp, wanted, held, prefix=prefix, options=options)
+        squares, vectors = lowest_modes(K, M, ksp, requested, held, prefix=prefix, options=options)
         below = int(np.sum(squares < 0))
         if negative is None or below == negative:
             break
-        wanted += 2 * (negative - below) + SPARE
+        requested += 2 * (negative - below) + SPARE
     else:
         raise EigenError(
-            f"the solver found {below} of {negative} unstable modes; raise the option eps_ncv"
+            f"{below} of {negative} unstable modes converged; raise the option eps_ncv",
+            requested=negative,
+            converged=below,
         )
     order = np.argsort(squares)[: max(num_modes, below)]
-    return _rates(squares[order]), np.asfortranarray(vectors[:, order].astype(complex))
+    return rates(squares[order]), np.asfortranarray(vectors[:, order].astype(complex))
 
 
-def _rates(squares: Array) -> ComplexArray:
-    root = np.sqrt(np.abs(squares))
-    return np.where(squares < 0, root + 0j, 1j * root)
-
-
-def dense_modes(
-    M: Array, C: Array | None, K: Array, num_modes: int | None = None
+def _free_modes(
+    free: NDArray[np.int64], M: Array, C: Array | None, K: Array, *, num_modes: int
 ) -> tuple[ComplexArray, ComplexArray]:
-    """The same of small matrices, by LAPACK, in the modes of (K, M); M is positive definite.
-
-    Returns:
-        λ, shape (num_modes,), and z, shape (n, num_modes).
-    """
-    n = len(M)
-    squares, modes = scipy.linalg.eigh((K + K.T) / 2, (M + M.T) / 2)
-    if C is None:
-        count = max(num_modes or n, int(np.sum(squares < 0)))
-        return _rates(squares[:count]), modes[:, :count].astype(complex)
-    scale = np.sqrt(np.abs(squares).max())  # of 1/time
-    small = modes.T @ C @ modes
-    A = np.zeros((2 * n, 2 * n))
-    A[:n, n:], A[n:, :n], A[n:, n:] = np.eye(n), -np.diag(squares) / scale**2, -small / scale
-    found, y = np.linalg.eig(A)
-    values, columns = select_modes(scale * found)
-    values, y = values[:num_modes], y[:n, columns[:num_modes]]
-    sides = [np.einsum("ik,ik->k", y.conj(), a) for a in (y, small @ y, squares[:, None] * y)]
-    return _improved(values, np.array(sides)), modes @ y
-
-
-def _gathered_modes(
-    comm: Any,
-    M: PETSc.Mat,
-    C: PETSc.Mat | None,
-    K: PETSc.Mat,
-    num_modes: int,
-    held: NDArray[np.int32],
-) -> tuple[ComplexArray, ComplexArray]:
-    """All on the first rank, by LAPACK, without the held degrees of freedom."""
-    start, end = K.getOwnershipRange()
-    mine = tuple(None if A is None else _rows(A) for A in (M, C, K))
-    parts = comm.gather((mine, np.asarray(held) + start, end - start), root=0)
-    pieces: list[Any] | None = None
-    values = None
-    with agreed(comm):
-        if parts is not None:
-            fixed = np.concatenate([part[1] for part in parts])
-            free = np.setdiff1d(np.arange(K.getSize()[0]), fixed)
-            grid = np.ix_(free, free)
-            m, c, k = (
-                None
-                if parts[0][0][i] is None
-                else scipy.sparse.vstack([part[0][i] for part in parts]).toarray()[grid]
-                for i in range(3)
-            )
-            assert m is not None and k is not None
-            values, v = dense_modes(m, c, k, num_modes)
-            full = np.zeros((K.getSize()[0], v.shape[1]), dtype=complex)
-            full[free] = v
-            pieces = np.split(full, np.cumsum([part[2] for part in parts])[:-1])
-    local = comm.scatter(pieces, root=0)
-    return comm.bcast(values, root=0), np.asfortranarray(local)
-
-
-def _rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
-    indptr, columns, values = A.getValuesCSR()
-    return scipy.sparse.csr_matrix(
-        (values, columns, indptr), shape=(len(indptr) - 1, A.getSize()[1])
-    )
+    """Return the modes of dense matrices without the held degrees of freedom."""
+    grid = np.ix_(free, free)
+    values, v = dense_modes(M[grid], None if C is None else C[grid], K[grid], num_modes)
+    z = np.zeros((len(K), v.shape[1]), dtype=complex)
+    z[free] = v
+    return values, z

@@ -22,7 +22,7 @@ from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import prestressed
-from dolfinx_mbd.linalg.factorization import solver_options
+from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 
 __all__ = [

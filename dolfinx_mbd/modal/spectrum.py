@@ -22,25 +22,15 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import BUCKLED
+from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.dense_problems import solve_small_problem
-from dolfinx_mbd.linalg.eigenvalues import (
-    EigenError,
-    log_completed_group,
-    lowest_modes,
-    round_off,
-    warn_of_round_off,
-)
-from dolfinx_mbd.linalg.factorization import (
-    FactorizationError,
-    Options,
-    agreed,
-    cholesky,
-    constrain,
-    count_below,
-    gram,
-    multiply,
-    released,
-)
+from dolfinx_mbd.linalg.eigenvalues import EigenError, log_completed_group, lowest_modes
+from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
+from dolfinx_mbd.linalg.inertia import count_below
+from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.linalg.round_off import round_off, warn_of_round_off
+from dolfinx_mbd.parallel import agreed, released
 
 __all__ = ["ElasticModes", "elastic_modes", "hertz", "ritz_estimate"]
 

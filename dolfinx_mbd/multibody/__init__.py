@@ -5,11 +5,7 @@ Plain NumPy (compiled by numba where it is installed); nothing here knows a mesh
 
 from __future__ import annotations
 
-from dolfinx_mbd.multibody.analyses.equilibrium import (
-    EquilibriumError,
-    equilibrium,
-    quasi_static_motion,
-)
+from dolfinx_mbd.multibody.analyses.equilibrium import equilibrium, quasi_static_motion
 from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     InverseDynamics,
     KinematicError,
@@ -19,6 +15,7 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
+from dolfinx_mbd.multibody.assembly.assembler import AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
 from dolfinx_mbd.multibody.files.run_files import RunFileError
 from dolfinx_mbd.multibody.model.bodies import DEFAULT_DAMPING_RATIO, FlexibleBody, RigidBody
@@ -57,11 +54,9 @@ from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
 from dolfinx_mbd.multibody.results.histories import BodyHistory, Energies, JointHistory
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.start.consistent_state import (
-    AssemblyError,
-    consistent_state,
-    redundancies,
-)
+from dolfinx_mbd.multibody.start.consistent_state import consistent_state
+from dolfinx_mbd.multibody.start.position_assembly import redundancies
+from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive

@@ -25,7 +25,8 @@ from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, point_motion
 from dolfinx_mbd.fem.operators import apply_inertia, centrifugal, load_fields, spin_matrix
 from dolfinx_mbd.forms import geometric_stiffness
-from dolfinx_mbd.linalg.factorization import Options, multiply
+from dolfinx_mbd.linalg.blocks import multiply
+from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.prescribed_motion.motion import Instant, PrescribedMotion
 from dolfinx_mbd.prescribed_motion.supports import MeanAxes, Supported, interface_rows
 from dolfinx_mbd.reduction.interfaces import MeshInterface

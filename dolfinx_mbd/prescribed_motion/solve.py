@@ -26,7 +26,9 @@ from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.linalg.factorization import agreed, multiply, released, solver_options
+from dolfinx_mbd.linalg.blocks import multiply
+from dolfinx_mbd.linalg.options import solver_options
+from dolfinx_mbd.parallel import agreed, released
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.prescribed_motion.observation import Observer, Transient

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
-from dolfinx_mbd.linalg.factorization import Options, gram, multiply
+from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 

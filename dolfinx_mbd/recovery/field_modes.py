@@ -37,7 +37,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.linalg.factorization import raise_together
+from dolfinx_mbd.parallel import raise_together
 
 __all__ = ["Place", "Points", "field_modes", "flat", "linear_in", "points_of"]
 

@@ -36,7 +36,7 @@ from dolfinx_mbd.body.static_errors import unit_work as all_unit_work
 from dolfinx_mbd.checks import array, instance, short
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem
-from dolfinx_mbd.linalg.factorization import Options
+from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.result import Reduction

@@ -27,7 +27,7 @@ from dolfinx.mesh import meshtags
 from numpy.typing import NDArray
 
 from dolfinx_mbd.fem.assembly import rigid_motions
-from dolfinx_mbd.linalg.factorization import gram
+from dolfinx_mbd.linalg.blocks import gram
 
 __all__ = ["averaged_rows", "border_rows"]
 

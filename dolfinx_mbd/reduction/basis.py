@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions
 from dolfinx_mbd.fem.phases import Phases
-from dolfinx_mbd.linalg.factorization import Options
+from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation

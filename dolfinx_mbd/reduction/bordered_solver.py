@@ -20,17 +20,12 @@ from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
 from dolfinx_mbd.fem.phases import log
 from dolfinx_mbd.linalg.block_lanczos import Breakdown
-from dolfinx_mbd.linalg.bordered import bordered_mass, bordered_stiffness
-from dolfinx_mbd.linalg.eigenvalues import block_modes, by_blocks, lowest_modes
-from dolfinx_mbd.linalg.factorization import (
-    FactorizationError,
-    Options,
-    cholesky,
-    constrain,
-    gram,
-    released,
-    solve,
-)
+from dolfinx_mbd.linalg.blocks import gram, solve
+from dolfinx_mbd.linalg.eigenvalues import block_modes, lowest_modes, uses_block_lanczos
+from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
+from dolfinx_mbd.linalg.matrices import bordered_mass, bordered_stiffness, constrain
+from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.parallel import released
 
 __all__ = ["BorderedSolver"]
 
@@ -129,11 +124,11 @@ class BorderedSolver:
         number, rows = self._border.shape[1], self.comm.allreduce(len(self._rigid))
         free = self._problem.num_dofs - rows - number
         with released(self.comm, M):
-            if by_blocks(count, free, **self._solver):
+            if uses_block_lanczos(count, free, **self._solver):
                 try:
                     return block_modes(self.comm, lambda B: self.solve(B)[0], M, count)
                 except Breakdown as error:
-                    log.warning("block Lanczos: %s; SLEPc goes on from the start", error)
+                    log.warning("block Lanczos: %s; SLEPc's Krylov-Schur is used instead", error)
             return self._bordered_modes(M, count)
 
     def _bordered_modes(self, M: PETSc.Mat, count: int) -> tuple[Array, Array]:

@@ -22,15 +22,12 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, point_motion
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.iterative.solver_choice import Solver
-from dolfinx_mbd.linalg.eigenvalues import log_completed_group, round_off
-from dolfinx_mbd.linalg.factorization import (
-    FactorizationError,
-    Options,
-    discard,
-    gram,
-    multiply,
-    released,
-)
+from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.linalg.eigenvalues import log_completed_group
+from dolfinx_mbd.linalg.factorization import FactorizationError
+from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.linalg.round_off import round_off
+from dolfinx_mbd.parallel import discard, released
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness

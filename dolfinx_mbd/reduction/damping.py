@@ -24,7 +24,7 @@ from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import blocked, projected
 from dolfinx_mbd.forms import viscous_damping
 from dolfinx_mbd.forms.arguments import expression
-from dolfinx_mbd.linalg.factorization import gram, multiply
+from dolfinx_mbd.linalg.blocks import gram, multiply
 
 if TYPE_CHECKING:
     from dolfinx_mbd.reduction.result import Reduction

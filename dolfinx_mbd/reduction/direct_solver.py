@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.linalg.blocks import solve
 from dolfinx_mbd.linalg.eigenvalues import lowest_modes
-from dolfinx_mbd.linalg.factorization import Options, cholesky, constrain, released, solve
+from dolfinx_mbd.linalg.factorization import cholesky
+from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.parallel import released
 
 __all__ = ["DirectSolver"]
 

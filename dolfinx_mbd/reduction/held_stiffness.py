@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.fem.assembly import ElasticProblem
-from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
 from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
+from dolfinx_mbd.iterative.solver import IterativeSolver
 from dolfinx_mbd.iterative.solver_choice import Solver, choose_solver
-from dolfinx_mbd.linalg.factorization import Options, constrain, multiply
+from dolfinx_mbd.linalg.blocks import multiply
+from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.bordered_solver import BorderedSolver
 from dolfinx_mbd.reduction.direct_solver import DirectSolver

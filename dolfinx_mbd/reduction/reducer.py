@@ -27,7 +27,8 @@ from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import BUCKLED, prestressed
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.iterative.solver_choice import Solver
-from dolfinx_mbd.linalg.factorization import FactorizationError, solver_options
+from dolfinx_mbd.linalg.factorization import FactorizationError
+from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
 from dolfinx_mbd.reduction.damping import reduced_damping

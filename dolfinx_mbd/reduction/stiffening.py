@@ -40,7 +40,7 @@ from dolfinx_mbd.fem.assembly import (
 )
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.forms import geometric_stiffness
-from dolfinx_mbd.linalg.factorization import gram, multiply
+from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 
 __all__ = [

@@ -28,7 +28,8 @@ from dolfinx_mbd.checks import flag, function, instance, integer
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.operators import apply_inertia, centrifugal
-from dolfinx_mbd.linalg.factorization import constrain, multiply, solve
+from dolfinx_mbd.linalg.blocks import multiply, solve
+from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.modal.natural_modes import check_num_modes
 from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed

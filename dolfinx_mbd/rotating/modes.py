@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import flag, instance, integer
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import inertia
-from dolfinx_mbd.linalg.factorization import gram, multiply, released
+from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.quadratic_eigenvalues import quadratic_modes
 from dolfinx_mbd.modal.natural_modes import check_num_modes
+from dolfinx_mbd.parallel import released
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
 
 __all__ = ["RotatingModes", "modes_of_factor", "rotating_modes"]

@@ -9,9 +9,11 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.linalg.blocks import multiply, solve
+from dolfinx_mbd.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.linalg.eigenvalues import lowest_modes
-from dolfinx_mbd.linalg.factorization import cholesky, constrain, multiply, solve
-from dolfinx_mbd.reduction.reference import solve_small_problem
+from dolfinx_mbd.linalg.factorization import cholesky
+from dolfinx_mbd.linalg.matrices import constrain
 
 Array = NDArray[np.float64]
 

@@ -21,16 +21,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.beams.model import BeamModel
 from dolfinx_mbd.beams.problem import beam_problem
-from dolfinx_mbd.beams.reduce import (
-    BeamModel,
-    BeamReduction,
-    beam_forces,
-    beam_modes,
-    beam_statics,
-    reduce_beam,
-)
-from dolfinx_mbd.beams.statics import held_dofs
+from dolfinx_mbd.beams.reduce import BeamReduction, reduce_beam
+from dolfinx_mbd.beams.statics import beam_forces, beam_modes, beam_statics, held_dofs
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.multibody import (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
 from dolfinx_mbd import ReductionOptions
-from dolfinx_mbd.beams.problem import BeamModel
+from dolfinx_mbd.beams.model import BeamModel
 from dolfinx_mbd.beams.reduce import reduce_beam
 from dolfinx_mbd.cables.cable_body import CableBody
 from dolfinx_mbd.cables.line_body import hermite

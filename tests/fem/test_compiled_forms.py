@@ -20,7 +20,8 @@ from dolfinx_mbd.recovery.sections import section_modes
 from dolfinx_mbd.recovery.stress import Recovery
 from dolfinx_mbd.reduction.damping import Viscous
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction
-from dolfinx_mbd.reduction.front_end import Reduction, reduce
+from dolfinx_mbd.reduction.front_end import reduce
+from dolfinx_mbd.reduction.result import Reduction
 from tests.fem.test_materials import grouped
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.calls import flat

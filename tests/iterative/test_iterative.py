@@ -14,25 +14,19 @@ from mpi4py import MPI
 from dolfinx_mbd import STEEL, ElasticModel, InterfaceSpec, ReductionOptions, reduce
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.fem.interpolation import linear_interpolation
 from dolfinx_mbd.forms import strain
-from dolfinx_mbd.iterative import solver_choice as choice
-from dolfinx_mbd.iterative.conjugate_gradients import IterativeSolver
-from dolfinx_mbd.iterative.convergence import IterationError, round_off_level
-from dolfinx_mbd.iterative.lobpcg import lobpcg
+from dolfinx_mbd.iterative import solver_choice
 from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
-from dolfinx_mbd.iterative.multigrid import TwoLevel
-from dolfinx_mbd.iterative.products import Products, column_sums
-from dolfinx_mbd.iterative.solver_choice import choose_solver, expected_factor
-from dolfinx_mbd.linalg.bordered import bordered_stiffness
+from dolfinx_mbd.iterative.solver import IterativeSolver
+from dolfinx_mbd.iterative.solver_choice import choose_solver
+from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply, solve
+from dolfinx_mbd.linalg.convergence import IterationError, Stagnation, round_off_level
 from dolfinx_mbd.linalg.eigenvalues import EigenError
-from dolfinx_mbd.linalg.factorization import (
-    FactorizationError,
-    cholesky,
-    constrain,
-    gram,
-    multiply,
-    solve,
-)
+from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
+from dolfinx_mbd.linalg.lobpcg import lobpcg
+from dolfinx_mbd.linalg.matrices import bordered_stiffness, constrain
+from dolfinx_mbd.linalg.memory import factorization_memory
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
@@ -107,20 +101,29 @@ def test_preconditioner_is_symmetric_and_positive(comm: MPI.Intracomm, degree: i
 
 def test_coarse_functions_are_linear_elements(comm: MPI.Intracomm) -> None:
     """P reproduces a rigid motion where nothing is held."""
-    problem, ends, dofs = held(comm, "averaged")  # which hold no single dof
-    border = border_rows(problem.num_owned, [(i.dofs, i.rows) for i in ends])
-    products = Products(problem.stiffness, dofs)
-    level = TwoLevel(products, problem.space, border, prefix="test_", options={})
-    linear = fem.functionspace(problem.space.mesh, ("Lagrange", 1, (3,)))
-    u = fem.Function(linear)
-    u.interpolate(lambda x: np.vstack([1 + x[1], 2 - x[0], 3 + 0 * x[0]]))
-    coarse = u.x.array[: level.interpolation.getLocalSize()[1], None].copy(order="F")
+    problem, _, _ = held(comm)
+    P, coarse_held, positions = linear_interpolation(problem.space, np.zeros(0, np.int32))
+    assert len(coarse_held) == 0
+    coarse = np.column_stack([1 + positions[:, 1], 2 - positions[:, 0], np.full(len(positions), 3)])
     v = fem.Function(problem.space)
     v.interpolate(lambda x: np.vstack([1 + x[1], 2 - x[0], 3 + 0 * x[0]]))
-    fine = multiply(level.interpolation, coarse)[:, 0]
+    fine = multiply(P, coarse.reshape(-1, 1))[:, 0]
     assert np.allclose(fine, v.x.array[: len(fine)], atol=1e-13)
-    level.destroy()
-    products.destroy()
+    P.destroy()
+
+
+def test_held_unknowns_of_linear_elements(comm: MPI.Intracomm) -> None:
+    """They are those of the held vertices, and P is zero there."""
+    problem, _, dofs = held(comm)
+    P, coarse_held, positions = linear_interpolation(problem.space, dofs)
+    at_ends = np.isin(
+        np.round(positions[:, 0], 9),
+        np.round([0.0, comm.allreduce(problem.positions[:, 0].max(initial=0.0), op=MPI.MAX)], 9),
+    )
+    assert np.array_equal(np.unique(coarse_held // 3), np.flatnonzero(at_ends))
+    X = np.ones((P.getLocalSize()[1], 1), order="F")
+    assert not multiply(P, X)[dofs].any()
+    P.destroy()
 
 
 @pytest.mark.parametrize(
@@ -210,9 +213,18 @@ def test_tolerance_below_round_off(comm: MPI.Intracomm) -> None:
     Y = solver.solve(B, tolerance=1e-100)[0]
     assert solver.iterations[0] - before < 2 * before
     assert np.abs(X - Y).max() < 1e-8 * np.abs(Y).max()
-    R = B - solver.products.multiply(Y)
+    R = B - solver.multiply(Y)
     assert (round_off_level(comm, solver.scale, R, Y) < 100).all()
     solver.destroy()
+
+
+def test_stagnation_is_detected() -> None:
+    """An error that was not halved in ten iterations, only after the first interval."""
+    stagnation = Stagnation()
+    falling = [stagnation.check(k, 0.9**k) for k in range(31)]
+    assert not any(falling)
+    constant = [stagnation.check(k, 0.9**30) for k in range(31, 41)]
+    assert constant == 9 * [False] + [True]
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
@@ -260,14 +272,16 @@ def test_one_averaged_interface(comm: MPI.Intracomm, solver: str) -> None:
 
 
 def test_negative_stiffness_is_refused_by_both_iterations(comm: MPI.Intracomm) -> None:
-    """What the coarse level does not see, conjugate gradients and the eigenvalue iteration do."""
+    """Both detect a stiffness that the coarse level has not shown to be negative."""
     problem, _, dofs = held(comm)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
-    problem.stiffness.scale(-1.0)
-    with pytest.raises(FactorizationError, match=r"not positive definite.*not held"):
+    solver.matrix.scale(-1.0)
+    with pytest.raises(FactorizationError, match=r"not positive definite.*not held") as caught:
         solver.solve(random(solver, 2))
-    with pytest.raises(EigenError, match="not positive definite"):
+    assert isinstance(caught.value, IterationError)
+    with pytest.raises(EigenError, match="not positive definite") as caught:
         lowest_modes_iteratively(solver, problem, 2)
+    assert isinstance(caught.value, IterationError)
     solver.destroy()
 
 
@@ -312,8 +326,8 @@ def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
 def test_choice_by_memory(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
     """A factor is given up where it is not expected to fit."""
     problem, _, _ = held(comm)
-    assert expected_factor(2_000_000) > 2 * expected_factor(1_000_000)
+    assert factorization_memory(2_000_000) > 2 * factorization_memory(1_000_000)
     assert choose_solver(problem, "auto") == "direct"
-    monkeypatch.setattr(choice, "_free_memory", lambda comm: 1e3)
+    monkeypatch.setattr(solver_choice, "free_memory", lambda comm: 1e3)
     assert choose_solver(problem, "auto") == "iterative"
     assert choose_solver(problem, "direct") == "direct"

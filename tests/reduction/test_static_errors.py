@@ -22,7 +22,7 @@ from dolfinx_mbd.body.static_errors import LIMIT, unit_load_names
 from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import Section, elastic_stiffness
-from dolfinx_mbd.linalg.factorization import gram, multiply
+from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.recovery.static_correction import static_cases
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import box

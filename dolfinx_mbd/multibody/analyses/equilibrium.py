@@ -29,12 +29,12 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
     multipliers,
     small_motions,
 )
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.start.consistent_state import AssemblyError, assemble, move
-from dolfinx_mbd.multibody.start.position_assembly import coordinates
+from dolfinx_mbd.multibody.start.consistent_state import move
+from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 
 __all__ = ["EquilibriumError", "equilibrium", "quasi_static_motion"]

@@ -12,19 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import choice, increasing, instance, number, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.multibody.assembly.redundancy import find_redundant
 from dolfinx_mbd.multibody.model.loads import JointCoordinate
 from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.start.consistent_state import (
-    AssemblyError,
-    assemble,
-    consistent_state,
-    move,
-)
-from dolfinx_mbd.multibody.start.position_assembly import coordinates
+from dolfinx_mbd.multibody.start.consistent_state import consistent_state, move
+from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 
 __all__ = ["InverseDynamics", "KinematicError", "inverse_dynamics", "kinematic_analysis"]
 

@@ -28,8 +28,9 @@ from dolfinx_mbd.multibody.files.run_files import (
     write_run,
 )
 from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.stepping.integrators import GeneralizedAlpha, Stepper
+from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Steps, steps_from
+from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["Checkpoint", "Mark", "Run", "read_checkpoint"]
 

@@ -1,0 +1,109 @@
+"""Blocks of vectors: products with a matrix, solutions, and inner products.
+
+A block is a NumPy array of shape (owned rows, columns) in Fortran order, which PETSc uses without a
+copy. Small matrices are NumPy arrays that are bitwise equal on all ranks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+from petsc4py import PETSc
+
+from dolfinx_mbd.linalg.factorization import solver_error
+
+__all__ = ["column_sums", "gram", "multiply", "solve"]
+
+Array = NDArray[np.float64]
+
+
+def multiply(A: PETSc.Mat, X: Array) -> Array:
+    """Return A X.
+
+    Args:
+        A: Matrix.
+        X: Block, shape (owned columns of A, k).
+
+    Returns:
+        Block of shape (owned rows of A, k).
+
+    Note: Collective.
+    """
+    if X.shape[1] == 0:
+        return np.zeros((A.getLocalSize()[0], 0), order="F")
+    D = _dense(A.comm, np.asfortranarray(X))
+    Y = A.matMult(D)
+    values = Y.getDenseArray().copy(order="F")
+    Y.destroy()
+    D.destroy()
+    return values
+
+
+def solve(ksp: PETSc.KSP, B: Array) -> Array:
+    """Return A⁻¹B, with all right-hand sides in one call of the solver.
+
+    Args:
+        ksp: Solver of A.
+        B: Right-hand sides, shape (owned rows, k).
+
+    Raises:
+        FactorizationError: The solver failed.
+
+    Note: Collective.
+    """
+    if B.shape[1] == 0:
+        return np.zeros_like(B)
+    X = np.zeros(B.shape, order="F")
+    DB, DX = _dense(ksp.comm, np.asfortranarray(B)), _dense(ksp.comm, X)
+    try:
+        ksp.matSolve(DB, DX)
+    except PETSc.Error as error:
+        raise solver_error(error, "the linear solver failed") from error
+    DX.destroy()
+    DB.destroy()
+    return X
+
+
+def gram(comm: MPI.Comm, X: Array, Y: Array) -> Array:
+    """Return XᵀY over all ranks, bitwise equal on all ranks.
+
+    Args:
+        comm: Communicator of the rows.
+        X: Block, shape (owned rows, m).
+        Y: Block, shape (owned rows, n).
+
+    Note: Collective over `comm`.
+    """
+    return _sum(comm, np.ascontiguousarray(X.T @ Y))
+
+
+def column_sums(comm: MPI.Comm, X: Array, Y: Array) -> Array:
+    """Return xᵀy for each pair of columns, bitwise equal on all ranks.
+
+    Args:
+        comm: Communicator of the rows.
+        X: Block, shape (owned rows, k).
+        Y: Block of the same shape.
+
+    Note: Collective over `comm`.
+    """
+    return _sum(comm, np.array([np.dot(x, y) for x, y in zip(X.T, Y.T, strict=True)]))
+
+
+def _sum(comm: MPI.Comm, local: Array) -> Array:
+    """Return the sum over all ranks; `Allreduce` may round differently on different ranks."""
+    total = np.empty_like(local)
+    comm.Reduce(local, total, op=MPI.SUM, root=0)
+    comm.Bcast(total, root=0)
+    return total
+
+
+def _dense(comm: MPI.Comm, values: Array) -> PETSc.Mat:
+    """Return a dense PETSc matrix that uses the memory of a block."""
+    rows, columns = values.shape
+    D = PETSc.Mat().createDense(
+        ((rows, PETSc.DETERMINE), (PETSc.DECIDE, columns)), array=values, comm=comm
+    )
+    D.assemble()
+    return D

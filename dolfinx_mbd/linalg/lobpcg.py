@@ -1,0 +1,215 @@
+"""Lowest eigenpairs of K ψ = λ M ψ from products and a preconditioner T ≈ K⁻¹ (LOBPCG).
+
+In each iteration the Ritz vectors X, the preconditioned residuals W = T (K X - M X Λ) and the last
+steps P span the space of the next Ritz vectors. More pairs than requested are iterated, so that the
+last requested ones converge as fast as the others.
+
+References:
+    Knyazev (2001), Toward the optimal preconditioned eigensolver: locally optimal block
+    preconditioned conjugate gradient method, SIAM J. Sci. Comput. 23, 517-541.
+    Hetmaniuk, Lehoucq (2006), Basis selection in LOBPCG, J. Comput. Phys. 218, 324-332.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import numpy as np
+import scipy
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from dolfinx_mbd.linalg.blocks import column_sums, gram
+from dolfinx_mbd.linalg.convergence import ROUND_OFF, IterationError, Stagnation, round_off_level
+
+__all__ = ["guard_vectors", "lobpcg"]
+
+Array = NDArray[np.float64]
+Operator = Callable[[Array], Array]
+
+MAX_ITERATIONS = 500
+
+DEPENDENT = 1e-12
+"""Relative squared length of the new part of a direction below which it is left out."""
+
+MOVED = 1e-10
+"""Relative change of an eigenvalue above which its pair is iterated again."""
+
+ROWS = 8192
+"""Number of rows in which vectors are combined in place at a time."""
+
+_log = logging.getLogger("dolfinx_mbd")
+
+
+def guard_vectors(num_modes: int) -> int:
+    """Return the number of vectors to iterate in addition to the requested ones.
+
+    Args:
+        num_modes: Number of requested eigenpairs.
+    """
+    return max(4, num_modes // 4)
+
+
+def lobpcg(
+    comm: MPI.Comm,
+    stiffness: Operator,
+    mass: Operator,
+    precondition: Operator,
+    start: Array,
+    num_modes: int,
+    *,
+    tolerance: float,
+    scale: Array | None = None,
+) -> tuple[Array, Array]:
+    """Return the lowest eigenpairs, M-normalized.
+
+    An eigenvalue has converged if rᵀT r ≤ `tolerance` λ for its residual r. With T = K⁻¹ this is
+    the relative error of the eigenvalue except for a factor that depends on the other eigenvalues.
+    Residuals that no longer decrease are accepted at the level of round-off.
+
+    Args:
+        comm: Communicator of the distributed rows.
+        stiffness: Returns K X for blocks of vectors, shape (owned rows, k).
+        mass: Returns M X.
+        precondition: Returns T R; the eigenvectors are sought in its range. It may subtract forces
+            of constraints from R in place.
+        start: Start vectors in that range, shape (owned rows, `num_modes` and some more).
+        num_modes: Number of eigenpairs.
+        tolerance: Relative error of the eigenvalues.
+        scale: Square roots of the diagonal of K, zero in held rows, shape (owned rows,), for the
+            level of round-off; None to require `tolerance`.
+
+    Returns:
+        Eigenvalues λ, ascending, shape (num_modes,), equal on all ranks; eigenvectors, shape
+        (owned rows, num_modes), Fortran order.
+
+    Raises:
+        IterationError: The iteration did not converge, or K is not positive definite.
+
+    Note: Collective over `comm`.
+    """
+    size = start.shape[1]
+    basis = _Basis(comm, start, stiffness, mass)
+    values = basis.rayleigh_ritz(np.zeros(0))
+    error, active = np.full(size, np.inf), np.ones(size, dtype=bool)
+    stagnation, refreshed = Stagnation(), False
+    for count in range(MAX_ITERATIONS + 1):
+        if not values[0] > 0:
+            raise IterationError(
+                "the stiffness is not positive definite: a part of the body is not held, or the "
+                "stiffness form is wrong",
+                iterations=count,
+            )
+        columns = np.flatnonzero(active)
+        R = basis.residuals(columns, values)
+        W = precondition(R)
+        error[columns] = column_sums(comm, R, W) / values[columns]
+        if not np.isfinite(error).all():
+            break
+        largest = float(error[:num_modes].max())
+        converged = largest <= tolerance
+        if stagnation.check(count, largest) and scale is not None and not converged:
+            level = np.zeros(size)
+            level[columns] = round_off_level(comm, scale, R, basis.V[:, columns])
+            converged = refreshed and bool((level[:num_modes] <= ROUND_OFF).all())
+            if not converged:
+                basis.refresh()
+                values, refreshed = basis.rayleigh_ritz(values[:0]), True
+                continue
+        if converged:
+            _log.info("LOBPCG: %d iterations of %d vectors", count, size)
+            return values[:num_modes], basis.V[:, :num_modes].copy(order="F")
+        active[columns] = error[columns] > tolerance / 10
+        basis.append(W[:, active[columns]])
+        del R, W
+        previous, values = values, basis.rayleigh_ritz(values)
+        active |= np.abs(values - previous) > MOVED * values
+    raise IterationError(
+        f"the eigenvalue iteration did not converge in {count} steps (relative error "
+        f"{error[:num_modes].max():.1e}, tolerance {tolerance:.1e}); use solver='direct', or "
+        "request fewer modes",
+        iterations=count,
+        error=float(error[:num_modes].max()),
+        tolerance=tolerance,
+    )
+
+
+class _Basis:
+    """Vectors V with K V and M V: first the Ritz vectors, then steps, then new directions."""
+
+    def __init__(self, comm: MPI.Comm, start: Array, stiffness: Operator, mass: Operator) -> None:
+        self.comm, self._stiffness, self._mass = comm, stiffness, mass
+        self.size, self.used = start.shape[1], 0
+        shape = len(start), 3 * self.size
+        self.V, self.K, self.M = (np.empty(shape, order="F") for _ in range(3))
+        self._store(start)
+
+    def _store(self, W: Array) -> None:
+        new = slice(self.used, self.used + W.shape[1])
+        self.V[:, new], self.K[:, new], self.M[:, new] = W, self._stiffness(W), self._mass(W)
+        self.used = new.stop
+
+    def refresh(self) -> None:
+        """Compute the products of the Ritz vectors again, without the round-off of combinations."""
+        self.used = 0
+        self._store(self.V[:, : self.size].copy(order="F"))
+
+    def residuals(self, columns: NDArray[np.int64], values: Array) -> Array:
+        """Return K X - M X Λ of some Ritz vectors."""
+        R = np.empty((len(self.V), len(columns)), order="F")
+        for j, k in enumerate(columns):
+            np.multiply(self.M[:, k], -values[k], out=R[:, j])
+            R[:, j] += self.K[:, k]
+        return R
+
+    def append(self, W: Array) -> None:
+        """Append new directions without their components along the Ritz vectors."""
+        overlap = gram(self.comm, self.M[:, : self.size], W)
+        for begin in range(0, len(W), ROWS):
+            rows = slice(begin, begin + ROWS)
+            W[rows] -= (overlap.T @ self.V[rows, : self.size].T).T
+        W /= np.sqrt(np.maximum(column_sums(self.comm, W, W), np.finfo(float).tiny))
+        self._store(np.asfortranarray(W))
+
+    def rayleigh_ritz(self, values: Array) -> Array:
+        """Replace the basis by the lowest Ritz vectors and their steps; return the Ritz values.
+
+        Args:
+            values: Ritz values of the first vectors, whose small matrices are diagonal.
+        """
+        used, known = slice(0, self.used), len(values)
+        small: list[Array] = []
+        for images, diagonal in ((self.K, values), (self.M, np.ones(known))):
+            A = np.zeros((self.used, self.used))
+            A[known:] = gram(self.comm, self.V[:, known : self.used], images[:, used])
+            A[:known, known:] = A[known:, :known].T
+            A[range(known), range(known)] = diagonal
+            small.append((A + A.T) / 2)
+        pairs = None
+        if self.comm.rank == 0:
+            pairs = _small_problem(small[0], small[1], self.size, known)
+        values, C = self.comm.bcast(pairs, root=0)
+        for X in (self.V, self.K, self.M):
+            for begin in range(0, len(X), ROWS):
+                rows = slice(begin, begin + ROWS)
+                X[rows, : C.shape[1]] = (C.T @ X[rows, used].T).T
+        self.used = C.shape[1]
+        return np.asarray(values)
+
+
+def _small_problem(k: Array, m: Array, size: int, known: int) -> tuple[Array, Array]:
+    """Return the lowest eigenvalues, and coefficients of their vectors and of the steps to them."""
+    scale = 1.0 / np.sqrt(np.diag(m))
+    lengths, Q = scipy.linalg.eigh(m * np.outer(scale, scale))
+    good = lengths > DEPENDENT * lengths[-1]
+    Q = scale[:, None] * Q[:, good] / np.sqrt(lengths[good])
+    values, Z = scipy.linalg.eigh(Q.T @ k @ Q, subset_by_index=(0, size - 1))
+    C = Q @ Z
+    if not known:
+        return values, C
+    steps = C.copy()
+    steps[:known] = 0.0
+    lengths = np.sqrt(np.einsum("ik,ij,jk->k", steps, m, steps))
+    long = lengths > 1e-10
+    return values, np.hstack([C, steps[:, long] / lengths[long]])

@@ -1,0 +1,142 @@
+"""Sparse matrices: held rows, owned rows, near-null spaces, and borders of constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from petsc4py import PETSc
+
+__all__ = [
+    "bordered_mass",
+    "bordered_stiffness",
+    "constrain",
+    "owned_rows",
+    "set_near_null_space",
+    "set_unit_diagonal",
+]
+
+
+def constrain(A: PETSc.Mat, rows: NDArray[np.int32], diagonal: float) -> None:
+    """Set rows and their columns to zero, and their diagonal entries to a value, in place.
+
+    Args:
+        A: Square matrix.
+        rows: Owned rows (local numbers).
+        diagonal: Value of the diagonal entries.
+
+    Note: Collective.
+    """
+    start, _ = A.getOwnershipRange()
+    A.setOption(PETSc.Mat.Option.KEEP_NONZERO_PATTERN, True)
+    A.zeroRowsColumns((rows + start).astype(PETSc.IntType), diagonal)
+
+
+def set_unit_diagonal(A: PETSc.Mat, rows: NDArray[np.int32]) -> None:
+    """Set the diagonal entries of owned rows that are zero to one.
+
+    Args:
+        A: Square matrix.
+        rows: Owned rows (local numbers).
+
+    Note: Collective.
+    """
+    A.setOption(PETSc.Mat.Option.NEW_NONZERO_ALLOCATION_ERR, False)
+    vector = A.createVecLeft()
+    vector.array[rows] = 1.0
+    A.setDiagonal(vector, addv=PETSc.InsertMode.ADD_VALUES)
+    A.assemble()
+    vector.destroy()
+
+
+def set_near_null_space(
+    A: PETSc.Mat, columns: NDArray[np.float64], held: NDArray[np.int32]
+) -> None:
+    """Attach a near-null space to a matrix.
+
+    Args:
+        A: Square matrix.
+        columns: Its basis without held rows, which need not be orthonormal, shape (owned rows, k).
+        held: Owned held rows (local numbers), where the near-null space is zero.
+
+    Note: Collective.
+    """
+    vectors: list[PETSc.Vec] = []
+    for column in columns.T:
+        vector = A.createVecRight()
+        vector.array[:] = column
+        vector.array[held] = 0.0
+        for other in vectors:
+            vector.axpy(-vector.dot(other), other)
+        vector.normalize()
+        vectors.append(vector)
+    space = PETSc.NullSpace().create(vectors=vectors, comm=A.comm)
+    A.setNearNullSpace(space)
+    for item in (space, *vectors):
+        item.destroy()
+
+
+def owned_rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
+    """Return the owned rows of a matrix with global column numbers.
+
+    Args:
+        A: Matrix of PETSc's type AIJ.
+    """
+    indptr, columns, values = A.getValuesCSR()
+    return scipy.sparse.csr_matrix(
+        (values, columns, indptr), shape=(len(indptr) - 1, A.getSize()[1])
+    )
+
+
+def bordered_stiffness(K: PETSc.Mat, border: scipy.sparse.csr_matrix) -> PETSc.Mat:
+    """Return [[K, Cᵀ], [C, 0]], with the rows of C on the last rank; the caller destroys it.
+
+    Args:
+        K: Stiffness.
+        border: Owned rows of Cᵀ.
+
+    Note: Collective.
+    """
+    rows, count = K.getLocalSize()[0], border.shape[1]
+    size, owned = K.getSize()[0], _owned(K, count)
+    indptr, indices = (a.astype(PETSc.IntType) for a in (border.indptr, border.indices))
+    Ct = PETSc.Mat().createAIJ(
+        ((rows, size), (owned, count)), csr=(indptr, indices, border.data), comm=K.comm
+    )
+    C = Ct.transpose(out=PETSc.Mat())
+    Z = _zero(K, count)
+    return _joined(K, [[K, Ct], [C, Z]], [Ct, C, Z])
+
+
+def bordered_mass(M: PETSc.Mat, count: int) -> PETSc.Mat:
+    """Return [[M, 0], [0, 0]] in the layout of `bordered_stiffness`; the caller destroys it.
+
+    Args:
+        M: Mass matrix.
+        count: Number of constraints.
+
+    Note: Collective.
+    """
+    Z = _zero(M, count)
+    return _joined(M, [[M, None], [None, Z]], [Z])
+
+
+def _owned(A: PETSc.Mat, count: int) -> int:
+    return count if A.comm.rank == A.comm.size - 1 else 0
+
+
+def _zero(A: PETSc.Mat, count: int) -> PETSc.Mat:
+    """Return a square zero matrix on the last rank; MUMPS requires a stored diagonal."""
+    owned = _owned(A, count)
+    indptr, indices = (np.arange(n, dtype=PETSc.IntType) for n in (owned + 1, owned))
+    sizes = ((owned, count), (owned, count))
+    return PETSc.Mat().createAIJ(sizes, csr=(indptr, indices, np.zeros(owned)), comm=A.comm)
+
+
+def _joined(A: PETSc.Mat, blocks: list[list[PETSc.Mat]], parts: list[PETSc.Mat]) -> PETSc.Mat:
+    """Return the matrix of some blocks, and destroy the parts."""
+    nest = PETSc.Mat().createNest(blocks, comm=A.comm)
+    joined = nest.convert("aij", PETSc.Mat())
+    for part in (nest, *parts):
+        part.destroy()
+    return joined

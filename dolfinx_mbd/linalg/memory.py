@@ -1,0 +1,54 @@
+"""Memory of a reduction with a sparse factorization, and free memory."""
+
+from __future__ import annotations
+
+import os
+
+from mpi4py import MPI
+
+__all__ = ["factorization_memory", "free_memory"]
+
+BASE, PER_MILLION, FACTORS = 0.25, 2.8, 9.6
+"""GB: the programs; matrices and vectors of a million dofs; factors of a million dofs."""
+
+
+def factorization_memory(num_dofs: int) -> float:
+    """Return the expected peak memory of a reduction with a direct solver, in bytes.
+
+    The model is m = 0.25 + 2.8 n + 9.6 n^(4/3) GB for n million displacement degrees of freedom.
+    The last term is the growth of the factors of a solid with nested dissection. The coefficients
+    are a fit to these measurements (quadratic tetrahedra of a connecting rod, 24 modes, one rank,
+    DOLFINx 0.9, PETSc 3.22 with CHOLMOD; `benchmarks/README.md`, "Reduction" and "A million"):
+
+    | n, million | measured, GB | model, GB |
+    |---|---|---|
+    | 0.033081 | 0.44 | 0.44 |
+    | 0.105078 | 1.02 | 1.02 |
+    | 0.279369 | 2.76 | 2.78 |
+    | 0.891327 | 10.9 | 11.0 |
+    | 1.024500 | 13.1 | 13.0 |
+
+    On two ranks, where MUMPS factorizes, 15.3 GB were measured for the last case. Thin bodies and
+    bodies in the plane need less.
+
+    Args:
+        num_dofs: Displacement degrees of freedom of a body in space.
+    """
+    millions = num_dofs / 1e6
+    return 1e9 * (BASE + PER_MILLION * millions + FACTORS * millions ** (4 / 3))
+
+
+def free_memory(comm: MPI.Comm) -> float:
+    """Return the free memory of all computers that take part, in bytes, equal on all ranks.
+
+    Args:
+        comm: Communicator of mpi4py.
+
+    Note: Collective over `comm`.
+    """
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    free = 0.0
+    if node.rank == 0:
+        free = float(os.sysconf("SC_AVPHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    node.Free()
+    return float(comm.bcast(comm.reduce(free, root=0), root=0))
