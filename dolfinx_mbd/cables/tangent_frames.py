@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.rotations import skew
 from dolfinx_mbd.kernels.small_vectors import dot, identity, mm, mv, outer
 
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 _NEAR = -0.9  # cosine of the angle to the reference beyond which the half turn is taken
 
 
-@kernel
+@inner_kernel
 def _tangent(S: Array, p0: Array, axes: Array, z: Array) -> tuple[Array, float, Array, Array]:
     """t, |p|, the reference that t is measured from, and the axes that have it as z."""
     p = mv(S, z) + p0
@@ -51,14 +51,14 @@ def _tangent(S: Array, p0: Array, axes: Array, z: Array) -> tuple[Array, float, 
     return t, size, reference, base
 
 
-@kernel
+@inner_kernel
 def _cross(a: Array, b: Array) -> Array:
     return np.array(
         [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
     )
 
 
-@kernel
+@inner_kernel
 def _spin(t: Array, reference: Array) -> tuple[Array, Array]:
     """c and its derivative to t."""
     v, d = _cross(reference, t), 1.0 + dot(reference, t)
@@ -70,7 +70,7 @@ def _spin(t: Array, reference: Array) -> tuple[Array, Array]:
     return v, dc
 
 
-@kernel
+@inner_kernel
 def _turning(t: Array, size: float, reference: Array) -> Array:
     """W, (3, 3)."""
     c, _ = _spin(t, reference)
@@ -80,7 +80,7 @@ def _turning(t: Array, size: float, reference: Array) -> Array:
     return W
 
 
-@kernel
+@inner_kernel
 def _turning_tangent(t: Array, size: float, reference: Array, rate: Array) -> Array:
     """Derivative of W(p) ṗ to p, ṗ held."""
     c, dc = _spin(t, reference)

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["COMPILED", "kernel", "kernel_sources"]
+__all__ = ["COMPILED", "inner_kernel", "kernel", "kernel_sources"]
 
 Function = TypeVar("Function", bound=Callable)
 
@@ -37,11 +37,22 @@ def kernel(function: Function) -> Function:
     if numba is None:
         return function
     try:
-        compiled = numba.njit(function, cache=True)
+        compiled = numba.njit(function, cache=True, no_cfunc_wrapper=True)
     except RuntimeError:  # neither the source folder nor the user's cache can be written to
-        return numba.njit(function)
+        return numba.njit(function, no_cfunc_wrapper=True)
     _stamp(compiled)
     return compiled
+
+
+def inner_kernel(function: Function) -> Function:
+    """Compile an array function that only kernels call; else as `kernel`.
+
+    It becomes part of the kernels that call it, and is not kept on disk by itself, nor can it be
+    called from Python where it is compiled: both take more time than compiling it.
+    """
+    if numba is None:
+        return function
+    return numba.njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def _stamp(compiled: Any) -> None:
@@ -60,6 +71,6 @@ def kernel_sources(package: Path = Path(__file__).parents[1]) -> str:
     for folder in _FOLDERS:
         for path in sorted((package / folder).rglob("*.py")):
             source = path.read_bytes()
-            if b"@kernel" in source:
+            if b"@kernel" in source or b"@inner_kernel" in source:
                 digest.update(source)
     return digest.hexdigest()

@@ -14,20 +14,24 @@ which only the second derivatives see (:func:`distance_second`, :func:`distance_
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import kernel
-from dolfinx_mbd.kernels.rotations import skew
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.rotations import skew3
 from dolfinx_mbd.kernels.small_vectors import (
+    Matrix3,
     Vector3,
+    add,
     add3,
     cross3,
     dot3,
-    identity,
-    mm,
-    mv,
-    outer,
+    mm3,
+    mv3,
+    plus3,
+    rows3,
     scaled3,
     vector3,
 )
@@ -46,7 +50,6 @@ __all__ = [
     "joint_products",
     "joint_second",
     "joint_values",
-    "joint_wrenches",
     "rotation_gradient",
     "rotation_second",
 ]
@@ -74,12 +77,12 @@ def joint_values(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
     return g
 
 
-@kernel
+@inner_kernel
 def _column(Q: Array, i: int) -> Vector3:
     return Q[0, i], Q[1, i], Q[2, i]
 
 
-@kernel
+@inner_kernel
 def _between(p: Array, q: Array) -> Vector3:
     return q[0] - p[0], q[1] - p[1], q[2] - p[2]
 
@@ -115,22 +118,29 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
     J = p1.shape[0]
     D = np.zeros((J, 12, 12))
     for j in range(J):
-        d = skew(p2[j] - p1[j])
-        L = skew(mv(Q1[j], lam[j, :3]))
-        D[j, :3, 3:6] = L
-        D[j, 6:9, 3:6] = -L
-        D[j, 3:6, 3:6] = mm(d, L)
-        D[j, 3:6, :3] = -L
-        D[j, 3:6, 6:9] = L
+        d, force = _between(p1[j], p2[j]), mv3(rows3(Q1[j]), (lam[j, 0], lam[j, 1], lam[j, 2]))
+        L = skew3(force)
+        _add_block(D[j, :3, 3:6], L, 1.0)
+        _add_block(D[j, 6:9, 3:6], L, -1.0)
+        _add_block(D[j, 3:6, 3:6], mm3(skew3(d), L), 1.0)
+        _add_block(D[j, 3:6, :3], L, -1.0)
+        _add_block(D[j, 3:6, 6:9], L, 1.0)
         for row, sign, a, b in _ROTATIONS:
-            if lam[j, row] == 0.0:
-                continue
-            e, f = skew(Q1[j, :, a].copy()), skew(Q2[j, :, b].copy())
-            D[j, 3:6, 3:6] += sign * lam[j, row] * mm(f, e)
-            D[j, 3:6, 9:] -= sign * lam[j, row] * mm(e, f)
-            D[j, 9:, 3:6] -= sign * lam[j, row] * mm(f, e)
-            D[j, 9:, 9:] += sign * lam[j, row] * mm(e, f)
+            factor = sign * lam[j, row]
+            if factor != 0.0:
+                e, f = skew3(_column(Q1[j], a)), skew3(_column(Q2[j], b))
+                fe, ef = mm3(f, e), mm3(e, f)
+                _add_block(D[j, 3:6, 3:6], fe, factor)
+                _add_block(D[j, 3:6, 9:], ef, -factor)
+                _add_block(D[j, 9:, 3:6], fe, -factor)
+                _add_block(D[j, 9:, 9:], ef, factor)
     return D
+
+
+@inner_kernel
+def _add_block(out: Array, A: Matrix3, factor: float) -> None:
+    """Add a multiple of a matrix to a 3×3 array."""
+    add(out, np.array(A), factor)
 
 
 @kernel
@@ -153,15 +163,24 @@ def joint_products(
     for j in range(J):
         frames = first[j], second[j]
         for k in range(2):
-            own = widths[frames[k]]
-            right = jacobians[frames[k], :, :own].copy()
-            gradients[j, k, :, :own] = mm(G[j, :, 6 * k : 6 * k + 6], right)
+            right, columns = jacobians[frames[k]], widths[frames[k]]
+            _add_product(G[j, :, 6 * k : 6 * k + 6], right, columns, gradients[j, k])
             for i in range(2):
-                other = widths[frames[i]]
-                half = mm(D[j, 6 * i : 6 * i + 6, 6 * k : 6 * k + 6], right)
-                left = jacobians[frames[i], :, :other].T
-                second_order[j, i, k, :other, :own] = mm(left, half)
+                half = np.zeros((6, w))
+                _add_product(D[j, 6 * i : 6 * i + 6, 6 * k : 6 * k + 6], right, columns, half)
+                left, rows = jacobians[frames[i]].T, widths[frames[i]]
+                _add_product(left[:rows], half, columns, second_order[j, i, k])
     return second_order, gradients
+
+
+@inner_kernel
+def _add_product(A: Array, B: Array, columns: int, out: Array) -> None:
+    """Add A times the first columns of B to those of ``out``."""
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            factor = A[i, k]
+            for j in range(columns):
+                out[i, j] += factor * B[k, j]
 
 
 @kernel
@@ -187,7 +206,7 @@ def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array)
     return bias
 
 
-@kernel
+@inner_kernel
 def _angle_terms(Q1: Array, Q2: Array):  # type: ignore[no-untyped-def]
     """x, y of the angle atan2(y, x) = atan2(e_y·f_x, e_x·f_x), and w = x e_y − y e_x."""
     ex, ey, fx = _column(Q1, 0), _column(Q1, 1), _column(Q2, 0)
@@ -214,17 +233,32 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
     """Derivative of :func:`rotation_gradient` to the same increments, shape (12, 12)."""
     x, y, w = _angle_terms(Q1, Q2)
     ex, ey, fx = _column(Q1, 0), _column(Q1, 1), _column(Q2, 0)
-    gx, gy, square = np.array(cross3(ex, fx)), np.array(cross3(ey, fx)), x * x + y * y
-    F, W = skew(np.array(fx)), skew(np.array(w))
-    common = -mm(F, outer(np.array(ey), gx) - outer(np.array(ex), gy)) / square
-    turn = np.array(cross3(w, fx))
-    common -= outer(turn, 2.0 * (x * gx + y * gy)) / (square * square)
+    gx, gy, square = cross3(ex, fx), cross3(ey, fx), x * x + y * y
+    F, W = skew3(fx), skew3(w)
+    # common = −F (e_y⊗g_x − e_x⊗g_y)/|.|² − (w×f_x)⊗(2x g_x + 2y g_y)/|.|⁴
+    by_y, by_x = cross3(fx, ey), cross3(fx, ex)
+    turn, change = cross3(w, fx), add3(scaled3(2.0 * x, gx), scaled3(2.0 * y, gy))
+    common = plus3(
+        plus3(_dyad(-1.0 / square, by_y, gx), _dyad(1.0 / square, by_x, gy)),
+        _dyad(-1.0 / (square * square), turn, change),
+    )
     D = np.zeros((12, 12))
-    D[3:6, 3:6] = common + mm(F, W) / square
-    D[3:6, 9:] = -common - mm(W, F) / square
-    D[9:, 3:6] = -D[3:6, 3:6]
-    D[9:, 9:] = -D[3:6, 9:]
+    first, second, factor = mm3(F, W), mm3(W, F), 1.0 / square
+    _add_block(D[3:6, 3:6], common, 1.0)
+    _add_block(D[3:6, 3:6], first, factor)
+    _add_block(D[3:6, 9:], common, -1.0)
+    _add_block(D[3:6, 9:], second, -factor)
+    _add_block(D[9:, 3:6], common, -1.0)
+    _add_block(D[9:, 3:6], first, -factor)
+    _add_block(D[9:, 9:], common, 1.0)
+    _add_block(D[9:, 9:], second, factor)
     return D
+
+
+@inner_kernel
+def _dyad(factor: float, a: Vector3, b: Vector3) -> Matrix3:
+    """A multiple of a⊗b, by rows."""
+    return scaled3(factor * a[0], b), scaled3(factor * a[1], b), scaled3(factor * a[2], b)
 
 
 @kernel
@@ -232,11 +266,11 @@ def joint_angles(
     rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64], before: Array
 ) -> Array:
     """Rotation of each joint about z (J,), counted over turns: the nearest to ``before``."""
-    angles = before.copy()
+    angles = np.empty(before.shape[0])
     for j in range(before.shape[0]):
         x, y, _ = _angle_terms(rotation[first[j]], rotation[second[j]])
-        change = np.arctan2(y, x) - before[j]
-        angles[j] += change - 2 * np.pi * np.rint(change / (2 * np.pi))
+        change = math.atan2(y, x) - before[j]
+        angles[j] = before[j] + change - 2 * math.pi * np.rint(change / (2 * math.pi))
     return angles
 
 
@@ -252,13 +286,15 @@ def axis_coordinates(
     """Rotation about and displacement along z of the joints, rates (J, 2), gradients (J, 2, 12)."""
     J = before.shape[0]
     values, rates, gradients = np.zeros((J, 2)), np.zeros((J, 2)), np.zeros((J, 2, 12))
-    values[:, 0] = joint_angles(rotation, first, second, before)
+    angles = joint_angles(rotation, first, second, before)
     for j in range(J):
         one, two = first[j], second[j]
         e, d = _column(rotation[one], 2), _between(position[one], position[two])
         arm = cross3(e, d)
-        values[j, 1] = dot3(e, d)
-        gradients[j, 0] = rotation_gradient(rotation[one], rotation[two])
+        values[j, 0], values[j, 1] = angles[j], dot3(e, d)
+        about = rotation_gradient(rotation[one], rotation[two])
+        for k in range(12):
+            gradients[j, 0, k] = about[k]
         for k in range(3):
             gradients[j, 1, k] = -e[k]
             gradients[j, 1, 3 + k] = arm[k]
@@ -268,34 +304,6 @@ def axis_coordinates(
                 rates[j, i] += gradients[j, i, k] * velocities[one, k]
                 rates[j, i] += gradients[j, i, 6 + k] * velocities[two, k]
     return values, rates, gradients
-
-
-@kernel
-def joint_wrenches(
-    position: Array,
-    rotation: Array,
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    turns: Array,
-    form: NDArray[np.int64],
-    lam: Array,
-    wrenches: Array,
-) -> Array:
-    """Values of the six motions of every joint (J, 6); takes Gᵀλ off the wrenches (NF, 6) of the
-    frames.
-
-    ``turns`` (J,) is the angle by which a driver turns the first frame about z, 0 for a joint;
-    ``form`` (J,) is DISTANCE, OPPOSITE or 0.
-    """
-    p1, Q1, p2, Q2 = joint_frames(position, rotation, first, second, turns, form)
-    G = joint_gradients(p1, Q1, p2, Q2)
-    for j in range(first.shape[0]):
-        for i in range(6):
-            if lam[j, i] != 0.0:
-                for k in range(6):
-                    wrenches[first[j], k] -= lam[j, i] * G[j, i, k]
-                    wrenches[second[j], k] -= lam[j, i] * G[j, i, k + 6]
-    return joint_values(p1, Q1, p2, Q2)
 
 
 @kernel
@@ -314,15 +322,21 @@ def constraint_rows(
     wrenches: Array,
     values: Array,
 ) -> None:
-    """Values of the constraints less their offsets (nc,); takes Gᵀλ off the wrenches.
+    """Values of the constraints less their offsets (nc,); takes Gᵀλ off the wrenches (nf, 6).
 
-    λ (nc,) is spread over all motions of the joints, into ``spread`` (J, 6).
+    ``turns`` (J,) is the angle by which a driver turns the first frame about z, 0 for a joint;
+    ``form`` (J,) is DISTANCE, OPPOSITE or 0.  λ (nc,) is spread over all motions of the joints,
+    into ``spread`` (J, 6).
     """
+    p1, Q1, p2, Q2 = joint_frames(position, rotation, first, second, turns, form)
+    g, G = joint_values(p1, Q1, p2, Q2), joint_gradients(p1, Q1, p2, Q2)
     for c in range(lam.shape[0]):
-        spread[row_entry[c], row_motion[c]] = lam[c]
-    g = joint_wrenches(position, rotation, first, second, turns, form, spread, wrenches)
-    for c in range(lam.shape[0]):
-        values[c] = g[row_entry[c], row_motion[c]] - offsets[c]
+        j, motion = row_entry[c], row_motion[c]
+        spread[j, motion] = lam[c]
+        values[c] = g[j, motion] - offsets[c]
+        for k in range(6):
+            wrenches[first[j], k] -= lam[c] * G[j, motion, k]
+            wrenches[second[j], k] -= lam[c] * G[j, motion, k + 6]
 
 
 @kernel
@@ -343,10 +357,12 @@ def joint_frames(
     p1, p2 = np.zeros((J, 3)), np.zeros((J, 3))
     Q1, Q2 = np.zeros((J, 3, 3)), np.zeros((J, 3, 3))
     for j in range(J):
-        p1[j], p2[j] = position[first[j]], position[second[j]]
-        Q1[j], Q2[j] = rotation[first[j]], rotation[second[j]]
+        for i in range(3):
+            p1[j, i], p2[j, i] = position[first[j], i], position[second[j], i]
+            for k in range(3):
+                Q1[j, i, k], Q2[j, i, k] = rotation[first[j], i, k], rotation[second[j], i, k]
         if turns[j] != 0.0:
-            c, s = np.cos(turns[j]), np.sin(turns[j])
+            c, s = math.cos(turns[j]), math.sin(turns[j])
             for k in range(3):
                 x, y = Q1[j, k, 0], Q1[j, k, 1]
                 Q1[j, k, 0] = c * x + s * y
@@ -359,10 +375,10 @@ def joint_frames(
     return p1, Q1, p2, Q2
 
 
-@kernel
+@inner_kernel
 def _align(Q: Array, d: Vector3) -> None:
     """Axes with x along d, into Q; it stays as it is where d is zero."""
-    length = np.sqrt(dot3(d, d))
+    length = math.sqrt(dot3(d, d))
     if length == 0.0:
         return
     x = scaled3(1.0 / length, d)
@@ -373,7 +389,7 @@ def _align(Q: Array, d: Vector3) -> None:
         y = cross3(x, (0.0, 1.0, 0.0))
     else:
         y = cross3(x, (0.0, 0.0, 1.0))
-    y = scaled3(1.0 / np.sqrt(dot3(y, y)), y)
+    y = scaled3(1.0 / math.sqrt(dot3(y, y)), y)
     z = cross3(x, y)
     for k in range(3):
         Q[k, 0], Q[k, 1], Q[k, 2] = x[k], y[k], z[k]
@@ -386,14 +402,17 @@ def distance_second(
     """Derivative of Gᵀλ of the distances, λ/|d| (I − nnᵀ) on the points, into D (J, 12, 12)."""
     for j in range(form.shape[0]):
         if form[j] == DISTANCE:
-            d = _between(p1[j], p2[j])
-            n = Q1[j, :, 0].copy()
-            P = (identity(1.0) - outer(n, n)) * (lam[j, 0] / max(np.sqrt(dot3(d, d)), 1e-300))
-            D[j] = 0.0
-            D[j, :3, :3] = P
-            D[j, 6:9, 6:9] = P
-            D[j, :3, 6:9] = -P
-            D[j, 6:9, :3] = -P
+            d, n = _between(p1[j], p2[j]), _column(Q1[j], 0)
+            size = lam[j, 0] / max(math.sqrt(dot3(d, d)), 1e-300)
+            for i in range(12):
+                for k in range(12):
+                    D[j, i, k] = 0.0
+            along = _dyad(-size, n, n)
+            P = plus3(((size, 0.0, 0.0), (0.0, size, 0.0), (0.0, 0.0, size)), along)
+            _add_block(D[j, :3, :3], P, 1.0)
+            _add_block(D[j, 6:9, 6:9], P, 1.0)
+            _add_block(D[j, :3, 6:9], P, -1.0)
+            _add_block(D[j, 6:9, :3], P, -1.0)
 
 
 @kernel
@@ -411,5 +430,6 @@ def distance_bias(
         if form[j] == DISTANCE:
             d, u = _between(p1[j], p2[j]), _between(u1[j], u2[j])
             along = dot3(_column(Q1[j], 0), u)
-            bias[j] = 0.0
-            bias[j, 0] = (dot3(u, u) - along * along) / max(np.sqrt(dot3(d, d)), 1e-300)
+            for k in range(1, 6):
+                bias[j, k] = 0.0
+            bias[j, 0] = (dot3(u, u) - along * along) / max(math.sqrt(dot3(d, d)), 1e-300)

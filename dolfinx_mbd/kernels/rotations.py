@@ -17,19 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.compilation import kernel
-from dolfinx_mbd.kernels.small_vectors import (
-    Matrix3,
-    Vector3,
-    add3,
-    cross3,
-    dot3,
-    identity,
-    mm,
-    mv,
-    outer,
-    scaled3,
-)
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.small_vectors import Matrix3, Vector3, add3, cross3, dot3, plus3, scaled3
 
 __all__ = [
     "axial",
@@ -45,7 +34,9 @@ __all__ = [
     "skew",
     "skew3",
     "tangent",
+    "tangent3",
     "tangent_derivative",
+    "tangent_derivative3",
     "tangent_times",
     "turned",
     "turning",
@@ -71,19 +62,19 @@ def axial(X: Array) -> Array:
     return np.array([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])
 
 
-@kernel
+@inner_kernel
 def skew3(w: Vector3) -> Matrix3:
     """w̃ by rows."""
     return (0.0, -w[2], w[1]), (w[2], 0.0, -w[0]), (-w[1], w[0], 0.0)
 
 
-@kernel
+@inner_kernel
 def axial3(A: Matrix3) -> Vector3:
     """axial(A), twice the axial vector of the skew part."""
     return A[1][2] - A[2][1], A[2][0] - A[0][2], A[0][1] - A[1][0]
 
 
-@kernel
+@inner_kernel
 def axial_product3(A: Matrix3, B: Matrix3) -> Vector3:
     """axial(A Bᵀ)."""
     return (
@@ -93,7 +84,7 @@ def axial_product3(A: Matrix3, B: Matrix3) -> Vector3:
     )
 
 
-@kernel
+@inner_kernel
 def rotation_rows(w: float, x: float, y: float, z: float) -> Matrix3:
     """Rows of the rotation matrix (body to global) of a unit quaternion."""
     return (
@@ -109,7 +100,7 @@ def rotation_matrix(p: Array) -> Array:
     return np.array(rotation_rows(p[0], p[1], p[2], p[3]))
 
 
-@kernel
+@inner_kernel
 def turned(a: Quaternion, b: Quaternion) -> Quaternion:
     """Product of two quaternions, scaled to unit length."""
     w = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3]
@@ -126,7 +117,7 @@ def multiply_quaternions(a: Array, b: Array) -> Array:
     return np.array(turned((a[0], a[1], a[2], a[3]), (b[0], b[1], b[2], b[3])))
 
 
-@kernel
+@inner_kernel
 def turning(theta: Vector3) -> Quaternion:
     """Unit quaternion of a rotation vector (rad)."""
     angle = math.sqrt(dot3(theta, theta))
@@ -147,7 +138,7 @@ def exp_rotation(theta: Array) -> Array:
     return rotation_matrix(exp_quaternion(theta))
 
 
-@kernel
+@inner_kernel
 def _coefficients(x: float) -> tuple[float, float, float, float]:
     """b, c of T = I − b θ̃ + c θ̃², and b'/|θ|, c'/|θ|, of x = |θ|²."""
     if x < _SMALL:
@@ -162,18 +153,29 @@ def _coefficients(x: float) -> tuple[float, float, float, float]:
     return b, c, (math.sin(angle) / angle - 2.0 * b) / x, (b - 3.0 * c) / x
 
 
+@inner_kernel
+def tangent3(theta: Vector3) -> Matrix3:
+    """Tangent operator T = I − b θ̃ + c θ̃² by rows, see `tangent`."""
+    x, y, z = theta
+    square = dot3(theta, theta)
+    b, c, _, _ = _coefficients(square)
+    return (
+        (1.0 - c * (square - x * x), c * x * y + b * z, c * x * z - b * y),
+        (c * x * y - b * z, 1.0 - c * (square - y * y), c * y * z + b * x),
+        (c * x * z + b * y, c * y * z - b * x, 1.0 - c * (square - z * z)),
+    )
+
+
 @kernel
 def tangent(theta: Array) -> Array:
     """Tangent operator T: ``exp(θ + δ) = exp(θ) exp(T(θ) δ)`` to first order in δ; shape (3, 3).
 
     Its transpose ``T(−θ)`` gives the same rotation in the components before it.
     """
-    b, c, _, _ = _coefficients(theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2])
-    t = skew(theta)
-    return identity(1.0) - b * t + c * mm(t, t)
+    return np.array(tangent3((theta[0], theta[1], theta[2])))
 
 
-@kernel
+@inner_kernel
 def tangent_times(theta: Vector3, w: Vector3) -> Vector3:
     """``T(θ) w``."""
     b, c, _, _ = _coefficients(dot3(theta, theta))
@@ -181,15 +183,26 @@ def tangent_times(theta: Vector3, w: Vector3) -> Vector3:
     return add3(w, add3(scaled3(-b, first), scaled3(c, cross3(theta, first))))
 
 
+@inner_kernel
+def tangent_derivative3(theta: Vector3, w: Vector3) -> Matrix3:
+    """Derivative of ``T(θ) w`` with respect to θ at constant w, by rows."""
+    b, c, db, dc = _coefficients(dot3(theta, theta))
+    first = cross3(theta, w)
+    radial = add3(scaled3(dc, cross3(theta, first)), scaled3(-db, first))
+    mixed = scaled3(-c, w)  # θ̃w̃ = w⊗θ − (θ·w) I
+    along = c * dot3(theta, w)
+    turn = skew3(add3(scaled3(b, w), scaled3(-c, first)))
+    total = add3(radial, mixed)
+    rows = scaled3(total[0], theta), scaled3(total[1], theta), scaled3(total[2], theta)
+    return plus3(plus3(turn, rows), ((along, 0.0, 0.0), (0.0, along, 0.0), (0.0, 0.0, along)))
+
+
 @kernel
 def tangent_derivative(theta: Array, w: Array) -> Array:
     """Derivative of ``T(θ) w`` with respect to θ at constant w; shape (3, 3)."""
-    b, c, db, dc = _coefficients(theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2])
-    t, ww = skew(theta), skew(w)
-    first = mv(t, w)
-    second = mv(t, first)
-    radial = dc * second - db * first
-    return b * ww - c * (skew(first) + mm(t, ww)) + outer(radial, theta)
+    return np.array(
+        tangent_derivative3((theta[0], theta[1], theta[2]), (w[0], w[1], w[2])),
+    )
 
 
 def quaternion_from_matrix(A: ArrayLike) -> Array:

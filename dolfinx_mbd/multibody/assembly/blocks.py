@@ -81,7 +81,9 @@ def _add_pairs(
             low, high = rows[pairs[j, i]]
             for k in range(2):
                 left, right = columns[pairs[j, k]]
-                out[low:high, left:right] += blocks[j, i, k, : high - low, : right - left]
+                for r in range(high - low):
+                    for c in range(right - left):
+                        out[low + r, left + c] += blocks[j, i, k, r, c]
 
 
 @kernel
@@ -96,7 +98,8 @@ def _add_rows(
     for c in range(entry.shape[0]):
         for k in range(2):
             left, right = columns[pairs[entry[c], k]]
-            out[c, left:right] += blocks[entry[c], k, row[c], : right - left]
+            for i in range(right - left):
+                out[c, left + i] += blocks[entry[c], k, row[c], i]
 
 
 class SparseBlocks(dict[tuple[int, int], NDArray]):

@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, refuse
 from dolfinx_mbd.kernels import floating_frame as kernels
+from dolfinx_mbd.kernels import floating_frame_tangents as tangent_kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
-from dolfinx_mbd.kernels.rotations import quaternion_from_matrix
+from dolfinx_mbd.kernels.body_table import MODES, SPINS, table_of_one
+from dolfinx_mbd.kernels.rotations import quaternion_from_matrix, tangent
 from dolfinx_mbd.multibody.model.joints import FrameRef
 from dolfinx_mbd.multibody.model.protocol import BodyState
 
-__all__ = ["FloatingBody", "checked_rotation"]
+__all__ = ["FloatingBody", "body_tangents", "checked_rotation"]
 
 Array = NDArray[np.float64]
 
@@ -39,6 +41,9 @@ class FloatingBody:
     num_velocities: int
     num_elastic: int
     typical_mass: float
+    #: Row of the kernels' table and the arrays that it points to (`body_table`).
+    _table: NDArray[np.int64]
+    _data: Array
     _q0: Array
 
     def _prepare(
@@ -54,7 +59,6 @@ class FloatingBody:
         bend: Array | None = None,
     ) -> None:
         n = len(S) - 1
-        # copies, which can be written to: a read-only array would be another type to compile for
         rows = np.array(H.transpose(0, 2, 3, 1), order="C").reshape(9 * (n + 1), n + 1)
         pairs = np.array(H, order="C").reshape((n + 1) ** 2, 9)
         count = len(frames)
@@ -65,35 +69,25 @@ class FloatingBody:
         )
         for k, (point, triad, move) in enumerate(frames.values()):
             points[k], axes[k], motion[k] = np.asarray(point), np.asarray(triad), np.asarray(move)
-        M, C, K = (np.array(m, dtype=float, order="C") for m in matrices)
+        none, still = np.zeros((0, n, n)), np.zeros((0, 6, n, n))
+        spin, bend = none if spin is None else spin, still if bend is None else bend
+        inertia = np.array([total_mass]), S, rows, *matrices
+        table, data = table_of_one(
+            (n, count, len(spin), len(bend)),
+            [np.asarray(a) for a in (*inertia, spin, points, axes, motion, bend, pairs)],
+        )
         values = {
             "frame_names": tuple(frames),
             "num_elastic": n,
             "num_coordinates": 7 + n,
             "num_velocities": 6 + n,
             "typical_mass": float(total_mass),
+            "_table": table,
+            "_data": data,
             "_q0": np.concatenate([position, rotation, np.zeros(n)]),
-            "_points": points,
-            "_axes": axes,
-            "_motion": (
-                motion,
-                np.zeros((0, 6, n, n)) if bend is None else np.array(bend, order="C"),
-            ),
-            "_spin": np.zeros((0, n, n)) if spin is None else np.array(spin, order="C"),
-            "_inertia": (float(total_mass), np.array(S, dtype=float, order="C"), rows),
-            "_pairs": pairs,
-            "_matrices": (M, C, K),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
-
-    _points: Array
-    _axes: Array
-    _motion: tuple[Array, Array]  # motion and bend
-    _spin: Array
-    _inertia: tuple[float, Array, Array]
-    _pairs: Array
-    _matrices: tuple[Array, Array, Array]
 
     def frame(self, name: str) -> FrameRef:
         """Reference to a frame of this body, for joints and forces.
@@ -107,52 +101,64 @@ class FloatingBody:
         return self._q0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
-        kernels.increment(q, delta, out)
+        kernels.increment(self._table, q, delta, out)
 
     def increment_tangent(self, delta: Array) -> Array:
-        return kernels.tangent(delta[3:6])
+        return tangent(delta[3:6])
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        frame_kernels.frame_poses(self._points, self._axes, *self._motion, q, position, rotation)
+        frame_kernels.frame_poses(self._table, self._data, q, position, rotation)
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
-        kernels.body_residual(
-            *self._inertia,
-            *self._matrices,
-            self._spin,
-            self._points,
-            *self._motion,
-            *state[1:],
-            out,
-            scale,
-        )
+        q, v, a, gravity, wrenches = state[1:]
+        kernels.residual(self._table, self._data, q, v, a, gravity, wrenches, out, scale)
+        if self._table[0, SPINS]:
+            kernels.spin_rows(self._table, self._data, q, v, a, out, scale)
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
-        return kernels.body_tangent(
-            *self._inertia,
-            self._pairs,
-            *self._matrices,
-            self._spin,
-            self._points,
-            *self._motion,
-            *state[1:],
-        )
+        flat = body_tangents(self._table, self._data, *state[1:])
+        K, C, M = flat.reshape(3, self.num_velocities, self.num_velocities)
+        return K, C, M
 
     def frame_jacobians(self, q: Array) -> Array:
-        return frame_kernels.frame_jacobians(self._points, *self._motion, q)
+        out = np.zeros((len(self.frame_names), 6, self.num_velocities))
+        frame_kernels.frame_jacobians(self._table, self._data, q, out)
+        return out
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        frame_kernels.frame_velocities(self._points, *self._motion, q, v, out)
+        frame_kernels.frame_velocities(self._table, self._data, q, v, out)
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        return frame_kernels.frame_velocity_tangents(self._points, *self._motion, q, v)
+        out = np.zeros((len(self.frame_names), 6, self.num_velocities))
+        frame_kernels.frame_velocity_tangents(self._table, self._data, q, v, out)
+        return out
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        return frame_kernels.frame_bias(self._points, *self._motion, q, v)
+        return self.frame_velocity_tangents(q, v) @ v  # J̇ v, as q changes at the rate v
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
-        M, _, K = self._matrices
-        return kernels.body_energies(*self._inertia, M, K, self._spin, q, v, gravity)
+        return kernels.integrals(self._table, self._data, q, v, gravity)[:3]
 
     def momenta(self, q: Array, v: Array) -> Array:
-        return kernels.body_momenta(*self._inertia, self._spin, q, v)
+        return kernels.integrals(self._table, self._data, q, v, np.zeros(3))[3:]
+
+
+def body_tangents(
+    table: NDArray[np.int64],
+    data: Array,
+    q: Array,
+    v: Array,
+    a: Array,
+    gravity: Array,
+    wrenches: Array,
+) -> Array:
+    """Return the derivatives of the rows of all bodies of a table to q (increments), v and a.
+
+    For each body the three matrices (6+n, 6+n), one after the other, in one array.
+    """
+    flat = np.empty(3 * int(((table[:, MODES] + 6) ** 2).sum()))
+    tangent_kernels.tangents(table, data, q, v, a, gravity, flat)
+    tangent_kernels.wrench_tangents(table, data, q, wrenches, flat)
+    if table[:, SPINS].any():
+        tangent_kernels.spin_tangents(table, data, q, v, a, flat)
+    return flat

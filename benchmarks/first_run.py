@@ -1,0 +1,143 @@
+"""Time that the first simulation on a machine takes to compile its kernels.
+
+    ./with-fenicsx python3 benchmarks/first_run.py [--rounds 3] [--functions 10]
+
+A process builds the three-cylinder engine with flexible rods from a reduced body in a file and
+simulates ten steps: *cold* with an empty cache of compiled kernels, *warm* with the one that the
+cold run has left. The difference is the time of compiling. The table shows medians of the rounds;
+other work on the machine disturbs the processor's time less than the clock's, but does disturb
+it. With `--functions` the kernels that took most of the last cold run are listed, each without
+those that it calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import child, median, report
+from engine import CRANK, DT, ENDS, PISTON, RADIUS, SPACING, SPEED, THROWS
+from numba.core.event import Event, Listener, register
+
+CASES = ("plain", "stiffening", "stiffening, gas")
+NUM_STEPS = 10
+
+
+def prepare(path: Path, size: float) -> None:
+    """Reduce the rod, with geometric stiffening, and write it."""
+    from mpi4py import MPI
+
+    from dolfinx_mbd import STEEL, reduce
+    from dolfinx_mbd.fem import build_mesh
+    from dolfinx_mbd.geometry import ConnectingRod
+
+    mesh = build_mesh(ConnectingRod(size=size), MPI.COMM_SELF)
+    reduction = reduce(mesh, STEEL, interfaces=ENDS, num_modes=24, skin=False)
+    reduction.body.save(path)
+
+
+class Costs(Listener):
+    """Processor time of each compiled function, without that of the functions it calls."""
+
+    def __init__(self) -> None:
+        self.own: dict[str, float] = {}
+        self.count = 0
+        self._open: list[tuple[float, float]] = []  # start, and the time of inner functions
+
+    def on_start(self, event: Event) -> None:
+        """Take the time of a function's start."""
+        self._open.append((time.process_time(), 0.0))
+
+    def on_end(self, event: Event) -> None:
+        """Add the time since the function's start."""
+        start, inner = self._open.pop()
+        total = time.process_time() - start
+        function = event.data["dispatcher"].py_func
+        name = f"{function.__module__}.{function.__name__}".removeprefix("dolfinx_mbd.")
+        self.own[name] = self.own.get(name, 0.0) + total - inner
+        self.count += 1
+        if self._open:
+            before, sum_of_inner = self._open[-1]
+            self._open[-1] = before, sum_of_inner + total
+
+
+def measure(case: str, path: Path) -> dict[str, Any]:
+    """Seconds of ten steps, with the import of the package, and what was compiled."""
+    start = time.perf_counter(), time.process_time()
+    costs = Costs()
+    register("numba:compile", costs)
+
+    from dolfinx_mbd.body import ReducedBody
+    from dolfinx_mbd.mechanisms.inline_engine import inline_engine
+    from dolfinx_mbd.multibody import simulate
+
+    rod = ReducedBody.load(path)
+    if case == "plain":
+        rod = rod.replace(stiffening=None)
+    engine = inline_engine(
+        rod, crank_radius=RADIUS, spacing=SPACING, piston_mass=PISTON, crank_mass=CRANK,
+        throw_angles=THROWS, speed=SPEED, gas="gas" in case,
+    )  # fmt: skip
+    run = simulate(engine, t_end=NUM_STEPS * DT, dt=DT)
+    seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
+    return {
+        "seconds": seconds,
+        "cpu": cpu,
+        "compiled": costs.count,
+        "own": costs.own,
+        "end": float(run.body("piston 2").position[-1, 0]),
+    }
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--size", type=float, default=0.0043, help="largest element, m")
+    parser.add_argument("--functions", type=int, default=0, help="kernels to list")
+    parser.add_argument("--child", nargs=2, metavar=("CASE", "PATH"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        report(measure(arguments.child[0], Path(arguments.child[1])))
+        return
+    cold: dict[str, list[dict[str, Any]]] = {case: [] for case in CASES}
+    warm: dict[str, list[dict[str, Any]]] = {case: [] for case in CASES}
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "rod.npz"
+        prepare(path, arguments.size)
+        for turn in range(arguments.rounds):
+            for number, case in enumerate(CASES):
+                cache = str(Path(directory) / f"cache {turn} {number}")
+                for runs in (cold, warm):
+                    runs[case].append(child(__file__, [case, str(path)], NUMBA_CACHE_DIR=cache))
+                assert not warm[case][-1]["compiled"], "a second process compiles kernels again"
+                assert warm[case][-1]["end"] == cold[case][-1]["end"]
+    table(cold, warm)
+    own = cold[CASES[0]][-1]["own"]
+    for name in sorted(own, key=lambda name: -own[name])[: arguments.functions]:
+        print(f"{own[name]:.2f} s  {name}")
+
+
+def table(cold: dict[str, list[dict[str, Any]]], warm: dict[str, list[dict[str, Any]]]) -> None:
+    """Print the rows."""
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+    print(
+        "| engine | kernels | cold, s | warm, s | compiling, s | CPU s: cold | warm | compiling |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for case in CASES:
+        cells = [f"{median(cold[case], 'compiled'):.0f}"]
+        for key in ("seconds", "cpu"):
+            first, second = median(cold[case], key), median(warm[case], key)
+            cells += [f"{first:.1f}", f"{second:.1f}", f"**{first - second:.1f}**"]
+        print(f"| {case} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Table of the bodies in floating frames: where kernels find the numbers of each.
+
+The arrays of all bodies lie in one buffer. A row of the table belongs to a body and holds its
+sizes, its first coordinate, velocity and frame in the system, and where its arrays begin in the
+buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.kernels.compilation import inner_kernel
+
+__all__ = ["array_sizes", "as_matrix", "matrix", "table_of_one"]
+
+Array = NDArray[np.float64]
+Table = NDArray[np.int64]
+
+#: Columns with sizes: modes n, frames F, cases of `spin` (0 or 6), frames with `bend` (0 or F).
+MODES, FRAMES, SPINS, BENDS = 0, 1, 2, 3
+#: Columns with the first coordinate, velocity and frame in the system.
+FIRST_Q, FIRST_V, FIRST_FRAME = 4, 5, 6
+#: Columns with the beginning of an array: mass (1,), S (n+1, 3), H with rows (k, a, b) and columns
+#: l (9(n+1), n+1), matrices (n, n), spin (6, n, n), points (F, 3), axes (F, 3, 3), motion (F, 6,
+#: n), bend (F, 6, n, n), H with rows (k, l) and columns (a, b) ((n+1)², 9).
+MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, DAMPING, STIFFNESS = 7, 8, 9, 10, 11, 12
+SPIN, POINTS, AXES, MOTION, BEND, H_PAIRS = 13, 14, 15, 16, 17, 18
+#: Column with the beginning of the matrices of a body among those of all.
+TANGENTS = 19
+COLUMNS = 20
+
+
+@inner_kernel
+def as_matrix(x: Array, rows: int, columns: int) -> Array:
+    """Return an array as a matrix (a view), shape (rows, columns)."""
+    return x.reshape((rows, columns))
+
+
+@inner_kernel
+def matrix(data: Array, start: int, rows: int, columns: int) -> Array:
+    """Return a part of a buffer as a matrix (a view), shape (rows, columns)."""
+    return as_matrix(data[start : start + rows * columns], rows, columns)
+
+
+def table_of_one(sizes: Sequence[int], arrays: Sequence[Array]) -> tuple[Table, Array]:
+    """Return the table (1, 19) and the buffer of a single body.
+
+    Args:
+        sizes: Numbers of modes, frames, cases of spin and frames with bend.
+        arrays: The arrays in the order of the columns.
+    """
+    starts = np.cumsum([0, *(array.size for array in arrays[:-1])])
+    table = np.concatenate([sizes, np.zeros(3), starts, [0]]).astype(np.int64)
+    return table[None], np.concatenate([array.ravel() for array in arrays])
+
+
+def array_sizes(row: Table) -> list[int]:
+    """Return the numbers of entries of the arrays of a body, in the order of the columns."""
+    n, frames, spins, bends = (int(size) for size in row[:FIRST_Q])
+    square, inertia = n * n, 9 * (n + 1) ** 2
+    sizes = [1, 3 * (n + 1), inertia, square, square, square, spins * square]
+    return [*sizes, 3 * frames, 9 * frames, 6 * frames * n, 6 * bends * square, inertia]
