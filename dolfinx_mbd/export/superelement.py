@@ -55,7 +55,7 @@ class Superelement:
     """Matrices of a free body in coordinates of p interfaces and m fixed-interface modes.
 
     Attributes:
-        interfaces: Interfaces, each with the six `INTERFACE_COORDINATES` along the axes of the body.
+        interfaces: Interfaces; each has the `INTERFACE_COORDINATES`, along the axes of the body.
         stiffness: K, with six zero eigenvalues, shape (6 p + m, 6 p + m).
         mass: M, positive definite, including rigid motion, of the same shape.
         damping: C, of the same shape.
