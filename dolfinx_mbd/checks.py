@@ -284,7 +284,7 @@ def function(
         argument: Name of the argument, for the message.
         value: The function.
         signature: How it is called, for the message, for example ``"law(s, rate)"``.
-        keywords: Arguments by name that it must accept together.
+        *keywords: Arguments by name that it must accept together.
 
     Raises:
         InputTypeError: The value cannot be called, or not with the keywords.
@@ -295,18 +295,18 @@ def function(
     if keywords:
         import inspect
 
-        given = [name for group in keywords for name in group]
+        names = [name for group in keywords for name in group]
         try:
             parameters = inspect.signature(value)
         except (TypeError, ValueError):  # (of a function that is not written in Python)
             return value
         try:
-            parameters.bind(**dict.fromkeys(given))
-            reason = f"a name is given twice: {given}" if len(set(given)) < len(given) else ""
+            parameters.bind(**dict.fromkeys(names))
+            reason = f"a name is given twice: {names}" if len(set(names)) < len(names) else ""
         except TypeError as error:
             reason = str(error)
         if reason:
-            refuse(argument, value, f"a function that accepts {given} ({reason})", InputTypeError)
+            refuse(argument, value, f"a function that accepts {names} ({reason})", InputTypeError)
     return value
 
 

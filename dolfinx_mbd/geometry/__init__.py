@@ -5,6 +5,7 @@ The examples of this folder assume the following lines:
     >>> import dolfinx_mbd as mbd
     >>> import gmsh
     >>> gmsh.initialize()
+    >>> gmsh.option.setString("Geometry.OCCTargetUnit", "MM")
     >>> pin = gmsh.model.occ.addCylinder(0, 0, 0, 0, 0, 100, 10)  # length and radius in mm
     >>> gmsh.model.occ.synchronize()
     >>> gmsh.write("pin.step")

@@ -389,7 +389,7 @@ BAD: list[tuple[str, Callable[[TaggedMesh], Any], str]] = [
     (
         "axes of a plane body",
         lambda m: same_as(STEEL, axes=ufl.as_matrix(np.eye(2).tolist())),
-        r"shape \(3, 3\) where displacements have 3 components; got \(2, 2\)",
+        r"^axes must be of shape \(3, 3\); got .* \(2, 2\)",
     ),
     ("a modulus of another mesh", lambda m: _other_mesh(), "given on another mesh"),
     (
@@ -438,7 +438,7 @@ def test_values_that_are_no_materials(comm: MPI.Intracomm) -> None:
 
 def test_plane_without_symmetry(comm: MPI.Intracomm) -> None:
     turned = dataclasses.replace(CARBON, axes=turn(0, 0.5))
-    with pytest.raises(ValueError, match="z is one of the material's axes"):
+    with pytest.raises(ValueError, match="^axes must be .* z is one of the axes"):
         elastic_problem(ElasticModel(plate(comm), turned, plane="stress", thickness=0.01))
 
 

@@ -225,7 +225,7 @@ def test_plane_mesh(comm: MPI.Intracomm, folder: Path) -> None:
         (_rectangle(tilted=True), None, "surface elements in space but no volume"),
         (_rectangle(tilted=True), 2, "need 3 coordinates; got gdim=2"),
         (box(), 2, "need 3 coordinates; got gdim=2"),
-        (box(facets=("body",)), None, "two physical groups are called 'body'"),
+        (box(facets=("body",)), None, "two physical groups have the name 'body'"),
     ],
 )
 def test_unusable_meshes(

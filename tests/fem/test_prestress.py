@@ -301,7 +301,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a number", {"prestress": 3.0}, r"Temperature\(rise\) or a symmetric stress .*; got 3.0"),
     ("a vector", {"prestress": ufl.as_vector([1.0] * 3)}, r"got shape \(3,\)"),
     ("no symmetry", {"prestress": SKEW}, "not symmetric"),
-    ("no expansion", {"material": DEAD}, "'plain' has no thermal_expansion"),
+    ("no expansion", {"material": DEAD}, "^thermal_expansion must be set for material 'plain'"),
 ]
 
 
