@@ -438,7 +438,7 @@ def test_values_that_are_no_materials(comm: MPI.Intracomm) -> None:
 
 def test_plane_without_symmetry(comm: MPI.Intracomm) -> None:
     turned = dataclasses.replace(CARBON, axes=turn(0, 0.5))
-    with pytest.raises(ValueError, match="^axes must be .* z is one of the axes"):
+    with pytest.raises(ValueError, match=r"^axes must be .* z is one of the axes"):
         elastic_problem(ElasticModel(plate(comm), turned, plane="stress", thickness=0.01))
 
 
