@@ -20,8 +20,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 import helpers
-from dolfinx_mbd.mechanisms.gas import FourStrokePressure
-from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.mechanisms import FourStrokePressure, SliderCrank
 from helpers import check, report
 
 comm = MPI.COMM_WORLD
@@ -169,8 +168,8 @@ plot(results / "piston.png", rows=rows, title="Piston 1, flexible and rigid rods
 stress = mbd.recovery.skin_values(envelope.value)
 if comm.rank == 0:
     mbd.plotting.plot_skin(rod, stress, results / "stress.png", title="greatest von Mises stress")
-with_stress = rod.replace(stress=mbd.recovery.skin_stress(reduction))
-with_stress.save(results / "rod.npz", comm=comm)
+stress_modes = mbd.recovery.skin_stress(reduction)
+rod.replace(stress=stress_modes).save(results / "rod.npz", comm=comm)
 reduction.write(results / "rod_1.bp", motion, stride=40, scale=50.0)  # enlarged 50 times
 report(f"{results}: rod.npz, stress.png, stress.bp and rod_1.bp for ParaView")
 # -

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
-from dolfinx_mbd.mechanisms.inline_engine import EngineDesign, firing_angles, inline_engine
+from dolfinx_mbd.mechanisms.inline_engine import EngineDesign, inline_engine
 from dolfinx_mbd.mechanisms.kinematics import CrankMotion, SliderCrank
 from dolfinx_mbd.mechanisms.parts import ALONG_X, linear_torque, rigid_rod, rod_length
 from dolfinx_mbd.mechanisms.slider_crank import slider_crank
@@ -15,7 +15,6 @@ __all__ = [
     "EngineDesign",
     "FourStrokePressure",
     "SliderCrank",
-    "firing_angles",
     "inline_engine",
     "linear_torque",
     "rigid_rod",

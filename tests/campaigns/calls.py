@@ -73,7 +73,6 @@ MESHES: dict[str, Call] = {
         b.recovery.envelope,
         {"what": "von Mises", "history": b.history},
     ),
-    "Recovery.motion": lambda b: (b.recovery.motion, {"history": b.history}),
     "Recovery.modes": lambda b: (b.recovery.modes, {"name": "stress"}),
     "Recovery.positions": lambda b: (b.recovery.positions, {}),
     "Recovery.recover": lambda b: (b.recovery.recover, {"what": "von Mises", "history": b.history}),
@@ -536,7 +535,7 @@ BODIES: dict[str, Call] = {
         },
     ),
     "FullMatrices.in_si": lambda b: (b.matrices.in_si, {"length": 1e-3}),
-    "FullMatrices.rows": lambda b: (b.matrices.rows, {"labels": [0, 1], "what": "nodes"}),
+    "FullMatrices.rows": lambda b: (b.matrices.rows, {"labels": [0, 1], "argument": "nodes"}),
     "NodeInterface": lambda b: (imports.NodeInterface, {"nodes": [0, 1, 2]}),
     "ReducedMatrices": lambda b: (
         imports.ReducedMatrices,

@@ -156,6 +156,14 @@ MECHANISMS: dict[str, Call] = {
         mbd.mechanisms.EngineDesign,
         {"cylinders": 2, "firing_order": (1, 2), "throw_angles": (0.0, -2 * np.pi)},
     ),
+    "FourStrokePressure": lambda b: (
+        mbd.mechanisms.FourStrokePressure,
+        {"bore": 0.07, "crank_radius": 0.04, "rod_length": 0.137},
+    ),
+    "SliderCrank": lambda b: (
+        mbd.mechanisms.SliderCrank,
+        {"crank_radius": 0.04, "rod_length": 0.137},
+    ),
     "inline_engine": lambda b: (
         mbd.mechanisms.inline_engine,
         {"rod": b.rod, "design": mbd.mechanisms.EngineDesign(cylinders=2), "speed": 10.0},

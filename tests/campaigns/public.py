@@ -7,7 +7,8 @@ import inspect
 import dolfinx_mbd as mbd
 
 RECORDS = {
-    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "CableMotion", "Campbell",
+    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
+    "Campbell", "CrankMotion",
     "Comparison", "CriticalSpeed", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
@@ -24,7 +25,8 @@ INTERNAL = {
     "frame_jacobians", "frame_velocities", "frame_velocity_tangents", "coordinates", "increment",
     "increment_tangent", "initial_coordinates", "local_error", "magnitude", "memory", "momenta",
     "placed", "poses", "rescaled", "residual", "restore", "size", "step", "tangent", "tension",
-    "wrench", "wrenches", "with_files", "from_states", "motion", "nodal", "rows_of",
+    "wrench", "wrenches", "FourStrokePressure.at",
+    "with_files", "from_states", "motion", "nodal", "rows_of",
     "steady_rates", "with_misfit",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
