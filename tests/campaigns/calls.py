@@ -535,7 +535,6 @@ BODIES: dict[str, Call] = {
         },
     ),
     "FullMatrices.in_si": lambda b: (b.matrices.in_si, {"length": 1e-3}),
-    "FullMatrices.rows": lambda b: (b.matrices.rows, {"labels": [0, 1], "argument": "nodes"}),
     "NodeInterface": lambda b: (imports.NodeInterface, {"nodes": [0, 1, 2]}),
     "ReducedMatrices": lambda b: (
         imports.ReducedMatrices,

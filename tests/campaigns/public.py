@@ -25,7 +25,7 @@ INTERNAL = {
     "frame_jacobians", "frame_velocities", "frame_velocity_tangents", "coordinates", "increment",
     "increment_tangent", "initial_coordinates", "local_error", "magnitude", "memory", "momenta",
     "placed", "poses", "rescaled", "residual", "restore", "size", "step", "tangent", "tension",
-    "wrench", "wrenches", "FourStrokePressure.at",
+    "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows",
     "with_files", "from_states", "motion", "nodal", "rows_of",
     "steady_rates", "with_misfit",
 }  # fmt: skip
