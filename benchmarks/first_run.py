@@ -38,7 +38,7 @@ def prepare(path: Path, size: float) -> None:
     from dolfinx_mbd.geometry import ConnectingRod
 
     mesh = build_mesh(ConnectingRod(size=size), MPI.COMM_SELF)
-    reduction = reduce(mesh, STEEL, interfaces=ENDS, num_modes=24, skin=False)
+    reduction = reduce(mesh, STEEL, interfaces=ENDS, num_modes=24)
     reduction.body.save(path)
 
 
@@ -74,16 +74,20 @@ def measure(case: str, path: Path) -> dict[str, Any]:
     register("numba:compile", costs)
 
     from dolfinx_mbd.body import ReducedBody
-    from dolfinx_mbd.mechanisms.inline_engine import inline_engine
+    from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
     from dolfinx_mbd.multibody import simulate
 
     rod = ReducedBody.load(path)
     if case == "plain":
         rod = rod.replace(stiffening=None)
-    engine = inline_engine(
-        rod, crank_radius=RADIUS, spacing=SPACING, piston_mass=PISTON, crank_mass=CRANK,
-        throw_angles=THROWS, speed=SPEED, gas="gas" in case,
-    )  # fmt: skip
+    design = EngineDesign(
+        crank_radius=RADIUS,
+        spacing=SPACING,
+        piston_mass=PISTON,
+        crank_mass=CRANK,
+        throw_angles=THROWS,
+    )
+    engine = inline_engine(rod, design, speed=SPEED, gas="gas" in case)
     run = simulate(engine, t_end=NUM_STEPS * DT, dt=DT)
     seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     return {
