@@ -31,7 +31,6 @@ __all__ = [
     "plus3",
     "put3",
     "put33",
-    "row3",
     "rows3",
     "scaled3",
     "tmv",
@@ -154,12 +153,6 @@ add: Callable[[Array, Array, float], None] = _add if COMPILED else _add_array
 def vector3(x: Array, k: int) -> Vector3:
     """Three entries of an array, from k."""
     return x[k], x[k + 1], x[k + 2]
-
-
-@inner_kernel
-def row3(A: Array, i: int) -> Vector3:
-    """The first three entries of row i."""
-    return A[i, 0], A[i, 1], A[i, 2]
 
 
 @inner_kernel

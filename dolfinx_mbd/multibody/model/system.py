@@ -63,21 +63,9 @@ class State:
 
 
 class SystemData:
-    """Numbered data of a mechanism; see `System`, which users create.
+    """Numbered data of a mechanism, on which the solvers work.
 
-    Unspecified distances, offsets and free lengths of joints, drivers and loads are measured at the
-    initial positions of the bodies, before the assembly.
-
-    Args:
-        bodies: Bodies; at most one of them is a `Ground`.
-        joints: Joints between frames of two bodies.
-        drivers: Prescribed rotations and displacements of joints.
-        loads: Forces and torques, springs, bushings and friction.
-        gravity: Acceleration of gravity, global components, shape (3,), m/s².
-
-    Raises:
-        InputError: A name is repeated or unknown, or a driver does not fit its joint; the message
-            lists the valid names.
+    Users create a `System`, which describes the arguments and errors.
     """
 
     def __init__(
