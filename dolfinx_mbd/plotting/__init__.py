@@ -21,12 +21,15 @@ from dolfinx_mbd.plotting.output import Picture
 from dolfinx_mbd.plotting.pictures import plot_body, plot_modes
 from dolfinx_mbd.plotting.response import plot_response, plot_spectrum
 from dolfinx_mbd.plotting.stress import plot_skin
+from dolfinx_mbd.plotting.viewer import Player, player
 
 __all__ = [
     "Animation",
     "Picture",
+    "Player",
     "animate",
     "campbell_diagram",
+    "player",
     "plot_body",
     "plot_energies",
     "plot_modes",

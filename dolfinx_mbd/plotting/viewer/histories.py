@@ -1,0 +1,79 @@
+"""Histories that are thinned to what the eye needs, and arrays in text."""
+
+from __future__ import annotations
+
+import base64
+import heapq
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["block", "integers", "outline", "sampled_rows"]
+
+Array = NDArray[np.float64]
+
+KINDS = {"f4": "<f4", "f8": "<f8", "i2": "<i2", "u2": "<u2", "u4": "<u4"}
+"""Types of numbers in a page, with their types in NumPy."""
+
+
+def block(values: Any, kind: str = "f4") -> dict[str, str]:
+    """Return an array as a JSON object with base64 text; the page knows its shape."""
+    data = np.ascontiguousarray(values, KINDS[kind]).tobytes()
+    return {"type": kind, "data": base64.b64encode(data).decode()}
+
+
+def integers(modes: Array) -> dict[str, Any]:
+    """Return modes (m, ...) as 16-bit integers with one scale factor for each mode."""
+    flat = modes.reshape(len(modes), -1)
+    scale = np.abs(flat).max(axis=1, initial=0.0) / 32767
+    scale[scale == 0] = 1.0
+    return {"scale": scale.tolist(), "values": block(np.rint(flat / scale[:, None]), "i2")}
+
+
+def sampled_rows(time: Array, curves: Array, *, limit: int) -> NDArray[np.int64]:
+    """Return the rows between which linear interpolation represents all curves.
+
+    The interval with the largest error is divided at the row of that error, until all errors are
+    below 1.
+
+    Args:
+        time: Times, shape (nt,), s.
+        curves: Curves in units of their permitted error, shape (nt, n).
+        limit: Greatest number of rows.
+    """
+    last = len(time) - 1
+    rows = {0, last}
+    heap: list[tuple[float, int, int, int]] = []
+
+    def add(start: int, end: int) -> None:
+        if end - start < 2:
+            return
+        weight = (time[start : end + 1] - time[start]) / (time[end] - time[start])
+        chord = curves[start] + weight[:, None] * (curves[end] - curves[start])
+        errors = np.abs(curves[start : end + 1] - chord).max(axis=1, initial=0.0)
+        worst = int(np.argmax(errors))
+        if errors[worst] > 1.0:
+            heapq.heappush(heap, (-float(errors[worst]), start, start + worst, end))
+
+    add(0, last)
+    while heap and len(rows) < limit:
+        _, start, middle, end = heapq.heappop(heap)
+        rows.add(middle)
+        add(start, middle)
+        add(middle, end)
+    return np.array(sorted(rows), dtype=np.int64)
+
+
+def outline(time: Array, values: Array, *, limit: int = 1200) -> tuple[Array, Array]:
+    """Return a curve with at most about `limit` points that keeps its least and greatest values."""
+    if len(time) <= limit:
+        return time, values
+    edges = np.linspace(0, len(time), limit // 2 + 1).astype(int)
+    pairs = [
+        (a + int(np.argmin(values[a:b])), a + int(np.argmax(values[a:b])))
+        for a, b in itertools.pairwise(edges)
+    ]
+    rows = np.unique([0, len(time) - 1, *np.ravel(pairs)])
+    return time[rows], values[rows]

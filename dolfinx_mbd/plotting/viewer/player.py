@@ -1,0 +1,148 @@
+"""The player: a scene in one HTML page with everything that a browser needs."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import file_path, instance, integer, number, refuse
+from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.files import write_aside
+from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.plotting.viewer.scene import (
+    Signals,
+    body_scene,
+    linearized_scene,
+    motion_scene,
+    system_scene,
+)
+
+__all__ = ["Player", "player"]
+
+
+class Player:
+    """A page with an interactive scene, which notebooks display.
+
+    Args:
+        scene: The scene as a JSON object, see `dolfinx_mbd.plotting.viewer.scene`.
+
+    Example:
+        >>> page = mbd.plotting.player(body)
+        >>> page.save("body.html").name
+        'body.html'
+    """
+
+    def __init__(self, scene: dict[str, Any]) -> None:
+        self._scene = scene
+
+    @property
+    def html(self) -> str:
+        """The page as text."""
+        parts = {
+            "TITLE": html.escape(self._scene["title"]),
+            "STYLE": _asset("player.css"),
+            "SCENE": json.dumps(self._scene, separators=(",", ":")).replace("<", "\\u003c"),
+            "THREE": _asset("three.min.js"),
+            "PLAYER": _asset("player.js"),
+        }
+        return re.sub("%([A-Z]+)%", lambda match: parts[match[1]], _asset("player.html"))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file and return its path; missing directories are created.
+
+        Args:
+            path: File to write, with the suffix `.html`.
+
+        Raises:
+            InputError: The suffix is not `.html`.
+            OSError: The file cannot be written; an existing file is then unchanged.
+        """
+        path = file_path("path", path, (".html",))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return write_aside(path, self._write, "page")
+
+    def _write(self, file: BinaryIO) -> None:
+        file.write(self.html.encode())
+
+    def _repr_html_(self) -> str:
+        return (
+            '<iframe style="width:100%;height:560px;border:0" sandbox="allow-scripts '
+            f'allow-downloads" srcdoc="{html.escape(self.html)}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Player {self._scene['title']!r}: {len(self.html) / 1e6:.1f} MB>"
+
+
+def _asset(name: str) -> str:
+    return (files("dolfinx_mbd.plotting.viewer") / "assets" / name).read_text(encoding="utf-8")
+
+
+def player(
+    source: Solution | SystemData | ReducedBody | LinearizedSystem,
+    path: str | Path | None = None,
+    *,
+    modes: Iterable[int] | None = None,
+    signals: Signals = None,
+    scale: float = 1.0,
+    title: str = "",
+) -> Player:
+    """Create an interactive page of a motion, a mechanism or modes.
+
+    The page is one HTML file, which browsers open without a server or a network. It shows flexible
+    and rigid bodies, joints, springs and forces; it plays the motion, magnifies deformations, and
+    colours bodies by displacement or von Mises stress.
+
+    Args:
+        source: Result of a simulation; a mechanism, shown at rest; a reduced body or the result of
+            `mbd.linearize`, whose modes are shown side by side.
+        path: File to write, with the suffix `.html`. None: no file.
+        modes: Numbers of the modes to show, from 0; None: the first six.
+        signals: Curves below the scene by label, shape (nt,) each, for a simulation. None: the
+            magnitudes of all joint forces, N.
+        scale: Initial scale factor of the elastic displacement.
+        title: Title of the page; empty: the names of the source.
+
+    Raises:
+        InputError: The body has no skin, there is no such mode, or a signal has the wrong length.
+        OSError: The file cannot be written.
+
+    Example:
+        >>> mbd.plotting.player(run, "run.html", scale=10)
+        <Player 'mechanism': 0.6 MB>
+
+    Note: Not collective; call this function on one MPI rank.
+    """
+    kinds = (Solution, SystemData, ReducedBody, LinearizedSystem)
+    instance("source", source, kinds)
+    number("scale", scale)
+    if isinstance(source, ReducedBody):
+        scene = body_scene(source, _numbers(modes, source.num_modes))
+        name = source.name
+    elif isinstance(source, LinearizedSystem):
+        scene = linearized_scene(source, _numbers(modes, len(source.poles)))
+        name = "modes of a mechanism"
+    elif isinstance(source, Solution):
+        scene, name = motion_scene(source, signals=signals), "mechanism"
+    else:
+        scene, name = system_scene(source), "mechanism"
+    page = Player({"title": instance("title", title, str) or name, "scale": scale, **scene})
+    if path is not None:
+        page.save(path)
+    return page
+
+
+def _numbers(modes: Iterable[int] | None, count: int) -> list[int]:
+    if modes is None:
+        return list(range(min(6, count)))
+    if isinstance(modes, str) or not isinstance(modes, Iterable):
+        refuse("modes", modes, "a list of numbers of modes", InputTypeError)
+    return [integer("every entry of modes", k, low=0, high=count - 1) for k in modes]

@@ -1,0 +1,499 @@
+"""Scenes of the viewer: surfaces, motions, marks and curves as JSON objects.
+
+A surface point is drawn at R + A (x + s Ψη), with the scale s of the elastic displacement. Modes
+that do not contribute to a motion are left out. All numbers are in SI units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import array
+from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.multibody.model.bodies import FlexibleBody
+from dolfinx_mbd.multibody.model.force_elements import PairElement
+from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion
+from dolfinx_mbd.multibody.model.protocol import Body
+from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.results.histories import rotation_matrices
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.start.consistent_state import consistent_state
+from dolfinx_mbd.plotting.camera import camera_of
+from dolfinx_mbd.plotting.geometry import (
+    drawn_part,
+    frame_poses,
+    length_of,
+    required_skin,
+    system_length,
+)
+from dolfinx_mbd.plotting.mechanism import mechanism_camera
+from dolfinx_mbd.plotting.viewer.histories import block, integers, outline, sampled_rows
+
+__all__ = ["body_scene", "linearized_scene", "motion_scene", "system_scene"]
+
+Array = NDArray[np.float64]
+Signals = Mapping[str, ArrayLike] | None
+
+FRAMES = 1500
+"""Greatest number of instants in a page."""
+PIXEL = 0.5 / 1000
+"""Permitted error of positions relative to the size of the scene: half a pixel of 1000."""
+AMPLITUDE_ERROR = 1 / 300
+"""Permitted error of elastic displacements relative to the greatest one of the body."""
+NEGLIGIBLE = 1e-3
+"""Contribution to the displacement, relative to the greatest one, below which modes are omitted."""
+MODE_AMPLITUDE = 0.06
+"""Greatest displacement of a mode shape relative to the size of the scene."""
+
+
+@dataclass
+class _Surfaces:
+    """Surfaces of a page, each stored once although several bodies may share it."""
+
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    _index: dict[Any, int] = field(default_factory=dict)
+
+    def add(self, key: Any, points: Array, triangles: Any, modes: Array, stress: Any = None) -> int:
+        """Return the number of a surface; `key` identifies surfaces that are the same."""
+        if key not in self._index:
+            self._index[key] = len(self.parts)
+            self.parts.append(
+                {
+                    "points": block(points),
+                    "triangles": block(triangles, "u4"),
+                    "modes": integers(modes) if len(modes) else None,
+                    "stress": None if stress is None or not len(modes) else integers(stress),
+                }
+            )
+        return self._index[key]
+
+
+def body_scene(body: ReducedBody, modes: list[int]) -> dict[str, Any]:
+    """Return the scene that shows modes of a body side by side."""
+    skin, surfaces = required_skin(body), _Surfaces()
+    shapes, stress = skin.modes[modes], _skin_stress(body, modes)
+    length = length_of(skin.points)
+    part = surfaces.add(0, skin.points, skin.triangles, shapes, stress)
+    views = []
+    for k, number in enumerate(modes):
+        amount = MODE_AMPLITUDE * length / (_sizes(shapes[k : k + 1])[0] or 1.0)
+        eta = np.zeros(len(modes))
+        eta[k] = amount
+        mode = body.modes[number]
+        views.append(
+            {
+                "title": f"{number + 1}: {mode.label}",
+                "frequency": mode.frequency,
+                "bodies": [_increment(np.zeros(6), eta)],
+            }
+        )
+    item = _body_item(body.name, part, np.zeros((1, 3)), _identity(1), np.zeros((1, len(modes))))
+    return {
+        **_frame_of(camera_of(skin.points, None), skin.points),
+        "kind": "modes",
+        "time": block([0.0], "f8"),
+        "parts": surfaces.parts,
+        "bodies": [item],
+        "views": views,
+    }
+
+
+def system_scene(system: SystemData) -> dict[str, Any]:
+    """Return the scene of an assembled mechanism at rest."""
+    return motion_scene(Solution(system, [consistent_state(system, 0.0)]), signals={})
+
+
+def motion_scene(run: Solution, *, signals: Signals) -> dict[str, Any]:
+    """Return the scene of a simulated motion.
+
+    Args:
+        run: Result of a simulation.
+        signals: Curves by label, shape (nt,) each; None: the magnitudes of the joint forces.
+    """
+    system, surfaces = run.system, _Surfaces()
+    length = system_length(system, run.q[0])
+    kept = _kept_modes(run)
+    rows = sampled_rows(run.time, _curves(run, kept, length), limit=FRAMES)
+    q = run.q[rows]
+    bodies = [
+        _moving_part(body, q[:, s], kept[k], surfaces, length) for k, body, s in _numbered(system)
+    ]
+    shown = [item for item in bodies if item is not None]
+    corners = np.vstack([item.pop("corners") for item in shown] + [_frames(system, q[:1])[0][0]])
+    camera = mechanism_camera(system, q[0], corners, None)
+    return {
+        **_frame_of(camera, corners),
+        "kind": "motion",
+        "time": block(run.time[rows], "f8"),
+        "parts": surfaces.parts,
+        "bodies": shown,
+        "cables": _cables(run, rows),
+        "signals": _signals(run, signals),
+        **_marks(run, rows),
+    }
+
+
+def linearized_scene(linearized: LinearizedSystem, modes: list[int]) -> dict[str, Any]:
+    """Return the scene that shows modes of a mechanism side by side."""
+    system, state = linearized.system, linearized.state
+    scene = motion_scene(Solution(system, [state]), signals={})
+    jacobians = _frame_increments(system, state.q)
+    drawn = [
+        (body, s)
+        for body, s in zip(system.bodies, system.v_slices, strict=True)
+        if drawn_part(body, scene["length"]) is not None
+    ]
+    views = []
+    for number in modes:
+        vector = linearized.modes[:, number]
+        frames = jacobians @ vector
+        reach = [_reach(body, vector[s]) for body, s in drawn]
+        reach.append(float(np.abs(frames[:, :3]).max(initial=0.0)))
+        amount = MODE_AMPLITUDE * scene["length"] / (max(reach) or 1.0)
+        views.append(
+            {
+                "title": f"mode {number + 1}",
+                "frequency": float(abs(linearized.poles[number].imag) / (2 * np.pi)),
+                "damping": float(linearized.damping_ratios[number]),
+                "bodies": [
+                    _increment(amount * vector[s][:6], amount * vector[s][6:]) for _, s in drawn
+                ],
+                "frames": [_pair(amount * frame) for frame in frames],
+            }
+        )
+    return {**scene, "kind": "modes", "views": views}
+
+
+# ---- bodies -------------------------------------------------------------------------------------
+def _numbered(system: SystemData) -> list[tuple[int, Body, slice]]:
+    return [
+        (k, body, s) for k, (body, s) in enumerate(zip(system.bodies, system.q_slices, strict=True))
+    ]
+
+
+def _kept_modes(run: Solution) -> dict[int, NDArray[np.int64]]:
+    """Return the numbers of the elastic coordinates that contribute to a motion, by body.
+
+    Bodies with the same surface keep the same ones, so that the page stores its modes once.
+    """
+    union: dict[int, NDArray[np.int64]] = {}
+    skins = {}
+    for k, body, s in _numbered(run.system):
+        skin = body.reduced.skin if isinstance(body, FlexibleBody) else None
+        if skin is None or not len(skin.modes):
+            continue
+        share = np.abs(run.q[:, s][:, 7:]).max(axis=0) * _sizes(skin.modes)
+        some = np.flatnonzero(share > NEGLIGIBLE * share.max(initial=0.0))
+        every = np.arange(len(skin.modes))
+        skins[k] = id(skin)
+        union[id(skin)] = np.union1d(union.get(id(skin), []), every if len(run) == 1 else some)
+    none = np.zeros(0, dtype=np.int64)
+    return {
+        k: union[skins[k]].astype(np.int64) if k in skins else none
+        for k in range(len(run.system.bodies))
+    }
+
+
+def _sizes(modes: Array) -> Array:
+    """Return the greatest displacement of each mode (m, ns, 3), shape (m,)."""
+    return np.asarray(np.sqrt((modes**2).sum(axis=2).max(axis=1, initial=0.0)))
+
+
+def _curves(run: Solution, kept: Mapping[int, NDArray[np.int64]], length: float) -> Array:
+    """Return the motion of all bodies in units of the permitted errors, shape (nt, n)."""
+    curves: list[Any] = []
+    for k, body, s in _numbered(run.system):
+        q = run.q[:, s]
+        part = drawn_part(body, length)
+        if part is None:
+            curves.append(q / (PIXEL * length) if q.shape[1] else q)
+            continue
+        radius = np.linalg.norm(part.skin.points, axis=1).max(initial=0.0)
+        turns = 2 * radius * _continuous(q[:, 3:7])
+        curves += [q[:, :3] / (PIXEL * length), turns / (PIXEL * length)]
+        if len(kept[k]):
+            eta = q[:, 7 + kept[k]] * _sizes(part.skin.modes[kept[k]])
+            greatest = np.abs(eta).max(initial=0.0)
+            curves.append(eta / (AMPLITUDE_ERROR * greatest or 1.0))
+    return np.hstack(curves)
+
+
+def _continuous(quaternions: Array) -> Array:
+    """Return unit quaternions (nt, 4) with signs such that successive ones are close."""
+    products = np.einsum("tk,tk->t", quaternions[1:], quaternions[:-1])
+    signs = np.concatenate([[1.0], np.cumprod(np.where(products < 0, -1.0, 1.0))])
+    return np.asarray(signs[:, None] * quaternions)
+
+
+def _moving_part(
+    body: Body, q: Array, kept: NDArray[np.int64], surfaces: _Surfaces, length: float
+) -> dict[str, Any] | None:
+    """Return one body of a scene with its motion (nt, nq), or None if it is not drawn."""
+    part = drawn_part(body, length)
+    if part is None:
+        return None
+    stress: Array | None = None
+    key: Any = body.name
+    if isinstance(body, FlexibleBody) and len(kept):
+        stress = _skin_stress(body.reduced, kept)
+        key = (id(body.reduced.skin), tuple(kept))
+    modes = part.skin.modes[kept] if len(kept) else np.zeros((0, len(part.skin.points), 3))
+    index = surfaces.add(key, part.skin.points, part.skin.triangles, modes, stress)
+    item = _body_item(body.name, index, q[:, :3], _continuous(q[:, 3:7]), q[:, 7 + kept])
+    item["bars"] = part.bars
+    item["ranges"] = _ranges(modes, stress, q[:, 7 + kept])
+    item["corners"] = _corners(part.skin.points, q)
+    return item
+
+
+def _body_item(
+    name: str, part: int, position: Array, rotation: Array, eta: Array
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "part": part,
+        "position": block(position),
+        "rotation": block(rotation),
+        "eta": block(eta),
+    }
+
+
+def _ranges(modes: Array, stress: Array | None, eta: Array) -> dict[str, float]:
+    """Return the greatest displacement (m) and von Mises stress (Pa) over a motion."""
+    ranges = {"displacement": _greatest(modes, eta, lambda u: (u**2).sum(axis=-1))}
+    if stress is not None:
+        ranges["stress"] = _greatest(stress, eta, _squared_von_mises)
+    return ranges
+
+
+def _greatest(modes: Array, eta: Array, square: Callable[[Array], Array]) -> float:
+    """Return the root of the greatest square of a field over a motion, in blocks of instants."""
+    if not modes.size:
+        return 0.0
+    flat, most = modes.reshape(len(modes), -1), 0.0
+    for start in range(0, len(eta), 64):
+        field = (eta[start : start + 64] @ flat).reshape(-1, *modes.shape[1:])
+        most = max(most, float(square(field).max(initial=0.0)))
+    return most**0.5
+
+
+def _squared_von_mises(stress: Array) -> Array:
+    xx, yy, zz, xy, yz, zx = np.moveaxis(stress, -1, 0)
+    return np.asarray(
+        0.5 * ((xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2) + 3 * (xy**2 + yz**2 + zx**2)
+    )
+
+
+def _skin_stress(body: ReducedBody, modes: Any) -> Array | None:
+    """Return the stress of some modes at the nodes of the skin, shape (m, ns, 6), or None."""
+    skin, stress = body.skin, body.stress
+    if skin is None or stress is None or stress.points.shape != skin.points.shape:
+        return None
+    if not np.allclose(stress.points, skin.points, rtol=0, atol=1e-9 * length_of(skin.points)):
+        return None
+    return np.moveaxis(stress.stress[:, :, modes], (2, 1, 0), (0, 1, 2))
+
+
+def _corners(points: Array, q: Array) -> Array:
+    """Return corners of boxes around a surface at some instants of a motion, shape (n, 3)."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    box = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * (high - low) + low
+    some = q[:: max(1, len(q) // 50)]
+    turned = np.einsum("tij,pj->tpi", rotation_matrices(some[:, 3:7]), box)
+    return np.asarray((some[:, None, :3] + turned).reshape(-1, 3))
+
+
+def _identity(count: int) -> Array:
+    return np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
+
+
+def _frame_of(camera: Any, points: Array) -> dict[str, Any]:
+    """Return centre, size and view of a scene."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    return {
+        "centre": (0.5 * (low + high)).tolist(),
+        "length": float(np.linalg.norm(high - low)) or 1.0,
+        "box": [low.tolist(), high.tolist()],
+        "towards": camera.towards.tolist(),
+        "up": camera.up.tolist(),
+    }
+
+
+# ---- small motions ------------------------------------------------------------------------------
+def _pair(values: Any) -> list[list[float]]:
+    """Return the real and the imaginary parts of complex numbers."""
+    return [np.real(values).tolist(), np.imag(values).tolist()]
+
+
+def _increment(rigid: Any, eta: Any) -> dict[str, Any]:
+    return {"rigid": _pair(rigid), "eta": _pair(eta)}
+
+
+def _reach(body: Body, vector: Any) -> float:
+    """Return a bound of the displacement of a body's surface by a complex increment, m."""
+    part = drawn_part(body, 1.0)
+    if part is None:
+        return 0.0
+    points = part.skin.points
+    moved = vector[:3] + np.cross(vector[3:6], points)
+    if part.flexible:
+        moved = moved + np.tensordot(vector[6:], part.skin.modes, axes=1)
+    return float(np.sqrt((np.abs(moved) ** 2).sum(axis=1).max(initial=0.0)))
+
+
+def _frame_increments(system: SystemData, q: Array) -> Array:
+    """Return the motion of all frames per unit of each increment, shape (F, 6, nv)."""
+    jacobians = np.zeros((system.num_frames, 6, system.num_velocities))
+    for body, qs, vs, fs in zip(
+        system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
+    ):
+        jacobians[fs, :, vs] = body.frame_jacobians(q[qs])
+    return jacobians
+
+
+# ---- marks and curves ---------------------------------------------------------------------------
+def _frames(system: SystemData, q: Array) -> tuple[Array, Array]:
+    """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
+    poses = [frame_poses(system, row) for row in q]
+    return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
+
+
+def _marks(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Return joints, springs, ground frames, and arrows of forces at the rows of a solution."""
+    system = run.system
+    position, rotation = _frames(system, run.q[rows])
+    joints: list[dict[str, Any]] = [
+        {
+            "name": joint.name,
+            "kind": joint.kind,
+            "first": system.frame_index(joint.first),
+            "second": system.frame_index(joint.second),
+        }
+        for joint in system.joints
+    ]
+    springs: list[dict[str, Any]] = [
+        {
+            "name": load.name,
+            "first": system.frame_index(load.first),
+            "second": system.frame_index(load.second),
+        }
+        for load in system.loads
+        if isinstance(load, PairElement)
+    ]
+    fixed = [
+        k for k, body in enumerate(system.frame_body) if not system.bodies[body].num_velocities
+    ]
+    arrows = _joint_arrows(run, rows, rotation) + _load_arrows(run, rows, position, rotation)
+    used: list[int] = sorted(
+        {f for m in joints + springs for f in (m["first"], m["second"])}
+        | {a["frame"] for a in arrows}
+    )
+    return {
+        "frames": [
+            {
+                "index": f,
+                "position": block(position[:, f]),
+                "axis": block(rotation[:, f, :, 2]),
+                "ground": f in fixed,
+            }
+            for f in used
+        ],
+        "joints": joints,
+        "springs": springs,
+        "arrows": arrows,
+    }
+
+
+def _arrow(name: str, group: str, frame: int, vectors: Array) -> list[dict[str, Any]]:
+    """Return an arrow, or nothing if its force is always zero."""
+    greatest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
+    if not greatest > 0.0:
+        return []
+    return [
+        {
+            "name": name,
+            "group": group,
+            "frame": frame,
+            "vector": block(vectors),
+            "greatest": greatest,
+        }
+    ]
+
+
+def _joint_arrows(run: Solution, rows: NDArray[np.int64], rotation: Array) -> list[dict[str, Any]]:
+    if len(run) == 1:
+        return []
+    system, arrows = run.system, []
+    for joint in system.joints:
+        local = run.joint(joint.name).force[rows]
+        if joint.kind == "distance":  # its x axis is the line between the points
+            continue
+        vectors = np.einsum("tij,tj->ti", rotation[:, system.frame_index(joint.first)], local)
+        arrows += _arrow(joint.name, "joint forces", system.frame_index(joint.second), vectors)
+    return arrows
+
+
+def _load_arrows(
+    run: Solution, rows: NDArray[np.int64], position: Array, rotation: Array
+) -> list[dict[str, Any]]:
+    system, arrows = run.system, []
+    for load in system.loads:
+        if isinstance(load, FrameLoad) and load.kind == "force":
+            f = system.frame_index(load.frame)
+            motion = partial(_frame_motion, system, f)
+            vectors = [
+                load.wrench(
+                    float(run.time[r]),
+                    motion(run.q[r], run.v[r], position[i, f], rotation[i, f]),
+                )[:3]
+                for i, r in enumerate(rows)
+            ]
+            arrows += _arrow(load.name, "loads", f, np.array(vectors))
+    return arrows
+
+
+def _frame_motion(
+    system: SystemData, frame: int, q: Array, v: Array, position: Array, rotation: Array
+) -> FrameMotion:
+    k = int(system.frame_body[frame])
+    body, frames = system.bodies[k], system.frame_slices[k]
+    rates = np.zeros((frames.stop - frames.start, 6))
+    body.frame_velocities(q[system.q_slices[k]], v[system.v_slices[k]], rates)
+    rate = rates[frame - frames.start]
+    return FrameMotion(position, rotation, rate[:3], rate[3:])
+
+
+def _cables(run: Solution, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Return the centre lines of bodies whose motion is that of a line."""
+    lines = []
+    for k, body, _ in _numbered(run.system):
+        motion = getattr(body, "motion", None)
+        if motion is not None:
+            points = motion(run).position[rows]
+            lines.append({"name": body.name, "count": points.shape[1], "points": block(points)})
+    return lines
+
+
+def _signals(run: Solution, signals: Signals) -> list[dict[str, Any]]:
+    if signals is None:
+        curves = {
+            f"{joint.name}: force (N)": np.linalg.norm(run.joint(joint.name).force, axis=1)
+            for joint in run.system.joints
+        }
+    else:
+        curves = {
+            str(label): array(f"signals[{label!r}]", values, (len(run),))
+            for label, values in signals.items()
+        }
+    items = []
+    for label, values in curves.items():
+        t, y = outline(run.time, np.asarray(values, dtype=float))
+        items.append({"label": label, "time": block(t, "f8"), "values": block(y)})
+    return items

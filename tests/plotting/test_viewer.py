@@ -1,0 +1,344 @@
+"""The viewer: the page has the motion, needs nothing else, and shows correct numbers."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from dolfinx_mbd import errors, plotting
+from dolfinx_mbd.body import ReducedBody, StressModes
+from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
+from dolfinx_mbd.multibody import (
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    Solution,
+    SpringDamper,
+    System,
+    equilibrium,
+    force,
+    linearize,
+    simulate,
+    spherical,
+)
+from dolfinx_mbd.plotting.viewer import Player, player
+from dolfinx_mbd.plotting.viewer.histories import KINDS, integers, outline, sampled_rows
+from tests.plotting.test_plotting import bar
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+OPTIONS = [
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+]
+"""Options of Chromium for WebGL without a graphics card."""
+
+
+@pytest.fixture(autouse=True)
+def one_rank() -> None:
+    if MPI.COMM_WORLD.rank > 0:
+        pytest.skip("one rank writes pages")
+
+
+def stressed_bar() -> ReducedBody:
+    """The bar with stresses per mode that differ from node to node."""
+    body = bar()
+    assert body.skin is not None
+    count = len(body.skin.points)
+    stress = np.random.default_rng(3).normal(size=(6, count, 3)) * 1e11
+    return body.replace(stress=StressModes(body.skin.points, stress))
+
+
+@pytest.fixture(scope="module")
+def run() -> Solution:
+    crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
+    return simulate(
+        slider_crank(stressed_bar(), speed=200.0, angle=0.3, **crank), t_end=0.03, dt=1e-4
+    )
+
+
+def numbers(item: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(item["data"]), KINDS[item["type"]]).astype(float)
+
+
+def scene_in(page: Player) -> dict[str, Any]:
+    """Return the scene that a page contains."""
+    match = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page.html)
+    assert match is not None
+    scene: dict[str, Any] = json.loads(match[1])
+    return scene
+
+
+# ---- what the page contains ---------------------------------------------------------------------
+def test_motion_between_the_kept_instants(run: Solution) -> None:
+    """Interpolated positions differ from the simulated ones by less than half a pixel."""
+    scene = scene_in(player(run))
+    time = numbers(scene["time"])
+    assert 4 < len(time) < len(run)
+    names = [body["name"] for body in scene["bodies"]]
+    rod, part = scene["bodies"][names.index("rod")], scene["parts"][scene["bodies"][0]["part"]]
+    part = scene["parts"][rod["part"]]
+    points = numbers(part["points"]).reshape(-1, 3)
+    modes = numbers(part["modes"]["values"]).reshape(-1, *points.shape)
+    modes *= np.array(part["modes"]["scale"])[:, None, None]
+
+    def at(item: dict[str, str], size: int) -> np.ndarray:
+        values = numbers(item).reshape(-1, size)
+        return np.column_stack([np.interp(run.time, time, column) for column in values.T])
+
+    R, Q, eta = (at(rod[k], n) for k, n in (("position", 3), ("rotation", 4), ("eta", len(modes))))
+    worst = 0.0
+    skin = bar().skin
+    assert skin is not None
+    for k in range(len(run)):
+        pose = {"position": R[k], "rotation": Q[k] / np.linalg.norm(Q[k])}
+        shown = plotting.skin_points(skin, np.zeros(3), **pose)
+        A = (shown - R[k]).T @ np.linalg.pinv(skin.points).T
+        shown = R[k] + (points + np.tensordot(eta[k], modes, axes=1)) @ A.T
+        history = run.body("rod")
+        exact = plotting.skin_points(
+            skin, history.eta[k], position=history.position[k], rotation=history.rotation[k]
+        )
+        worst = max(worst, float(np.abs(shown - exact).max()))
+    assert worst < 1.5e-3 * scene["length"]
+
+
+def test_thinning_meets_its_bound_and_its_limit() -> None:
+    t = np.linspace(0.0, 1.0, 2001)
+    curves = np.column_stack([np.sin(20 * t), t**3]) / 1e-3
+    rows = sampled_rows(t, curves, limit=2000)
+    shown = np.column_stack([np.interp(t, t[rows], c[rows]) for c in curves.T])
+    assert np.abs(shown - curves).max() <= 1.0 and len(rows) < 500
+    assert len(sampled_rows(t, curves, limit=20)) == 20
+    assert sampled_rows(t[:1], curves[:1], limit=20).tolist() == [0]
+
+
+def test_integers_and_outlines() -> None:
+    modes = np.random.default_rng(0).normal(size=(3, 50, 3)) * [[[1e-6]], [[1.0]], [[0.0]]]
+    stored = integers(modes)
+    again = (
+        numbers(stored["values"]).reshape(modes.shape) * np.array(stored["scale"])[:, None, None]
+    )
+    step = np.abs(modes).max(axis=(1, 2)) / 32767
+    assert (np.abs(again - modes).max(axis=(1, 2)) <= 0.5001 * step).all()
+    t = np.linspace(0, 1, 100_000)
+    y = np.sin(300 * t)
+    y[54_321] = 7.0
+    x, shown = outline(t, y)
+    assert len(x) < 1300 and shown.max() == 7.0 and shown.min() == y.min()
+
+
+def test_bodies_with_one_surface_share_it() -> None:
+    body, frames = bar(), {"a": Frame((0, 0, 0)), "b": Frame((0, 0.1, 0))}
+    ground = Ground(frames)
+    first, second = (
+        FlexibleBody(name, body, position=(0.0, y, 0.0)) for name, y in (("one", 0.0), ("two", 0.1))
+    )
+    joints = [
+        spherical("at one", ground.frame("a"), first.frame("big_end")),
+        spherical("at two", ground.frame("b"), second.frame("big_end")),
+    ]
+    scene = scene_in(player(System([ground, first, second], joints)))
+    assert [item["part"] for item in scene["bodies"]] == [0, 0] and len(scene["parts"]) == 1
+
+
+def test_the_page_needs_nothing_else(run: Solution, tmp_path: Path) -> None:
+    page = player(run, tmp_path / "new" / "run.html", title="<b>&")
+    text = (tmp_path / "new" / "run.html").read_text(encoding="utf-8")
+    assert text == page.html and "&lt;b&gt;&amp;" in text and len(text) < 5e6
+    assert not re.search(r'<(script|link|img)[^>]*(src|href)="', text)
+    assert "default-src 'none'" in text
+    assert "<iframe" in page._repr_html_() and "MB" in repr(page)
+
+
+def test_bad_requests_are_refused(run: Solution, tmp_path: Path) -> None:
+    with pytest.raises(errors.InputTypeError) as type_error:
+        player("rod.npz")  # type: ignore[arg-type]
+    assert type_error.value.argument == "source"
+    with pytest.raises(errors.InputError) as shape:
+        player(run, signals={"x": [1.0, 2.0]})
+    assert shape.value.argument == "signals['x']"
+    for modes in ([7], [-1], "ab"):
+        with pytest.raises(errors.InputError):
+            player(bar(), modes=modes)  # type: ignore[arg-type]
+    with pytest.raises(errors.InputError):
+        player(run, tmp_path / "run.png")
+    with pytest.raises(errors.InputError):
+        player(bar(skin=False))
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- in a browser -------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None or importlib.util.find_spec("playwright") is None:
+        pytest.skip("needs Chromium and the package playwright")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        program = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield program
+        program.close()
+
+
+class Tab:
+    """A page in the browser, with its messages and its requests."""
+
+    def __init__(self, browser: Any, path: Path, width: int = 1000, height: int = 700) -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": height})
+        self.messages: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_function("window.player !== undefined", timeout=30_000)
+        assert self.messages == []
+        assert self.requests == [path.as_uri()]
+
+    def do(self, text: str) -> Any:
+        return self.page.evaluate(text)
+
+    def image(self) -> np.ndarray:
+        from PIL import Image
+
+        shot = self.page.locator("#stage").screenshot()
+        return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(float)
+
+
+def picked(tab: Tab, body: str) -> list[dict[str, Any]]:
+    """Return what the pointer finds on a body on a grid of pixels."""
+    found = tab.do(
+        "Array.from({length: 1600}, (_, i) =>"
+        " player.probe(10 + 18 * (i % 40), 8 + 15 * Math.floor(i / 40)))"
+    )
+    return [item for item in found if item and item["body"] == body]
+
+
+def test_motion_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    player(run, path)
+    tab = Tab(browser, path)
+    tab.do("player.seek(0.01)")
+    k = int(np.argmin(np.abs(run.time - 0.01)))
+    first = tab.image()
+    assert first.std() > 5
+
+    body, history = stressed_bar(), run.body("rod")
+    assert body.skin is not None and body.stress is not None
+    u = np.tensordot(history.eta[k], body.skin.modes, axes=1)
+    values = {
+        "displacement": np.linalg.norm(u, axis=1),
+        "stress": body.stress.values("von Mises", history, times=[run.time[k]])[0],
+    }
+    exact = plotting.skin_points(
+        body.skin, history.eta[k], position=history.position[k], rotation=history.rotation[k]
+    )
+    images = []
+    for quantity, expected in values.items():
+        tab.do(f"player.set('colour', '{quantity}')")
+        images.append(tab.image())
+        hits = picked(tab, "rod")
+        assert len(hits) > 20
+        for hit in hits:
+            error = abs(hit["value"] - expected[hit["node"]]) / expected.max()
+            assert error < 0.02  # (between kept instants)
+            assert np.abs(hit["position"] - exact[hit["node"]]).max() < 1e-3 * 0.3
+    assert np.abs(images[0] - images[1]).max() > 50  # other colours
+    whole = body.stress.envelope("von Mises", history).value.max()
+    assert tab.do("player.limit") == pytest.approx(whole, rel=0.02)
+    tab.do("player.set('range', 'running')")
+    assert tab.do("player.limit") == pytest.approx(values["stress"].max(), rel=0.02)
+
+    tab.do("player.seek(0.02)")
+    assert np.abs(tab.image() - images[1]).max() > 50
+    before = tab.do("player.time")
+    tab.page.keyboard.press("Space")
+    tab.page.wait_for_timeout(400)
+    tab.page.keyboard.press("Space")
+    assert tab.do("player.time") != before
+    tab.page.locator("label", has_text="rod").locator("input").uncheck()
+    assert picked(tab, "rod") == []
+    assert tab.messages == []
+
+
+def test_hover_and_picture(browser: Any, run: Solution, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    player(run, path)
+    tab = Tab(browser, path)
+    tab.do("player.seek(0)")
+    x, y = next(
+        (x, y)
+        for x in range(10, 700, 10)
+        for y in range(10, 550, 10)
+        if (tab.do(f"player.probe({x}, {y})") or {}).get("body") == "rod"
+    )
+    tab.page.mouse.move(x, y)
+    text = tab.page.locator("#hint").inner_text()
+    assert "rod" in text and "position" in text and "displacement" in text
+    with tab.page.expect_download() as download:
+        tab.page.keyboard.press("p")
+    assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_modes_side_by_side(browser: Any, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "modes.html"
+    player(stressed_bar(), path, modes=[0, 1, 2])
+    tab = Tab(browser, path, width)
+    titles = tab.page.locator("#titles").inner_text()
+    assert [f"{k}: " in titles for k in (1, 2, 3)] == [True] * 3 and "Hz" in titles
+    tab.do("player.seek(0)")
+    first = tab.image()
+    tab.do("player.seek(0.5)")
+    assert np.abs(tab.image() - first).max() > 50
+    visible = tab.do("document.documentElement.scrollWidth <= window.innerWidth")
+    assert visible
+
+
+def test_mechanisms_at_rest_and_their_modes(browser: Any, tmp_path: Path) -> None:
+    ground = Ground({"pivot": Frame(), "wall": Frame((0.3, 0.1, 0.0))})
+    block = RigidBody.box(
+        "block",
+        (0.2, 0.02, 0.02),
+        mass=1.0,
+        frames={"a": Frame((-0.1, 0, 0)), "b": Frame((0.1, 0, 0))},
+        position=(0.1, 0.0, 0.0),
+    )
+    system = System(
+        [ground, block],
+        [spherical("pivot", ground.frame("pivot"), block.frame("a"))],
+        loads=[
+            SpringDamper("spring", ground.frame("wall"), block.frame("b"), stiffness=1e4),
+            force("push", block.frame("b"), (0.0, 0.0, -1e-3)),
+        ],
+    )
+    rest = tmp_path / "rest.html"
+    scene = scene_in(player(system, rest))
+    assert [len(scene[k]) for k in ("joints", "springs", "arrows")] == [1, 1, 1]
+    tab = Tab(browser, rest)
+    assert tab.image().std() > 3 and not tab.page.locator("#bar").is_visible()
+
+    system = System(system.bodies, system.joints, loads=system.loads[:1])
+    modes = tmp_path / "modes.html"
+    player(linearize(system, equilibrium(system)), modes)
+    assert "Hz" in Tab(browser, modes).page.locator("#titles").inner_text()
+
+
+def test_a_body_without_modes_is_refused() -> None:
+    with pytest.raises(errors.InputError):
+        player(rigid_rod(0.2, 1.0))
