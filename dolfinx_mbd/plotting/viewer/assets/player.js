@@ -203,8 +203,8 @@ window.player = (() => {
   const GROUND = new THREE.MeshStandardMaterial({ color: 0x777777, roughness: 0.9 });
   const CABLE = new THREE.LineBasicMaterial({ color: 0x3b62c2 });
   const FORCE = {
-    "joint forces": new THREE.MeshStandardMaterial({ color: 0xd63a6a, roughness: 0.6 }),
-    loads: new THREE.MeshStandardMaterial({ color: 0x8f47c2, roughness: 0.6 }),
+    "joint forces": new THREE.MeshStandardMaterial({ color: 0xd63a6a, roughness: 0.6, depthTest: false, transparent: true }),
+    loads: new THREE.MeshStandardMaterial({ color: 0x8f47c2, roughness: 0.6, depthTest: false, transparent: true }),
   };
   const frames = new Map((data.frames ?? []).map((frame) => [frame.index, {
     ...frame, position: numbers(frame.position), axis: numbers(frame.axis),

@@ -1,0 +1,72 @@
+"""Pages of the API: one for each part of the package, with all names in its `__all__`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+PARTS = {
+    "fem": "Meshes and elastic models",
+    "geometry": "Parametric parts and CAD",
+    "forms": "UFL forms and materials",
+    "modal": "Modal analysis",
+    "reduction": "Reduction",
+    "body": "Reduced bodies",
+    "recovery": "Displacement, stress and section forces",
+    "multibody": "Mechanisms and their simulation",
+    "mechanisms": "Ready-made mechanisms",
+    "prescribed_motion": "Prescribed motion",
+    "rotating": "Rotating bodies",
+    "beams": "Beams",
+    "cables": "Cables",
+    "plotting": "Pictures, animations and the viewer",
+    "export": "Export",
+    "imports": "Import",
+    "errors": "Errors and warnings",
+}
+"""Packages in the order of the pages, with their titles."""
+
+
+def page(part: str, title: str) -> str:
+    """Return the page of a package."""
+    module = importlib.import_module(f"dolfinx_mbd.{part}")
+    lines = [f"# {title}", "", f"`dolfinx_mbd.{part}`", "", inspect.getdoc(module) or "", ""]
+    lines += ["```{eval-rst}", f".. currentmodule:: dolfinx_mbd.{part}", ""]
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isclass(value):
+            lines += [f".. autoclass:: {name}", "   :members:", "   :show-inheritance:", ""]
+        elif callable(value):
+            lines += [f".. autofunction:: {name}", ""]
+    return "\n".join([*lines, "```", ""])
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write the pages into the source folder; unchanged pages are left alone."""
+    folder = Path(app.srcdir, "reference", "api")
+    folder.mkdir(exist_ok=True)
+    for part, title in PARTS.items():
+        path, text = folder / f"{part}.md", page(part, title)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def escape_markdown(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Escape characters that mean nothing in Markdown, but something in reStructuredText."""
+    for k, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            line = line.replace("|", "\\|")
+            lines[k] = re.sub(r"(?<![\w*`])\*(?=\w[^*]*$)", r"\\*", line)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the pages before the sources are read."""
+    app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", escape_markdown, priority=400)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,35 @@
+"""Equations as MathML, which browsers show without scripts or a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx.application import Sphinx
+from sphinx.util.math import wrap_displaymath
+
+
+def inline(self: Any, node: nodes.math) -> None:
+    """Write an equation within the text."""
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def block(self: Any, node: nodes.math_block) -> None:
+    """Write an equation on its own line, with its number."""
+    text = node.astext()
+    if "&" in text and "\\begin" not in text:
+        text = wrap_displaymath(text, None, False).strip().replace("split", "aligned")
+        text = text.removeprefix("\\begin{equation*}").removesuffix("\\end{equation*}")
+    number = f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
+    identity = f' id="{node["ids"][0]}"' if node.get("ids") else ""
+    self.body.append(f'<div class="math"{identity}>{convert(text, display="block")}{number}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the writer of equations."""
+    app.add_html_math_renderer("mathml", (inline, None), (block, None))
+    app.config.html_math_renderer = "mathml"
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,89 @@
+"""Settings of the documentation: ./with-fenicsx python3 -m sphinx -W -b html docs docs/_build/html."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE / "_ext"))
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(ROOT / "demos"), os.environ.get("PYTHONPATH", "")])
+)  # for the notebooks: they import demos/helpers.py
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.pop("MPLBACKEND", None)  # figures appear in the pages
+
+project = "dolfinx_mbd"
+author = "The dolfinx_mbd developers"
+copyright = "The dolfinx_mbd developers, LGPL-3.0-or-later"
+version = release = installed("dolfinx_mbd")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "api",
+    "mathml",
+]
+exclude_patterns = ["_build", "_ext", "conf.py"]
+default_role = "code"
+nitpicky = False
+
+# ---- Pages that are executed ------------------------------------------------------------------------
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".py": "myst-nb"}
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:light"}]}
+nb_execution_mode = "cache"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True
+nb_execution_excludepatterns = ["tutorials/parameter_study.py"]  # worker processes need a script
+nb_merge_streams = True
+nb_output_stderr = "remove"
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# ---- The API ------------------------------------------------------------------------------------------
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_class_signature = "mixed"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_custom_sections = [("Warns", "params_style")]
+
+# ---- The site -----------------------------------------------------------------------------------------
+html_theme = "furo"
+html_title = "dolfinx_mbd"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def copy_demos() -> None:
+    """Copy the demos as pages of the tutorials, without the docstrings that scripts have."""
+    for folder, target in (("demos", "tutorials"), ("demos/papers", "papers")):
+        (HERE / target).mkdir(exist_ok=True)
+        for path in sorted((ROOT / folder).glob("*.py")):
+            if path.name == "helpers.py":
+                continue
+            source = path.read_text(encoding="utf-8")
+            lines = source.splitlines(keepends=True)
+            page = "".join(
+                line
+                for line in lines[ast.parse(source).body[0].end_lineno :]
+                if not line.startswith("sys.path.append(")  # PYTHONPATH has the folder
+            ).lstrip()
+            copy = HERE / target / path.name
+            if not copy.exists() or copy.read_text(encoding="utf-8") != page:
+                copy.write_text(page, encoding="utf-8")
+
+
+copy_demos()
