@@ -1,4 +1,4 @@
-"""Settings of the documentation: ./with-fenicsx python3 -m sphinx -W -b html docs docs/_build/html."""
+"""Settings of the documentation; README.md has the command that builds it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "api",
+    "command_line",
+    "llms",
     "mathml",
 ]
 exclude_patterns = ["_build", "_ext", "conf.py"]
 default_role = "code"
 nitpicky = False
 
-# ---- Pages that are executed ------------------------------------------------------------------------
+# ---- Pages that are executed ---------------------------------------------------------------------
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".py": "myst-nb"}
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:light"}]}
 nb_execution_mode = "cache"
@@ -47,16 +49,17 @@ nb_output_stderr = "remove"
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-# ---- The API ------------------------------------------------------------------------------------------
+# ---- The API -------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False
 napoleon_custom_sections = [("Warns", "params_style")]
 
-# ---- The site -----------------------------------------------------------------------------------------
+# ---- The site ------------------------------------------------------------------------------------
 html_theme = "furo"
 html_title = "dolfinx_mbd"
 html_static_path = ["_static"]
@@ -65,6 +68,20 @@ html_copy_source = False
 html_show_sourcelink = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+HEADER = """# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   language_info:
+#     name: python
+#     pygments_lexer: ipython3
+# ---
+
+"""
 
 
 def copy_demos() -> None:
@@ -76,11 +93,14 @@ def copy_demos() -> None:
                 continue
             source = path.read_text(encoding="utf-8")
             lines = source.splitlines(keepends=True)
-            page = "".join(
-                line
-                for line in lines[ast.parse(source).body[0].end_lineno :]
-                if not line.startswith("sys.path.append(")  # PYTHONPATH has the folder
-            ).lstrip()
+            page = (
+                HEADER
+                + "".join(
+                    line
+                    for line in lines[ast.parse(source).body[0].end_lineno :]
+                    if not line.startswith("sys.path.append(")  # PYTHONPATH has the folder
+                ).lstrip()
+            )
             copy = HERE / target / path.name
             if not copy.exists() or copy.read_text(encoding="utf-8") != page:
                 copy.write_text(page, encoding="utf-8")

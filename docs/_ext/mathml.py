@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -10,9 +11,18 @@ from sphinx.application import Sphinx
 from sphinx.util.math import wrap_displaymath
 
 
+def converted(text: str, **options: str) -> str:
+    """Return an equation as MathML; a prime and an exponent become one superscript."""
+
+    def merged(match: re.Match[str]) -> str:
+        return "^{" + r"\prime " * len(match[1]) + match[2].strip("{}") + "}"
+
+    return convert(re.sub(r"('+)\^(\{[^{}]*\}|\S)", merged, text), **options)
+
+
 def inline(self: Any, node: nodes.math) -> None:
     """Write an equation within the text."""
-    self.body.append(convert(node.astext()))
+    self.body.append(converted(node.astext()))
     raise nodes.SkipNode
 
 
@@ -24,7 +34,9 @@ def block(self: Any, node: nodes.math_block) -> None:
         text = text.removeprefix("\\begin{equation*}").removesuffix("\\end{equation*}")
     number = f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
     identity = f' id="{node["ids"][0]}"' if node.get("ids") else ""
-    self.body.append(f'<div class="math"{identity}>{convert(text, display="block")}{number}</div>')
+    self.body.append(
+        f'<div class="math"{identity}>{converted(text, display="block")}{number}</div>'
+    )
     raise nodes.SkipNode
 
 

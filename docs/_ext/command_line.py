@@ -1,0 +1,39 @@
+"""The page of the command line, from the help texts of all commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+COMMANDS = ("mesh", "reduce", "info", "compare", "modes", "view", "export", "estimate", "materials")
+
+
+def help_of(*command: str) -> str:
+    """Return the help text of a command, or nothing if there is no such command."""
+    arguments = [sys.executable, "-m", "dolfinx_mbd", *command, "--help"]
+    environment = {**os.environ, "COLUMNS": "88"}
+    result = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
+    return result.stdout if result.returncode == 0 else ""
+
+
+def write_page(app: Sphinx) -> None:
+    """Write the page into the source folder."""
+    lines = ["# Command line", "", "```text", help_of().rstrip(), "```", ""]
+    for command in COMMANDS:
+        text = help_of(command)
+        if text:
+            lines += [f"## {command}", "", "```text", text.rstrip(), "```", ""]
+    page = "\n".join(lines)
+    path = Path(app.srcdir, "reference", "command_line.md")
+    if not path.exists() or path.read_text(encoding="utf-8") != page:
+        path.write_text(page, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the page before the sources are read."""
+    app.connect("builder-inited", write_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

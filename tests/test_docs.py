@@ -1,0 +1,52 @@
+"""Documentation: it covers every public name, and names only tests and files that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from mpi4py import MPI
+
+pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="reads sources only")
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts and "api" not in p.parts)
+
+
+def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    from api import PARTS, page
+
+    stub = ast.parse((ROOT / "dolfinx_mbd" / "__init__.pyi").read_text(encoding="utf-8"))
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            part = node.module.split(".")[0]
+            assert part in PARTS, f"dolfinx_mbd.{part} has no page"
+            text = page(part, PARTS[part])
+            for alias in node.names:
+                names = [f".. autoclass:: {alias.name}\n", f".. autofunction:: {alias.name}\n"]
+                constant = alias.name.isupper()
+                assert constant or any(name in text for name in names), alias.name
+    monkeypatch.delitem(sys.modules, "api")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_files_that_a_page_names_exist(path: Path) -> None:
+    for name in re.findall(r"`((?:tests|demos|benchmarks|meshes|docs)/[\w/.]+)`", path.read_text()):
+        assert (ROOT / name).exists(), name
+
+
+def test_every_page_is_in_a_table_of_contents() -> None:
+    entries = set()
+    for path in PAGES:
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", path.read_text(), re.DOTALL):
+            for line in block.splitlines():
+                if line and not line.startswith(":"):
+                    entries.add((path.parent / line).resolve())
+    missing = [p for p in PAGES if p.with_suffix("").resolve() not in entries]
+    assert [p.relative_to(DOCS).as_posix() for p in missing] == ["index.md"]
