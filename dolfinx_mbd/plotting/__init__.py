@@ -21,7 +21,7 @@ from dolfinx_mbd.plotting.output import Picture
 from dolfinx_mbd.plotting.pictures import plot_body, plot_modes
 from dolfinx_mbd.plotting.response import plot_response, plot_spectrum
 from dolfinx_mbd.plotting.stress import plot_skin
-from dolfinx_mbd.plotting.viewer import Player, player
+from dolfinx_mbd.plotting.viewer import Player, player, write_gltf
 
 __all__ = [
     "Animation",
@@ -39,4 +39,5 @@ __all__ = [
     "plot_system",
     "skin_displacement",
     "skin_points",
+    "write_gltf",
 ]
