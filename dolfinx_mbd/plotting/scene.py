@@ -52,7 +52,7 @@ def pyvista() -> Any:
     except ImportError as error:
         raise ImportError(
             "pictures are drawn with pyvista, which is not installed: pip install pyvista "
-            "(or pip install 'dolfinx_mbd[demo]')"
+            "(or pip install 'dolfinx_mbd[plot]')"
         ) from error
     version = vtkVersion.GetVTKMajorVersion(), vtkVersion.GetVTKMinorVersion()
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
