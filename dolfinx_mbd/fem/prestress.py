@@ -30,10 +30,10 @@ from ufl.algorithms import estimate_total_polynomial_degree
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.arguments import check_prestress
 from dolfinx_mbd.fem.assembly import ElasticProblem, check_rigid_motions, geometric_matrix
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
+from dolfinx_mbd.fem.elastic_model import check_prestress
 from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.linalg.blocks import gram, solve
 from dolfinx_mbd.linalg.factorization import cholesky
