@@ -74,7 +74,7 @@ def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
     return result
 
 
-def bounding_box(comm: Any, x: NDArray[Any]) -> tuple[Array, Array]:
+def bounding_box(comm: Any, x: Any) -> tuple[Any, Any]:
     """Return the lowest and the highest coordinates of points on all ranks (collective)."""
     ends = np.stack([x.min(axis=0, initial=np.inf), -x.max(axis=0, initial=-np.inf)])
     low, high = np.min(comm.allgather(ends), axis=0)
