@@ -1,6 +1,6 @@
 """From a mesh to matrices: meshes with tags, materials, assembly, inertia operators, fields.
 
-The examples of this folder use a steel bar of 1 m with two named ends:
+The examples of this folder use a steel bar of 1 m with two named ends, and its matrices:
 
     >>> from mpi4py import MPI
     >>> import dolfinx_mbd as mbd
@@ -12,6 +12,9 @@ The examples of this folder use a steel bar of 1 m with two named ends:
     ...     model.addPhysicalGroup(2, [2], name="right")
     ...     model.mesh.setSize(model.getEntities(0), 0.1)
     ...     model.mesh.generate(3)
+    >>> from dolfinx_mbd.fem import apply_inertia, frame_load, inertia_matrix, write_mesh
+    >>> from dolfinx_mbd.fem.assembly import elastic_problem
+    >>> problem = elastic_problem(mbd.ElasticModel(mbd.build_mesh(bar, MPI.COMM_WORLD), mbd.STEEL))
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class ElasticProblem:
     def rigid_motions(
         self, point: Array | None = None, blocks: NDArray[np.int32] | None = None
     ) -> Array:
-        """Return rigid motions of owned blocks (default: all) about a point; see `rigid_motions`."""
+        """Return rigid motions of some or all owned blocks about a point; see `rigid_motions`."""
         return rigid_motions(self.positions if blocks is None else self.positions[blocks], point)
 
     def spin_loads(self) -> Array:
@@ -210,9 +210,7 @@ def elastic_problem(model: ElasticModel) -> ElasticProblem:
     raise_together(V.mesh.comm, text, SolverError)
     p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
     Ms = _assembled(factor * density * p * q * ufl.dx)
-    _check_diagonal(
-        Ms, "the density is not positive everywhere: the mass matrix has an entry <= 0"
-    )
+    _check_diagonal(Ms, "the density is not positive everywhere: the mass matrix has an entry <= 0")
     dim = V.dofmap.bs
     x = fem.Function(V)
     x.interpolate(lambda points: points[:dim])

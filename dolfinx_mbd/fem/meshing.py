@@ -226,7 +226,6 @@ def read_mesh(
     Note: Collective over `comm`. Every error is raised on all ranks.
 
     Example:
-        >>> from dolfinx_mbd.fem import write_mesh
         >>> write_mesh(bar, "bar.msh")
         >>> mesh = mbd.read_mesh("bar.msh", MPI.COMM_WORLD)
         >>> len(mesh.facets("left")) > 0
@@ -264,7 +263,6 @@ def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: boo
     Note: Not collective: under MPI, call it on one rank.
 
     Example:
-        >>> from dolfinx_mbd.fem import write_mesh
         >>> write_mesh(bar, "bar.msh", overwrite=True)
     """
     function("builder", builder, "builder(gmsh.model)")
