@@ -208,12 +208,12 @@ def slepc_modes(solver: Any, problem: Any, num_modes: int) -> tuple[Any, Any]:
     from petsc4py import PETSc
     from slepc4py import SLEPc
 
-    from dolfinx_mbd.iterative.modes import _start_vectors
+    from dolfinx_mbd.iterative.modes import start_vectors
     from dolfinx_mbd.linalg.lobpcg import guard_vectors
     from dolfinx_mbd.linalg.matrices import constrain
 
     size = num_modes + guard_vectors(num_modes)
-    start = _start_vectors(solver, problem, size)
+    start = start_vectors(solver, problem, size)
     K, M = problem.stiffness.copy(), problem.mass()
     constrain(K, solver.held, 1.0)
     constrain(M, solver.held, 1e-13)  # SLEPc's products need AIJ, and M must not be singular

@@ -11,20 +11,13 @@ from dolfinx import default_scalar_type, fem
 from dolfinx.mesh import Mesh, MeshTags
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.checks import choice, instance, integer, number
+from dolfinx_mbd.checks import choice, instance, integer, number, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.material_fields import BodyMaterials, Materials, body_materials
 from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements, warn_of_materials
 from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh
-from dolfinx_mbd.forms import (
-    PLANES,
-    GradedMaterial,
-    Material,
-    Orthotropic,
-    Plane,
-    Temperature,
-)
+from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic, Plane, Temperature
 from dolfinx_mbd.linalg.options import require_real
 
 __all__ = ["ElasticModel", "check_form", "check_prestress", "elastic_model", "refuse_prestress"]
@@ -118,10 +111,8 @@ class ElasticModel:
         elif materials is None:
             raise InputError("give a material, or a stiffness form and a density")
         if self.prestress is not None and materials is None:
-            raise InputError(
-                "prestress needs a material, whose stress is known (no stiffness form)",
-                argument="prestress",
-            )
+            text = "prestress needs a material, whose stress is known (no stiffness form)"
+            raise InputError(text, argument="prestress")
         warn_of_elements(V, () if materials is None else materials.by_group.values(), self.plane)
         object.__setattr__(self, "displacements", V)
         object.__setattr__(self, "materials", materials)
@@ -140,43 +131,35 @@ def elastic_model(
     if not isinstance(model, ElasticModel):
         return ElasticModel(model, material)
     if material is not None:
-        raise InputError(
-            "an ElasticModel has its own material; give a mesh and a material, or the model alone",
-            argument="material",
-            value=material,
-        )
+        text = "an ElasticModel has its own material; give a mesh and a material, or only the model"
+        raise InputError(text, argument="material", value=material)
     return model
 
 
 def refuse_prestress(model: ElasticModel, analysis: str) -> None:
     """Raise an error if a model has a prestress, which an analysis does not include."""
     if model.prestress is not None:
-        raise InputError(
-            f"{analysis} does not include a prestress; use a model without it",
-            argument="prestress",
-            value=model.prestress,
-        )
+        text = f"{analysis} does not include a prestress; use a model without it"
+        raise InputError(text, argument="prestress", value=model.prestress)
 
 
 def _check_types(mesh: Any, material: Any) -> None:
     """Raise an error that says how to make a mesh or a material if one has the wrong type."""
     if not isinstance(mesh, Mesh):
-        raise InputTypeError(
+        text = (
             f"expected a mesh, got {mesh!r}; make one with read_mesh('part.msh', comm) or "
-            "build_mesh(builder, comm), or give a dolfinx.mesh.Mesh or an ElasticModel",
-            argument="mesh",
-            value=mesh,
+            "build_mesh(builder, comm), or give a dolfinx.mesh.Mesh or an ElasticModel"
         )
+        raise InputTypeError(text, argument="mesh", value=mesh)
     if material is None:
         return
     for entry in material.values() if isinstance(material, Mapping) else [material]:
         if not isinstance(entry, (Material, GradedMaterial, Orthotropic)):
-            raise InputTypeError(
+            text = (
                 f"expected a material, got {entry!r}; give STEEL, material('steel') or another "
-                "Material(young, poisson, density), or a mapping from groups of cells to materials",
-                argument="material",
-                value=entry,
+                "Material(young, poisson, density), or a mapping from groups of cells to materials"
             )
+            raise InputTypeError(text, argument="material", value=entry)
 
 
 def _checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> fem.FunctionSpace:
@@ -221,10 +204,8 @@ def _check_plane(dim: int, plane: Any, thickness: Any, stiffness: Any) -> None:
             raise InputError("plane and thickness are for plane meshes; this mesh is in space")
         return
     if thickness is None:
-        raise InputError(
-            "a plane body needs its thickness, a positive number, m; got None",
-            argument="thickness",
-        )
+        text = "a plane body needs its thickness, a positive number, m; got None"
+        raise InputError(text, argument="thickness")
     number("thickness", thickness, positive=True, unit="m")
     if plane is None and stiffness is None:
         raise InputError(
@@ -237,11 +218,7 @@ def _check_plane(dim: int, plane: Any, thickness: Any, stiffness: Any) -> None:
 def check_form(form: ufl.Form, V: fem.FunctionSpace) -> None:
     """Raise an error unless the form is a bilinear form on the space."""
     if not isinstance(form, ufl.Form) or len(form.arguments()) != 2:
-        raise InputError(
-            "stiffness must be a bilinear UFL form in a trial and a test function",
-            argument="stiffness",
-            value=form,
-        )
+        refuse("stiffness", form, "a bilinear UFL form in a trial and a test function")
     if any(argument.ufl_function_space() != V for argument in form.arguments()):
         raise InputError(
             "the arguments of the stiffness form must be on `space`; give both together"
@@ -252,12 +229,9 @@ def check_prestress(prestress: Any, dim: int) -> None:
     """Raise an error unless a prestress is None, a temperature or a stress of a dimension."""
     if prestress is None or isinstance(prestress, Temperature):
         return
-    expression = isinstance(prestress, Expr)
-    if not expression or prestress.ufl_shape != (dim, dim):
-        shown = f"shape {prestress.ufl_shape}" if expression else repr(prestress)
-        raise InputError(
-            f"prestress is Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa; "
-            f"got {shown}",
-            argument="prestress",
-            value=prestress,
-        )
+    expected = f"Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa"
+    if not isinstance(prestress, Expr):
+        refuse("prestress", prestress, expected)
+    if prestress.ufl_shape != (dim, dim):
+        text = f"prestress must be {expected}; got shape {prestress.ufl_shape}"
+        raise InputError(text, argument="prestress", value=prestress)

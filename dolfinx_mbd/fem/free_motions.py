@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from dolfinx import fem, la
+from dolfinx import fem
 from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
@@ -142,7 +142,7 @@ def _unresisted(
 def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Array]]:
     """Return the part of each owned block, the number of parts, and where two parts meet.
 
-    A block where several parts meet has one of them. Cells that share facets form a part.
+    Cells that share facets form a part. A block where several parts meet belongs to the first.
     """
     index_map, comm, topology = V.dofmap.index_map, V.mesh.comm, V.mesh.topology
     topology.create_connectivity(topology.dim, topology.dim - 1)
@@ -155,35 +155,22 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
             argument="mesh",
             value=number,
         )
-    blocks = index_map.size_local
     if number == 1:
-        return np.zeros(blocks, dtype=np.int64), number, {}
+        return np.zeros(index_map.size_local, dtype=np.int64), number, {}
     dofs = V.dofmap.list[: len(cells)]
-    pairs = np.unique(np.stack([dofs.ravel(), np.repeat(cells, dofs.shape[1])], 1), axis=0)
-    # All parts at a block are the same if n Σ l² = (Σ l)² over the ranks that have it.
-    sums = []
-    for power in range(3):
-        values = la.vector(index_map)
-        np.add.at(values.array, pairs[:, 0], pairs[:, 1].astype(float) ** power)
-        values.scatter_reverse(la.InsertMode.add)
-        values.scatter_forward()
-        sums.append(np.rint(values.array).astype(np.int64))
-    several = sums[0] * sums[2] != sums[1] ** 2
-    part = sums[1][:blocks] // np.maximum(sums[0][:blocks], 1)
-    shared = pairs[several[pairs[:, 0]]]
-    numbers = index_map.local_to_global(shared[:, 0].astype(np.int32))
-    places = V.tabulate_dof_coordinates()[shared[:, 0], : V.dofmap.bs]
-    table = np.vstack(comm.allgather(np.column_stack([numbers, shared[:, 1]])))
-    places = np.vstack(comm.allgather(places))
-    table, first = np.unique(table, axis=0, return_index=True)
+    blocks = index_map.local_to_global(dofs.ravel()).reshape(dofs.shape)
+    keys = np.unique(blocks * number + cells[:, None])  # each part at each block
+    blocks, parts = np.divmod(np.unique(np.concatenate(comm.allgather(keys))), number)
+    start, end = index_map.local_range
+    part = parts[np.searchsorted(blocks, np.arange(start, end))]
+    several = np.flatnonzero(
+        (blocks[1:] == blocks[:-1]) & (start <= blocks[1:]) & (blocks[1:] < end)
+    )
+    x = V.tabulate_dof_coordinates()[blocks[several] - start, : V.dofmap.bs]
     joints: dict[tuple[int, int], list[Array]] = {}
-    start = index_map.local_range[0]
-    rows = zip(table[1:], table[:-1], places[first[1:]], strict=True)
-    for (block, label), (before, other), place in rows:
-        if block == before:
-            joints.setdefault((int(other), int(label)), []).append(place)
-            if start <= block < start + blocks:
-                part[block - start] = label
+    for rows in comm.allgather(list(zip(parts[several], parts[several + 1], x, strict=True))):
+        for first, second, point in rows:
+            joints.setdefault((int(first), int(second)), []).append(point)
     return part, number, {pair: np.array(points) for pair, points in joints.items()}
 
 

@@ -71,11 +71,8 @@ class TaggedMesh:
                 tags = meshtags(self.mesh, dim, *2 * [np.empty(0, dtype=np.int32)])
                 object.__setattr__(self, attribute, tags)
             elif tags.dim != dim:
-                raise InputError(
-                    f"{attribute} must tag dimension {dim}; it tags {tags.dim}",
-                    argument=attribute,
-                    value=tags,
-                )
+                text = f"{attribute} must tag dimension {dim}; it tags {tags.dim}"
+                raise InputError(text, argument=attribute, value=tags)
             tags.name = attribute
         groups = {}
         for key, group in instance("groups", self.groups, Mapping).items():
@@ -119,12 +116,9 @@ class TaggedMesh:
         name("name", group)
         tags = {key: tag for key, (group_dim, tag) in self.groups.items() if group_dim == dim}
         if group not in tags:
-            names = ", ".join(f"'{key}'" for key in sorted(tags))
-            raise InputError(
-                f"unknown {kind} '{group}'; this mesh has {names or f'no named {kind}'}",
-                argument="name",
-                value=group,
-            )
+            names = ", ".join(f"'{key}'" for key in sorted(tags)) or f"no named {kind}"
+            text = f"unknown {kind} '{group}'; this mesh has {names}"
+            raise InputError(text, argument="name", value=group)
         return tags[group]
 
 
@@ -145,19 +139,16 @@ def tagged_entities(
         tags = getattr(mesh, argument)
     dim = plain_mesh(mesh).topology.dim - (kind == "facet")
     if tags is not None and tags.dim != dim:
-        raise InputError(
-            f"{argument} must tag {kind}s (dimension {dim}), these have dimension {tags.dim}",
-            argument=argument,
-            value=tags,
-        )
+        text = f"{argument} must tag {kind}s (dimension {dim}), these have dimension {tags.dim}"
+        raise InputError(text, argument=argument, value=tags)
     if isinstance(key, str):
         if isinstance(mesh, TaggedMesh):
             return mesh.cells(key) if kind == "cell" else mesh.facets(key)
-        raise InputError(
-            f"{title}: a plain mesh has no group names; give tags and {argument}, or a TaggedMesh",
-            argument="interfaces" if kind == "facet" else "material",
-            value=key,
+        text = (
+            f"{title}: a plain mesh has no group names; give tags and {argument}, or a TaggedMesh"
         )
+        names = "interfaces" if kind == "facet" else "material"
+        raise InputError(text, argument=names, value=key)
     if tags is None:
         raise InputError(f"{title} has tag {key}, but no {argument} were given", argument=argument)
     return tags.find(key)
