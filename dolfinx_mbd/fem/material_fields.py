@@ -7,8 +7,10 @@ position) are compiled into the form.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -230,15 +232,13 @@ def _describe(mesh: TaggedMesh | Mesh, tags: MeshTags | None, cells: Cells) -> s
         tags = mesh.cell_tags if tags is None else tags
         dim = plain.topology.dim
         names = {tag: repr(name) for name, (d, tag) in mesh.groups.items() if d == dim}
-    values = np.zeros(0, dtype=np.int64)
-    if tags is not None:
-        values = tags.values[np.isin(tags.indices, cells)].astype(np.int64)
-    values = np.concatenate(plain.comm.allgather(values))
+    of_cell = {} if tags is None else dict(zip(tags.indices, tags.values.tolist(), strict=True))
+    groups = Counter(chain(*plain.comm.allgather([of_cell.get(cell) for cell in cells])))
+    untagged = groups.pop(None, 0)
     texts = [
         f"{number} in the group {names.get(tag, f'of tag {tag}')}"
-        for tag, number in zip(*np.unique(values, return_counts=True), strict=True)
+        for tag, number in sorted(groups.items())
     ]
-    untagged = plain.comm.allreduce(len(cells)) - len(values)
     return ", ".join(texts + ([f"{untagged} without a tag"] if untagged else []))
 
 
