@@ -112,42 +112,6 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
     return initial
 
 
-class _Static:
-    """Static displacements: with supports, or without rigid motion in the mean.
-
-    The loads of a body without supports are in equilibrium. As many of its degrees of freedom as it
-    has rigid motions are held, which takes no force, and the rigid motion of the result is removed.
-    """
-
-    def __init__(
-        self, problem: ElasticProblem, held: NDArray[np.int32], prefix: str, options: Options
-    ) -> None:
-        self.comm, self.R = problem.comm, None
-        if not problem.comm.allreduce(len(held)):
-            self.R = centred_motions(problem)
-            self.momenta = problem.apply_mass(self.R)
-            held = determinate_dofs(problem.comm, self.R)
-        self.held = held
-        self.K: PETSc.Mat = problem.stiffness.copy()
-        constrain(self.K, held, 1.0)
-        self.ksp = cholesky(self.K, prefix=prefix, options=options)
-
-    def solve(self, forces: Array) -> Array:
-        """Return the displacement, shape (owned dofs,)."""
-        B = forces[:, None].copy(order="F")
-        B[self.held] = 0.0
-        u = solve(self.ksp, B)
-        if self.R is not None:
-            inertia = gram(self.comm, self.R, self.momenta)
-            u -= self.R @ np.linalg.solve(inertia, gram(self.comm, self.momenta, u))
-        return u[:, 0]
-
-    def destroy(self) -> None:
-        """Free the factors and the matrix."""
-        self.ksp.destroy()
-        self.K.destroy()
-
-
 def _equilibrium(
     problem: ElasticProblem,
     initial: Expr,
@@ -155,7 +119,11 @@ def _equilibrium(
     prefix: str,
     options: Options,
 ) -> Prestress:
-    """Return the prestress after the body has deformed into equilibrium."""
+    """Return the prestress after the body has deformed into equilibrium.
+
+    The loads of a body without supports are in equilibrium. As many of its degrees of freedom as it
+    has rigid motions are held, which takes no force, and the rigid motion of the result is removed.
+    """
     assert problem.materials is not None
     V, comm = problem.space, problem.comm
     u, v = fem.Function(V), ufl.TestFunction(V)
@@ -175,12 +143,22 @@ def _equilibrium(
     forces, first = residual()
     if not np.isfinite(first):
         raise InputError("the initial stress is not a number everywhere")
-    size = first
-    static = _Static(problem, held, prefix, options)
-    with released(comm, static):
+    supports, floating = held, not comm.allreduce(len(held))
+    if floating:
+        R = centred_motions(problem)
+        momenta = problem.apply_mass(R)
+        supports = determinate_dofs(comm, R)
+    K = problem.stiffness.copy()
+    constrain(K, supports, 1.0)
+    ksp, size = cholesky(K, prefix=prefix, options=options), first
+    with released(comm, ksp, K):
         for _ in range(REPEATS):
             before = size, u.x.array.copy()
-            u.x.array[: problem.num_owned] -= static.solve(forces)
+            forces[supports] = 0.0
+            step = solve(ksp, forces[:, None])
+            if floating:
+                step -= R @ np.linalg.solve(gram(comm, R, momenta), gram(comm, momenta, step))
+            u.x.array[: problem.num_owned] -= step[:, 0]
             u.x.scatter_forward()
             forces, size = residual()
             if not size < 0.5 * before[0]:  # round-off
