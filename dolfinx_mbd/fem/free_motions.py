@@ -1,9 +1,8 @@
 """Motions of a body that nothing resists, from its mesh and its held degrees of freedom.
 
-A displacement without strain is a rigid motion of each part, where cells that share a facet belong
-to the same part. Parts that share only vertices or edges are joined there (hinged), and held
-degrees of freedom do not move. The remaining motions are the null space of a small matrix that
-only depends on positions: the stiffness of the body, which may be very small, plays no role.
+A displacement without strain is a rigid motion of each part, where cells that share a facet form a
+part. Parts that share only vertices or edges are hinged there. The motions that hinges and held
+degrees of freedom allow are the null space of a small matrix that only depends on positions.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ Labels = NDArray[np.int64]
 RANK_TOLERANCE = 1e-8
 """Relative singular value below which the constraints do not resist a motion.
 
-A facet that holds the body resists a rotation about its own axes in proportion to its size over
-that of the body; coordinates have an error of 1e-16 of their size.
+A small held facet resists a rotation in proportion to its size over that of the body.
 """
 
 STIFFNESS_TOLERANCE = 2e-14
@@ -107,13 +105,16 @@ def null_space(comm: MPI.Comm, A: Array) -> Array:
 
     It is the same on every rank to the last bit; unit vectors if the matrix is zero.
     """
+    A = np.vstack([A, np.zeros((1, A.shape[1]))])
+    tolerance = RANK_TOLERANCE * max(float(np.linalg.norm(A, 2)), 1e-300)
+    return on_rank_zero(comm, lambda: _null_vectors(A, tolerance))
 
-    def basis() -> Array:
-        _, values, V = np.linalg.svd(np.vstack([A, np.zeros((1, A.shape[1]))]))
-        rank = int(np.sum(values > RANK_TOLERANCE * max(values.max(), 1e-300)))
-        return V[rank:].T if rank else np.eye(A.shape[1])
 
-    return on_rank_zero(comm, basis)
+def _null_vectors(A: Array, tolerance: float) -> Array:
+    """Return right singular vectors, or unit vectors if all singular values are small."""
+    _, values, V = np.linalg.svd(A)
+    rank = int(np.sum(values > tolerance))
+    return V[rank:].T if rank else np.eye(A.shape[1])
 
 
 def _unresisted(
@@ -132,9 +133,8 @@ def _unresisted(
 
     def combinations() -> Array:
         orthonormal = np.linalg.pinv(motion)
-        _, values, V = np.linalg.svd(resistance @ orthonormal)
-        rank = int(np.sum(values > tolerance * scale))
-        return orthonormal @ V[rank:].T if rank else np.eye(R.shape[1])
+        vectors = _null_vectors(resistance @ orthonormal, tolerance * scale)
+        return orthonormal @ vectors if vectors.shape[1] < R.shape[1] else np.eye(R.shape[1])
 
     return np.asfortranarray(R @ on_rank_zero(comm, combinations))
 

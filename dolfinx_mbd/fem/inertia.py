@@ -3,10 +3,8 @@
 With ψ_0 = x all of it but the total mass is in S_k = ∫ρ ψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b.
 
 A plane body lies at z = 0 and moves in space. Its moments have no z components, except that a plate
-of thickness t has ∫ρ z² = m t²/12, so that the undeformed body's inertia tensor is exactly the
-plate's. The change of the thickness with the strain, u_z = -νz(ε_xx+ε_yy)/(1-ν) in plane stress, is
-neglected: an error of first order in η and second in t, which only affects rotations out of the
-plane.
+of thickness t has ∫ρ z² = m t²/12. The change of the thickness with the strain is neglected: an
+error of first order in η and second in t, which only affects rotations out of the plane.
 """
 
 from __future__ import annotations
@@ -73,8 +71,11 @@ def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
     x, Ms, comm, dim = problem.positions, problem.scalar_mass, problem.comm, problem.dim
     n = modes.shape[1]
     fixed = np.column_stack([np.ones(len(x)), x])
-    centre, size = _centre_and_size(gram(comm, fixed, multiply(Ms, fixed)))
-    w = sign_field(x, centre, size)[:, :dim]
+    moments = gram(comm, fixed, multiply(Ms, fixed))
+    moments = moments / moments[0, 0]
+    centre = moments[0, 1:]
+    radius = float(np.sqrt(np.trace(moments[1:, 1:]) - centre @ centre))
+    w = sign_field(x, centre, radius)[:, :dim]
     fields = np.asfortranarray(np.column_stack([fixed, blocked(modes, dim), w]))
     G = gram(comm, fields, multiply(Ms, fields))
     G = (G + G.T) / 2
@@ -86,9 +87,3 @@ def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
     if problem.thickness is not None:
         second[0, 0, 2, 2] = G[0, 0] * problem.thickness**2 / 12
     return Inertia(float(G[0, 0]), first, second, np.where(overlap < 0, -1.0, 1.0))
-
-
-def _centre_and_size(G: Array) -> tuple[Array, float]:
-    """Return the centre of mass and the radius of gyration from the Gram matrix of (1, x)."""
-    centre = G[0, 1:] / G[0, 0]
-    return centre, float(np.sqrt(np.trace(G[1:, 1:]) / G[0, 0] - centre @ centre))

@@ -1,13 +1,9 @@
 """Inertia operators of a moving frame at full order, all through the scalar mass matrix M_s.
 
-Every inertia term is ρ times a constant matrix W between u and v (in body components):
-
-    ∫ρ (W u)·v  =  vᵀ (M_s ⊗ W) u,
-
-with W = I for the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler
-stiffness (`dolfinx_mbd.forms.floating_frame` has them as forms). A sum of terms at one instant is
-one product with M_s, and nothing is assembled: ω and α may change at every step of a loop. In the
-plane ω and α are scalars, the components about z, and W has shape (2, 2).
+Every inertia term is ∫ρ (W u)·v = vᵀ (M_s ⊗ W) u with a constant matrix W (in body components):
+I for the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler
+stiffness. A sum of terms is one product with M_s, and nothing is assembled. In the plane ω and α
+are scalars, the components about z, and W has shape (2, 2).
 """
 
 from __future__ import annotations

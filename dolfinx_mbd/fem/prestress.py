@@ -1,18 +1,12 @@
 """Prestress of a body: temperature or an initial stress, and the stiffness that it adds.
 
-The initial stress σᵢ is that of the body held at its undeformed shape, −C:(α ΔT) of a temperature.
-The body then deforms until it is in equilibrium with nothing but its supports,
+The initial stress σᵢ is that of the body held at its undeformed shape. The body then deforms until
+∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish where it is held, and σ₀ = σ(u) + σᵢ is its prestress. K
+gets ∫(∇w σ₀):∇v; the change of shape by u is not followed.
 
-    ∫(σ(u) + σᵢ):ε(v) = 0    for all v that vanish where the body is held,
-
-and σ₀ = σ(u) + σᵢ is its prestress. K gets ∫(∇w σ₀):∇v (`geometric_stiffness`, where its sign is
-proved); the change of shape by u is not followed.
-
-Without supports σ₀ is self-equilibrated, also after discretization: with v = A x for any matrix A,
-∫σ₀ = 0. Therefore K_σ does not resist the rotation w = W x of a free body:
-∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0, as Wᵀv is a test function too. This requires the same quadrature in
-both integrals, and residuals of round-off: the static solution is repeated for the residual
-(`test_prestress_does_not_resist_rotation`).
+K_σ does not resist the rotation w = W x of a free body, because ∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0. This
+requires the same quadrature in both integrals, and residuals of round-off: the static solution is
+repeated for the residual.
 """
 
 from __future__ import annotations

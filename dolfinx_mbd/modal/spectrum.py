@@ -1,11 +1,9 @@
 """Lowest modes above the rigid motions of a body, and the proof that none is missing.
 
-The rigid motions follow exactly from the mesh and the held degrees of freedom (`free_motions`); no
-mode is taken for a rigid motion because its frequency is low. A body with rigid motions has a
-singular stiffness, so the eigenvalue solver works on K + σM. σ comes from a Rayleigh-Ritz estimate
-of the first elastic ω² with quadratic displacement fields, and is lowered if that is far too high;
-then the rigid motions are projected out of the result of the solver. Sylvester's law of inertia
-proves that all modes were found, rigid ones included.
+The rigid motions follow from the mesh and the held degrees of freedom (`free_motions`). A body with
+rigid motions has a singular stiffness, so the eigenvalue solver works on K + σM, where σ comes from
+a Rayleigh-Ritz estimate; then the rigid motions are projected out of the result. Sylvester's law of
+inertia proves that all modes were found, rigid ones included.
 """
 
 from __future__ import annotations
