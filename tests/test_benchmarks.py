@@ -30,6 +30,9 @@ SCRIPTS = {
     "sweep.py": "--cases 2 --steps 20 --rounds 1 --size 0.012",
     "transient.py": "--sizes 12k --rounds 1 --steps 4",
 }
+OPTIONS = [*SCRIPTS.items()] + [
+    ("iterative.py", f"--sizes 12k {table}") for table in ("--solvers", "--modes")
+]
 HELPERS = {"children.py", "raw_reduction.py"}
 MPI_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
 
@@ -41,13 +44,13 @@ def test_all_are_here() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_benchmark_runs(name: str, comm: MPI.Intracomm, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "options"), OPTIONS, ids=map(" ".join, OPTIONS))
+def test_benchmark_runs(name: str, options: str, comm: MPI.Intracomm, tmp_path: Path) -> None:
     """And prints a table."""
     if comm.size > 1:
         pytest.skip("starts other processes")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(MPI_VARIABLES)}
-    command = [sys.executable, str(ROOT / "benchmarks" / name), *SCRIPTS[name].split()]
+    command = [sys.executable, str(ROOT / "benchmarks" / name), *options.split()]
     run = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
         check=False,

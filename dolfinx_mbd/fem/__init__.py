@@ -1,20 +1,28 @@
-"""From a mesh to matrices: meshes with tags, materials, assembly, inertia operators, fields."""
+"""From a mesh to matrices: meshes with tags, materials, assembly, inertia operators, fields.
+
+The examples of this folder use a steel bar of 1 m with two named ends, and its matrices:
+
+    >>> from mpi4py import MPI
+    >>> import dolfinx_mbd as mbd
+    >>> def bar(model):
+    ...     box = model.occ.addBox(0, 0, 0, 1.0, 0.1, 0.1)
+    ...     model.occ.synchronize()
+    ...     model.addPhysicalGroup(3, [box], name="body")
+    ...     model.addPhysicalGroup(2, [1], name="left")
+    ...     model.addPhysicalGroup(2, [2], name="right")
+    ...     model.mesh.setSize(model.getEntities(0), 0.1)
+    ...     model.mesh.generate(3)
+    >>> from dolfinx_mbd.fem import apply_inertia, frame_load, inertia_matrix, write_mesh
+    >>> from dolfinx_mbd.fem.assembly import elastic_problem
+    >>> problem = elastic_problem(mbd.ElasticModel(mbd.build_mesh(bar, MPI.COMM_WORLD), mbd.STEEL))
+"""
 
 from __future__ import annotations
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.fem.elastic_model import ElasticModel
-from dolfinx_mbd.fem.meshing import (
-    TaggedMesh,
-    build_mesh,
-    read_mesh,
-    write_mesh,
-)
-from dolfinx_mbd.fem.operators import (
-    apply_inertia,
-    frame_load,
-    inertia_matrix,
-)
+from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh
+from dolfinx_mbd.fem.operators import apply_inertia, frame_load, inertia_matrix
 
 __all__ = [
     "ElasticModel",

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import ufl
-from dolfinx import fem
+from dolfinx import default_scalar_type, fem
 from dolfinx.mesh import Mesh, MeshTags
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.checks import instance
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.arguments import (
-    check_form,
-    check_plane,
-    check_prestress,
-    check_types,
-    checked_density,
-    checked_space,
-)
+from dolfinx_mbd.checks import choice, instance, integer, number, refuse
+from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.material_fields import BodyMaterials, Materials, body_materials
 from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements, warn_of_materials
-from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.forms import Plane, Temperature
+from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh
+from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic, Plane, Temperature
 from dolfinx_mbd.linalg.options import require_real
 
-__all__ = ["ElasticModel", "elastic_model", "refuse_prestress"]
+__all__ = ["ElasticModel", "check_form", "check_prestress", "elastic_model", "refuse_prestress"]
+
+MAX_DEGREE = 20  # DOLFINx has no quadrature for a stiffness of higher degree
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,29 +87,32 @@ class ElasticModel:
 
     def __post_init__(self) -> None:
         require_real()
-        check_types(self.plain_mesh, self.material)
+        mesh = self.plain_mesh
+        _check_types(mesh, self.material)
         for argument in ("cell_tags", "facet_tags"):
             instance(argument, getattr(self, argument), (MeshTags, type(None)))
-        V = checked_space(self.plain_mesh, self.space, self.degree)
-        check_cells(self.plain_mesh)
-        check_plane(V, self.plane, self.thickness, self.stiffness)
+        V = _checked_space(mesh, self.space, self.degree)
+        check_cells(mesh)
+        _check_plane(V.dofmap.bs, self.plane, self.thickness, self.stiffness)
         check_prestress(self.prestress, V.dofmap.bs)
-        materials = None
+        materials, density = None, self.density
         if self.material is not None:
             materials = body_materials(self.mesh, self.material, self.cell_tags, self.plane)
             warn_of_materials(materials.by_group.values())
-        own_density = None if materials is None else materials.density
-        density = checked_density(self.plain_mesh, own_density, self.density)
+            density = materials.density if density is None else density
+        if density is None:
+            raise InputError("give a material or a density")
+        if not isinstance(density, Expr):
+            value = number("density", density, positive=True, unit="kg/m³")
+            density = fem.Constant(mesh, default_scalar_type(value))
         if self.stiffness is not None:
             check_form(self.stiffness, V)
             materials = None
         elif materials is None:
             raise InputError("give a material, or a stiffness form and a density")
         if self.prestress is not None and materials is None:
-            raise InputError(
-                "prestress needs a material, whose stress is known (no stiffness form)",
-                argument="prestress",
-            )
+            text = "prestress needs a material, whose stress is known (no stiffness form)"
+            raise InputError(text, argument="prestress")
         warn_of_elements(V, () if materials is None else materials.by_group.values(), self.plane)
         object.__setattr__(self, "displacements", V)
         object.__setattr__(self, "materials", materials)
@@ -122,39 +121,117 @@ class ElasticModel:
     @property
     def plain_mesh(self) -> Mesh:
         """The DOLFINx mesh."""
-        return self.mesh.mesh if isinstance(self.mesh, TaggedMesh) else self.mesh
+        return plain_mesh(self.mesh)
 
 
 def elastic_model(
     model: ElasticModel | TaggedMesh | Mesh, material: Materials | None = None
 ) -> ElasticModel:
-    """Return a model, or the model of a mesh and its material.
-
-    Args:
-        model: An `ElasticModel`, or a mesh.
-        material: Material of a mesh; None with an `ElasticModel`, which has its own.
-
-    Raises:
-        InputError: The material is given twice, or does not fit the mesh.
-
-    Note: Collective.
-    """
+    """Return a model, or the model of a mesh and its material; raise if both have a material."""
     if not isinstance(model, ElasticModel):
         return ElasticModel(model, material)
     if material is not None:
-        raise InputError(
-            "an ElasticModel has its own material; give a mesh and a material, or the model alone",
-            argument="material",
-            value=material,
-        )
+        text = "an ElasticModel has its own material; give a mesh and a material, or only the model"
+        raise InputError(text, argument="material", value=material)
     return model
 
 
 def refuse_prestress(model: ElasticModel, analysis: str) -> None:
     """Raise an error if a model has a prestress, which an analysis does not include."""
     if model.prestress is not None:
-        raise InputError(
-            f"{analysis} does not include a prestress; use a model without it",
-            argument="prestress",
-            value=model.prestress,
+        text = f"{analysis} does not include a prestress; use a model without it"
+        raise InputError(text, argument="prestress", value=model.prestress)
+
+
+def _check_types(mesh: Any, material: Any) -> None:
+    """Raise an error that says how to make a mesh or a material if one has the wrong type."""
+    if not isinstance(mesh, Mesh):
+        text = (
+            f"expected a mesh, got {mesh!r}; make one with read_mesh('part.msh', comm) or "
+            "build_mesh(builder, comm), or give a dolfinx.mesh.Mesh or an ElasticModel"
         )
+        raise InputTypeError(text, argument="mesh", value=mesh)
+    if material is None:
+        return
+    for entry in material.values() if isinstance(material, Mapping) else [material]:
+        if not isinstance(entry, (Material, GradedMaterial, Orthotropic)):
+            text = (
+                f"expected a material, got {entry!r}; give STEEL, material('steel') or another "
+                "Material(young, poisson, density), or a mapping from groups of cells to materials"
+            )
+            raise InputTypeError(text, argument="material", value=entry)
+
+
+def _checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> fem.FunctionSpace:
+    """Return the user's space or the Lagrange space of a degree, if it contains the rotations."""
+    dim = mesh.topology.dim
+    if dim not in (2, 3) or mesh.geometry.dim != dim:
+        raise InputError(
+            "a body needs a mesh of volumes in space, or of faces in the plane; this one has "
+            f"topological dimension {dim} and geometric dimension {mesh.geometry.dim}"
+        )
+    if space is None:
+        degree = integer("degree", degree, low=1, high=MAX_DEGREE)
+    else:
+        instance("space", space, fem.FunctionSpace)
+        element = space.ufl_element()
+        scalar = element.sub_elements[0] if element.num_sub_elements else element
+        if (
+            space.mesh.ufl_domain() != mesh.ufl_domain()
+            or space.dofmap.bs != dim
+            or scalar.family_name not in ("P", "Q")
+            or scalar.discontinuous
+            or scalar.reference_value_shape != ()
+        ):
+            raise InputError(
+                f"the space must be a continuous vector Lagrange space with {dim} components on "
+                f"this mesh, functionspace(mesh, ('Lagrange', degree, ({dim},))); got {element}"
+            )
+        degree = scalar.degree
+    order = compat.geometry_degree(mesh)
+    if degree < order:
+        raise InputError(
+            f"the space has degree {degree} and the mesh geometric order {order}: rotations would "
+            f"not lie in the space; use degree={order} or more"
+        )
+    return fem.functionspace(mesh, ("Lagrange", degree, (dim,))) if space is None else space
+
+
+def _check_plane(dim: int, plane: Any, thickness: Any, stiffness: Any) -> None:
+    """Raise an error unless a plane body, and only that, has a thickness and an assumption."""
+    if dim == 3:
+        if plane is not None or thickness is not None:
+            raise InputError("plane and thickness are for plane meshes; this mesh is in space")
+        return
+    if thickness is None:
+        text = "a plane body needs its thickness, a positive number, m; got None"
+        raise InputError(text, argument="thickness")
+    number("thickness", thickness, positive=True, unit="m")
+    if plane is None and stiffness is None:
+        raise InputError(
+            "a plane body needs plane='stress' (a plate that is free on both sides) or "
+            "plane='strain' (no strain across)"
+        )
+    choice("plane", plane, PLANES, none=True)
+
+
+def check_form(form: ufl.Form, V: fem.FunctionSpace) -> None:
+    """Raise an error unless the form is a bilinear form on the space."""
+    if not isinstance(form, ufl.Form) or len(form.arguments()) != 2:
+        refuse("stiffness", form, "a bilinear UFL form in a trial and a test function")
+    if any(argument.ufl_function_space() != V for argument in form.arguments()):
+        raise InputError(
+            "the arguments of the stiffness form must be on `space`; give both together"
+        )
+
+
+def check_prestress(prestress: Any, dim: int) -> None:
+    """Raise an error unless a prestress is None, a temperature or a stress of a dimension."""
+    if prestress is None or isinstance(prestress, Temperature):
+        return
+    expected = f"Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa"
+    if not isinstance(prestress, Expr):
+        refuse("prestress", prestress, expected)
+    if prestress.ufl_shape != (dim, dim):
+        text = f"prestress must be {expected}; got shape {prestress.ufl_shape}"
+        raise InputError(text, argument="prestress", value=prestress)

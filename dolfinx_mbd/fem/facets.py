@@ -14,7 +14,7 @@ from dolfinx_mbd.checks import array, instance, integer, refuse
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh, tagged_entities
 from dolfinx_mbd.parallel import raise_together
 
 __all__ = ["FacetGroups", "checked_key", "facet_groups", "held_dofs"]
@@ -25,17 +25,9 @@ FacetGroups = Mapping[str, NDArray[np.int32]]
 def facet_groups(
     mesh: TaggedMesh | Mesh, names: Mapping[str, Any] | Any, facet_tags: MeshTags | None
 ) -> FacetGroups:
-    """Return the local facets of each interface, given by name, tag or number.
+    """Return the local facets of each interface; raise an error if one has none on any rank.
 
-    Args:
-        mesh: A tagged mesh, whose groups go by name, or a plain mesh with `facet_tags`.
-        names: Names of groups, or a mapping from name to group name, tag or array of local facets.
-        facet_tags: Tags of facets of a plain mesh.
-
-    Raises:
-        InputError: An unknown group, or one without facets on any rank; the same on every rank.
-
-    Note: Collective.
+    `names` are names of groups, or map names to names of groups, tags or arrays of local facets.
     """
     instance("mesh", mesh, (TaggedMesh, Mesh))
     instance("facet_tags", facet_tags, (MeshTags, type(None)))
@@ -49,10 +41,7 @@ def facet_groups(
 
 
 def held_dofs(space: fem.FunctionSpace, groups: FacetGroups) -> NDArray[np.int32]:
-    """Return the owned degrees of freedom of groups of facets, as local numbers.
-
-    Note: Collective.
-    """
+    """Return the owned degrees of freedom of groups of facets, as local numbers (collective)."""
     facets = np.concatenate([*groups.values(), np.zeros(0, dtype=np.int32)])
     topology, dim = space.mesh.topology, space.dofmap.bs
     topology.create_connectivity(dim - 1, dim)
@@ -64,50 +53,21 @@ def held_dofs(space: fem.FunctionSpace, groups: FacetGroups) -> NDArray[np.int32
 def _facets(
     mesh: TaggedMesh | Mesh, name: str, key: Any, facet_tags: MeshTags | None
 ) -> NDArray[np.int32]:
-    key = checked_key(f"interface {name!r}", key)
-    if isinstance(key, str):
-        if not isinstance(mesh, TaggedMesh):
-            raise InputError(
-                f"interface {name!r}: a plain mesh has no group names; give a mapping from name to "
-                "tag and facet_tags, or a TaggedMesh",
-                argument="interfaces",
-                value=key,
-            )
-        facets = mesh.facets(key)
-    elif isinstance(key, int):
-        tags = (
-            mesh.facet_tags if facet_tags is None and isinstance(mesh, TaggedMesh) else facet_tags
-        )
-        if tags is None:
-            raise InputError(
-                f"interface {name!r} is tag {key}, but no facet_tags were given",
-                argument="facet_tags",
-            )
-        plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-        dim = plain.topology.dim - 1
-        if tags.dim != dim:
-            raise InputError(
-                f"facet_tags must tag facets (dimension {dim}), these have dimension {tags.dim}",
-                argument="facet_tags",
-                value=tags,
-            )
-        facets = tags.find(key)
-    else:
-        facets = key
-    plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-    comm, dim = plain.comm, plain.topology.dim - 1
-    plain.topology.create_entities(dim)
-    index_map = plain.topology.index_map(dim)
+    title = f"interface {name!r}"
+    key = checked_key(title, key)
+    by_name = isinstance(key, (str, int))
+    facets = tagged_entities(mesh, title, key, facet_tags, "facet") if by_name else key
+    topology, comm = plain_mesh(mesh).topology, plain_mesh(mesh).comm
+    topology.create_entities(topology.dim - 1)
+    index_map = topology.index_map(topology.dim - 1)
     count = index_map.size_local + index_map.num_ghosts
-    known = np.all((facets >= 0) & (facets < count))
-    text = None if known else f"interface {name!r}: some of its facets are not on this mesh"
+    inside = np.all((facets >= 0) & (facets < count))
+    text = None if inside else f"{title}: some of its facets are not on this mesh"
     raise_together(comm, text, InputError)
     if comm.allreduce(len(facets)) == 0:
-        shown = "" if key == name else f" ({key!r})" if isinstance(key, (str, int)) else ""
+        shown = f" ({key!r})" if by_name and key != name else ""
         raise InputError(
-            f"interface {name!r}{shown} has no facets on this mesh",
-            argument="interfaces",
-            value=key,
+            f"{title}{shown} has no facets on this mesh", argument="interfaces", value=key
         )
     return np.unique(facets).astype(np.int32)
 

@@ -1,9 +1,8 @@
-"""Motions of a body that nothing resists, from its mesh and from what holds it.
+"""Motions of a body that nothing resists, from its mesh and its held degrees of freedom.
 
-A displacement without strain is a rigid motion of each part, where cells that share a facet belong
-to the same part. Parts that share only vertices or edges are joined there (hinged), and held
-degrees of freedom do not move. The motions that are left are the null space of a small matrix that
-only depends on positions: the stiffness of the body, which may be very small, plays no role.
+A displacement without strain is a rigid motion of each part, where cells that share a facet form a
+part. Parts that share only vertices or edges are hinged there. The motions that hinges and held
+degrees of freedom allow are the null space of a small matrix that only depends on positions.
 """
 
 from __future__ import annotations
@@ -11,104 +10,73 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy
-from dolfinx import fem, la
-from dolfinx.mesh import Mesh
+from dolfinx import fem
 from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
+from dolfinx_mbd.fem.mesh_checks import parts_of_cells
+from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.linalg.blocks import multiply
-from dolfinx_mbd.parallel import agreed
+from dolfinx_mbd.parallel import on_rank_zero
 
-__all__ = [
-    "check_floating",
-    "free_motions",
-    "is_supported",
-    "null_space",
-    "parts_of_mesh",
-    "triangle",
-    "unresisted",
-]
+__all__ = ["check_floating", "free_motions", "is_supported", "null_space", "triangle"]
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 RANK_TOLERANCE = 1e-8
-"""Relative singular value below which a motion is not felt by what holds the body.
+"""Relative singular value below which the constraints do not resist a motion.
 
-A facet that holds the body resists a rotation about its own axes in proportion to its size over
-that of the body; coordinates have an error of 1e-16 of their size.
+A small held facet resists a rotation in proportion to its size over that of the body.
 """
 
 STIFFNESS_TOLERANCE = 2e-14
 """‖K r‖ over ‖K‖‖r‖ below which a stiffness form does not resist a rigid motion r (round-off)."""
 
 MOST_PARTS = 50
-"""Parts of a mesh above which it is refused: each has six rigid motions of its own."""
+"""Largest number of parts of a mesh: each has six rigid motions of its own."""
 
 
 def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
-    """Return a basis of the motions without strain that held degrees of freedom allow.
+    """Return a basis of the motions without strain that held degrees of freedom allow (collective).
 
-    Args:
-        problem: Matrices of the body.
-        held: Owned degrees of freedom without displacement (local numbers).
-
-    Returns:
-        Shape (owned dofs, r): the six rigid motions of a free body in one part (three in the
-        plane), no columns if the body is held. With the user's own stiffness only motions that it
-        does not resist.
-
-    Raises:
-        MeshError: The mesh is in more than `MOST_PARTS` parts.
-
-    Note: Collective.
+    Its shape is (owned dofs, r): six rigid motions of a free body in one part (three in the plane),
+    none if the body is held. The motions that the user's own stiffness resists are left out.
     """
     comm, x = problem.comm, problem.positions
-    box = np.array([x.min(axis=0, initial=np.inf), -x.max(axis=0, initial=-np.inf)])
-    low, high = np.min(comm.allgather(box), axis=0) * [[1.0], [-1.0]]
+    low, high = bounding_box(comm, x)
     centre, size = (low + high) / 2, float(np.max(high - low)) / 2
     R: Array = rigid_motions((x - centre) / size)
-    labels, number = parts_of_mesh(problem.space.mesh)
-    if number > MOST_PARTS:
-        raise MeshError(
-            f"the mesh has {number} parts that share no facets: check its connectivity",
-            argument="mesh",
-            value=number,
-        )
-    part, joints = _parts_of_blocks(problem.space, labels, number)
+    part, number, joints = _parts(problem.space)
+    unit = np.eye(number)
     constraints = [
-        _constraint(rigid_motions((points - centre) / size), {a: 1.0, b: -1.0}, number)
+        np.kron(unit[a] - unit[b], rigid_motions((points - centre) / size))
         for (a, b), points in joints.items()
     ]
     of_dof = np.repeat(part, problem.dim)
     for k in range(number):
         rows = triangle(comm, R[held[of_dof[held] == k]])
-        constraints.append(_constraint(rows, {k: 1.0}, number))
+        constraints.append(np.kron(unit[k], rows))
     combinations = null_space(comm, np.vstack(constraints))
-    count = R.shape[1]
     motions: Array = np.zeros((len(R), combinations.shape[1]), order="F")
-    for k in range(number):
+    for k, coefficients in enumerate(np.split(combinations, number)):
         rows = of_dof == k
-        motions[rows] = R[rows] @ combinations[count * k : count * (k + 1)]
+        motions[rows] = R[rows] @ coefficients
     motions[held] = 0.0
     if problem.materials is None:
         far = max(float(np.abs(centre).max()) - size, 0.0) / float(np.min(high - low))
         tolerance = STIFFNESS_TOLERANCE + 4 * np.finfo(float).eps * far  # cells have lost digits
-        motions = unresisted(comm, problem.stiffness, motions, held, tolerance)
+        motions = _unresisted(comm, problem.stiffness, motions, held, tolerance)
     return motions
 
 
 def is_supported(problem: ElasticProblem) -> bool:
-    """Return whether the user's own stiffness resists rigid motions.
+    """Return whether the user's own stiffness resists rigid motions (collective).
 
-    Raises:
-        MeshError: Parts of the body move against each other without resistance.
-
-    Note: Collective.
+    Raise an error if parts of the body move against each other without resistance.
     """
     number, rigid = free_motions(problem, np.zeros(0, dtype=np.int32)).shape[1], problem.num_rigid
     if number > rigid:
@@ -123,14 +91,7 @@ def is_supported(problem: ElasticProblem) -> bool:
 
 
 def check_floating(problem: ElasticProblem, cure: str) -> None:
-    """Raise an error if the user's own stiffness supports the body.
-
-    Args:
-        problem: Matrices of the body.
-        cure: What to do, for the message.
-
-    Note: Collective.
-    """
+    """Raise an error, which ends with a cure, if the user's own stiffness supports the body."""
     if problem.materials is None and is_supported(problem):
         raise InputError(
             "the stiffness form resists rigid motion: it contains a support (an elastic "
@@ -142,135 +103,79 @@ def check_floating(problem: ElasticProblem, cure: str) -> None:
 def null_space(comm: MPI.Comm, A: Array) -> Array:
     """Return an orthonormal basis of the null space of a small matrix that all ranks have.
 
-    Returns:
-        Shape (columns of `A`, r), the same bits on every rank; the unit vectors if `A` is zero.
+    It is the same on every rank to the last bit; unit vectors if the matrix is zero.
     """
-    basis = None
-    with agreed(comm):
-        if comm.rank == 0:
-            _, values, V = np.linalg.svd(np.vstack([A, np.zeros((1, A.shape[1]))]))
-            rank = int(np.sum(values > RANK_TOLERANCE * max(values.max(), 1e-300)))
-            basis = V[rank:].T if rank else np.eye(A.shape[1])
-    return np.asarray(comm.bcast(basis, root=0))
+    A = np.vstack([A, np.zeros((1, A.shape[1]))])
+    tolerance = RANK_TOLERANCE * max(float(np.linalg.norm(A, 2)), 1e-300)
+    return on_rank_zero(comm, lambda: _null_vectors(A, tolerance))
 
 
-def unresisted(
+def _null_vectors(A: Array, tolerance: float) -> Array:
+    """Return right singular vectors, or unit vectors if all singular values are small."""
+    _, values, V = np.linalg.svd(A)
+    rank = int(np.sum(values > tolerance))
+    return V[rank:].T if rank else np.eye(A.shape[1])
+
+
+def _unresisted(
     comm: MPI.Comm, K: PETSc.Mat, R: Array, held: NDArray[np.int32], tolerance: float
 ) -> Array:
-    """Return those combinations of some motions that a stiffness does not resist.
+    """Return combinations r of motions of unit size with ‖K r‖ below the tolerance times ‖K‖‖r‖.
 
-    Args:
-        comm: Communicator of the rows.
-        K: Stiffness.
-        R: Motions of unit size, shape (owned dofs, k).
-        held: Owned held degrees of freedom, at which forces do not count.
-        tolerance: ‖K r‖ over ‖K‖‖r‖ below which there is no resistance.
-
-    Note: Collective.
+    Forces at held degrees of freedom do not count.
     """
+    if not R.shape[1]:
+        return R
     forces = multiply(K, R)
     forces[held] = 0.0
-    triangles = triangle(comm, R), triangle(comm, forces)
+    motion, resistance = triangle(comm, R), triangle(comm, forces)
     scale = K.norm(PETSc.NormType.NORM_INFINITY)
-    combinations = None
-    with agreed(comm):
-        if comm.rank == 0 and R.shape[1]:
-            orthonormal = np.linalg.pinv(triangles[0])
-            _, values, V = np.linalg.svd(triangles[1] @ orthonormal)
-            rank = int(np.sum(values > tolerance * scale))
-            combinations = orthonormal @ V[rank:].T if rank else np.eye(R.shape[1])
-    combinations = comm.bcast(combinations, root=0)
-    return R if combinations is None else np.asfortranarray(R @ combinations)
+
+    def combinations() -> Array:
+        orthonormal = np.linalg.pinv(motion)
+        vectors = _null_vectors(resistance @ orthonormal, tolerance * scale)
+        return orthonormal @ vectors if vectors.shape[1] < R.shape[1] else np.eye(R.shape[1])
+
+    return np.asfortranarray(R @ on_rank_zero(comm, combinations))
 
 
-def parts_of_mesh(mesh: Mesh) -> tuple[Labels, int]:
-    """Return the part of each local cell, and the number of parts; cells of a part share facets.
+def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Array]]:
+    """Return the part of each owned block, the number of parts, and where two parts meet.
 
-    Returns:
-        Part of the local cells, ghosts included, shape (cells,): 0, 1, ...
-
-    Note: Collective.
+    Cells that share facets form a part. A block where several parts meet belongs to the first.
     """
-    comm, tdim = mesh.comm, mesh.topology.dim
-    mesh.topology.create_connectivity(tdim, tdim - 1)
-    links = mesh.topology.connectivity(tdim, tdim - 1)
-    cells, facets = len(links.offsets) - 1, mesh.topology.index_map(tdim - 1)
-    count = facets.size_local + facets.num_ghosts
-    graph = scipy.sparse.csr_matrix(
-        (np.ones(len(links.array), dtype=np.int8), links.array, links.offsets), (cells, count)
-    )
-    joined = scipy.sparse.bmat([[None, graph], [graph.T, None]], format="csr")
-    local = scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
-    # The names that this rank gives to its parts, and those that the owners of its ghosts give.
-    names = la.vector(facets)
-    names.array[:] = (comm.exscan(cells + count) or 0) + local[cells:]
-    own = names.array.copy()
-    names.scatter_forward()
-    used = np.isin(np.arange(count), links.array)  # (a ghost facet may have no local cell)
-    pairs = np.unique(np.stack([own, names.array], axis=1)[used], axis=0).astype(np.int64)
-    known, ends = np.unique(np.concatenate(comm.allgather(pairs)), return_inverse=True)
-    ends = ends.reshape(-1, 2)
-    whole = scipy.sparse.coo_matrix(
-        (np.ones(len(ends)), (ends[:, 0], ends[:, 1])), (len(known), len(known))
-    )
-    number, label = scipy.sparse.csgraph.connected_components(whole, directed=False)
-    first = links.array[links.offsets[:-1]]
-    return label[np.searchsorted(known, own[first].astype(np.int64))].astype(np.int64), int(number)
-
-
-def _parts_of_blocks(
-    V: fem.FunctionSpace, cells: Labels, number: int
-) -> tuple[Labels, dict[tuple[int, int], Array]]:
-    """Part of each owned block, one of them where several meet; positions where two parts meet."""
-    index_map, comm = V.dofmap.index_map, V.mesh.comm
-    blocks = index_map.size_local
+    index_map, comm, topology = V.dofmap.index_map, V.mesh.comm, V.mesh.topology
+    topology.create_connectivity(topology.dim, topology.dim - 1)
+    links = topology.connectivity(topology.dim, topology.dim - 1)
+    facets = links.array.reshape(len(links.offsets) - 1, -1)
+    cells, number = parts_of_cells(comm, facets, topology.index_map(topology.dim - 1))
+    if number > MOST_PARTS:
+        raise MeshError(
+            f"the mesh has {number} parts that share no facets: check its connectivity",
+            argument="mesh",
+            value=number,
+        )
     if number == 1:
-        return np.zeros(blocks, dtype=np.int64), {}
+        return np.zeros(index_map.size_local, dtype=np.int64), number, {}
     dofs = V.dofmap.list[: len(cells)]
-    pairs = np.unique(np.stack([dofs.ravel(), np.repeat(cells, dofs.shape[1])], 1), axis=0)
-    # All parts at a block are the same if n Σ l² = (Σ l)² over the ranks that have it.
-    sums = []
-    for power in range(3):
-        values = la.vector(index_map)
-        np.add.at(values.array, pairs[:, 0], pairs[:, 1].astype(float) ** power)
-        values.scatter_reverse(la.InsertMode.add)
-        values.scatter_forward()
-        sums.append(np.rint(values.array).astype(np.int64))
-    several = sums[0] * sums[2] != sums[1] ** 2
-    part = sums[1][:blocks] // np.maximum(sums[0][:blocks], 1)
-    x = V.tabulate_dof_coordinates()
-    shared = pairs[several[pairs[:, 0]]]
-    table = np.column_stack(
-        [index_map.local_to_global(shared[:, 0].astype(np.int32)), shared[:, 1]]
+    blocks = index_map.local_to_global(dofs.ravel()).reshape(dofs.shape)
+    keys = np.unique(blocks * number + cells[:, None])  # each part at each block
+    blocks, parts = np.divmod(np.unique(np.concatenate(comm.allgather(keys))), number)
+    start, end = index_map.local_range
+    part = parts[np.searchsorted(blocks, np.arange(start, end))]
+    several = np.flatnonzero(
+        (blocks[1:] == blocks[:-1]) & (start <= blocks[1:]) & (blocks[1:] < end)
     )
-    table, places = (
-        np.concatenate(comm.allgather(rows)) for rows in (table, x[shared[:, 0], : V.dofmap.bs])
-    )
-    table, first = np.unique(table, axis=0, return_index=True)
+    x = V.tabulate_dof_coordinates()[blocks[several] - start, : V.dofmap.bs]
     joints: dict[tuple[int, int], list[Array]] = {}
-    start = index_map.local_range[0]
-    for (block, label), (before, other), place in zip(
-        table[1:], table[:-1], places[first[1:]], strict=True
-    ):
-        if block == before:
-            joints.setdefault((int(other), int(label)), []).append(place)
-            if start <= block < start + blocks:
-                part[block - start] = label
-    return part, {pair: np.array(points) for pair, points in joints.items()}
-
-
-def _constraint(rows: Array, factors: dict[int, float], number: int) -> Array:
-    """Rows that act on the motions of some parts, with a factor each."""
-    count = rows.shape[1]
-    result = np.zeros((len(rows), count * number))
-    for part, factor in factors.items():
-        result[:, count * part : count * (part + 1)] = factor * rows
-    return result
+    for rows in comm.allgather(list(zip(parts[several], parts[several + 1], x, strict=True))):
+        for first, second, point in rows:
+            joints.setdefault((int(first), int(second)), []).append(point)
+    return part, number, {pair: np.array(points) for pair, points in joints.items()}
 
 
 def triangle(comm: Any, X: Array) -> Array:
     """Return the triangular factor of a distributed tall matrix; the same bits on every rank."""
-    local = np.linalg.qr(X, mode="r")
-    gathered = comm.gather(local, root=0)
-    result = None if gathered is None else np.linalg.qr(np.vstack(gathered), mode="r")
-    return np.asarray(comm.bcast(result, root=0))
+    factors = comm.gather(np.linalg.qr(X, mode="r"), root=0)
+    factor = None if factors is None else np.linalg.qr(np.vstack(factors), mode="r")
+    return np.asarray(comm.bcast(factor, root=0))

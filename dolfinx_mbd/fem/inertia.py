@@ -1,13 +1,10 @@
 """Inertia data of a reduced body: one Gram matrix with the scalar mass matrix.
 
-With ψ_0 = x all of it is in S_k = ∫ρ ψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b; the total mass is in
-neither.
+With ψ_0 = x all of it but the total mass is in S_k = ∫ρ ψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b.
 
 A plane body lies at z = 0 and moves in space. Its moments have no z components, except that a plate
-of thickness t has ∫ρ z² = m t²/12, so that the undeformed body's inertia tensor is exactly the
-plate's. How the thickness itself changes with the strain, u_z = -νz(ε_xx+ε_yy)/(1-ν) in plane
-stress, is left out: an error of first order in η and second in t, which only rotations out of the
-plane can see.
+of thickness t has ∫ρ z² = m t²/12. The change of the thickness with the strain is neglected: an
+error of first order in η and second in t, which only affects rotations out of the plane.
 """
 
 from __future__ import annotations
@@ -28,19 +25,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """Moments of the modes.
+    """Moments of the modes."""
 
-    Attributes:
-        total_mass: ∫ρ, kg.
-        first_moments: S, shape (n+1, 3).
-        second_moments: H, shape (n+1, n+1, 3, 3).
-        signs: Sign of ∫ρ ψ_k·w for the fixed field w of `sign_field`, shape (n,).
-    """
-
-    total_mass: float
-    first_moments: Array
-    second_moments: Array
-    signs: Array
+    total_mass: float  # ∫ρ, kg
+    first_moments: Array  # S, shape (n+1, 3)
+    second_moments: Array  # H, shape (n+1, n+1, 3, 3)
+    signs: Array  # sign of ∫ρ ψ_k·w for the fixed field w of `sign_field`, shape (n,)
 
     @property
     def mass(self) -> Array:
@@ -48,7 +38,7 @@ class Inertia:
         return np.einsum("klaa->kl", self.second_moments[1:, 1:])
 
     def with_signs(self) -> Inertia:
-        """The moments after each mode is multiplied by its sign."""
+        """Return the moments after each mode is multiplied by its sign."""
         s = np.concatenate([[1.0], self.signs])
         return Inertia(
             self.total_mass,
@@ -59,57 +49,33 @@ class Inertia:
 
 
 def sign_field(positions: Array, centre: Array, size: float) -> Array:
-    """A fixed cubic polynomial without any symmetry, w(ξ) with ξ = (x - centre)/size.
+    """Return a fixed cubic polynomial of ξ = (x - centre)/size without any symmetry, shape (m, 3).
 
     The sign of a mode is that of ∫ρ ψ·w, which does not depend on numbering or partition. (Of
     several modes with one frequency only the space is defined, not the vectors.)
-
-    Args:
-        positions: Shape (m, dim), m.
-        centre: Shape (dim,), m.
-        size: A length of the body, m.
-
-    Returns:
-        Shape (m, 3).
     """
     x, y, z = ((in_space(positions) - in_space(centre)) / size).T
-    one = np.ones_like(x)
-    first = [one, x, y, z]
-    second = [x * x, y * y, z * z, x * y, y * z, z * x]
-    third = [
-        x**3,
-        y**3,
-        z**3,
-        x * x * y,
-        x * x * z,
-        y * y * x,
-        y * y * z,
-        z * z * x,
-        z * z * y,
-    ]
-    monomials = np.stack([*first, *second, *third, x * y * z], axis=1)
+    products = [np.ones_like(x), x, y, z, x * x, y * y, z * z, x * y, y * z, z * x]
+    products += [x**3, y**3, z**3, x * x * y, x * x * z, y * y * x, y * y * z, z * z * x, z * z * y]
+    monomials = np.stack([*products, x * y * z], axis=1)
     golden = 0.6180339887498949
     weights = 0.5 + np.modf(golden * np.arange(1, 3 * monomials.shape[1] + 1))[0]
     return monomials @ weights.reshape(-1, 3)
 
 
 def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
-    """Total mass, first and second moments of x and of the modes, the same bits on every rank.
-
-    Args:
-        problem: Scalar mass matrix and positions.
-        modes: Shape (owned dofs, n).
-
-    Note: Collective.
-    """
-    own = getattr(problem, "inertia", None)
-    if own is not None:  # of a beam, whose sections have moments
-        return cast(Inertia, own(modes))
+    """Return the moments of x and of modes (owned dofs, n), the same bits on every rank."""
+    of_beam = getattr(problem, "inertia", None)
+    if of_beam is not None:  # the sections have moments
+        return cast(Inertia, of_beam(modes))
     x, Ms, comm, dim = problem.positions, problem.scalar_mass, problem.comm, problem.dim
     n = modes.shape[1]
     fixed = np.column_stack([np.ones(len(x)), x])
-    centre, size = _centre_and_size(gram(comm, fixed, multiply(Ms, fixed)))
-    w = sign_field(x, centre, size)[:, :dim]
+    moments = gram(comm, fixed, multiply(Ms, fixed))
+    moments = moments / moments[0, 0]
+    centre = moments[0, 1:]
+    radius = float(np.sqrt(np.trace(moments[1:, 1:]) - centre @ centre))
+    w = sign_field(x, centre, radius)[:, :dim]
     fields = np.asfortranarray(np.column_stack([fixed, blocked(modes, dim), w]))
     G = gram(comm, fields, multiply(Ms, fields))
     G = (G + G.T) / 2
@@ -121,9 +87,3 @@ def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
     if problem.thickness is not None:
         second[0, 0, 2, 2] = G[0, 0] * problem.thickness**2 / 12
     return Inertia(float(G[0, 0]), first, second, np.where(overlap < 0, -1.0, 1.0))
-
-
-def _centre_and_size(G: Array) -> tuple[Array, float]:
-    """Centre of mass and radius of gyration from the Gram matrix of (1, x)."""
-    centre = G[0, 1:] / G[0, 0]
-    return centre, float(np.sqrt(np.trace(G[1:, 1:]) / G[0, 0] - centre @ centre))

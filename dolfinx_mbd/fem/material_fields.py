@@ -1,14 +1,16 @@
-"""The materials of a body on its mesh: which cell is of what, and their constants as coefficients.
+"""Materials of the cells of a mesh, and their constants as coefficients of forms.
 
 The constants of one material are `Constant`s, those of several are piecewise constant functions, so
-that one compiled form serves all numbers; expressions (graded materials, axes that turn from point
-to point) are compiled into the form.
+that one compiled form serves all numbers. Expressions (graded materials, axes that depend on the
+position) are compiled into the form.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +23,8 @@ from ufl.core.expr import Expr
 from ufl.domain import extract_domains
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh, tagged_entities
+from dolfinx_mbd.fem.surface_integrals import squared_norms
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic, Plane, strain
 from dolfinx_mbd.forms.elasticity import (
     plane_lame,
@@ -33,7 +36,7 @@ from dolfinx_mbd.forms.elasticity import (
     voigt_stress,
 )
 
-__all__ = ["BodyMaterials", "Materials", "body_materials", "material_cells"]
+__all__ = ["BodyMaterials", "Materials", "body_materials"]
 
 Materials: TypeAlias = AnyMaterial | Mapping[Any, AnyMaterial]
 """One material, or a mapping from groups of cells, by name or tag, to their materials."""
@@ -41,34 +44,25 @@ Materials: TypeAlias = AnyMaterial | Mapping[Any, AnyMaterial]
 Cells = NDArray[np.int32]
 
 AXES_TOLERANCE = 1e-6
-"""Mean of |QᵀQ − I| from which axes given by an expression are no rotation."""
+"""Mean of |QᵀQ − I| above which axes Q given by an expression are not orthonormal."""
 
 
 @dataclass(frozen=True, eq=False)
 class BodyMaterials:
-    """What a body is made of.
+    """Materials of a body, with their density and stress as UFL."""
 
-    Attributes:
-        by_group: The materials by the group of cells, as text; of one material by "".
-        density: ρ as UFL, kg/m³.
-        law: Stress of a strain, as UFL.
-        heat: Stress over the rise of temperature at a held size, as UFL; raises if a material has
-            no `thermal_expansion`.
-        across: σ_zz of a strain, as UFL, of a body in plane strain; None of others.
-    """
-
-    by_group: Mapping[str, AnyMaterial]
-    density: Expr
-    law: Callable[[Expr], Expr]
-    heat: Callable[[], Expr]
-    across: Callable[[Expr], Expr] | None = None
+    by_group: Mapping[str, AnyMaterial]  # by group of cells; one material has the name ""
+    density: Expr  # kg/m³
+    law: Callable[[Expr], Expr]  # from strain to stress
+    heat: Callable[[], Expr]  # C:α; raises an error if a material has no `thermal_expansion`
+    across: Callable[[Expr], Expr] | None = None  # σ_zz of a strain, in plane strain only
 
     def stress(self, u: Expr) -> Expr:
-        """Stress σ(u) of a displacement, Pa; of a plane body by its assumption."""
+        """Return the stress σ(u) of a displacement, Pa; of a plane body by its assumption."""
         return self.law(strain(u))
 
     def stress_in_space(self, u: Expr) -> Expr:
-        """Stress σ(u) with all its components, shape (3, 3), Pa; in plane strain σ_zz is one."""
+        """Return σ(u) with all components, shape (3, 3), Pa, also of a plane body."""
         sigma = self.stress(u)
         if sigma.ufl_shape == (3, 3):
             return sigma
@@ -77,11 +71,7 @@ class BodyMaterials:
         return ufl.as_matrix([*rows, [0.0, 0.0, zz]])
 
     def thermal_stress(self, rise: Any) -> Expr:
-        """Stress −C:(α ΔT) of the body held at its size, Pa.
-
-        Raises:
-            ValueError: A material has no `thermal_expansion`.
-        """
+        """Return the stress −C:(α ΔT) of the body held at its size, Pa."""
         return -rise * self.heat()
 
 
@@ -91,82 +81,65 @@ def body_materials(
     cell_tags: MeshTags | None = None,
     plane: Plane | None = None,
 ) -> BodyMaterials:
-    """Materials of all cells of a mesh.
-
-    Args:
-        mesh: In space or in the plane; its groups of cells go by name if it is a tagged one.
-        material: One for all cells, or by group.
-        cell_tags: Tags of cells of a plain mesh.
-        plane: Of a plane mesh, "strain" or "stress".
-
-    Raises:
-        ValueError: A cell has no material or two, or a material does not fit the mesh.
-        TypeError: Something is no material.
-
-    Note: Collective.
-    """
-    plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-    dim, across = plain.geometry.dim, plane or "strain"
+    """Return the materials of all cells; raise an error if a cell has none or two (collective)."""
+    plain, across = plain_mesh(mesh), plane or "strain"
+    dim = plain.geometry.dim
     if isinstance(material, Mapping):
-        cells = material_cells(mesh, material, cell_tags)
         by_group = {str(key): value for key, value in material.items()}
-        field = _Field(plain, list(cells.values()))
+        field = _Field(plain, _material_cells(mesh, material, cell_tags))
     else:
         by_group, field = {"": material}, _Field(plain, None)
-    listed = list(enumerate(by_group.values()))
-    isotropic = {k: m for k, m in listed if not isinstance(m, Orthotropic)}
-    orthotropic = {k: m for k, m in listed if isinstance(m, Orthotropic)}
+    listed = dict(enumerate(by_group.values()))
+    isotropic = {k: m for k, m in listed.items() if not isinstance(m, Orthotropic)}
+    orthotropic = {k: m for k, m in listed.items() if isinstance(m, Orthotropic)}
     axes = {k: turning_axes(m, dim) for k, m in orthotropic.items()}
     fixed = {k: m for k, m in orthotropic.items() if axes[k] is None}
     turning = {k: m for k, m in orthotropic.items() if axes[k] is not None}
     for k in turning:
         _check_rotation(plain, axes[k], field.where(k))
-
     shear = field({k: m.shear for k, m in isotropic.items()})
-    lame = {k: m.lame if dim == 3 else plane_lame(m, across) for k, m in isotropic.items()}
-    lame = field(lame)
+    lame = field({k: m.lame if dim == 3 else plane_lame(m, across) for k, m in isotropic.items()})
     matrix = field({k: m.matrix(dim, across) for k, m in fixed.items()})
-    own = {k: field.constant(m.matrix(dim, across)) for k, m in turning.items()}
+    matrices = {k: field.constant(m.matrix(dim, across)) for k, m in turning.items()}
 
     def combined(
         of_isotropic: Callable[[], Expr],
         of_fixed: Callable[[], Expr],
-        of_turning: Callable[..., Expr],
+        of_turning: Callable[[int], Expr],
     ) -> Expr:
         """Return the sum over the kinds of materials, each zero in the cells of the others."""
         parts = [of_isotropic()] if isotropic else []
         parts += [of_fixed()] if fixed else []
-        parts += [field.where(k) * of_turning(k, m) for k, m in turning.items()]
+        parts += [field.where(k) * of_turning(k) for k in turning]
         return sum(parts[1:], start=parts[0])
 
     def law(eps: Expr) -> Expr:
         return combined(
             lambda: 2 * shear * eps + lame * ufl.tr(eps) * ufl.Identity(dim),
             lambda: voigt_stress(eps, matrix),
-            lambda k, _: voigt_stress(eps, own[k], axes[k]),
+            lambda k: voigt_stress(eps, matrices[k], axes[k]),
         )
 
     def heat() -> Expr:
         moduli = {k: thermal_modulus(m, dim, across) for k, m in isotropic.items()}
-        matrices = {k: m.thermal_matrix(dim, across) for k, m in orthotropic.items()}
+        thermal = {k: m.thermal_matrix(dim, across) for k, m in orthotropic.items()}
         return combined(
             lambda: field(moduli) * ufl.Identity(dim),
-            lambda: tensor(field({k: matrices[k] for k in fixed})),
-            lambda k, _: turned(tensor(field.constant(matrices[k])), axes[k]),
+            lambda: tensor(field({k: thermal[k] for k in fixed})),
+            lambda k: turned(tensor(field.constant(thermal[k])), axes[k]),
         )
 
     def zz(eps: Expr) -> Expr:
+        rows = {k: m.row_across() for k, m in orthotropic.items()}
         return combined(
             lambda: lame * ufl.tr(eps),
-            lambda: ufl.dot(
-                field({k: m.row_across() for k, m in fixed.items()}), voigt_strain(eps)
-            ),
-            lambda k, m: ufl.dot(field.constant(m.row_across()), voigt_strain(eps, axes[k])),
+            lambda: ufl.dot(field({k: rows[k] for k in fixed}), voigt_strain(eps)),
+            lambda k: ufl.dot(field.constant(rows[k]), voigt_strain(eps, axes[k])),
         )
 
-    rho = field({k: m.density for k, m in listed})
-    flat_strain = dim == 2 and across == "strain"
-    return BodyMaterials(by_group, rho, law, heat, zz if flat_strain else None)
+    density = field({k: m.density for k, m in listed.items()})
+    plane_strain = dim == 2 and across == "strain"
+    return BodyMaterials(by_group, density, law, heat, zz if plane_strain else None)
 
 
 class _Field:
@@ -180,7 +153,7 @@ class _Field:
         return fem.Constant(self.mesh, np.asarray(value, dtype=default_scalar_type))
 
     def where(self, k: int) -> Any:
-        """1 in the cells of a material, 0 elsewhere."""
+        """Return 1 in the cells of a material and 0 elsewhere."""
         if self.cells is None:
             return 1
         if k not in self.indicators:
@@ -188,7 +161,7 @@ class _Field:
         return self.indicators[k]
 
     def __call__(self, values: Mapping[int, Any]) -> Any:
-        """One coefficient that has in the cells of each material its value, elsewhere 0."""
+        """Return a coefficient with a value in the cells of each material and 0 elsewhere."""
         if not values:
             return None
         expressions = {k: v for k, v in values.items() if isinstance(v, Expr)}
@@ -215,91 +188,58 @@ class _Field:
         return f
 
 
-def material_cells(
-    mesh: TaggedMesh | Mesh, materials: Mapping[Any, AnyMaterial], cell_tags: MeshTags | None = None
-) -> dict[Any, Cells]:
-    """Owned cells of each material, after a check that every cell has exactly one.
-
-    Args:
-        mesh: A tagged mesh, whose groups go by name, or a plain mesh with `cell_tags`.
-        materials: From group name or tag to material.
-        cell_tags: Tags of cells of a plain mesh.
-
-    Raises:
-        ValueError: An unknown or empty group, or cells without a material or with two; the same on
-            every rank.
-
-    Note: Collective.
-    """
-    plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-    comm, dim = plain.comm, plain.topology.dim
+def _material_cells(
+    mesh: TaggedMesh | Mesh, materials: Mapping[Any, Any], cell_tags: MeshTags | None
+) -> list[Cells]:
+    """Return the owned cells of each material; raise an error unless every cell has one."""
     if not materials:
         raise InputError("a mapping from groups of cells to materials must not be empty")
-    tags = cell_tags
-    if tags is None and isinstance(mesh, TaggedMesh):
-        tags = mesh.cell_tags
-    if tags is not None and tags.dim != dim:
-        raise InputError(f"cell_tags must tag cells (dimension {dim}), these have {tags.dim}")
-    owned = plain.topology.index_map(dim).size_local
-    owner = np.full(owned, -1)
-    found: dict[Any, Cells] = {}
-    for k, key in enumerate(materials):
-        cells = _tagged_cells(mesh, key, tags)
-        cells = cells[cells < owned]
-        if comm.allreduce(len(cells)) == 0:
+    plain, keys = plain_mesh(mesh), list(materials)
+    comm, index_map = plain.comm, plain.topology.index_map(plain.topology.dim)
+    owner = np.full(index_map.size_local, -1)
+    cells: list[Cells] = []
+    for k, key in enumerate(keys):
+        if not isinstance(key, (str, int, np.integer)) or isinstance(key, bool):
+            raise InputError(
+                f"materials go by the name or the tag of a group of cells; got {key!r}"
+            )
+        key = key if isinstance(key, str) else int(key)
+        local = tagged_entities(mesh, f"the material of {key!r}", key, cell_tags, "cell")
+        cells.append(local[local < index_map.size_local])
+        if comm.allreduce(len(cells[k])) == 0:
             raise InputError(f"the group of cells {key!r}, which has a material, has no cells")
-        before = owner[cells]
-        twice = comm.allreduce(int(np.sum(before >= 0)))
-        if twice:
-            first = comm.allreduce(int(before.max(initial=-1)), op=MPI.MAX)
+        before = owner[cells[k]]
+        if twice := comm.allreduce(int(np.sum(before >= 0))):
+            other = keys[comm.allreduce(int(before.max(initial=-1)), op=MPI.MAX)]
             raise InputError(
-                f"{twice} cells have two materials, those of the groups "
-                f"{list(materials)[first]!r} and {key!r}; a cell has exactly one"
+                f"{twice} cells have two materials, those of the groups {other!r} and {key!r}; "
+                "a cell has exactly one"
             )
-        owner[cells] = k
-        found[key] = cells
+        owner[cells[k]] = k
     missing = np.flatnonzero(owner < 0).astype(np.int32)
-    count = comm.allreduce(len(missing))
-    if count:
+    if count := comm.allreduce(len(missing)):
         raise InputError(
-            f"{count} of the {plain.topology.index_map(dim).size_global} cells have no material: "
-            f"{_left_over(mesh, tags, missing)}; give each group of cells its material"
+            f"{count} of the {index_map.size_global} cells have no material: "
+            f"{_describe(mesh, cell_tags, missing)}; give each group of cells its material"
         )
-    return found
+    return cells
 
 
-def _tagged_cells(mesh: TaggedMesh | Mesh, key: Any, tags: MeshTags | None) -> Cells:
-    if isinstance(key, str):
-        if not isinstance(mesh, TaggedMesh):
-            raise InputError(
-                f"material of {key!r}: a plain mesh has no group names; give a mapping from tags "
-                "to materials and cell_tags, or a TaggedMesh"
-            )
-        return mesh.cells(key)
-    if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
-        raise InputError(f"materials go by the name or the tag of a group of cells; got {key!r}")
-    if tags is None:
-        raise InputError(f"there is a material for the tag {key}, but no cell_tags were given")
-    return tags.find(int(key))
-
-
-def _left_over(mesh: TaggedMesh | Mesh, tags: MeshTags | None, missing: Cells) -> str:
-    """Which groups the cells without a material belong to, in words, the same on every rank."""
-    plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
-    values = np.zeros(0, dtype=np.int64)
-    if tags is not None:
-        values = tags.values[np.isin(tags.indices, missing)].astype(np.int64)
-    values = np.concatenate(plain.comm.allgather(values))
-    names = {}
+def _describe(mesh: TaggedMesh | Mesh, tags: MeshTags | None, cells: Cells) -> str:
+    """Return the numbers of cells by their groups as a text, the same on every rank."""
+    plain, names = plain_mesh(mesh), {}
     if isinstance(mesh, TaggedMesh):
+        tags = mesh.cell_tags if tags is None else tags
         dim = plain.topology.dim
         names = {tag: repr(name) for name, (d, tag) in mesh.groups.items() if d == dim}
-    words = [
+    of_cell = {} if tags is None else dict(zip(tags.indices, tags.values.tolist(), strict=True))
+    groups = Counter(chain(*plain.comm.allgather([of_cell.get(cell) for cell in cells])))
+    untagged = groups.pop(None, 0)
+    texts = [
         f"{number} in the group {names.get(tag, f'of tag {tag}')}"
-        for tag, number in zip(*np.unique(values, return_counts=True), strict=True)
+        for tag, number in sorted(groups.items())
     ]
-    untagged = plain.comm.allreduce(len(missing)) - len(values)
-    return ", ".join(words + ([f"{untagged} without a tag"] if untagged else []))
+    return ", ".join(texts + ([f"{untagged} without a tag"] if untagged else []))
 
 
 def _check_domain(expression: Expr, mesh: Mesh) -> None:
@@ -308,13 +248,10 @@ def _check_domain(expression: Expr, mesh: Mesh) -> None:
 
 
 def _check_rotation(mesh: Mesh, axes: Any, where: Any) -> None:
-    """Refuse axes, given as an expression, that are not orthonormal."""
+    """Raise an error if axes, given as an expression, are not orthonormal."""
     _check_domain(axes, mesh)
     excess = ufl.dot(axes.T, axes) - ufl.Identity(axes.ufl_shape[0])
-    dx = ufl.dx(domain=mesh)
-    one = fem.Constant(mesh, default_scalar_type(1.0))
-    forms = [fem.form(where * f * dx) for f in (one * ufl.inner(excess, excess), one)]
-    square, size = mesh.comm.allreduce(np.array([fem.assemble_scalar(form) for form in forms]))
+    square, size = squared_norms(mesh, excess, ufl.as_ufl(1.0), weight=where)
     if not np.sqrt(square / size) < AXES_TOLERANCE:
         raise InputError(
             "the axes of an orthotropic material are no rotation everywhere (QᵀQ − I has the mean "

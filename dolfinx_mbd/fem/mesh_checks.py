@@ -1,4 +1,4 @@
-"""Mistakes that can be told from a mesh and a mass: bad cells, loose parts, other units than SI."""
+"""Checks of meshes and materials: bad cells, unconnected parts, units other than SI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ from dolfinx_mbd.errors import InputError, MeshWarning, UnitsWarning, warn
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.forms import AnyMaterial, Plane
 
-__all__ = ["check_cells", "check_in_one_part", "warn_of_elements", "warn_of_materials"]
+__all__ = [
+    "check_cells",
+    "check_in_one_part",
+    "parts_of_cells",
+    "warn_of_elements",
+    "warn_of_materials",
+]
 
 Array = NDArray[np.float64]
 
@@ -32,20 +38,14 @@ INCOMPRESSIBLE = 0.49
 """Poisson's ratio from which linear elements lock in volume."""
 
 CHUNK = 20_000
-"""Cells that are looked at together."""
+"""Number of cells that are checked together."""
 
 
 def check_cells(mesh: Mesh) -> None:
-    """Refuse cells that are inverted (partly, or against their neighbours) or have no volume.
+    """Raise an error on all ranks if cells are inverted or have no volume (collective).
 
-    DOLFINx takes the magnitude of det J, so that the numbering of a cell's nodes may have either
-    sense; a sign that changes within a cell, or a cell that lies on the same side of a facet as its
-    neighbour, is wrong.
-
-    Raises:
-        ValueError: How many there are and where one is; the same error on every rank.
-
-    Note: Collective.
+    The nodes of a cell may be numbered in either sense, because DOLFINx takes the magnitude of
+    det J. Wrong are a change of sign within a cell, and neighbours on the same side of a facet.
     """
     topology, comm = mesh.topology, mesh.comm
     tdim = topology.dim
@@ -59,23 +59,25 @@ def check_cells(mesh: Mesh) -> None:
         bad[cells] = _is_bad(x[:, :, : mesh.geometry.dim], element)
     if nodes.shape[1] == tdim + 1 == mesh.geometry.dim + 1:  # straight triangles or tetrahedra
         bad[_folded(mesh, nodes)] = True
-    found = np.flatnonzero(bad[:num_owned])
-    count = comm.allreduce(len(found))
-    if not count:
+    wrong = np.flatnonzero(bad[:num_owned])
+    centres = comm.allgather([mesh.geometry.x[nodes[cell]].mean(axis=0) for cell in wrong[:1]])
+    if not any(centres):
         return
-    centre = mesh.geometry.x[nodes[found[0]]].mean(axis=0) if len(found) else None
-    where = next(c for c in comm.allgather(centre) if c is not None)
-    total = topology.index_map(tdim).size_global
-    shown = ", ".join(f"{c:.4g}" for c in where)
+    where = next(centre for centre, *_ in filter(None, centres))
+    count, total = comm.allreduce(len(wrong)), topology.index_map(tdim).size_global
     raise InputError(
         f"{count} of the {total} cells of the mesh are inverted or have no volume, one of them at "
-        f"({shown}) m; mesh the part again (gmsh: Mesh.Optimize = 1, or a smaller size) or check "
-        "the nodes of those cells"
+        f"{_shown(where)} m; mesh the part again (gmsh: Mesh.Optimize = 1, or a smaller size) or "
+        "check the nodes of those cells"
     )
 
 
+def _shown(point: Iterable[float]) -> str:
+    return "(" + ", ".join(f"{c:.4g}" for c in point) + ")"
+
+
 def _is_bad(x: Array, element: Any) -> NDArray[np.bool_]:
-    """Whether det J vanishes or changes its sign in cells with nodes x, shape (cells, nodes, d)."""
+    """Return where det J vanishes or changes its sign; x has shape (cells, nodes, d)."""
     tdim = x.shape[2]
     affine = x.shape[1] == tdim + 1
     n = 1 if affine else element.degree + 1
@@ -93,7 +95,7 @@ def _is_bad(x: Array, element: Any) -> NDArray[np.bool_]:
 
 
 def _determinant(J: Array) -> Array:
-    """Of shape (cells, points) from (cells, d, points, d): LAPACK takes longer for each."""
+    """Return shape (cells, points) from (cells, d, points, d), faster than LAPACK."""
     if J.shape[1] == 2:
         (a, b), (c, d) = (np.moveaxis(J[:, k], -1, 0) for k in range(2))
         return np.asarray(a * d - b * c)
@@ -101,10 +103,10 @@ def _determinant(J: Array) -> Array:
 
 
 def _folded(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Local simplices that lie on the same side of a facet as their neighbour.
+    """Return local simplices that lie on the same side of a facet as their neighbour.
 
-    Of the two it is the one with the greater share of such facets. The share of a ghost is unknown
-    here, because not all of its neighbours are; beside a ghost the owned cell is always returned.
+    Of two neighbours it is the one with the greater share of such facets. The share of a ghost is
+    unknown here; beside a ghost the owned cell is always returned.
     """
     topology, tdim = mesh.topology, mesh.topology.dim
     topology.create_connectivity(tdim, tdim - 1)
@@ -112,7 +114,7 @@ def _folded(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     flat = topology.connectivity(tdim, tdim - 1).array[: len(nodes) * corners]
     order = np.argsort(flat, kind="stable")
     same = np.flatnonzero(flat[order[1:]] == flat[order[:-1]])
-    first, second = order[same], order[same + 1]  # pairs of (cell, facet), numbered through
+    first, second = order[same], order[same + 1]  # pairs of positions in the table of facets
     a, b = first // corners, second // corners
     x = mesh.geometry.x[nodes][:, :, :tdim]
     # The facet i of a simplex is opposite to its vertex i.
@@ -129,50 +131,51 @@ def _folded(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.unique(np.concatenate([a[share[a] >= share[b]], b[share[b] >= share[a]]]))
 
 
-def check_in_one_part(mesh: Mesh) -> None:
-    """Refuse a mesh in parts that share no nodes.
+def parts_of_cells(comm: Any, entities: NDArray[Any], index_map: Any) -> tuple[Any, int]:
+    """Return the part 0, 1, ... of each local cell, and the number of parts (collective).
 
-    Raises:
-        ValueError: How many there are, and where they are; the same error on every rank.
-
-    Note: Collective.
+    Cells that share an entity (a node or a facet) belong to the same part. `entities` has the local
+    numbers of the entities of each cell, shape (cells, k), `index_map` their distribution.
     """
-    comm, nodes = mesh.comm, compat.geometry_dofmap(mesh)
-    index_map = mesh.geometry.index_map()
-    count, owned = len(mesh.geometry.x), index_map.size_local
-    rows = np.repeat(np.arange(len(nodes)), nodes.shape[1])
-    links = np.ones(nodes.size, dtype=np.int8)
-    graph = scipy.sparse.coo_matrix((links, (rows, nodes.ravel())), shape=(len(nodes), count))
-    joined = scipy.sparse.bmat([[None, graph], [graph.T, None]], format="csr")
-    local = scipy.sparse.csgraph.connected_components(joined, directed=False)[1][len(nodes) :]
-    # What this rank calls its parts, and what the owners of its ghosts call them.
+    cells, count = len(entities), index_map.size_local + index_map.num_ghosts
+    rows = np.repeat(np.arange(cells), entities.shape[1])
     names = la.vector(index_map)
-    start = comm.exscan(count) or 0
-    names.array[:] = start + local
-    own = names.array.copy()
-    names.scatter_forward()
-    pairs = np.unique(np.stack([own, names.array], axis=1), axis=0).astype(np.int64)
-    pairs = np.concatenate(comm.allgather(pairs))
-    known, ends = np.unique(pairs, return_inverse=True)
+    first = comm.exscan(cells + count) or 0
+    names.array[:] = first + _components(rows, cells + entities.ravel(), cells + count)[1][cells:]
+    local = names.array.copy()
+    names.scatter_forward()  # names that the owners give to the parts of the ghosts
+    pairs = np.stack([local, names.array], axis=1)[np.unique(entities)]
+    pairs = np.unique(pairs, axis=0).astype(np.int64)
+    known, ends = np.unique(np.concatenate(comm.allgather(pairs)), return_inverse=True)
     ends = ends.reshape(-1, 2)
-    shape = len(known), len(known)
-    whole = scipy.sparse.coo_matrix((np.ones(len(ends)), tuple(ends.T)), shape=shape)
-    parts, label = scipy.sparse.csgraph.connected_components(whole, directed=False)
+    number, labels = _components(ends[:, 0], ends[:, 1], len(known))
+    return labels[np.searchsorted(known, local[entities[:, 0]])].astype(np.int64), number
+
+
+def _components(rows: NDArray[Any], columns: NDArray[Any], size: int) -> tuple[int, Any]:
+    """Return the number of components of a graph with some edges, and that of each vertex."""
+    edges = np.ones(len(rows), dtype=np.int8)
+    graph = scipy.sparse.coo_matrix((edges, (rows, columns)), (size, size))
+    return scipy.sparse.csgraph.connected_components(graph, directed=False)
+
+
+def check_in_one_part(mesh: Mesh) -> None:
+    """Raise an error on all ranks if the mesh has parts that share no nodes (collective)."""
+    nodes, index_map = compat.geometry_dofmap(mesh), mesh.geometry.index_map()
+    part_of_cell, parts = parts_of_cells(mesh.comm, nodes, index_map)
     if parts == 1:
         return
-    number = label[np.searchsorted(known, own[:owned].astype(np.int64))]
-    x = mesh.geometry.x[:owned]
-    centres = []
-    for part in range(parts):
-        mine = x[number == part]
-        sums = comm.allreduce(np.array([*mine.sum(axis=0), len(mine)]))
-        centres.append(tuple(sums[:3] / sums[3]))
-    shown = "; ".join(
-        "(" + ", ".join(f"{c:.4g}" for c in centre) + ")" for centre in sorted(centres)[:4]
-    )
+    part = np.zeros(len(mesh.geometry.x), dtype=np.int64)
+    part[nodes] = part_of_cell[:, None]
+    owned = slice(0, index_map.size_local)
+    weights = [*mesh.geometry.x[owned].T, None]
+    sums = [np.bincount(part[owned], weights=w, minlength=parts) for w in weights]
+    x, y, z, count = mesh.comm.allreduce(np.array(sums))
+    centres = sorted(zip(x / count, y / count, z / count, strict=True))
     raise InputError(
-        f"the mesh has {parts} unconnected parts, about {shown} m; let them share nodes "
-        "(gmsh: occ.fragment, or mesh.removeDuplicateNodes) or reduce each as a body of its own"
+        f"the mesh has {parts} unconnected parts, about {'; '.join(map(_shown, centres[:4]))} m; "
+        "let them share nodes (gmsh: occ.fragment, or mesh.removeDuplicateNodes) or reduce each as "
+        "a body of its own"
     )
 
 
@@ -181,22 +184,16 @@ def warn_of_elements(
 ) -> None:
     """Warn of elements of degree one that are much too stiff.
 
-    The first bending frequency of a free bar with square cells (ν = 0.3) is 1.86, 1.29 and 1.08
-    times too high with 1, 2 and 4 layers of linear tetrahedra; with ν = 0.499 it is 4.7, 4.1 and
-    3.1 times too high, and 1.6, 1.3 and 1.2 times with linear hexahedra. Elements of degree two
-    are within 1 % with a single layer, also with ν = 0.4999.
-
-    Args:
-        space: The displacement space.
-        materials: Materials of the body; a ratio that is a function of space is not judged.
-        plane: Assumption of a plane body; in plane stress no material locks.
+    The first bending frequency of a free bar (ν = 0.3) is 1.86, 1.29 and 1.08 times too high with
+    1, 2 and 4 layers of linear tetrahedra, with ν = 0.499 4.7, 4.1 and 3.1 times. Elements of
+    degree two are within 1 % with a single layer. In plane stress no material locks.
     """
     if space.ufl_element().sub_elements[0].degree > 1:
         return
-    cell = space.mesh.topology.cell_name()
+    shapes = {"tetrahedron": "tetrahedra", "triangle": "triangles"}
+    shape = shapes.get(space.mesh.topology.cell_name())
     remedy = "use degree=2 (or a space of degree 2)"
-    if cell in ("tetrahedron", "triangle"):
-        shape = {"tetrahedron": "tetrahedra", "triangle": "triangles"}[cell]
+    if shape:
         text = (
             f"linear {shape} are much too stiff in bending: frequencies can be twice too high "
             f"where a wall has only one or two layers of them; {remedy}"
@@ -213,7 +210,7 @@ def warn_of_elements(
 
 
 def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:
-    """Warn of materials that no body has in SI units; functions of space are not judged."""
+    """Warn of constants that no material has in SI units; functions of space are not checked."""
     for material in materials:
         young, density = material.young, material.density
         young = max(young) if isinstance(young, tuple) else young

@@ -1,6 +1,6 @@
-"""Meshes with named parts: from a gmsh builder or a `.msh` file to a distributed DOLFINx mesh.
+"""Meshes with named groups, from a gmsh builder or a `.msh` file.
 
-gmsh runs on one rank; whatever goes wrong there is raised on all.
+gmsh runs on rank 0; its errors are raised on all ranks.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 from dolfinx.mesh import Mesh, MeshTags, meshtags
 from mpi4py import MPI
+from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import file_path, flag, function, instance, integer, name, number, refuse
 from dolfinx_mbd.errors import InputError, MeshError, MissingFileError
@@ -26,7 +26,7 @@ from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_array
 from dolfinx_mbd.geometry.mesh_files import read_msh
 from dolfinx_mbd.parallel import on_rank_zero
 
-__all__ = ["TaggedMesh", "build_mesh", "read_mesh", "write_mesh"]
+__all__ = ["TaggedMesh", "build_mesh", "plain_mesh", "read_mesh", "tagged_entities", "write_mesh"]
 
 Builder = Callable[[Any], object]
 """A function of `gmsh.model` that adds a geometry, meshes it and names its physical groups."""
@@ -38,9 +38,22 @@ class TaggedMesh:
 
     Attributes:
         mesh: The distributed mesh.
-        cell_tags: Tags of cells; empty if `None` is given.
-        facet_tags: Tags of facets; empty if `None` is given.
+        cell_tags: Tags of cells; None: no cell has a tag.
+        facet_tags: Tags of facets; None: no facet has a tag.
         groups: `name -> (dimension, tag)` of every named group of cells or facets.
+
+    Raises:
+        InputError: Tags have the wrong dimension, or a group is not a pair of whole numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> from dolfinx.mesh import create_unit_cube, locate_entities_boundary, meshtags
+        >>> cube = create_unit_cube(MPI.COMM_WORLD, 2, 2, 2)
+        >>> end = locate_entities_boundary(cube, 2, lambda x: np.isclose(x[0], 1.0))
+        >>> tags = meshtags(cube, 2, end, np.full(len(end), 5, dtype=np.int32))
+        >>> tagged = mbd.TaggedMesh(cube, facet_tags=tags, groups={"end": (2, 5)})
+        >>> len(tagged.facets("end"))
+        8
     """
 
     mesh: Mesh
@@ -51,19 +64,15 @@ class TaggedMesh:
     def __post_init__(self) -> None:
         instance("mesh", self.mesh, Mesh)
         tdim = self.mesh.topology.dim
-        nothing = np.empty(0, dtype=np.int32)
         for attribute, dim in (("cell_tags", tdim), ("facet_tags", tdim - 1)):
             tags = instance(attribute, getattr(self, attribute), (MeshTags, type(None)))
             if tags is None:
                 self.mesh.topology.create_entities(dim)
-                tags = meshtags(self.mesh, dim, nothing, nothing)
+                tags = meshtags(self.mesh, dim, *2 * [np.empty(0, dtype=np.int32)])
                 object.__setattr__(self, attribute, tags)
             elif tags.dim != dim:
-                raise InputError(
-                    f"{attribute} must tag dimension {dim}; it tags {tags.dim}",
-                    argument=attribute,
-                    value=tags,
-                )
+                text = f"{attribute} must tag dimension {dim}; it tags {tags.dim}"
+                raise InputError(text, argument=attribute, value=tags)
             tags.name = attribute
         groups = {}
         for key, group in instance("groups", self.groups, Mapping).items():
@@ -73,8 +82,14 @@ class TaggedMesh:
             groups[name("the name of a group", key)] = dim, tag
         object.__setattr__(self, "groups", MappingProxyType(groups))
 
-    def facets(self, name: str) -> npt.NDArray[np.int32]:
-        """Return local indices of the facets of a named group, owned and ghosts; may be empty.
+    def facets(self, name: str) -> NDArray[np.int32]:
+        """Return the local facets of a named group, owned and ghosts; there may be none.
+
+        Args:
+            name: Name of a group of facets.
+
+        Returns:
+            Local indices, ascending.
 
         Raises:
             InputError: The mesh has no facets of that name (on every rank).
@@ -82,8 +97,14 @@ class TaggedMesh:
         tag = self._tag(name, self.mesh.topology.dim - 1, "interface")
         return self.facet_tags.find(tag)  # type: ignore[union-attr]
 
-    def cells(self, name: str) -> npt.NDArray[np.int32]:
-        """Return local indices of the cells of a named group, owned and ghosts; may be empty.
+    def cells(self, name: str) -> NDArray[np.int32]:
+        """Return the local cells of a named group, owned and ghosts; there may be none.
+
+        Args:
+            name: Name of a group of cells.
+
+        Returns:
+            Local indices, ascending.
 
         Raises:
             InputError: The mesh has no cells of that name (on every rank).
@@ -93,34 +114,69 @@ class TaggedMesh:
 
     def _tag(self, group: str, dim: int, kind: str) -> int:
         name("name", group)
-        valid = {key: tag for key, (group_dim, tag) in self.groups.items() if group_dim == dim}
-        if group not in valid:
-            names = ", ".join(f"'{key}'" for key in sorted(valid))
-            raise InputError(
-                f"unknown {kind} '{group}'; this mesh has {names or f'no named {kind}'}",
-                argument="name",
-                value=group,
-            )
-        return valid[group]
+        tags = {key: tag for key, (group_dim, tag) in self.groups.items() if group_dim == dim}
+        if group not in tags:
+            names = ", ".join(f"'{key}'" for key in sorted(tags)) or f"no named {kind}"
+            text = f"unknown {kind} '{group}'; this mesh has {names}"
+            raise InputError(text, argument="name", value=group)
+        return tags[group]
+
+
+def plain_mesh(mesh: TaggedMesh | Mesh) -> Mesh:
+    """Return the DOLFINx mesh."""
+    return mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
+
+
+def tagged_entities(
+    mesh: TaggedMesh | Mesh, title: str, key: str | int, tags: MeshTags | None, kind: str
+) -> NDArray[np.int32]:
+    """Return the local cells or facets of a group, given by name or tag.
+
+    `title` begins error messages; `kind` is "cell" or "facet"; `tags` None: those of the mesh.
+    """
+    argument, tagged = f"{kind}_tags", isinstance(mesh, TaggedMesh)
+    if tags is None and tagged:
+        tags = getattr(mesh, argument)
+    dim = plain_mesh(mesh).topology.dim - (kind == "facet")
+    if tags is not None and tags.dim != dim:
+        text = f"{argument} must tag {kind}s (dimension {dim}), these have dimension {tags.dim}"
+        raise InputError(text, argument=argument, value=tags)
+    if isinstance(key, str):
+        if isinstance(mesh, TaggedMesh):
+            return mesh.cells(key) if kind == "cell" else mesh.facets(key)
+        text = (
+            f"{title}: a plain mesh has no group names; give tags and {argument}, or a TaggedMesh"
+        )
+        names = "interfaces" if kind == "facet" else "material"
+        raise InputError(text, argument=names, value=key)
+    if tags is None:
+        raise InputError(f"{title} has tag {key}, but no {argument} were given", argument=argument)
+    return tags.find(key)
 
 
 def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> TaggedMesh:
-    """Make a mesh with a gmsh builder and distribute it over `comm`.
+    """Make a mesh with a gmsh builder and distribute it.
 
     Args:
-        builder: Called as `builder(gmsh.model)` on rank 0 only; adds a geometry to the current
-            model, meshes it and gives cells and facets their physical groups.
-        comm: Who shares the mesh.
-        gdim: Number of coordinates; from the mesh by default (2 if it lies in the plane z = 0).
+        builder: Function that is called as `builder(gmsh.model)` on rank 0 only. It adds a geometry
+            to the current model, meshes it and gives cells and facets their physical groups.
+        comm: Communicator of the mesh.
+        gdim: Number of coordinates; None: 2 for a mesh of faces in the plane z = 0, otherwise 3.
+
+    Returns:
+        The mesh with its tags and the names of its physical groups.
 
     Raises:
-        MeshError: There is no mesh, no physical group of cells, or one that DOLFINx cannot hold.
-        Exception: What the builder raised on rank 0 is raised on every rank.
+        MeshError: The model has no mesh or no physical group of cells, or DOLFINx cannot hold it.
+        Exception: Any error of the builder on rank 0 is raised on every rank.
 
-    Note:
-        Collective over `comm`.
+    Note: Collective over `comm`.
+
+    Example:
+        >>> mesh = mbd.build_mesh(bar, MPI.COMM_WORLD)
+        >>> sorted(mesh.groups)
+        ['body', 'left', 'right']
     """
-
     gdim = _checked(comm, gdim)
     function("builder", builder, "builder(gmsh.model)")
 
@@ -139,24 +195,32 @@ def read_mesh(
     gdim: int | None = None,
     unit: float = 1.0,
 ) -> TaggedMesh:
-    """Read a mesh from a Gmsh file (`.msh`, format 2 or 4) and distribute it over `comm`.
+    """Read a mesh from a Gmsh file (`.msh`, format 2 or 4) and distribute it.
 
-    The file is read by gmsh in a process of its own, and checked before it is distributed. The
+    The file is read by gmsh in a separate process, and checked before it is distributed. The
     cells need a physical group; names are optional, and `groups` holds those that have one.
 
     Args:
-        path: The file; read on rank 0 only.
-        comm: Who shares the mesh.
-        gdim: Number of coordinates; from the mesh by default (2 if it lies in the plane z = 0).
-        unit: Length of the file's unit, m: 0.001 for a mesh in millimetres.
+        path: Path of the file; it is read on rank 0 only.
+        comm: Communicator of the mesh.
+        gdim: Number of coordinates; None: 2 for a mesh of faces in the plane z = 0, otherwise 3.
+        unit: Length of the unit of the file, m: 0.001 for a mesh in millimetres.
+
+    Returns:
+        The mesh with its tags and the names of its physical groups.
 
     Raises:
-        MissingFileError: There is no such file.
+        MissingFileError: The file does not exist.
         FileError: It is not a `.msh` file; the message says how to convert other formats.
         MeshError: Its mesh cannot be used; the message says why.
 
-    Note:
-        Collective over `comm`. Every error is raised on all ranks.
+    Note: Collective over `comm`. Every error is raised on all ranks.
+
+    Example:
+        >>> write_mesh(bar, "bar.msh")
+        >>> mesh = mbd.read_mesh("bar.msh", MPI.COMM_WORLD)
+        >>> len(mesh.facets("left")) > 0
+        True
     """
     gdim = _checked(comm, gdim)
     unit = number("unit", unit, positive=True, unit="m (0.001 for a mesh in millimetres)")
@@ -178,33 +242,34 @@ def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: boo
 
     Args:
         builder: See `build_mesh`.
-        path: The file to write; its name ends with `.msh`.
-        overwrite: Replace a file that is there already and has another content.
+        path: Path of the file to write; its name ends with `.msh`.
+        overwrite: Whether an existing file with other contents is replaced.
 
     Raises:
         InputError: The name does not end with `.msh`.
         MeshError: The builder made no usable mesh.
-        OverwriteError: The file is there already, with another content.
+        OverwriteError: The file exists with other contents.
         MissingFileError: The directory does not exist.
 
-    Note:
-        Not collective: under MPI, call it on one rank.
+    Note: Not collective: under MPI, call it on one rank.
+
+    Example:
+        >>> write_mesh(bar, "bar.msh", overwrite=True)
     """
     function("builder", builder, "builder(gmsh.model)")
     flag("overwrite", overwrite)
     path = file_path("path", path, (".msh",))
     if not path.parent.is_dir():
         raise MissingFileError(f"no directory '{path.parent}' to write '{path.name}' to")
-    with gmsh_session() as gmsh:
+    with gmsh_session() as gmsh, TemporaryDirectory() as folder:
         builder(gmsh.model)
         mesh_arrays(gmsh.model)  # (raises an error if `read_mesh` would)
-        with TemporaryDirectory() as folder:
-            whole = Path(folder) / "mesh.msh"
-            gmsh.write(str(whole))
-            data = whole.read_bytes()
+        file = Path(folder) / "mesh.msh"
+        gmsh.write(str(file))
+        data = file.read_bytes()
 
-    def write(file: BinaryIO) -> None:
-        file.write(data)
+    def write(out: BinaryIO) -> None:
+        out.write(data)
 
     write_aside(path, write, "mesh", replaces=lambda _: overwrite)
 
@@ -216,40 +281,35 @@ def _checked(comm: Any, gdim: Any) -> int | None:
 
 
 def _distribute(comm: MPI.Comm, work: Callable[[], MeshArrays], prefix: str = "") -> TaggedMesh:
-    """Distribute the mesh that `work()` returns on rank 0, and check that nothing was lost."""
-    whole: list[MeshArrays] = []
+    """Distribute the mesh that `work()` returns on rank 0, and check that it is complete."""
+    mesh: list[MeshArrays] = []
 
-    def describe() -> tuple[MeshArrays, int, int, dict[int, int]]:
-        mesh = work()
-        whole.append(mesh)
-        tags, counts = np.unique(mesh.facet_tags, return_counts=True)
+    def describe() -> tuple[MeshArrays, tuple[int, int], dict[int, int]]:
+        mesh.append(work())
+        tags, counts = np.unique(mesh[0].facet_tags, return_counts=True)
         facets = {int(tag): int(count) for tag, count in zip(tags, counts, strict=True)}
-        return mesh.without_rows(), len(mesh.points), len(mesh.cells), facets
+        return mesh[0].without_rows(), (len(mesh[0].cells), len(mesh[0].points)), facets
 
-    arrays, nodes, cells, facets = on_rank_zero(comm, describe)
-    tags = compat.distribute(comm, whole[0] if whole else arrays)
+    arrays, size, facets = on_rank_zero(comm, describe)
+    tags = compat.distribute(comm, mesh[0] if mesh else arrays)
     tagged = TaggedMesh(*tags, groups=arrays.groups)
-    message = _losses(tagged, nodes, cells, facets)
-    if message:
+    if message := _losses(tagged, size, facets):
         raise MeshError(prefix + message)
     return tagged
 
 
-def _losses(tagged: TaggedMesh, nodes: int, cells: int, facets: dict[int, int]) -> str:
-    """Describe the nodes, cells and tagged facets that a distributed mesh lacks, or return "".
-
-    Note:
-        Collective; the same text on every rank.
-    """
-    mesh, comm = tagged.mesh, tagged.mesh.comm
-    tdim = mesh.topology.dim
-    read = mesh.topology.index_map(tdim).size_global, mesh.geometry.index_map().size_global
-    if read != (cells, nodes):
-        return f"it has {cells} cells and {nodes} nodes, and DOLFINx has {read[0]} and {read[1]}"
-    tags = tagged.facet_tags
+def _losses(tagged: TaggedMesh, size: tuple[int, int], facets: dict[int, int]) -> str:
+    """Describe the cells, nodes and tagged facets that a distributed mesh lacks, or return ""."""
+    topology, geometry, tags = tagged.mesh.topology, tagged.mesh.geometry, tagged.facet_tags
     assert tags is not None
-    values = tags.values[tags.indices < mesh.topology.index_map(tdim - 1).size_local]
+    held = topology.index_map(topology.dim).size_global, geometry.index_map().size_global
+    if held != size:
+        return (
+            f"it has {size[0]} cells and {size[1]} nodes, and DOLFINx has {held[0]} and {held[1]}"
+        )
+    owned = tags.indices < topology.index_map(topology.dim - 1).size_local
     for tag, expected in facets.items():
-        if (count := comm.allreduce(int(np.count_nonzero(values == tag)))) != expected:
+        count = tagged.mesh.comm.allreduce(int(np.count_nonzero(tags.values[owned] == tag)))
+        if count != expected:
             return f"{expected - count} of {expected} facets with tag {tag} belong to no cell"
     return ""

@@ -1,13 +1,9 @@
 """Inertia operators of a moving frame at full order, all through the scalar mass matrix M_s.
 
-Every inertia term is ρ times a constant matrix W between u and v (in body components):
-
-    ∫ρ (W u)·v  =  vᵀ (M_s ⊗ W) u,
-
-with W = I for the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler
-stiffness (`dolfinx_mbd.forms.floating_frame` has them as forms). So a sum of terms at one instant
-is one product with M_s, and nothing is assembled: ω and α may change at every step of a loop. In
-the plane ω and α are scalars, the components about z, and W has shape (2, 2).
+Every inertia term is ∫ρ (W u)·v = vᵀ (M_s ⊗ W) u with a constant matrix W (in body components):
+I for the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler
+stiffness. A sum of terms is one product with M_s, and nothing is assembled. In the plane ω and α
+are scalars, the components about z, and W has shape (2, 2).
 """
 
 from __future__ import annotations
@@ -40,11 +36,7 @@ Array = NDArray[np.float64]
 
 
 def spin_matrix(omega: ArrayLike) -> Array:
-    """ω̃ with ω̃ u = ω×u: shape (3, 3) of a vector ω, (2, 2) of a scalar ω about z.
-
-    Raises:
-        ValueError: ω is neither.
-    """
+    """Return ω̃ with ω̃ u = ω×u: shape (3, 3) of a vector ω, (2, 2) of a scalar ω about z."""
     w = np.asarray(omega, dtype=float)
     if w.shape == ():
         return np.array([[0.0, -w], [w, 0.0]])
@@ -54,49 +46,58 @@ def spin_matrix(omega: ArrayLike) -> Array:
 
 
 def coriolis(omega: ArrayLike) -> Array:
-    """W = 2ω̃ of the Coriolis (gyroscopic) operator, to act on u̇: skew, does no work."""
+    """Return W = 2ω̃ of the Coriolis (gyroscopic) operator, which acts on u̇: skew, does no work."""
     return 2.0 * spin_matrix(omega)
 
 
 def centrifugal(omega: ArrayLike) -> Array:
-    """W = ω̃ω̃ of spin softening: symmetric, negative semi-definite."""
+    """Return W = ω̃ω̃ of spin softening: symmetric, negative semi-definite."""
     spin = spin_matrix(omega)
     return spin @ spin
 
 
 def euler(alpha: ArrayLike) -> Array:
-    """W = α̃ of the Euler stiffness: skew."""
+    """Return W = α̃ of the Euler stiffness: skew."""
     return spin_matrix(alpha)
 
 
 def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
-    """M_s ⊗ W without the zeros of W; the caller destroys it.
+    """Return M_s ⊗ W without the zeros of W.
 
-    Its pattern is a part of that of K (of K ⊗ a full W all of it), so that
+    Its pattern is a part of that of K, so that
     ``K.axpy(s, matrix, structure=SUBSET_NONZERO_PATTERN)`` adds it to a copy of K.
 
     Args:
-        problem: Scalar mass matrix and layout.
-        W: Shape (dim, dim).
+        problem: Matrices of a body, from `elastic_problem`.
+        W: Matrix between displacements, shape (dim, dim).
+
+    Returns:
+        The matrix, which the caller destroys.
 
     Raises:
-        ValueError: W has another shape.
+        InputError: W has another shape.
 
     Note: Collective.
+
+    Example:
+        >>> from dolfinx_mbd.fem.operators import coriolis
+        >>> G = inertia_matrix(problem, coriolis([0.0, 0.0, 100.0]))
+        >>> G.getSize()[0] == problem.num_dofs
+        True
     """
     dim = _checked_problem(problem).dim
     weights = _weights(W, dim)
     indptr, columns, values = problem.scalar_mass.getValuesCSR()
     num_blocks, blocks = len(indptr) - 1, dim * columns
-    kept = [np.flatnonzero(row) for row in weights]
-    ends = np.cumsum([0, *(len(k) * len(values) for k in kept)])
+    nonzero = [np.flatnonzero(row) for row in weights]
+    ends = np.cumsum([0, *(len(k) * len(values) for k in nonzero)])
     entries, where = np.empty(ends[-1]), np.empty(ends[-1], dtype=columns.dtype)
-    for a, k in enumerate(kept):  # the rows of component a
+    for a, k in enumerate(nonzero):  # the rows of component a
         part = slice(ends[a], ends[a + 1])
         for j, b in enumerate(k):
             np.multiply(values, weights[a, b], out=entries[part][j :: len(k)])
             np.add(blocks, blocks.dtype.type(b), out=where[part][j :: len(k)])
-    starts = [ends[a] + len(k) * indptr[:-1] for a, k in enumerate(kept)]
+    starts = [ends[a] + len(k) * indptr[:-1] for a, k in enumerate(nonzero)]
     start = np.concatenate([*starts, ends[-1:]]).astype(indptr.dtype)
     sizes = problem.stiffness.getSizes()
     shape = dim * num_blocks, sizes[1][1]
@@ -107,20 +108,26 @@ def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
 
 
 def apply_inertia(problem: ElasticProblem, W: ArrayLike, X: Array) -> Array:
-    """(M_s ⊗ W) X through the scalar mass matrix, which costs a fraction of a product with K.
+    """Return (M_s ⊗ W) X through the scalar mass matrix, for a fraction of a product with K.
 
     Args:
-        problem: Scalar mass matrix and layout.
-        W: Shape (dim, dim).
+        problem: Matrices of a body, from `elastic_problem`.
+        W: Matrix between displacements, shape (dim, dim).
         X: Vectors, shape (owned dofs, k) or (owned dofs,).
 
     Returns:
-        The shape of `X`, Fortran order.
+        Vectors of the shape of `X`, Fortran order.
 
     Raises:
-        ValueError: W has another shape.
+        InputError: W or X has the wrong shape.
 
     Note: Collective.
+
+    Example:
+        >>> R = problem.rigid_motions()
+        >>> mass = R[:, 0] @ apply_inertia(problem, [[1, 0, 0], [0, 1, 0], [0, 0, 1]], R)[:, 0]
+        >>> print(f"{mass:.4g} kg")
+        78.5 kg
     """
     dim = _checked_problem(problem).dim
     weights = _weights(W, dim)
@@ -133,13 +140,7 @@ def apply_inertia(problem: ElasticProblem, W: ArrayLike, X: Array) -> Array:
 
 
 def load_fields(problem: ElasticProblem) -> Array:
-    """M_s [1, x]: what the loads of any motion of the frame are made of.
-
-    Returns:
-        Shape (owned blocks, 1 + dim); see `frame_load`.
-
-    Note: Collective.
-    """
+    """Return M_s [1, x], shape (owned blocks, 1 + dim), for `frame_load` (collective)."""
     x = problem.positions
     return multiply(problem.scalar_mass, np.column_stack([np.ones(len(x)), x]))
 
@@ -153,24 +154,29 @@ def frame_load(
     *,
     fields: Array | None = None,
 ) -> Array:
-    """The load -∫ρ (a₀ - g + α×x + ω×(ω×x))·v of the motion of the frame, as a right-hand side.
+    """Return the load -∫ρ (a₀ - g + α×x + ω×(ω×x))·v of the motion of the frame.
 
     Args:
-        problem: Scalar mass matrix and positions.
-        acceleration: a₀ of the frame's origin, shape (dim,), m/s², body components; None is zero,
-            as of the others.
-        omega: ω, shape (3,), in the plane a scalar, rad/s.
-        alpha: α likewise, rad/s².
-        gravity: Aᵀg, shape (dim,), m/s², body components.
-        fields: From `load_fields`, for a loop: then nothing is collective.
+        problem: Matrices of a body, from `elastic_problem`.
+        acceleration: a₀ of the origin of the frame, shape (dim,), m/s², body components; None: 0.
+        omega: Angular velocity ω, shape (3,), in the plane a scalar, rad/s; None: 0.
+        alpha: Angular acceleration α, as ω, rad/s²; None: 0.
+        gravity: Gravity Aᵀg, shape (dim,), m/s², body components; None: 0.
+        fields: Result of `load_fields`, for a loop: the call is not collective then. None: it is
+            computed.
 
     Returns:
-        Shape (owned dofs,), N (of a plane body with its thickness).
+        Right-hand side, shape (owned dofs,), N (of a plane body with its thickness).
 
     Raises:
-        ValueError: A shape is wrong.
+        InputError: A shape is wrong.
 
     Note: Collective without `fields`.
+
+    Example:
+        >>> weight = frame_load(problem, gravity=[0.0, 0.0, -9.81])
+        >>> print(f"{weight.sum():.1f} N")
+        -770.1 N
     """
     dim = _checked_problem(problem).dim
     turning = (3,) if dim == 3 else ()

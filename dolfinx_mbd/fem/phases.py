@@ -1,4 +1,4 @@
-"""How long each phase of an analysis took; as it begins, it is told to the log `dolfinx_mbd`."""
+"""Wall-clock time of the phases of an analysis, which are reported to the log as they begin."""
 
 from __future__ import annotations
 
@@ -32,10 +32,7 @@ class Phases:
             self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
 
     def seconds(self, comm: MPI.Comm) -> dict[str, float]:
-        """Seconds by phase as the first rank saw them, the same on every rank.
-
-        Note: Collective over `comm`.
-        """
+        """Return the seconds by phase of the first rank on every rank (collective)."""
         rounded = {name: round(seconds, 4) for name, seconds in self._seconds.items()}
         result: dict[str, float] = comm.bcast(rounded, root=0)
         return result

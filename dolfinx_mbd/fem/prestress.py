@@ -1,18 +1,12 @@
-"""Prestress of a body: temperature or locked-in stress, and the stiffness that it adds.
+"""Prestress of a body: temperature or an initial stress, and the stiffness that it adds.
 
-Given is the stress σᵢ of the body at its undeformed shape, −C:(α ΔT) of a temperature. The body
-then deforms until it is in equilibrium with nothing but its supports,
+The initial stress σᵢ is that of the body held at its undeformed shape. The body then deforms until
+∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish where it is held, and σ₀ = σ(u) + σᵢ is its prestress. K
+gets ∫(∇w σ₀):∇v; the change of shape by u is not followed.
 
-    ∫(σ(u) + σᵢ):ε(v) = 0    for all v that vanish where the body is held,
-
-and σ₀ = σ(u) + σᵢ is its prestress. K gets ∫(∇w σ₀):∇v (`geometric_stiffness`, where its sign is
-proved); the change of shape by u is not followed.
-
-Without supports σ₀ is self-equilibrated, also after discretization: with v = A x for any matrix A,
-∫σ₀ = 0. That is why K_σ does not resist the rotation w = W x of a free body:
-∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0, as Wᵀv is a test function too. It takes the same quadrature in both
-integrals, and residuals of round-off: the static solution is repeated on what is left of them
-(`test_prestress_does_not_resist_rotation`).
+K_σ does not resist the rotation w = W x of a free body, because ∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0. This
+requires the same quadrature in both integrals, and residuals of round-off: the static solution is
+repeated for the residual.
 """
 
 from __future__ import annotations
@@ -30,12 +24,13 @@ from ufl.algorithms import estimate_total_polynomial_degree
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.arguments import check_prestress
-from dolfinx_mbd.fem.assembly import ElasticProblem, check_rigid_motions, geometric_matrix
+from dolfinx_mbd.fem.assembly import ElasticProblem, geometric_matrix, rigid_motions
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
+from dolfinx_mbd.fem.elastic_model import check_prestress
+from dolfinx_mbd.fem.surface_integrals import bounding_box, squared_norms
 from dolfinx_mbd.forms import Temperature, strain
-from dolfinx_mbd.linalg.blocks import gram, solve
+from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import Options
@@ -51,24 +46,20 @@ BUCKLED = (
 )
 
 REPEATS = 5
-"""How often the static solution may be repeated on its residual; two or three do."""
+"""Largest number of static solutions; two or three suffice."""
+
+RIGID_TOLERANCE = 1e-6
+"""‖K R‖ over ‖K‖‖R‖ above which a stiffness resists rigid motion."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prestress:
-    """A stress in equilibrium with the supports, and the displacement that led to it.
+    """A stress in equilibrium with the supports, and the displacement that leads to it."""
 
-    Attributes:
-        displacement: u from the undeformed shape, m; of a free body without rigid motion (mean).
-        stress: σ₀ as UFL, Pa.
-        measure: The integration in which it is in equilibrium.
-        residual: Greatest nodal force that is left over, relative to the greatest one of σᵢ alone.
-    """
-
-    displacement: fem.Function
-    stress: Expr
-    measure: ufl.Measure
-    residual: float
+    displacement: fem.Function  # u, m; of a free body without rigid motion in the mean
+    stress: Expr  # σ₀, Pa
+    measure: ufl.Measure  # in which the stress is in equilibrium
+    residual: float  # largest nodal force, relative to that of the initial stress
 
 
 def prestressed(
@@ -79,106 +70,54 @@ def prestressed(
     prefix: str,
     options: Options = None,
 ) -> ElasticProblem:
-    """The problem with the stiffness of its prestress in K, which is changed in place.
+    """Add the stiffness of a prestress to K in place, and return the problem with the prestress.
 
-    Args:
-        problem: Of a free body, with materials.
-        initial: A `Temperature`, or the stress σᵢ of the undeformed body as UFL, symmetric, shape
-            (dim, dim), Pa. None: `problem` as it is.
-        held: Owned degrees of freedom without displacement, local numbers, for instance those of a
-            clamped face; None for a free body.
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix.
-
-    Raises:
-        ValueError: The initial stress is none, or the stress of a displacement is not known.
-        FactorizationError: The static problem has no solution.
-
-    Note: Collective.
+    `initial` is a `Temperature` or the stress σᵢ as UFL; None changes nothing. `held` are owned
+    degrees of freedom without displacement; None for a free body. Collective.
     """
     if initial is None:
         return problem
-    sigma_i = _initial_stress(problem, initial)
+    stress = _initial_stress(problem, initial)
     dofs = np.zeros(0, dtype=np.int32) if held is None else held
-    state = _relaxed(problem, sigma_i, dofs, prefix, options)
+    state = _equilibrium(problem, stress, dofs, prefix, options)
     K = geometric_matrix(problem, state.stress, state.measure)
     problem.stiffness.axpy(1.0, K, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
     K.destroy()
     result = replace(problem, prestress=state)
     if problem.comm.allreduce(len(dofs)) == 0:
-        check_rigid_motions(result)
+        _check_rigid_motions(result)
     return result
 
 
 def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
+    """Return σᵢ as UFL; raise an error if it is not symmetric."""
+    mesh = problem.space.mesh
     if problem.materials is None:
         raise InputError("prestress needs a material, whose stress is known (no stiffness form)")
     if isinstance(initial, Temperature):
         rise = initial.rise
         if not isinstance(rise, Expr):  # (a number would be compiled into the forms)
-            rise = fem.Constant(problem.space.mesh, default_scalar_type(rise))
+            rise = fem.Constant(mesh, default_scalar_type(rise))
         return problem.materials.thermal_stress(rise)
     check_prestress(initial, problem.dim)
-    skew = initial - ufl.transpose(initial)
-    dx = ufl.dx(domain=problem.space.mesh)
-    one = fem.Constant(problem.space.mesh, default_scalar_type(1.0))
-    pair = [fem.form(one * ufl.inner(f, f) * dx) for f in (skew, initial)]
-    square, size = problem.comm.allreduce(np.array([fem.assemble_scalar(f) for f in pair]))
-    if not square <= 1e-20 * size:
+    skew, size = squared_norms(mesh, initial - ufl.transpose(initial), initial)
+    if not skew <= 1e-20 * size:
         raise InputError("the initial stress is not symmetric, or not a number everywhere")
     return initial
 
 
-class _Static:
-    """u from nodal forces: with supports, or without rigid motion in the mean.
-
-    What a body without supports is loaded with is in equilibrium by itself: as many of its degrees
-    of freedom as it has rigid motions are held, which takes no force, and the rigid motion that
-    this gave is taken out again.
-
-    Raises:
-        FactorizationError: The supports are too few, or the solver failed.
-
-    Note: Collective, as all methods are.
-    """
-
-    def __init__(
-        self, problem: ElasticProblem, held: NDArray[np.int32], prefix: str, options: Options
-    ) -> None:
-        self.comm, self.R = problem.comm, None
-        if not problem.comm.allreduce(len(held)):
-            self.R = centred_motions(problem)
-            self.momenta = problem.apply_mass(self.R)
-            held = determinate_dofs(problem.comm, self.R)
-        self.held = held
-        self.K: PETSc.Mat = problem.stiffness.copy()
-        constrain(self.K, held, 1.0)
-        self.ksp = cholesky(self.K, prefix=prefix, options=options)
-
-    def solve(self, forces: Array) -> Array:
-        """The displacement, shape (owned dofs,)."""
-        B = forces[:, None].copy(order="F")
-        B[self.held] = 0.0
-        u = solve(self.ksp, B)
-        if self.R is not None:
-            inertia = gram(self.comm, self.R, self.momenta)
-            u -= self.R @ np.linalg.solve(inertia, gram(self.comm, self.momenta, u))
-        return u[:, 0]
-
-    def destroy(self) -> None:
-        """Free the factors and the matrix."""
-        self.ksp.destroy()
-        self.K.destroy()
-
-
-def _relaxed(
+def _equilibrium(
     problem: ElasticProblem,
     initial: Expr,
     held: NDArray[np.int32],
     prefix: str,
     options: Options,
 ) -> Prestress:
-    """The body in equilibrium."""
+    """Return the prestress after the body has deformed into equilibrium.
+
+    The loads of a body without supports are in equilibrium. As many of its degrees of freedom as it
+    has rigid motions are held, which takes no force, and the rigid motion of the result is removed.
+    """
     assert problem.materials is not None
     V, comm = problem.space, problem.comm
     u, v = fem.Function(V), ufl.TestFunction(V)
@@ -192,34 +131,60 @@ def _relaxed(
         b.scatter_reverse(InsertMode.add)
         forces = across * b.array[: problem.num_owned]
         forces[held] = 0.0
-        greatest = np.max(comm.allgather(np.abs(forces).max(initial=0.0)))  # keeps NaN
-        return forces, float(greatest)
+        largest = np.max(comm.allgather(np.abs(forces).max(initial=0.0)))  # keeps NaN
+        return forces, float(largest)
 
     forces, first = residual()
     if not np.isfinite(first):
         raise InputError("the initial stress is not a number everywhere")
-    left = first
-    static = _Static(problem, held, prefix, options)
-    with released(comm, static):
+    supports, floating = held, not comm.allreduce(len(held))
+    if floating:
+        R = centred_motions(problem)
+        momenta = problem.apply_mass(R)
+        supports = determinate_dofs(comm, R)
+    K = problem.stiffness.copy()
+    constrain(K, supports, 1.0)
+    ksp, size = cholesky(K, prefix=prefix, options=options), first
+    with released(comm, ksp, K):
         for _ in range(REPEATS):
-            before = left, u.x.array.copy()
-            u.x.array[: problem.num_owned] -= static.solve(forces)
+            before = size, u.x.array.copy()
+            forces[supports] = 0.0
+            step = solve(ksp, forces[:, None])
+            if floating:
+                step -= R @ np.linalg.solve(gram(comm, R, momenta), gram(comm, momenta, step))
+            u.x.array[: problem.num_owned] -= step[:, 0]
             u.x.scatter_forward()
-            forces, left = residual()
-            if not left < 0.5 * before[0]:  # round-off
-                if left > before[0]:
-                    left, u.x.array[:] = before
+            forces, size = residual()
+            if not size < 0.5 * before[0]:  # round-off
+                if size > before[0]:
+                    size, u.x.array[:] = before
                 break
-    return Prestress(u, sigma, measure, left / first if first else 0.0)
+    return Prestress(u, sigma, measure, size / first if first else 0.0)
 
 
 def _measure(V: fem.FunctionSpace, initial: Expr) -> ufl.Measure:
-    """Quadrature for σ₀:(∇wᵀ∇v) that serves the equilibrium as well."""
+    """Return a quadrature for σ₀:(∇wᵀ∇v) that is also exact enough for the equilibrium."""
     degree = V.ufl_element().sub_elements[0].degree
-    given = min(estimate_total_polynomial_degree(initial), 10)
+    of_stress = min(estimate_total_polynomial_degree(initial), 10)
     if V.mesh.topology.cell_name() in ("triangle", "tetrahedron"):
         gradient = degree - 1
-        order = 2 * gradient + max(gradient, given) + 2 * (geometry_degree(V.mesh) - 1)
+        order = 2 * gradient + max(gradient, of_stress) + 2 * (geometry_degree(V.mesh) - 1)
     else:
-        order = 2 * degree + max(degree, given)
+        order = 2 * degree + max(degree, of_stress)
     return ufl.dx(domain=V.mesh, metadata={"quadrature_degree": max(1, order)})
+
+
+def _check_rigid_motions(problem: ElasticProblem) -> None:
+    """Raise an error if a prestressed stiffness resists rigid motions R: K R is not zero."""
+    low, high = bounding_box(problem.comm, problem.positions)
+    R = rigid_motions(problem.positions, (low + high) / 2)
+    columns = np.abs(np.hstack([R, multiply(problem.stiffness, R)])).max(axis=0, initial=0.0)
+    motions, forces = np.split(np.max(problem.comm.allgather(columns), axis=0), 2)
+    ratio = forces / (problem.stiffness.norm(PETSc.NormType.NORM_INFINITY) * motions)
+    if not np.isfinite(ratio).all() or ratio.max() > RIGID_TOLERANCE:
+        raise InputError(
+            "the stiffness with prestress resists rigid motion (K R is not zero, relative size "
+            f"{ratio.max():.1e}): the prestress of the free body is not in equilibrium",
+            argument="prestress",
+            value=float(ratio.max()),
+        )

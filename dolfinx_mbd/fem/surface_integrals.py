@@ -1,4 +1,4 @@
-"""Exact integrals over the facets of an interface: area, centroid, spread and normals."""
+"""Integrals over the facets of an interface and over all cells, and the size of a mesh."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Any
 
 import numpy as np
 import ufl
-from dolfinx import fem
+from dolfinx import default_scalar_type, fem
 from dolfinx.mesh import Mesh, meshtags
 from numpy.typing import NDArray
 
-__all__ = ["SurfaceMoments", "body_size", "surface_moments", "volume_integral"]
+__all__ = [
+    "SurfaceMoments",
+    "body_size",
+    "bounding_box",
+    "squared_norms",
+    "surface_moments",
+    "volume_integral",
+]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class SurfaceMoments:
-    """Moments of a group of exterior facets Γ, of edges in a plane.
+    """Moments of a group of exterior facets Γ, of edges in a plane."""
 
-    Attributes:
-        area: ∫1, m² (m in a plane); zero if none of the facets is on the boundary.
-        centroid: Shape (gdim,), m.
-        spread: Mean of ξ⊗ξ with ξ = x - centroid, shape (gdim, gdim), m².
-        normals: Mean of n⊗n, shape (gdim, gdim), trace 1.
-    """
-
-    area: float
-    centroid: Array
-    spread: Array
-    normals: Array
+    area: float  # ∫1, m² (m in a plane); zero if no facet is on the boundary
+    centroid: Array  # shape (gdim,), m
+    spread: Array  # mean of ξ⊗ξ with ξ = x - centroid, shape (gdim, gdim), m²
+    normals: Array  # mean of n⊗n, shape (gdim, gdim), trace 1
 
     @property
     def radii(self) -> Array:
@@ -39,15 +39,9 @@ class SurfaceMoments:
 
 
 def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
-    """Integrate over exterior facets; the same bits on every rank.
+    """Integrate over exterior local facets; the same bits on every rank (collective).
 
     One compiled form with constants as weights serves all integrals and all interfaces.
-
-    Args:
-        mesh: The mesh.
-        facets: Local facets; a rank may have none.
-
-    Note: Collective.
     """
     gdim, fdim = mesh.geometry.dim, mesh.topology.dim - 1
     tags = meshtags(mesh, fdim, facets, np.ones(len(facets), dtype=np.int32))
@@ -69,8 +63,7 @@ def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
     centroid, spread, normals = np.zeros(gdim), np.zeros((gdim, gdim)), np.zeros((gdim, gdim))
     if area > 0:
         centroid = np.array([integral(first, i) for i in range(gdim)]) / area
-        centroid = mesh.comm.bcast(centroid, root=0)
-        origin.value[:] = centroid
+        origin.value[:] = centroid = mesh.comm.bcast(centroid, root=0)
         for i in range(gdim):
             for j in range(i + 1):
                 spread[i, j] = spread[j, i] = integral(second, (i, j)) / area
@@ -81,22 +74,26 @@ def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
     return result
 
 
-def body_size(mesh: Mesh) -> float:
-    """Diagonal of the box around the mesh, m.
+def bounding_box(comm: Any, x: Any) -> tuple[Any, Any]:
+    """Return the lowest and the highest coordinates of points on all ranks (collective)."""
+    ends = np.stack([x.min(axis=0, initial=np.inf), -x.max(axis=0, initial=-np.inf)])
+    low, high = np.min(comm.allgather(ends), axis=0)
+    return low, -high
 
-    Note: Collective.
-    """
-    x = mesh.geometry.x
-    local = x.min(axis=0, initial=np.inf), x.max(axis=0, initial=-np.inf)
-    boxes = mesh.comm.allgather(local)
-    low, high = np.min([low for low, _ in boxes], 0), np.max([high for _, high in boxes], 0)
+
+def body_size(mesh: Mesh) -> float:
+    """Return the diagonal of the bounding box of a mesh, m (collective)."""
+    low, high = bounding_box(mesh.comm, mesh.geometry.x)
     return float(np.linalg.norm(high - low))
 
 
 def volume_integral(mesh: Mesh, integrand: Any) -> float:
-    """Return the integral of a UFL expression over all cells.
-
-    Note: Collective.
-    """
+    """Return the integral of a UFL expression over all cells (collective)."""
     form = fem.form(integrand * ufl.dx(domain=mesh))
     return float(mesh.comm.allreduce(fem.assemble_scalar(form)))
+
+
+def squared_norms(mesh: Mesh, *expressions: Any, weight: Any = 1) -> tuple[float, ...]:
+    """Return the weighted integrals of the squares of UFL expressions (collective)."""
+    one = fem.Constant(mesh, default_scalar_type(1.0))
+    return tuple(volume_integral(mesh, weight * one * ufl.inner(f, f)) for f in expressions)

@@ -15,7 +15,7 @@ from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.linalg.lobpcg import guard_vectors, lobpcg
 from dolfinx_mbd.parallel import released
 
-__all__ = ["lowest_modes_iteratively"]
+__all__ = ["lowest_modes_iteratively", "start_vectors"]
 
 Array = NDArray[np.float64]
 
@@ -36,22 +36,9 @@ SPACES = 4
 def lowest_modes_iteratively(
     solver: IterativeSolver, problem: ElasticProblem, num_modes: int
 ) -> tuple[Array, Array]:
-    """Return the lowest modes with all held rows and constraints, M-normalized.
+    """Return the lowest eigenvalues ω² and M-normalized modes (owned dofs, num_modes) (collective).
 
-    Args:
-        solver: Solver of the held stiffness.
-        problem: Matrices of the body.
-        num_modes: Number of modes.
-
-    Returns:
-        Eigenvalues λ = ω², shape (num_modes,), equal on all ranks; vectors, shape (owned dofs,
-        num_modes).
-
-    Raises:
-        IterationError: The iteration did not converge, or the stiffness is not positive definite.
-        InputError: The mesh is too small for the number of modes.
-
-    Note: Collective.
+    All held rows and constraints of the solver are held.
     """
 
     def mass(X: Array) -> Array:
@@ -68,23 +55,22 @@ def lowest_modes_iteratively(
             argument="num_modes",
             value=num_modes,
         )
-    start = _start_vectors(solver, problem, size)
+    start = start_vectors(solver, problem, size)
     operators = solver.multiply, mass, solver.project
     return lobpcg(
         solver.comm, *operators, start, num_modes, tolerance=TOLERANCE, scale=solver.scale
     )
 
 
-def _start_vectors(solver: IterativeSolver, problem: ElasticProblem, size: int) -> Array:
+def start_vectors(solver: IterativeSolver, problem: ElasticProblem, size: int) -> Array:
     """Return modes of linear elements; smoothed random vectors if these have too few unknowns."""
     random = np.random.default_rng(solver.comm.rank)
     level, guards = solver.level, guard_vectors(size)
     if level is not None:
         rows, unknowns = level.interpolation.getSizes()[1]
         if unknowns - solver.comm.allreduce(len(level.coarse_held)) >= SPACES * (size + guards):
-            return _coarse_modes(
-                level, problem, random.standard_normal((size + guards, rows)).T, size
-            )
+            start = random.standard_normal((size + guards, rows)).T
+            return _coarse_modes(level, problem, start, size)
     X = np.asfortranarray(random.standard_normal((size, problem.num_owned)).T)
     X[solver.held] = 0.0
     return solver.project(X)
@@ -96,13 +82,8 @@ def _coarse_modes(level: TwoLevel, problem: ElasticProblem, random: Array, size:
     coarse = M.PtAP(level.interpolation)
     M.destroy()
     with released(problem.comm, coarse):
-        _, X = lobpcg(
-            problem.comm,
-            level.multiply_coarse,
-            partial(multiply, coarse),
-            level.solve_coarse,
-            level.solve_coarse(multiply(coarse, random)),
-            size,
-            tolerance=COARSE_TOLERANCE,
-        )
+        mass = partial(multiply, coarse)
+        operators = level.multiply_coarse, mass, level.solve_coarse
+        start = level.solve_coarse(mass(random))
+        _, X = lobpcg(problem.comm, *operators, start, size, tolerance=COARSE_TOLERANCE)
     return multiply(level.interpolation, X)

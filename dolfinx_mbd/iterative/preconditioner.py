@@ -13,17 +13,22 @@ from __future__ import annotations
 import numpy as np
 import scipy
 from dolfinx import fem
+from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.fem.assembly import rigid_motions
-from dolfinx_mbd.fem.interpolation import linear_interpolation
 from dolfinx_mbd.linalg.blocks import multiply, solve
-from dolfinx_mbd.linalg.matrices import bordered_stiffness, set_near_null_space, set_unit_diagonal
+from dolfinx_mbd.linalg.matrices import (
+    bordered_stiffness,
+    owned_rows,
+    set_near_null_space,
+    set_unit_diagonal,
+)
 from dolfinx_mbd.linalg.multigrid import two_level_multigrid
 from dolfinx_mbd.linalg.options import Options
 
-__all__ = ["TwoLevel"]
+__all__ = ["TwoLevel", "linear_interpolation"]
 
 Array = NDArray[np.float64]
 
@@ -31,25 +36,9 @@ Array = NDArray[np.float64]
 class TwoLevel:
     """PCMG with the elements of a space and linear elements on the same cells.
 
-    Args:
-        K: Stiffness with unit rows where it is held, of type AIJ.
-        fine: The same matrix in the format of the products on the fine level.
-        space: Displacement space of degree two or more.
-        held: Owned held degrees of freedom.
-        border: Owned rows of Cᵀ; None without constraints.
-        prefix: PETSc options prefix.
-        options: PETSc options; those that begin with ``mg_levels_`` or ``mg_coarse_`` are used.
-
-    Attributes:
-        pc: The preconditioner.
-        interpolation: P; rows and columns of held degrees of freedom are zero.
-        coarse: PᵀKP with unit diagonal in held rows; bordered if there are constraints.
-        coarse_held: Owned held unknowns of the coarse level.
-
-    Raises:
-        FactorizationError: The stiffness is not positive definite, or the coarse level is not held.
-
-    Note: Collective, as all methods are.
+    K has unit rows where it is held and is of type AIJ; `fine` is the same matrix in the format of
+    the products. `border` has the owned rows of Cᵀ. PETSc options that begin with ``mg_levels_`` or
+    ``mg_coarse_`` are used. All methods are collective.
     """
 
     def __init__(
@@ -98,3 +87,38 @@ class TwoLevel:
         """Free both levels."""
         for item in (self.pc, self.coarse, self.interpolation, self._extended):
             item.destroy()
+
+
+def linear_interpolation(
+    space: fem.FunctionSpace, held: NDArray[np.int32]
+) -> tuple[PETSc.Mat, NDArray[np.int32], Array]:
+    """Return the interpolation P of linear elements in a space of degree two or more (collective).
+
+    Held rows and columns of P are zero; the caller destroys it. Also return the owned held unknowns
+    of the linear elements, and the positions of their owned nodes, shape (nodes, dim), m.
+    """
+    fine = fem.functionspace(space.mesh, space.ufl_element().sub_elements[0])
+    linear = fem.functionspace(space.mesh, ("Lagrange", 1))
+    scalar = fem_petsc.interpolation_matrix(linear, fine)
+    scalar.assemble()
+    comm, dim = space.mesh.comm, space.dofmap.bs
+    sizes = tuple((dim * owned, dim * size) for owned, size in scalar.getSizes())
+    local = owned_rows(scalar)
+    scalar.destroy()
+    local.data[np.abs(local.data) < 1e-12] = 0.0
+    local.eliminate_zeros()
+    full = scipy.sparse.kron(local, np.eye(dim), format="csr")
+    pattern = full.indptr.astype(PETSc.IntType), full.indices.astype(PETSc.IntType)
+    P = PETSc.Mat().createAIJ(sizes, csr=(*pattern, full.data), comm=comm, bsize=dim)
+    at_vertices = (np.abs(full.data - 1.0) < 1e-9).astype(float)
+    same = PETSc.Mat().createAIJ(sizes, csr=(*pattern, at_vertices), comm=comm)
+    rows, columns = P.createVecLeft(), P.createVecRight()
+    rows.array[held] = 1.0
+    same.multTranspose(rows, columns)
+    coarse_held = np.flatnonzero(columns.array_r > 0.5).astype(np.int32)
+    for vector in (rows, columns):
+        vector.array[:] = vector.array_r < 0.5
+    P.diagonalScale(rows, columns)
+    for item in (same, rows, columns):
+        item.destroy()
+    return P, coarse_held, linear.tabulate_dof_coordinates()[: sizes[1][0] // dim, :dim]

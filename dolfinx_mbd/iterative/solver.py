@@ -36,34 +36,29 @@ TOLERANCE = 1e-10
 
 MAX_ITERATIONS = 500
 
+NOT_CONVERGED = (
+    "conjugate gradients did not converge in {} iterations (relative error {:.1e}, tolerance "
+    "{:.1e}). They are slow if walls are thin compared with their cells, and fail if a part of the "
+    "body is hardly held. Use solver='direct': the factor of a thin body is small"
+)
+NOT_POSITIVE = (
+    "the stiffness matrix is not positive definite to working accuracy (conjugate gradients): a "
+    "part of the body is not held, the stiffness form is wrong, or the body is too slender for its "
+    "cells; solver='direct' distinguishes them"
+)
+
 
 class IterativeSolver:
-    """K⁻¹ for a stiffness with held rows, and with constraints, without a factorization of K.
+    """K⁻¹ for a stiffness with held rows, and with constraints C u = 0, without a factorization.
 
     The preconditioner is PCMG with two levels for spaces of degree two or more, GAMG for linear
     elements. K is copied to PETSc's symmetric format, which needs less than half of the memory.
+    `border` has the owned rows of Cᵀ (`reduction.averaged.border_rows`). PETSc options are
+    ``mg_levels_...`` and ``mg_coarse_...`` for PCMG, ``pc_gamg_...`` for linear elements.
 
-    Args:
-        K: Stiffness of the free body; it is not changed.
-        space: Displacement space.
-        held: Owned held degrees of freedom (local numbers).
-        border: Owned rows of Cᵀ of the constraints (`reduction.averaged.border_rows`).
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix: ``mg_levels_...`` and ``mg_coarse_...`` for
-            PCMG, ``pc_gamg_...`` for linear elements.
-
-    Attributes:
-        matrix: K with unit rows where it is held.
-        rows: Number of owned degrees of freedom.
-        scale: Square roots of the diagonal of K, zero in held rows, shape (rows,).
-        iterations: Number of iterations of all solutions, and number of solutions.
-        level: The two levels; None for linear elements.
-
-    Raises:
-        FactorizationError: The preconditioner cannot be set up.
-        InputError: There are constraints and linear elements.
-
-    Note: Collective, as all methods are.
+    `scale` are the square roots of the diagonal of K, zero in held rows; `iterations` the number of
+    iterations of all solutions, and the number of solutions; `level` is None for linear elements.
+    All methods are collective.
     """
 
     def __init__(
@@ -82,8 +77,8 @@ class IterativeSolver:
         linear = space.ufl_element().sub_elements[0].degree < 2
         if linear and border is not None:
             raise InputError(
-                "averaged interfaces and an iterative solver need elements of degree 2 or "
-                "more; take degree=2, or solver='direct'"
+                "averaged interfaces and an iterative solver need elements of degree 2 or more; "
+                "take degree=2, or solver='direct'"
             )
         K = K.copy()
         constrain(K, held, 1.0)
@@ -147,13 +142,8 @@ class IterativeSolver:
     ) -> tuple[Array, Array]:
         """Return displacements (rows, k) and multipliers of the constraints (constraints, k).
 
-        Args:
-            f: Forces, shape (rows, k); prescribed displacements in held rows.
-            g: Values of C u, shape (constraints, k); zero by default.
-            tolerance: Relative error in the energy norm.
-
-        Raises:
-            IterationError: The iteration did not converge, or K is not positive definite.
+        f (rows, k) are forces, and prescribed displacements in held rows; g (constraints, k) the
+        values of C u, zero by default. `tolerance` is the relative error in the energy norm.
         """
         load: Array = np.array(f, order="F")
         load[self.held] = 0.0
@@ -193,21 +183,18 @@ class IterativeSolver:
         with released(self.comm, b, x):
             ksp.setConvergenceTest(converged)
             ksp.solve(b, x)
-            reason, energy = ksp.getConvergedReason(), b.dot(x)
+            reason, count = ksp.getConvergedReason(), ksp.getIterationNumber()
             if reason in (Reason.DIVERGED_INDEFINITE_MAT, Reason.DIVERGED_INDEFINITE_PC):
-                indefinite = self._level(load, x) > ROUND_OFF
+                indefinite, failed = self._level(load, x) > ROUND_OFF, False
             else:
-                indefinite = energy < 0
-                if reason < 0 and not indefinite:
-                    raise _not_converged(ksp.getIterationNumber(), norms, tolerance)
+                indefinite, failed = b.dot(x) < 0, reason < 0
             if indefinite:
-                raise IterationError(
-                    "the stiffness matrix is not positive definite to working accuracy (conjugate "
-                    "gradients): a part of the body is not held, the stiffness form is wrong, or "
-                    "the body is too slender for its cells; solver='direct' distinguishes them",
-                    iterations=ksp.getIterationNumber(),
-                )
-            self.iterations += ksp.getIterationNumber(), 1
+                raise IterationError(NOT_POSITIVE, iterations=count)
+            if failed:
+                error = norms[-1] / norms[0]
+                text = NOT_CONVERGED.format(count, error, tolerance)
+                raise IterationError(text, iterations=count, error=error, tolerance=tolerance)
+            self.iterations += count, 1
             return np.array(x.array_r)
 
     def _level(self, load: Array, x: PETSc.Vec) -> float:
@@ -222,16 +209,3 @@ class IterativeSolver:
         """Free all PETSc objects."""
         for item in (self._ksp, self._owner, self._x, self._y, self.matrix):
             item.destroy()
-
-
-def _not_converged(count: int, norms: list[float], tolerance: float) -> IterationError:
-    error = norms[-1] / norms[0]
-    return IterationError(
-        f"conjugate gradients did not converge in {count} iterations (relative error {error:.1e}, "
-        f"tolerance {tolerance:.1e}). They are slow if walls are thin compared with their cells, "
-        "and fail if a part of the body is hardly held. Use solver='direct': the factor of a thin "
-        "body is small",
-        iterations=count,
-        error=error,
-        tolerance=tolerance,
-    )

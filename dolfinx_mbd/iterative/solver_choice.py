@@ -19,20 +19,12 @@ _log = logging.getLogger("dolfinx_mbd")
 
 
 def choose_solver(problem: ElasticProblem, solver: Solver) -> Literal["direct", "iterative"]:
-    """Return the solver of a body: a factorization if it is expected to fit into memory.
+    """Return the user's choice; for "auto" a factorization if it should fit into memory.
 
-    Bodies in the plane are always factorized, unless the user has chosen otherwise.
-
-    Args:
-        problem: Matrices of the body.
-        solver: The user's choice, or "auto".
-
-    Note: Collective.
+    Bodies in the plane are factorized then. Collective.
     """
-    if solver != "auto":
-        return solver
-    if problem.dim == 2:
-        return "direct"
+    if solver != "auto" or problem.dim == 2:
+        return "direct" if solver == "auto" else solver
     free, needed = free_memory(problem.comm), factorization_memory(problem.num_dofs)
     if needed <= SHARE * free:
         return "direct"

@@ -5,7 +5,4 @@ from __future__ import annotations
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.modal.natural_modes import ModalAnalysis, modal_analysis
 
-__all__ = [
-    "ModalAnalysis",
-    "modal_analysis",
-]
+__all__ = ["ModalAnalysis", "modal_analysis"]

@@ -25,30 +25,36 @@ from dolfinx_mbd.fem.prestress import prestressed
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 
-__all__ = [
-    "ModalAnalysis",
-    "modal_analysis",
-]
+__all__ = ["ModalAnalysis", "check_num_modes", "modal_analysis"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class ModalAnalysis:
-    """Modes of a body.
+    """Natural frequencies and modes of a body.
 
     Attributes:
-        frequencies: Of the elastic modes, shape (num_modes,), ascending, Hz.
-        modes: The elastic modes with ∫ρ ψ·ψ = 1; signs as in `inertia.sign_field`.
+        frequencies: Frequencies of the elastic modes, shape (num_modes,), ascending, Hz.
+        modes: Elastic modes with ∫ρ ψ·ψ = 1; their signs do not depend on the number of ranks.
         num_rigid: Number of rigid motions: six for a free body in one piece (three in the plane),
             none if it is held.
-        num_below: Modes below `limit`, rigid ones included, as counted by the inertia of K - λM;
-            the solver found as many.
-        limit: The frequency up to which modes were counted, Hz.
-        space: The displacement space.
-        seconds: Wall-clock time by phase.
-        num_requested: Number of elastic modes that was requested; there are more if the last ones
-            share a frequency.
+        num_below: Number of modes below `limit`, rigid ones included, as counted by the inertia of
+            K - λM. The solver has found the same number.
+        limit: Frequency up to which modes were counted, Hz.
+        space: Displacement space.
+        seconds: Wall-clock time by phase, s.
+        num_requested: Number of requested elastic modes; there are more if the last ones share a
+            frequency.
+
+    Example:
+        >>> from mpi4py import MPI
+        >>> from dolfinx.mesh import create_box
+        >>> import dolfinx_mbd as mbd
+        >>> mesh = create_box(MPI.COMM_WORLD, [(0, 0, 0), (1, 0.1, 0.2)], (8, 1, 1))
+        >>> result = mbd.modal_analysis(mesh, mbd.STEEL, num_modes=1)
+        >>> print(result.summary().splitlines()[1])
+        mode   frequency (Hz)
     """
 
     frequencies: Array
@@ -89,10 +95,14 @@ def modal_analysis(
         material: Material of a mesh; see `ElasticModel`.
         num_modes: Number of elastic modes, without the rigid ones. If the last of them belongs to
             a multiple frequency, all modes of that frequency are returned.
-        held: Groups of facets without displacement: names, or a mapping from name to tag.
+        held: Groups of facets without displacement: names, or a mapping from name to tag; by
+            default the body is free.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``eps_ncv`` ...).
         petsc_options_prefix: Prefix of these options.
+
+    Returns:
+        The frequencies and modes, with a proof that none is missing.
 
     Raises:
         InputError: A value does not fit; the same error on every rank.

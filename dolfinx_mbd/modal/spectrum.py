@@ -1,11 +1,9 @@
 """Lowest modes above the rigid motions of a body, and the proof that none is missing.
 
-The rigid motions follow from the mesh and from what is held (`free_motions`), exactly; no mode is
-taken for a rigid motion because its frequency is low. A body that has some has a singular
-stiffness, so the eigenvalue solver works on K + σM. σ comes from a Rayleigh-Ritz estimate of the
-first elastic ω² with quadratic displacement fields, and is lowered if that is far too high; then
-the rigid motions are projected out of what the solver finds. That all modes were found, rigid ones
-included, is proved by Sylvester's law of inertia.
+The rigid motions follow from the mesh and the held degrees of freedom (`free_motions`). A body with
+rigid motions has a singular stiffness, so the eigenvalue solver works on K + σM, where σ comes from
+a Rayleigh-Ritz estimate; then the rigid motions are projected out of the result. Sylvester's law of
+inertia proves that all modes were found, rigid ones included.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import BUCKLED
+from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.linalg.eigenvalues import EigenError, log_completed_group, lowest_modes
@@ -30,7 +29,7 @@ from dolfinx_mbd.linalg.inertia import count_below
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.round_off import round_off, warn_of_round_off
-from dolfinx_mbd.parallel import agreed, released
+from dolfinx_mbd.parallel import on_rank_zero, released
 
 __all__ = ["ElasticModes", "elastic_modes", "hertz", "ritz_estimate"]
 
@@ -45,26 +44,18 @@ FAR = 1e-2
 NEGATIVE = "the stiffness is not positive: a motion of the body releases energy; check its form"
 
 ATTEMPTS = 8
-"""How often more modes are sought until none is missing and the last group is complete."""
+"""Largest number of searches until no mode is missing and the last group is complete."""
 
 
 @dataclass(frozen=True, eq=False)
 class ElasticModes:
-    """Modes of a body and the proof that none is missing.
+    """Modes of a body and the proof that none is missing."""
 
-    Attributes:
-        squares: ω² of the elastic modes, shape (num_modes,).
-        vectors: Shape (owned dofs, num_modes).
-        num_rigid: Rigid motions found.
-        num_below: Modes below `limit`, rigid ones included.
-        limit: ω² up to which modes were counted.
-    """
-
-    squares: Array
-    vectors: Array
+    squares: Array  # ω² of the elastic modes, shape (num_modes,)
+    vectors: Array  # shape (owned dofs, num_modes)
     num_rigid: int
-    num_below: int
-    limit: float
+    num_below: int  # number of modes below `limit`, rigid ones included
+    limit: float  # ω² up to which modes were counted
 
 
 def elastic_modes(
@@ -78,31 +69,22 @@ def elastic_modes(
     phases: Phases | None = None,
     estimate: float | None = None,
 ) -> ElasticModes:
-    """Compute elastic modes above the rigid ones, and prove that none is missing.
+    """Compute elastic modes above the rigid motions, and prove that none is missing (collective).
 
-    Args:
-        problem: Matrices of the free body.
-        num_modes: How many elastic modes; more are returned if this number cuts through a multiple
-            eigenvalue (`body.multiple`).
-        held: Owned held degrees of freedom (local numbers).
-        motions: Motions that the stiffness does not resist, zero where the body is held, shape
-            (owned dofs, r).
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix.
-        phases: Collects the seconds.
-        estimate: Of the first elastic ω² of the free body, from above; None: it is made.
-
-    Note: Collective.
+    More than `num_modes` are returned if this number cuts through a multiple eigenvalue. `motions`
+    (owned dofs, r) are zero where the body is held, and the stiffness does not resist them.
+    `estimate` is an upper bound of the first elastic ω² of the free body; None: it is computed.
     """
-    count = problem.num_dofs - problem.comm.allreduce(len(held)) - motions.shape[1]
-    if num_modes > count:
+    free = problem.num_dofs - problem.comm.allreduce(len(held))
+    if num_modes > free - motions.shape[1]:
         raise InputError(
-            f"num_modes={num_modes}, but the mesh has only {count} free dofs beside the rigid "
-            "motions",
+            f"num_modes={num_modes}, but the mesh has only {free - motions.shape[1]} free dofs "
+            "beside the rigid motions",
             argument="num_modes",
             value=num_modes,
         )
-    pencil = _Pencil(problem, held, motions, prefix, options, phases or Phases())
+    solver = {"prefix": prefix, "options": options}
+    pencil = _Pencil(problem, held, motions, free, solver, phases or Phases())
     shift = 0.0
     if motions.shape[1]:
         shift = SHIFT * (_estimate(problem) if estimate is None else estimate)
@@ -117,57 +99,48 @@ def elastic_modes(
     return result
 
 
+@dataclass(frozen=True, eq=False)
 class _Pencil:
     """K and M of a body with held degrees of freedom and known rigid motions."""
 
-    def __init__(
-        self,
-        problem: ElasticProblem,
-        held: NDArray[np.int32],
-        motions: Array,
-        prefix: str,
-        options: Options,
-        phases: Phases,
-    ) -> None:
-        self._problem, self._held, self._motions = problem, held, motions
-        self._solver: dict[str, Any] = {"prefix": prefix, "options": options}
-        self._phases = phases
-        self._free = problem.num_dofs - problem.comm.allreduce(len(held))
+    problem: ElasticProblem
+    held: NDArray[np.int32]
+    motions: Array
+    free: int  # number of degrees of freedom that are not held, on all ranks
+    solver: dict[str, Any]
+    phases: Phases
 
     def elastic_modes(self, num_modes: int, shift: float) -> ElasticModes:
-        """See the function `elastic_modes`; with K + σM.
-
-        Note: Collective.
-        """
-        problem, rigid = self._problem, self._motions.shape[1]
-        with self._phases("factorization"):
+        """Compute modes with K + σM; see the function `elastic_modes`."""
+        problem, rigid = self.problem, self.motions.shape[1]
+        with self.phases("factorization"):
             M = problem.mass()
             K = problem.stiffness.copy()
             if shift:
                 K.axpy(shift, M, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
-            constrain(K, self._held, 1.0)
-            constrain(M, self._held, 0.0)
+            constrain(K, self.held, 1.0)
+            constrain(M, self.held, 0.0)
             try:
-                ksp = cholesky(K, **self._solver)
+                ksp = cholesky(K, **self.solver)
             except FactorizationError as error:
                 raise FactorizationError(f"{BUCKLED} ({error})") if problem.prestress else error
         with released(problem.comm, ksp, K, M):
             spare, last, limit, below = 2, 0, 0.0, 0
             for _ in range(ATTEMPTS):
-                total = min(self._free, num_modes + rigid + spare)
-                with self._phases("modes"):
-                    pairs = lowest_modes(K, M, ksp, total, self._held, **self._solver)
-                    values, vectors = self._elastic(pairs[0] - shift, pairs[1])
+                total = min(self.free, num_modes + rigid + spare)
+                with self.phases("modes"):
+                    pairs = lowest_modes(K, M, ksp, total, self.held, **self.solver)
+                    values, vectors = self._without_motions(pairs[0] - shift, pairs[1])
                     errors = round_off(problem, vectors)
                 if (values < -100 * errors).any():
                     raise FactorizationError(BUCKLED if problem.prestress else NEGATIVE)
                 count = end_of_group(values, num_modes, errors)
-                if count == len(values) and total < self._free:
-                    spare *= 2  # the last group may go on
+                if count == len(values) and total < self.free:
+                    spare *= 2  # the last group may continue
                     continue
-                number, limit = _gap(values, count, complete=total == self._free)
+                number, limit = _gap(values, count, complete=total == self.free)
                 last = rigid + number
-                with self._phases("count"):
+                with self.phases("count"):
                     below = count_below(K, M, limit + shift)
                 if below == last:
                     log_completed_group(num_modes, count, values)
@@ -178,25 +151,20 @@ class _Pencil:
             f"inertia of K - λM counts {below}; raise the option eps_ncv or lower eps_tol"
         )
 
-    def _elastic(self, values: Array, vectors: Array) -> tuple[Array, Array]:
+    def _without_motions(self, values: Array, vectors: Array) -> tuple[Array, Array]:
         """Remove the rigid motions from modes that include them."""
-        if self._motions.shape[1]:
-            comm, problem = self._problem.comm, self._problem
-            image = problem.apply_mass(vectors)
-            image[self._held] = 0.0
-            M, B = gram(comm, vectors, image), gram(comm, image, self._motions)
-            K = gram(comm, vectors, multiply(problem.stiffness, vectors))
-            small = None
-            with agreed(comm):
-                if comm.rank == 0:
-                    small = solve_small_problem(K, M, B)[:2]
-            values, coefficients = comm.bcast(small, root=0)
-            vectors = np.asfortranarray(vectors @ coefficients)
-        return values, vectors
+        if not self.motions.shape[1]:
+            return values, vectors
+        comm, image = self.problem.comm, self.problem.apply_mass(vectors)
+        image[self.held] = 0.0
+        M, B = gram(comm, vectors, image), gram(comm, image, self.motions)
+        K = gram(comm, vectors, multiply(self.problem.stiffness, vectors))
+        values, coefficients = on_rank_zero(comm, lambda: solve_small_problem(K, M, B)[:2])
+        return values, np.asfortranarray(vectors @ coefficients)
 
 
 def _gap(values: Array, at_least: int, *, complete: bool) -> tuple[int, float]:
-    """Return where to count, in the widest gap after some modes: how many are below, and its λ."""
+    """Return how many values are below the widest gap after some of them, and its middle λ."""
     if complete or at_least >= len(values):
         return len(values), 1.01 * values[-1] if len(values) else 1.0
     first = max(at_least, 1)
@@ -206,47 +174,28 @@ def _gap(values: Array, at_least: int, *, complete: bool) -> tuple[int, float]:
 
 
 def _estimate(problem: ElasticProblem) -> float:
-    """Upper bound of the first elastic ω² of the free body: Ritz with all quadratic fields."""
-    comm, x = problem.comm, problem.positions
-    lower = comm.allgather((x.min(axis=0, initial=np.inf), x.max(axis=0, initial=-np.inf)))
-    low, high = (
-        np.min([a for a, _ in lower], axis=0),
-        np.max([b for _, b in lower], axis=0),
-    )
-    xi = (x - (low + high) / 2) / (np.max(high - low) / 2)
-    monomials = [np.ones(len(xi)), *xi.T]
-    dim = problem.dim
-    monomials += [xi[:, i] * xi[:, j] for i in range(dim) for j in range(i + 1)]
-    fields = np.zeros((len(xi), dim, dim * len(monomials)))
-    for k, monomial in enumerate(monomials):
-        for i in range(dim):
-            fields[:, i, dim * k + i] = monomial
-    Q = np.asfortranarray(fields.reshape(problem.num_owned, dim * len(monomials)))
+    """Return an upper bound of the first elastic ω² of the free body from quadratic fields."""
+    low, high = bounding_box(problem.comm, problem.positions)
+    xi = (problem.positions - (low + high) / 2) / (np.max(high - low) / 2)
+    products = [xi[:, i] * xi[:, j] for i in range(problem.dim) for j in range(i + 1)]
+    monomials = np.column_stack([np.ones(len(xi)), xi, *products])
+    Q = np.asfortranarray(np.kron(monomials, np.eye(problem.dim)))
     return ritz_estimate(problem, Q, rigid_motions(xi))
 
 
 def ritz_estimate(problem: ElasticProblem, Q: Array, R: Array) -> float:
-    """Upper bound of the first elastic ω² of the free body, by Ritz.
+    """Return an upper bound of the first elastic ω² of the free body (collective).
 
-    Args:
-        problem: Matrices of the free body.
-        Q: Fields that hold the rigid motions and more, shape (owned dofs, k).
-        R: The rigid motions, about any point and of any size, shape (owned dofs, 6).
-
-    Note: Collective.
+    The fields Q (owned dofs, k) span the rigid motions and more. R are the rigid motions, about any
+    point and of any size.
     """
-    comm = problem.comm
-    MQ = problem.apply_mass(Q)
+    comm, MQ = problem.comm, problem.apply_mass(Q)
     K = gram(comm, Q, multiply(problem.stiffness, Q))
     M, B = gram(comm, Q, MQ), gram(comm, MQ, R)
-    squares = None
-    with agreed(comm):
-        if comm.rank == 0:
-            squares, _, _ = solve_small_problem(K, M, B)
-    squares = comm.bcast(squares, root=0)
+    squares = on_rank_zero(comm, lambda: solve_small_problem(K, M, B)[0])
     return float(max(squares[0], 1e-9 * squares[-1]))
 
 
 def hertz(squares: Array) -> Array:
-    """Return frequencies from ω²."""
+    """Return frequencies, Hz, from ω²."""
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi))

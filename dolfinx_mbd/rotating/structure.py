@@ -31,9 +31,8 @@ from dolfinx_mbd import forms
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.checks import array, flag, function, instance, number, refuse, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.fem.arguments import check_form
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, geometric_matrix
-from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
+from dolfinx_mbd.fem.elastic_model import ElasticModel, check_form, elastic_model, refuse_prestress
 from dolfinx_mbd.fem.facets import facet_groups, held_dofs
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import check_floating

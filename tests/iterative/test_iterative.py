@@ -14,10 +14,10 @@ from mpi4py import MPI
 from dolfinx_mbd import STEEL, ElasticModel, InterfaceSpec, ReductionOptions, reduce
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
-from dolfinx_mbd.fem.interpolation import linear_interpolation
 from dolfinx_mbd.forms import strain
 from dolfinx_mbd.iterative import solver_choice
 from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
+from dolfinx_mbd.iterative.preconditioner import linear_interpolation
 from dolfinx_mbd.iterative.solver import IterativeSolver
 from dolfinx_mbd.iterative.solver_choice import choose_solver
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply, solve
