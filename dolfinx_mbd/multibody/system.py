@@ -9,7 +9,7 @@ __all__ = ["System"]
 
 
 class System(SystemData):
-    """Bodies connected by joints, with drivers and loads; ``print(system)`` shows a table.
+    """Bodies connected by joints, with drivers and loads; `print(system)` shows a table.
 
     Unspecified distances, offsets and free lengths of joints, drivers and loads are measured at the
     initial positions of the bodies, before the assembly.
@@ -24,6 +24,13 @@ class System(SystemData):
     Raises:
         InputError: A name is repeated or unknown, or a driver does not fit its joint; the message
             lists the valid names.
+
+    Example:
+        >>> ground = mbd.Ground({"bearing": mbd.Frame()})
+        >>> bob = mbd.RigidBody("bob", 1.0, [0.01] * 3, frames={"pivot": mbd.Frame((0, 1, 0))})
+        >>> hinge = mbd.revolute("hinge", ground.frame("bearing"), bob.frame("pivot"))
+        >>> mbd.System([ground, bob], [hinge], gravity=(0, -9.81, 0))
+        <System: 2 bodies, 1 joints, 0 drivers, 0 loads; 6 velocities (0 elastic), 5 constraints>
     """
 
     def summary(self) -> str:

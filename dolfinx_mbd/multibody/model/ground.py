@@ -1,4 +1,4 @@
-"""The ground: what does not move, with frames in global coordinates."""
+"""The ground."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.multibody.model.joints import FrameRef
@@ -20,7 +21,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What does not move: frames in global coordinates."""
+    """A body that does not move; a system has at most one.
+
+    Attributes:
+        frames: Frames by name, in global coordinates.
+        name: Name in the system.
+
+    Raises:
+        InputError: The frames are not a mapping from names to frames.
+
+    Example:
+        >>> ground = mbd.Ground({"bearing": mbd.Frame(), "wall": mbd.Frame((2.0, 0.0, 0.0))})
+        >>> ground.frame("wall")
+        FrameRef(body='ground', frame='wall')
+    """
 
     frames: Mapping[str, Frame] = field(default_factory=dict)
     name: str = "ground"
@@ -33,54 +47,66 @@ class Ground:
 
     def __post_init__(self) -> None:
         frames = checked_frames(checked_name("name", self.name), self.frames).values()
-        object.__setattr__(self, "_points", np.array([f.point for f in frames]).reshape(-1, 3))
-        object.__setattr__(self, "_axes", np.array([f.axes for f in frames]).reshape(-1, 3, 3))
+        points, axes = (np.array([frame[k] for frame in frames]) for k in (0, 1))
+        assign(self, _points=points.reshape(-1, 3), _axes=axes.reshape(-1, 3, 3))
 
     @property
     def frame_names(self) -> tuple[str, ...]:
+        """Names of the frames."""
         return tuple(self.frames)
 
     def frame(self, name: str) -> FrameRef:
-        """Reference to a frame of the ground.
+        """Return a reference to a frame, for joints and loads.
+
+        Args:
+            name: Name of the frame.
 
         Raises:
-            InputError: There is no such frame; the message lists those there are.
+            InputError: The ground has no such frame; the message lists the names.
         """
         return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frames))
 
     def initial_coordinates(self) -> Array:
+        """Return an empty array: the ground has no coordinates."""
         return np.zeros(0)
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
-        pass
+        """Do nothing."""
 
     def increment_tangent(self, delta: Array) -> Array:
+        """Return an empty matrix."""
         return np.zeros((0, 0))
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
+        """Set positions and orientations of the frames."""
         position[:], rotation[:] = self._points, self._axes
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
-        pass
+        """Do nothing."""
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
-        empty = np.zeros((0, 0))
-        return empty, empty, empty
+        """Return empty matrices."""
+        return np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))
 
     def frame_jacobians(self, q: Array) -> Array:
+        """Return an array without columns."""
         return np.zeros((len(self.frames), 6, 0))
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        pass
+        """Do nothing."""
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
+        """Return an array without columns."""
         return np.zeros((len(self.frames), 6, 0))
 
     def frame_bias(self, q: Array, v: Array) -> Array:
+        """Return zero accelerations."""
         return np.zeros((len(self.frames), 6))
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
+        """Return zero energies."""
         return np.zeros(3)
 
     def momenta(self, q: Array, v: Array) -> Array:
+        """Return zero momenta."""
         return np.zeros(6)

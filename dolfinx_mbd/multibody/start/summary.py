@@ -1,23 +1,32 @@
-"""A mechanism on one page, for a person."""
+"""Summary of a mechanism as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
-from dolfinx_mbd.multibody.assembly.redundancy import find_redundant
-from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, PairElement
+from dolfinx_mbd.multibody.model.force_elements import PairElement
 from dolfinx_mbd.multibody.model.joints import FrameRef
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.system import Load, SystemData
-from dolfinx_mbd.multibody.start.position_assembly import assemble, moves
+from dolfinx_mbd.multibody.start.position_assembly import (
+    assemble,
+    coordinates,
+    moves,
+    redundant_rows,
+)
 
 __all__ = ["summary"]
 
-_MOVED = 1e-6  # of the size of the mechanism, or rad: motions of the assembly that are listed
+_MOVED = 1e-6  # motion of a body by the assembly that is listed, see `Move.relative`
+_KINDS = {
+    "PatternLoad": "distributed load",
+    "SpringDamper": "spring-damper",
+    "JointSpring": "spring-damper",
+    "Bushing": "bushing",
+    "JointFriction": "friction",
+}
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -32,29 +41,26 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["", *text]
 
 
-def _frame(ref: FrameRef) -> str:
-    return f"{ref.body}: {ref.frame}"
+def _frame(frame: FrameRef) -> str:
+    return f"{frame.body}: {frame.frame}"
 
 
 def _load(load: Load) -> tuple[str, str, str]:
-    """Name, kind and place of a load."""
+    """Return name, kind and place of a load."""
+    kind = _KINDS.get(type(load).__name__, "force")
     if isinstance(load, FrameLoad):
         return load.name, load.kind, _frame(FrameRef(*load.frame))
     if isinstance(load, PatternLoad):
-        return load.name, "distributed load", f"{load.pattern.body}: {load.pattern.pattern}"
+        return load.name, kind, f"{load.pattern.body}: {load.pattern.pattern}"
     if isinstance(load, PairElement):
-        kind = "bushing" if type(load).__name__ == "Bushing" else "spring-damper"
         return load.name, kind, f"{_frame(load.first)} to {_frame(load.second)}"
-    kind = {JointSpring: "spring-damper", JointFriction: "friction"}.get(
-        type(load), "torque" if load.coordinate.motion == "rotation" else "force"
-    )
-    if isinstance(load, JointLoad):
-        kind = "torque" if load.motion == "rotation" else "force"
+    if isinstance(load, JointLoad) and load.motion == "rotation":
+        kind = "torque"
     return load.name, kind, f"joint {load.joint}"
 
 
 def summary(system: SystemData) -> str:
-    """Bodies, joints, drivers, loads, degrees of freedom and redundant constraints."""
+    """Return tables of bodies, joints, drivers, loads, freedoms and redundant constraints."""
     bodies = [
         (
             body.name,
@@ -80,21 +86,19 @@ def summary(system: SystemData) -> str:
 
 
 def _freedom(system: SystemData) -> list[str]:
+    """Return the lines about degrees of freedom, redundant constraints and the assembly."""
     velocities, held = system.num_velocities, system.num_constraints
     at = Assembler(system)
-    at.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
+    at.q[:] = coordinates(system)
     try:
         limit = assemble(at, 0.0, system.rigid)
     except AssemblyError as error:
         return [f"{velocities} coordinates, {held} constraints; {error}"]
     moved = [move for move in moves(at, 0.0) if move.relative > _MOVED]
-    found = []
-    if held:
-        found = find_redundant(system, at.constraint_matrix(at.jacobians()), limit=limit)
-    line = f"degrees of freedom   {velocities - held + len(found)}"
+    redundant = redundant_rows(at, limit)
+    line = f"degrees of freedom   {velocities - held + len(redundant)}"
     line += f" = {velocities} coordinates − {held} constraints"
-    line += f" + {len(found)} redundant" if found else ""
-    elastic = len(system.elastic)
-    lines = [line + (f"; {elastic} of them elastic" if elastic else "")]
-    lines += [f"redundant            {item}" for item in found]
+    line += f" + {len(redundant)} redundant" if redundant else ""
+    line += f"; {len(system.elastic)} of them elastic" if len(system.elastic) else ""
+    lines = [line, *(f"redundant            {item}" for item in redundant)]
     return lines + [f"moved by assembly    {move}" for move in moved]
