@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +43,9 @@ class Ground:
     num_velocities: int = field(default=0, init=False)
     num_elastic: int = field(default=0, init=False)
     typical_mass: float = field(default=0.0, init=False)
-    _points: Array = field(init=False, repr=False)
-    _axes: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        frames = checked_frames(checked_name("name", self.name), self.frames).values()
-        points, axes = (np.array([frame[k] for frame in frames]) for k in (0, 1))
-        assign(self, _points=points.reshape(-1, 3), _axes=axes.reshape(-1, 3, 3))
+        assign(self, frames=checked_frames(checked_name("name", self.name), self.frames))
 
     @property
     def frame_names(self) -> tuple[str, ...]:
@@ -66,38 +63,32 @@ class Ground:
         """
         return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frames))
 
-    def initial_coordinates(self) -> Array:
-        """Return an empty array: the ground has no coordinates."""
-        return np.zeros(0)
+    def poses(self, q: Array, position: Array, rotation: Array) -> None:
+        """Set positions and orientations of the frames."""
+        for k, (point, axes) in enumerate(self.frames.values()):
+            position[k], rotation[k] = point, axes
 
-    def increment(self, q: Array, delta: Array, out: Array) -> None:
-        """Do nothing."""
+    # The ground has no coordinates: all arrays of coordinates are empty
+    def _nothing(self, *arguments: Any) -> None:
+        pass
+
+    def _empty(self, *arguments: Any) -> Array:
+        return np.zeros((len(self.frames), 6, 0))
+
+    increment = residual = frame_velocities = _nothing
+    frame_jacobians = frame_velocity_tangents = _empty
+
+    def initial_coordinates(self) -> Array:
+        """Return an empty array."""
+        return np.zeros(0)
 
     def increment_tangent(self, delta: Array) -> Array:
         """Return an empty matrix."""
         return np.zeros((0, 0))
 
-    def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        """Set positions and orientations of the frames."""
-        position[:], rotation[:] = self._points, self._axes
-
-    def residual(self, state: BodyState, out: Array, scale: Array) -> None:
-        """Do nothing."""
-
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         """Return empty matrices."""
         return np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))
-
-    def frame_jacobians(self, q: Array) -> Array:
-        """Return an array without columns."""
-        return np.zeros((len(self.frames), 6, 0))
-
-    def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        """Do nothing."""
-
-    def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        """Return an array without columns."""
-        return np.zeros((len(self.frames), 6, 0))
 
     def frame_bias(self, q: Array, v: Array) -> Array:
         """Return zero accelerations."""

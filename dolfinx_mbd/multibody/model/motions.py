@@ -45,22 +45,21 @@ def check_derivatives(name: str, motion: Motion, start: float, end: float) -> No
     rates and accelerations may jump, and intervals without a jump agree. The motion is not
     evaluated outside the run.
     """
-    length = end - start
-    times = start + length * np.mod(np.arange(_SAMPLES) * 0.6180339887498949, 1.0)
+    times = start + (end - start) * np.mod(np.arange(_SAMPLES) * 0.6180339887498949, 1.0)
     scales = np.abs([motion(float(t)) for t in times]).max(axis=0)
-    for t in times:
-        intervals = list(_intervals(motion, float(t), (start, end), scales))
+    for t in times.tolist():
+        intervals = np.array(list(_intervals(motion, t, (start, end), scales)))
         for order, (value, base) in enumerate((("rate", "position"), ("acceleration", "rate"))):
-            worst = _contradiction([part[:, order] for part in intervals], scales[order + 1])
-            if worst is not None:
-                width, integral, change, _ = worst
+            width, integral, change, _ = columns = intervals[:, :, order].T
+            for k in _contradictions(columns, scales[order + 1])[:1]:
+                claimed, actual = (integral / width)[k], (change / width)[k]
                 raise InputError(
-                    f"{name}: the {value} at t = {t:g} s is {integral / width:.6g}, but the {base} "
-                    f"changes by {change / width:.6g} per second; correct the derivatives, or "
-                    "create them with differentiated(position) or integrated(rate)",
+                    f"{name}: the {value} at t = {t:g} s is {claimed:.6g}, but the {base} changes "
+                    f"by {actual:.6g} per second; correct the derivatives, or create them with "
+                    "differentiated(position) or integrated(rate)",
                     argument=name,
-                    value=integral / width,
-                    expected=f"{change / width:g}",
+                    value=claimed,
+                    expected=f"{actual:g}",
                 )
 
 
@@ -69,33 +68,23 @@ def _intervals(
 ) -> Iterator[Array]:
     """Yield length, integral, change and noise of rate and acceleration (columns), (4, 2)."""
     for side, span in product((1, -1), _SPANS):
-        width = span * (run[1] - run[0])
-        low, high = sorted((t, t + side * width))
+        low, high = sorted((t, t + side * span * (run[1] - run[0])))
         if run[0] <= low and high <= run[1]:
-            at = np.array([motion(s) for s in (low, 0.5 * (low + high), high)])
-            width = high - low
+            at, width = np.array([motion(s) for s in (low, 0.5 * (low + high), high)]), high - low
             integrals = width / 6 * (at[0] + 4 * at[1] + at[2])[1:]
             noise = _NOISE * scales[:2] + np.array([0.0, 1e-14]) * scales[0] / width
             yield np.array([[width, width], integrals, at[2, :2] - at[0, :2], noise])
 
 
-def _contradiction(intervals: list[Array], scale: float) -> Array | None:
-    """Return the first interval with a contradiction that no other interval disproves."""
-    for interval in intervals:
-        width, integral, change, noise = interval
-        error, size = abs(integral - change), max(abs(integral), abs(change))
-        if error <= _TOLERANCE * size + 10 * noise or error < 1e-3 * scale * width:
-            continue
-        share = 0.1 * error / width  # a tenth of this error in other intervals
-        for other_width, other_integral, other_change, other_noise in intervals:
-            other = abs(other_integral - other_change)
-            size = max(abs(other_integral), abs(other_change))
-            resolved = max(size, 10 * share * other_width) > 10 * other_noise
-            if resolved and other <= max(_TOLERANCE * size, share * other_width):
-                break
-        else:
-            return interval
-    return None
+def _contradictions(intervals: Array, scale: float) -> NDArray[np.int64]:
+    """Return the intervals, shape (4, n), with a contradiction that no other one disproves."""
+    width, integral, change, noise = intervals
+    error, size = np.abs(integral - change), np.maximum(np.abs(integral), np.abs(change))
+    wrong = (error > _TOLERANCE * size + 10 * noise) & (error >= 1e-3 * scale * width)
+    share = np.outer(0.1 * error / width, width)  # a tenth of each error in the other intervals
+    agrees = error <= np.maximum(_TOLERANCE * size, share)
+    agrees &= np.maximum(size, 10 * share) > 10 * noise
+    return np.flatnonzero(wrong & ~agrees.any(axis=1))
 
 
 def differentiated(position: Callable[[float], float], *, step: float = 1e-4) -> Motion:
