@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -15,17 +16,24 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, PairElement
-from dolfinx_mbd.multibody.model.ground import Ground
-from dolfinx_mbd.multibody.model.joints import Driver, FrameRef, Joint, checked_frame
+from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
+from dolfinx_mbd.multibody.model.bodies import Ground
+from dolfinx_mbd.multibody.model.force_elements import (
+    FramePair,
+    JointFriction,
+    JointSpring,
+    PairElement,
+)
+from dolfinx_mbd.multibody.model.joints import TURNING, Axis, Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
-from dolfinx_mbd.multibody.model.placement import Placement
 from dolfinx_mbd.multibody.model.protocol import Body
 
 __all__ = ["STANDARD_GRAVITY", "Load", "State", "SystemData"]
 
 Array = NDArray[np.float64]
+
+_REST = np.zeros(6)
 
 STANDARD_GRAVITY = 9.80665
 """Standard acceleration of gravity, m/s² (CGPM 1901)."""
@@ -152,7 +160,7 @@ class SystemData:
 
     def _place(self) -> None:
         """Measure unspecified lengths, offsets and angles at the initial positions."""
-        placement = Placement(self.bodies, self.frame_slices, self.frame_index)
+        placement = _Placement(self)
         self.size = placement.size
         self.joints = tuple(placement.with_length(joint) for joint in self.joints)
         forms = [placement.form(joint) for joint in self.joints]
@@ -315,3 +323,54 @@ class SystemData:
             f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
             f"({len(self.elastic)} elastic), {self.num_constraints} constraints>"
         )
+
+
+class _Placement:
+    """Poses of all frames at the initial positions of the bodies."""
+
+    def __init__(self, system: SystemData) -> None:
+        self._index, count = system.frame_index, system.num_frames
+        self.position, self.rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        points = [self.position]
+        for body, part in zip(system.bodies, system.frame_slices, strict=True):
+            q = body.initial_coordinates()
+            body.poses(q, self.position[part], self.rotation[part])
+            if body.num_velocities - body.num_elastic == 6:
+                points.append(q[None, :3])
+        # Size: largest side of the box around all frames and bodies, m; 1 m if that is a point
+        every = np.vstack(points)
+        size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
+        self.size = size if size > 1e-9 else 1.0
+
+    def pair(self, item: Joint | PairElement) -> FramePair:
+        """Return the poses of the frames of a joint or an element, at rest."""
+        one, two = self._index(item.first), self._index(item.second)
+        p, Q = self.position, self.rotation
+        return FramePair(p[one], Q[one], _REST, p[two], Q[two], _REST)
+
+    def along(self, joint: Joint, motion: Axis) -> float:
+        """Return the rotation about (within half a turn) or displacement along the axis."""
+        p1, Q1, _, p2, Q2, _ = self.pair(joint)
+        if motion == "displacement":
+            return float(Q1[:, 2] @ (p2 - p1))
+        return math.atan2(float(Q1[:, 1] @ Q2[:, 0]), float(Q1[:, 0] @ Q2[:, 0]))
+
+    def with_length(self, joint: Joint) -> Joint:
+        """Return a distance joint with its length, and other joints unchanged."""
+        if joint.kind != "distance" or joint.length is not None:
+            return joint
+        p1, _, _, p2, _, _ = self.pair(joint)
+        length = float(np.linalg.norm(p2 - p1))
+        if length == 0.0:
+            raise InputError(
+                f"distance joint {joint.name!r}: its points coincide at the initial positions of "
+                "the bodies; specify its length, or use a spherical joint"
+            )
+        return replace(joint, length=length)
+
+    def form(self, joint: Joint) -> int:
+        """Return the form of a joint for the kernels: a distance, opposite axes z, or 0."""
+        if joint.kind == "distance":
+            return DISTANCE
+        _, Q1, _, _, Q2, _ = self.pair(joint)
+        return OPPOSITE if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 0
