@@ -61,14 +61,7 @@ class Ground:
         return tuple(self.frames)
 
     def frame(self, name: str) -> FrameRef:
-        """Return a reference to a frame, for joints and loads.
-
-        Args:
-            name: Name of the frame.
-
-        Raises:
-            InputError: The ground has no such frame; the message lists the names.
-        """
+        """Return a reference to a frame by its name, see `RigidBody.frame`."""
         return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frames))
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
@@ -332,14 +325,7 @@ class FlexibleBody(FloatingBody):
         )
 
     def load_pattern(self, name: str) -> LoadPattern:
-        """Return a distributed load of the reduced body.
-
-        Args:
-            name: Name of the distributed load.
-
-        Raises:
-            InputError: There is no such load; the message lists the names.
-        """
+        """Return a distributed load of the reduced body by its name, see `pattern`."""
         return self.reduced.load_pattern(name)
 
     def pattern(self, name: str) -> PatternRef:

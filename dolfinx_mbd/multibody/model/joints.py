@@ -60,12 +60,7 @@ SLIDING = ("prismatic", "cylindrical", "point_on_line")
 
 
 class FrameRef(NamedTuple):
-    """Names of a body and of one of its frames; `body.frame("name")` returns it.
-
-    Example:
-        >>> rod.frame("left")
-        FrameRef(body='rod', frame='left')
-    """
+    """Names of a body and of one of its frames; `body.frame("name")` returns it."""
 
     body: str
     frame: str
@@ -151,14 +146,9 @@ class Joint:
         return "displacement" if self.kind in ("prismatic", "point_on_line") else "rotation"
 
     def axis(self, motion: Axis | None, what: str) -> Axis:
-        """Return the motion about or along the axis that something acts on.
+        """Return a motion that the joint has, by default `axis_by_default`.
 
-        Args:
-            motion: `rotation` or `displacement`; None: `axis_by_default`.
-            what: Name of what acts on it, for the message.
-
-        Raises:
-            InputError: The joint does not have this motion.
+        An `InputError` that the joint does not have the motion begins with `what`.
         """
         checked_name("what", what)
         motion = choice(f"{what}: motion", motion, MOTIONS, none=True) or self.axis_by_default
@@ -296,14 +286,7 @@ class Driver:
             number(f"{label}: offset", self.offset)
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return the angle or displacement with the offset, its rate and its acceleration.
-
-        Args:
-            t: Time, s.
-
-        Raises:
-            InputError: The function does not return three finite numbers.
-        """
+        """Return position with offset, rate and acceleration at a time (s), after a check."""
         value = self.motion(number("t", t))
         try:
             angle, rate, acceleration = (float(x) for x in value)

@@ -27,13 +27,7 @@ Array = NDArray[np.float64]
 
 
 class PatternRef(NamedTuple):
-    """Names of a flexible body and of one of its distributed loads, see `FlexibleBody.pattern`.
-
-    Example:
-        >>> sail = mbd.FlexibleBody("sail", body)
-        >>> sail.pattern("wind")
-        PatternRef(body='sail', pattern='wind')
-    """
+    """Names of a flexible body and of one of its distributed loads, see `FlexibleBody.pattern`."""
 
     body: str
     pattern: str

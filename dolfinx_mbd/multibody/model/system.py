@@ -175,8 +175,12 @@ class SystemData:
             drivers.append(replace(driver, along=motion, offset=offset))
         for load in self.loads:
             if isinstance(load, PairElement):
-                if load.first.body == load.second.body:
-                    self._check_deforms(load.name, load.first.body)
+                body = self.body(load.first.body)
+                if load.second.body == body.name and not body.num_elastic:
+                    raise InputError(
+                        f"load {load.name!r} connects body {body.name!r}, which does not deform, "
+                        "with itself; specify frames of two bodies (or of the ground)"
+                    )
                 load = load.placed(placement.pair(load))
             elif isinstance(load, JointSpring | JointFriction):
                 joint = self.joint(load.joint)
@@ -184,13 +188,6 @@ class SystemData:
                 load = load.placed(motion, placement.along(joint, motion))
             loads.append(load)
         self.drivers, self.loads = tuple(drivers), tuple(loads)
-
-    def _check_deforms(self, load: str, body: str) -> None:
-        if not self.body(body).num_elastic:
-            raise InputError(
-                f"load {load!r} connects body {body!r}, which does not deform, with itself; "
-                "specify frames of two bodies (or of the ground)"
-            )
 
     def _number_constraints(self) -> None:
         """Number the constraint rows: those of the joints, then those of the drivers."""
@@ -219,9 +216,7 @@ class SystemData:
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> SystemData:
         """Return the system without some constraint rows; its `whole` has all of them.
 
-        Args:
-            rows: Numbers of the rows.
-            least_norm: Whether solutions give the joint forces with the least norm over all rows.
+        With `least_norm`, solutions give the joint forces with the least norm over all rows.
         """
         rows = [self._row(row) for row in items("rows", rows, (int, np.integer))]
         remaining = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))

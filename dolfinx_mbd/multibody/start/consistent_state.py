@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,11 +18,12 @@ from dolfinx_mbd.multibody.start.position_assembly import (
     assemble,
     coordinates,
     redundant_rows,
+    restore,
     warn_of_moves,
 )
 from dolfinx_mbd.multibody.start.quasi_static import Balance
 
-__all__ = ["check_state", "consistent_state", "move", "restore"]
+__all__ = ["check_state", "consistent_state", "move"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
@@ -101,21 +101,9 @@ def consistent_state(
             part = system.without_rows(rows)
             state = consistent_state(part, t, q=at.q, v=start, rates=rates)
             return _with_held_rows(at, state, rows)
-        _set_quasi_static(at, t, start, rates)
+        Balance(at, t, rates).start(start)
     at.update_poses(t)
     return at.state(t)
-
-
-def _set_quasi_static(at: Assembler, t: float, start: Array, rates: Mapping[str, float]) -> None:
-    """Set the quasi-static state and its elastic rates."""
-    elastic, restore_rigid = at.system.elastic, partial(restore, free=at.system.rigid)
-    restore_rigid(at, t, start, rates)
-    balance = Balance(at, t, restore_rigid, rates)
-    v = at.v.copy()
-    balance.settle(v)
-    with_rates = v.copy()
-    with_rates[elastic] = balance.rate()
-    balance.settle_along(with_rates)
 
 
 def check_state(argument: str, state: State, system: SystemData) -> None:
@@ -133,25 +121,6 @@ def check_state(argument: str, state: State, system: SystemData) -> None:
 def move(at: Assembler, delta: Array) -> None:
     """Move the coordinates of the assembler by increments (nv,)."""
     at.move(at.q.copy(), delta)
-
-
-def restore(at: Assembler, t: float, v: Array, rates: Mapping[str, float], free: Index) -> None:
-    """Fulfil the constraints and their derivatives, the latter with the free velocities."""
-    s = at.system
-    limit = assemble(at, t, s.rigid)
-    redundant = redundant_rows(at, limit, free)
-    if redundant:
-        raise AssemblyError(
-            f"{len(redundant)} of the {s.num_constraints} constraints are redundant in this "
-            f"position: {'; '.join(map(str, redundant))}. Use joints that hold less (for a planar "
-            "mechanism: one revolute joint, cylindrical and spherical ones elsewhere), or simulate "
-            "with redundant='drop' or 'keep'"
-        )
-    moving = free
-    if len(free) > len(s.rigid) and s.num_constraints and not redundant_rows(at, limit, s.rigid):
-        moving = s.rigid
-    velocities(at, t, v, moving, rates)
-    accelerations(at, t, free)
 
 
 # ---- constraints that are redundant for rigid bodies --------------------------------------------

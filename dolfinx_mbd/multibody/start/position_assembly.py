@@ -1,7 +1,8 @@
-"""Assembly of the positions: bodies are moved until the constraints are fulfilled."""
+"""Assembly: bodies are moved until the constraints and their derivatives are fulfilled."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from dolfinx_mbd.checks import array, instance, number
 from dolfinx_mbd.errors import PlacementWarning, warn
 from dolfinx_mbd.kernels.rotations import rotation_vector
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.multibody.assembly.rates import accelerations, velocities
 from dolfinx_mbd.multibody.assembly.redundancy import (
     DEPENDENT,
     NEARLY_DEPENDENT,
@@ -29,6 +31,7 @@ __all__ = [
     "moves",
     "redundancies",
     "redundant_rows",
+    "restore",
     "warn_of_moves",
 ]
 
@@ -180,9 +183,8 @@ def coordinates(system: SystemData, q: ArrayLike | None = None) -> Array:
     """Return the coordinates (nq,) to start from, by default the initial ones of the bodies."""
     if q is None:
         return np.concatenate([body.initial_coordinates() for body in system.bodies])
-    count = system.num_coordinates
-    expected = f"{count} finite numbers, the coordinates of the system"
-    return np.asarray(array("q", q, (count,), expected=expected), dtype=float)
+    expected = f"{system.num_coordinates} finite numbers, the coordinates of the system"
+    return array("q", q, (system.num_coordinates,), expected=expected)  # type: ignore[no-any-return]
 
 
 def redundant_rows(at: Assembler, limit: float, free: Index | None = None) -> list[Redundancy]:
@@ -191,6 +193,25 @@ def redundant_rows(at: Assembler, limit: float, free: Index | None = None) -> li
         return []
     B = at.constraint_matrix(at.jacobians())
     return find_redundant(at.system, B, free, limit)
+
+
+def restore(at: Assembler, t: float, v: Array, rates: Mapping[str, float], free: Index) -> None:
+    """Fulfil the constraints and their derivatives, the latter with the free velocities."""
+    s = at.system
+    limit = assemble(at, t, s.rigid)
+    redundant = redundant_rows(at, limit, free)
+    if redundant:
+        raise AssemblyError(
+            f"{len(redundant)} of the {s.num_constraints} constraints are redundant in this "
+            f"position: {'; '.join(map(str, redundant))}. Use joints that hold less (for a planar "
+            "mechanism: one revolute joint, cylindrical and spherical ones elsewhere), or simulate "
+            "with redundant='drop' or 'keep'"
+        )
+    moving = free
+    if len(free) > len(s.rigid) and s.num_constraints and not redundant_rows(at, limit, s.rigid):
+        moving = s.rigid
+    velocities(at, t, v, moving, rates)
+    accelerations(at, t, free)
 
 
 def redundancies(

@@ -18,7 +18,7 @@ References:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,12 @@ from dolfinx_mbd.errors import ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.multibody.assembly.rates import rate_rows, saddle, steady_accelerations
 from dolfinx_mbd.multibody.model.protocol import BodyState
+from dolfinx_mbd.multibody.start.position_assembly import restore
 from dolfinx_mbd.multibody.stepping.convergence import Measure
 
 __all__ = ["Balance", "EquilibriumError"]
 
 Array = NDArray[np.float64]
-Restore = Callable[[Assembler, float, Array, Mapping[str, float]], None]
 
 _TOLERANCE = 1e-11  # relative to the forces on a body
 _ITERATIONS = 30
@@ -65,16 +65,10 @@ class _Stalled(Exception):
 
 
 class Balance:
-    """The balance of the elastic coordinates with the motion at a time.
+    """The balance of the elastic coordinates with the motion at a time and some joint rates."""
 
-    `restore(at, t, v, rates)` sets all but the elastic coordinates so that the constraints and
-    their derivatives are fulfilled, with the rates of joints, η̇ of the velocities v, and η̈ = 0.
-    """
-
-    def __init__(
-        self, at: Assembler, t: float, restore: Restore, rates: Mapping[str, float]
-    ) -> None:
-        self._at, self._t, self._restore_all, self._rates = at, t, restore, rates
+    def __init__(self, at: Assembler, t: float, rates: Mapping[str, float]) -> None:
+        self._at, self._t, self._rates = at, t, rates
         s = at.system
         self._measure = Measure(s)
         self._length = extent(at)
@@ -83,12 +77,22 @@ class Balance:
             for body, q, v in zip(s.bodies, s.q_slices, s.v_slices, strict=True)
             if body.num_elastic
         ]
+        self._names = " and ".join(repr(body.name) for body, *_ in self._bodies)
         self._v = at.v.copy()
         self._columns = np.zeros((s.num_velocities, len(s.elastic)))
         self._factor: tuple[Array, Any] | None = None
         self._load = 1.0
         self._start = self._elastic()
         self._stiffness: Array = np.zeros((0, 0))
+
+    def start(self, v: Array) -> None:
+        """Set the quasi-static state with its elastic rates, from velocities v (nv,)."""
+        self._v = v
+        self._restore()
+        with_rates = self._at.v.copy()
+        self.settle(with_rates.copy())
+        with_rates[self._at.system.elastic] = self.rate()
+        self.settle_along(with_rates)
 
     def settle(self, v: Array) -> None:
         """Compute the balance next to the current coordinates, with the elastic rates of v (nv,).
@@ -133,7 +137,7 @@ class Balance:
         rows = []
         for h in (step, -step):
             at.move(q, h * v + 0.5 * h * h * a)
-            self._restore_all(at, t + h, v + h * a, {})
+            restore(at, t + h, v + h * a, {}, s.rigid)
             at.residual(t + h)
             rows.append(at.rows[s.elastic].copy())
         self._restore(q)
@@ -142,10 +146,10 @@ class Balance:
 
     # ---- Newton's method ------------------------------------------------------------------------
     def _restore(self, q: Array | None = None) -> None:
-        """Restore the constraints, at the current or at other coordinates."""
+        """Restore the constraints with η̇ of the velocities, at current or other coordinates."""
         if q is not None:
             self._at.q[:] = q
-        self._restore_all(self._at, self._t, self._v, self._rates)
+        restore(self._at, self._t, self._v, self._rates, self._at.system.rigid)
 
     def _newton(self) -> None:
         force, error = self._evaluate()
@@ -209,20 +213,16 @@ class Balance:
                 increase *= 0.25
                 at.q[:] = good
                 if increase < _LEAST_LOAD:
-                    raise EquilibriumError(self._failure(done), load=done) from None
+                    raise EquilibriumError(
+                        f"there is no quasi-static equilibrium at t = {self._t:g} s: with more than"
+                        f" {100 * done:.3g} % of the forces of the motion and the loads, the "
+                        f"deformation of {self._names} has no balance. The motion is too fast, or "
+                        "a load too large, for the stiffness of the body; simulate with "
+                        "elastic_start='undeformed'",
+                        load=done,
+                    ) from None
             else:
                 good, done, increase = at.q.copy(), self._load, 2.0 * increase
-
-    def _names(self) -> str:
-        return " and ".join(repr(body.name) for body, *_ in self._bodies)
-
-    def _failure(self, load: float) -> str:
-        return (
-            f"there is no quasi-static equilibrium at t = {self._t:g} s: with more than "
-            f"{100 * load:.3g} % of the forces of the motion and the loads, the deformation of "
-            f"{self._names()} finds no balance. The motion is too fast, or a load too large, for "
-            "the stiffness of the body; simulate with elastic_start='undeformed'"
-        )
 
     # ---- the elastic rows and their derivative --------------------------------------------------
     def _elastic(self) -> Array:
@@ -269,7 +269,7 @@ class Balance:
         if least < 0.0:
             text = (
                 f"the quasi-static start at t = {self._t:g} s is an unstable equilibrium: the "
-                f"forces of the motion exceed the elastic stiffness of {self._names()} ({least:.3g}"
+                f"forces of the motion exceed the elastic stiffness of {self._names} ({least:.3g}"
                 " of it remain in one direction). Only gyroscopic forces can keep the body there; "
                 "a slower motion or a stiffer body would be stable"
             )

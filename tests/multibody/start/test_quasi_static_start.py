@@ -33,7 +33,7 @@ from dolfinx_mbd.multibody import (
     simulate,
 )
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
-from dolfinx_mbd.multibody.start.consistent_state import restore as restore_state
+from dolfinx_mbd.multibody.start.position_assembly import restore as restore_state
 from dolfinx_mbd.multibody.start.quasi_static import Balance, elastic_derivative
 from tests.models.beams import slender_rod
 
@@ -209,7 +209,7 @@ def test_loads_in_steps_lead_to_the_same_balance() -> None:
     at.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
     restore(at, t, np.zeros(system.num_velocities), {})
     v, q = at.v.copy(), at.q.copy()
-    direct, stepwise = (Balance(at, t, restore, {}) for _ in range(2))
+    direct, stepwise = (Balance(at, t, {}) for _ in range(2))
     direct.settle(v)
     expected = at.q.copy()
     at.q[:] = q
