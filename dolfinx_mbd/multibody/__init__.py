@@ -1,6 +1,6 @@
 """Mechanisms: rigid and reduced flexible bodies, joints, loads, and their motion over time.
 
-Plain NumPy (compiled by numba where it is installed); nothing here knows a mesh or a communicator.
+Plain NumPy, compiled by numba if it is installed; independent of meshes and communicators.
 """
 
 from __future__ import annotations

@@ -344,5 +344,5 @@ def _check_law(element: SpringDamper | JointSpring) -> None:
 
 def _law_energy(law: Law, start: float, end: float) -> float:
     """Return ∫ law(s, 0) ds by Gauss quadrature with 32 points."""
-    values = np.vectorize(lambda s: law(float(s), 0.0), otypes=[float])
-    return float(fixed_quad(values, start, end, n=32)[0])
+    values = fixed_quad(lambda x: np.array([law(s, 0.0) for s in x.tolist()]), start, end, n=32)
+    return float(values[0])

@@ -152,11 +152,13 @@ def integrated(
     start = number("start", start)
     number("panel", panel, positive=True, unit="s")
     number("step", step, positive=True, unit="s")
-    _values = np.vectorize(lambda t: float(rate(float(t))), otypes=[float])
     _sums = {1: [0.0], -1: [0.0]}  # integrals over the first panels after and before t = 0
 
     def integral(low: float, high: float) -> float:
-        return float(fixed_quad(_values, low, high, n=10)[0])
+        values = fixed_quad(
+            lambda x: np.array([float(rate(t)) for t in x.tolist()]), low, high, n=10
+        )
+        return float(values[0])
 
     def motion(t: float) -> tuple[float, float, float]:
         k = int(t / panel)
