@@ -96,7 +96,6 @@ class SystemData:
         self._check_bodies_and_names()
         self._number_bodies()
         self._place()
-        self._check_drivers_and_loads()
         self._number_constraints()
         for body in self.bodies:
             if hasattr(body, "check"):
@@ -117,27 +116,6 @@ class SystemData:
                 argument="name",
                 value=repeated,
             )
-
-    def _check_drivers_and_loads(self) -> None:
-        driven: dict[tuple[str, str | None], str] = {}
-        for driver in self.drivers:
-            other = driven.setdefault((driver.joint, driver.along), driver.name)
-            if other != driver.name:
-                raise InputError(
-                    f"drivers {other!r} and {driver.name!r} prescribe the same {driver.along} of "
-                    f"joint {driver.joint!r}"
-                )
-        for load in self.loads:
-            label = f"load {load.name!r}"
-            if isinstance(load, FrameLoad):
-                self.frame_index(load.frame)
-            elif isinstance(load, PatternLoad):
-                self.load_pattern(load)
-            elif isinstance(load, JointLoad):
-                self.joint(load.joint).axis(load.motion, label)
-            coordinate = getattr(load, "of", None)
-            if coordinate is not None:
-                self.joint(coordinate.joint).axis(coordinate.motion, label)
 
     # ---- numbering ------------------------------------------------------------------------------
     def _number_bodies(self) -> None:
@@ -165,29 +143,45 @@ class SystemData:
         self.joints = tuple(placement.with_length(joint) for joint in self.joints)
         forms = [placement.form(joint) for joint in self.joints]
         self.form = np.array(forms + [0] * len(self.drivers), dtype=np.int64)
-        drivers, loads = [], []
+        drivers: dict[tuple[str, Axis], Driver] = {}
         for driver in self.drivers:
             joint = self.joint(driver.joint)
             motion = joint.axis(driver.along, f"driver {driver.name!r}")
-            offset = driver.offset
-            if offset is None:
-                offset = placement.along(joint, motion)
-            drivers.append(replace(driver, along=motion, offset=offset))
-        for load in self.loads:
-            if isinstance(load, PairElement):
-                body = self.body(load.first.body)
-                if load.second.body == body.name and not body.num_elastic:
-                    raise InputError(
-                        f"load {load.name!r} connects body {body.name!r}, which does not deform, "
-                        "with itself; specify frames of two bodies (or of the ground)"
-                    )
-                load = load.placed(placement.pair(load))
-            elif isinstance(load, JointSpring | JointFriction):
-                joint = self.joint(load.joint)
-                motion = joint.axis(load.motion, f"load {load.name!r}")
-                load = load.placed(motion, placement.along(joint, motion))
-            loads.append(load)
-        self.drivers, self.loads = tuple(drivers), tuple(loads)
+            if (joint.name, motion) in drivers:
+                raise InputError(
+                    f"drivers {drivers[joint.name, motion].name!r} and {driver.name!r} prescribe "
+                    f"the same {motion} of joint {joint.name!r}"
+                )
+            offset = placement.along(joint, motion) if driver.offset is None else driver.offset
+            drivers[joint.name, motion] = replace(driver, along=motion, offset=offset)
+        self.drivers = tuple(drivers.values())
+        self.loads = tuple(self._placed(load, placement) for load in self.loads)
+
+    def _placed(self, load: Load, placement: _Placement) -> Load:
+        """Return a load with unspecified lengths and angles, after a check of its references."""
+        label = f"load {load.name!r}"
+        if isinstance(load, PairElement):
+            body = self.body(load.first.body)
+            if load.second.body == body.name and not body.num_elastic:
+                raise InputError(
+                    f"{label} connects body {body.name!r}, which does not deform, with itself; "
+                    "specify frames of two bodies (or of the ground)"
+                )
+            return load.placed(placement.pair(load))
+        if isinstance(load, JointSpring | JointFriction):
+            joint = self.joint(load.joint)
+            motion = joint.axis(load.motion, label)
+            return load.placed(motion, placement.along(joint, motion))
+        if isinstance(load, FrameLoad):
+            self.frame_index(load.frame)
+            return load
+        if isinstance(load, PatternLoad):
+            self.load_pattern(load)
+        else:
+            self.joint(load.joint).axis(load.motion, label)
+        if load.of is not None:
+            self.joint(load.of.joint).axis(load.of.motion, label)
+        return load
 
     def _number_constraints(self) -> None:
         """Number the constraint rows: those of the joints, then those of the drivers."""
