@@ -21,6 +21,7 @@ from dolfinx_mbd.multibody.model.protocol import BodyState
 __all__ = ["FloatingBody", "body_tangents", "checked_rotation"]
 
 Array = NDArray[np.float64]
+Table = NDArray[np.int64]
 
 
 def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
@@ -43,7 +44,7 @@ class FloatingBody:
     num_velocities: int
     num_elastic: int
     typical_mass: float
-    _table: NDArray[np.int64]  # row of the table of the kernels, see `body_table`
+    _table: Table  # row of the table of the kernels, see `body_table`
     _data: Array  # arrays to which the row refers
     _q0: Array
 
@@ -156,13 +157,7 @@ class FloatingBody:
 
 
 def body_tangents(
-    table: NDArray[np.int64],
-    data: Array,
-    q: Array,
-    v: Array,
-    a: Array,
-    gravity: Array,
-    wrenches: Array,
+    table: Table, data: Array, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
 ) -> Array:
     """Return the derivatives of the rows of all bodies of a table to q (increments), v and a.
 

@@ -18,12 +18,7 @@ Array = NDArray[np.float64]
 _AXES = np.eye(3)
 
 
-class _Frame(NamedTuple):
-    point: ArrayLike
-    axes: ArrayLike
-
-
-class Frame(_Frame):
+class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
     """A frame fixed to a body.
 
     Attributes:
