@@ -14,13 +14,38 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from mpi4py import MPI
 
-pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
+import dolfinx_mbd as mbd
+from tests.test_examples_body import rod
 
-FOLDERS = ("forms", "geometry", "imports", "export", "fem", "modal")
+one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
+
+FOLDERS = (
+    "export",
+    "fem",
+    "forms",
+    "geometry",
+    "imports",
+    "modal",
+    "multibody.model",
+    "multibody.start",
+)
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
+
+MODULES = (
+    "fem.elastic_model",
+    "modal.natural_modes",
+    "prescribed_motion.solve",
+    "reduction.front_end",
+    "reduction.interfaces",
+    "reduction.options",
+    "reduction.reducer",
+    "multibody.system",
+)
+"""Modules whose examples are run on any number of ranks."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 
@@ -56,21 +81,44 @@ def shared_names(folder: str) -> dict[str, Any]:
     return test.globs
 
 
+@one_rank
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.imports.FirstOrderInertiaWarning")
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names = shared_names(folder)
+    if folder == "multibody.model":
+        names["body"] = rod()
     for module in modules(folder):
         for test in examples(module, names):
             run(test)
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_on_all_ranks(module: str) -> None:
+    tests = list(examples(f"dolfinx_mbd.{module}", {"mbd": mbd, "np": np}))
+    assert tests
+    for test in tests:
+        run(test)
+
+
+def public_names(folder: str) -> Iterator[tuple[str, Any]]:
+    """Yield the names that a folder exports, or that the package exports from its modules."""
+    package = importlib.import_module(f"dolfinx_mbd.{folder}")
+    if hasattr(package, "__all__"):
+        yield from ((name, getattr(package, name)) for name in package.__all__)
+        return
+    for name in mbd.__all__:
+        value = getattr(mbd, name)
+        if getattr(value, "__module__", "").startswith(f"{package.__name__}."):
+            yield name, value
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_public_names_have_examples(folder: str) -> None:
-    package = importlib.import_module(f"dolfinx_mbd.{folder}")
-    for name in package.__all__:
-        value = getattr(package, name)
+    names = list(public_names(folder))
+    assert names
+    for name, value in names:
         exception = inspect.isclass(value) and issubclass(value, BaseException)
         if (inspect.isclass(value) or inspect.isfunction(value)) and not exception:
             assert ">>>" in (inspect.getdoc(value) or ""), f"{folder}.{name} has no example"

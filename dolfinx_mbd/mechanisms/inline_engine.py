@@ -31,7 +31,7 @@ from dolfinx_mbd.mechanisms.parts import (
     create_drive,
     rod_length,
 )
-from dolfinx_mbd.multibody.model.ground import Ground
+from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.joints import revolute
 from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame

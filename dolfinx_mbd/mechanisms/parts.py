@@ -16,8 +16,7 @@ from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import instance, names, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
-from dolfinx_mbd.multibody.model.ground import Ground
+from dolfinx_mbd.multibody.model.bodies import FlexibleBody, Ground, RigidBody
 from dolfinx_mbd.multibody.model.joints import (
     Driver,
     Joint,

@@ -19,7 +19,7 @@ from dolfinx_mbd.mechanisms.parts import (
     create_crank,
     create_drive,
 )
-from dolfinx_mbd.multibody.model.ground import Ground
+from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.joints import revolute
 from dolfinx_mbd.multibody.model.protocol import Frame
 from dolfinx_mbd.multibody.system import System

@@ -1,6 +1,6 @@
 """Mechanisms: rigid and reduced flexible bodies, joints, loads, and their motion over time.
 
-Plain NumPy (compiled by numba where it is installed); nothing here knows a mesh or a communicator.
+Plain NumPy, compiled by numba if it is installed; independent of meshes and communicators.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.assembly.assembler import AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
 from dolfinx_mbd.multibody.files.run_files import RunFileError
-from dolfinx_mbd.multibody.model.bodies import DEFAULT_DAMPING_RATIO, FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.model.bodies import (
+    DEFAULT_DAMPING_RATIO,
+    FlexibleBody,
+    Ground,
+    RigidBody,
+)
 from dolfinx_mbd.multibody.model.bushings import Bushing
 from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, SpringDamper
-from dolfinx_mbd.multibody.model.ground import Ground
 from dolfinx_mbd.multibody.model.joints import (
     JOINT_KINDS,
     Driver,

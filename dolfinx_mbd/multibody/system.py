@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from dolfinx_mbd.multibody.model.system import SystemData
-from dolfinx_mbd.multibody.start.summary import summary
+from collections.abc import Sequence
+
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.multibody.model.force_elements import PairElement
+from dolfinx_mbd.multibody.model.joints import FrameRef
+from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
+from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
+from dolfinx_mbd.multibody.model.system import Load, SystemData
+from dolfinx_mbd.multibody.start.position_assembly import (
+    assemble,
+    coordinates,
+    moves,
+    redundant_rows,
+)
 
 __all__ = ["System"]
 
+_MOVED = 1e-6  # motion of a body by the assembly that is listed, see `Move.relative`
+_KINDS = {
+    "PatternLoad": "distributed load",
+    "SpringDamper": "spring-damper",
+    "JointSpring": "spring-damper",
+    "Bushing": "bushing",
+    "JointFriction": "friction",
+}
+
 
 class System(SystemData):
-    """Bodies connected by joints, with drivers and loads; ``print(system)`` shows a table.
+    """Bodies connected by joints, with drivers and loads; `print(system)` shows a table.
 
     Unspecified distances, offsets and free lengths of joints, drivers and loads are measured at the
     initial positions of the bodies, before the assembly.
@@ -24,6 +45,13 @@ class System(SystemData):
     Raises:
         InputError: A name is repeated or unknown, or a driver does not fit its joint; the message
             lists the valid names.
+
+    Example:
+        >>> ground = mbd.Ground({"bearing": mbd.Frame()})
+        >>> bob = mbd.RigidBody("bob", 1.0, [0.01] * 3, frames={"pivot": mbd.Frame((0, 1, 0))})
+        >>> hinge = mbd.revolute("hinge", ground.frame("bearing"), bob.frame("pivot"))
+        >>> mbd.System([ground, bob], [hinge], gravity=(0, -9.81, 0))
+        <System: 2 bodies, 1 joints, 0 drivers, 0 loads; 6 velocities (0 elastic), 5 constraints>
     """
 
     def summary(self) -> str:
@@ -31,7 +59,74 @@ class System(SystemData):
 
         It also lists redundant constraints and the bodies that the assembly at t = 0 moves.
         """
-        return summary(self)
+        bodies = [
+            (
+                body.name,
+                type(body).__name__,
+                f"{body.typical_mass:.4g}" if body.num_velocities else "-",
+                str(body.num_velocities - body.num_elastic),
+                str(body.num_elastic),
+            )
+            for body in self.bodies
+        ]
+        joints = [
+            (j.name, j.kind.replace("_", "-"), _frame(j.first), _frame(j.second), str(len(j.rows)))
+            for j in self.joints
+        ]
+        drivers = [(d.name, str(d.along), f"joint {d.joint}") for d in self.drivers]
+        title = f"System of {len(bodies)} bodies"
+        lines = [title, "=" * len(title)]
+        lines += _table(("body", "kind", "mass (kg)", "rigid", "elastic"), bodies)[1:]
+        lines += _table(("joint", "kind", "first frame", "second frame", "holds"), joints)
+        lines += _table(("driver", "prescribes", "of"), drivers)
+        lines += _table(("load", "kind", "at"), [_load(load) for load in self.loads])
+        return "\n".join([*lines, "", *self._freedom()])
+
+    def _freedom(self) -> list[str]:
+        """Return the lines about degrees of freedom, redundant constraints and the assembly."""
+        velocities, held, elastic = self.num_velocities, self.num_constraints, len(self.elastic)
+        at = Assembler(self)
+        at.q[:] = coordinates(self)
+        try:
+            limit = assemble(at, 0.0, self.rigid)
+        except AssemblyError as error:
+            return [f"{velocities} coordinates, {held} constraints; {error}"]
+        moved = [move for move in moves(at, 0.0) if move.relative > _MOVED]
+        redundant = redundant_rows(at, limit)
+        line = f"degrees of freedom   {velocities - held + len(redundant)}"
+        line += f" = {velocities} coordinates − {held} constraints"
+        line += f" + {len(redundant)} redundant" if redundant else ""
+        line += f"; {elastic} of them elastic" if elastic else ""
+        lines = [line, *(f"redundant            {item}" for item in redundant)]
+        return lines + [f"moved by assembly    {move}" for move in moved]
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return an empty line and the lines of a table, or nothing if it has no rows."""
+    if not rows:
+        return []
+    lines = [head, ["-" * len(word) for word in head], *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return ["", *texts]
+
+
+def _frame(frame: FrameRef) -> str:
+    return f"{frame.body}: {frame.frame}"
+
+
+def _load(load: Load) -> tuple[str, str, str]:
+    """Return name, kind and place of a load."""
+    kind = _KINDS.get(type(load).__name__, "force")
+    if isinstance(load, FrameLoad):
+        return load.name, load.kind, _frame(FrameRef(*load.frame))
+    if isinstance(load, PatternLoad):
+        return load.name, kind, f"{load.pattern.body}: {load.pattern.pattern}"
+    if isinstance(load, PairElement):
+        return load.name, kind, f"{_frame(load.first)} to {_frame(load.second)}"
+    if isinstance(load, JointLoad) and load.motion == "rotation":
+        kind = "torque"
+    return load.name, kind, f"joint {load.joint}"

@@ -1,32 +1,107 @@
-"""Rigid bodies and reduced flexible ones."""
+"""The ground, rigid bodies and reduced flexible bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import LoadPattern, ModalDamping, ReducedBody
-from dolfinx_mbd.checks import array, flag, instance, number, refuse, vector
+from dolfinx_mbd.body.parts import assign
+from dolfinx_mbd.checks import array, choice, flag, instance, number, refuse, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.model.floating_body import FloatingBody, checked_rotation
+from dolfinx_mbd.multibody.model.floating_body import FloatingBody
+from dolfinx_mbd.multibody.model.joints import FrameRef
 from dolfinx_mbd.multibody.model.pattern_loads import PatternRef
-from dolfinx_mbd.multibody.model.protocol import Frame, checked_frames
+from dolfinx_mbd.multibody.model.protocol import BodyState, Frame, checked_frames
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 
-__all__ = [
-    "DEFAULT_DAMPING_RATIO",
-    "FlexibleBody",
-    "RigidBody",
-]
+__all__ = ["DEFAULT_DAMPING_RATIO", "FlexibleBody", "Ground", "RigidBody"]
 
 Array = NDArray[np.float64]
 
-#: Modal damping ratio of a flexible body that is given none: 1 %, usual for a bolted metal part.
 DEFAULT_DAMPING_RATIO = 0.01
+"""Modal damping ratio of flexible bodies without damping: 1 %, typical of bolted metal parts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A body that does not move; a system has at most one.
+
+    Attributes:
+        frames: Frames by name, in global coordinates.
+        name: Name in the system.
+
+    Raises:
+        InputError: The frames are not a mapping from names to frames.
+
+    Example:
+        >>> ground = mbd.Ground({"bearing": mbd.Frame(), "wall": mbd.Frame((2.0, 0.0, 0.0))})
+        >>> ground.frame("wall")
+        FrameRef(body='ground', frame='wall')
+    """
+
+    frames: Mapping[str, Frame] = field(default_factory=dict)
+    name: str = "ground"
+    num_coordinates: int = field(default=0, init=False)
+    num_velocities: int = field(default=0, init=False)
+    num_elastic: int = field(default=0, init=False)
+    typical_mass: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        assign(self, frames=checked_frames(checked_name("name", self.name), self.frames))
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Names of the frames."""
+        return tuple(self.frames)
+
+    def frame(self, name: str) -> FrameRef:
+        """Return a reference to a frame by its name, see `RigidBody.frame`."""
+        return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frames))
+
+    def poses(self, q: Array, position: Array, rotation: Array) -> None:
+        """Set positions and orientations of the frames."""
+        for k, (point, axes) in enumerate(self.frames.values()):
+            position[k], rotation[k] = point, axes
+
+    # The ground has no coordinates: all arrays of coordinates are empty
+    def _nothing(self, *arguments: Any) -> None:
+        pass
+
+    def _empty(self, *arguments: Any) -> Array:
+        return np.zeros((len(self.frames), 6, 0))
+
+    increment = residual = frame_velocities = _nothing
+    frame_jacobians = frame_velocity_tangents = _empty
+
+    def initial_coordinates(self) -> Array:
+        """Return an empty array."""
+        return np.zeros(0)
+
+    def increment_tangent(self, delta: Array) -> Array:
+        """Return an empty matrix."""
+        return np.zeros((0, 0))
+
+    def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
+        """Return empty matrices."""
+        return np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))
+
+    def frame_bias(self, q: Array, v: Array) -> Array:
+        """Return zero accelerations."""
+        return np.zeros((len(self.frames), 6))
+
+    def energies(self, q: Array, v: Array, gravity: Array) -> Array:
+        """Return zero energies."""
+        return np.zeros(3)
+
+    def momenta(self, q: Array, v: Array) -> Array:
+        """Return zero momenta."""
+        return np.zeros(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +109,25 @@ class RigidBody(FloatingBody):
     """A rigid body.
 
     Attributes:
-        name: Its name in the system and in the results.
-        mass: kg.
-        inertia: Inertia tensor about the centre of mass, body axes, shape (3, 3) or the diagonal
+        name: Name in the system and in the results.
+        mass: Mass, kg.
+        inertia: Inertia tensor about the centre of mass, body axes, shape (3, 3), or its diagonal
             (3,), kg m².
         centre: Centre of mass in the body frame, shape (3,), m.
-        frames: Where joints and forces meet it, by name.
-        position: Origin of the body frame where it starts, shape (3,), m.
-        rotation: Quaternion (w, x, y, z) or matrix body → global where it starts.
-        shape: What to draw, or None.
+        frames: Frames for joints and loads by name, in the body frame.
+        position: Initial position of the origin of the body frame, shape (3,), m.
+        rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix from body to
+            global components.
+        shape: Surface for drawings; None: no surface.
 
     Raises:
-        InputError: An argument is unusable, for example because the mass is not positive or no
-            mass distribution has this inertia tensor.
+        InputError: The mass is not positive, no mass distribution has this inertia tensor, or
+            another argument is invalid.
+
+    Example:
+        >>> bob = mbd.RigidBody("bob", 1.0, [0.01] * 3, frames={"tip": mbd.Frame((0, 1, 0))})
+        >>> bob.frame("tip")
+        FrameRef(body='bob', frame='tip')
     """
 
     name: str
@@ -62,21 +143,16 @@ class RigidBody(FloatingBody):
         label = f"body {checked_name('name', self.name)!r}"
         mass = number(f"{label}: mass", self.mass, positive=True, unit="kg")
         c: Array = vector(f"{label}: centre", self.centre, unit="m")
-        second = _second_moments(label, self.inertia) + mass * np.outer(c, c)
+        second = _second_moments(f"{label}: inertia", self.inertia) + mass * np.outer(c, c)
         instance(f"{label}: shape", self.shape, (Shape, type(None)))
-        none = np.zeros((0, 0))
-        frames = {
-            key: (*frame, np.zeros((6, 0)))
-            for key, frame in checked_frames(self.name, self.frames).items()
-        }
+        frames = checked_frames(self.name, self.frames)
         self._prepare(
             mass,
             mass * c[None],
             second[None, None],
-            (none, none, none),
-            frames,
-            vector(f"{label}: position", self.position, unit="m"),
-            checked_rotation(f"{label}: rotation", self.rotation),
+            (np.zeros((0, 0)),) * 3,
+            {key: (*frame, np.zeros((6, 0))) for key, frame in frames.items()},
+            (self.position, self.rotation),
         )
 
     @classmethod
@@ -92,13 +168,30 @@ class RigidBody(FloatingBody):
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
     ) -> RigidBody:
-        """A homogeneous box with edges ``size`` (m) along the body axes; give density or mass."""
+        """Return a homogeneous box with edges along the body axes.
+
+        Args:
+            name: Name in the system and in the results.
+            size: Lengths of the edges, shape (3,), m.
+            density: Density, kg/m³; give either the density or the mass.
+            mass: Mass, kg.
+            centre: Centre of the box, see `RigidBody`.
+            frames: Frames for joints and loads, see `RigidBody`; None: no frames.
+            position: Initial position, see `RigidBody`.
+            rotation: Initial orientation, see `RigidBody`.
+
+        Raises:
+            InputError: An argument is invalid.
+
+        Example:
+            >>> round(mbd.RigidBody.box("brick", (0.2, 0.1, 0.1), density=2000.0).mass, 9)
+            4.0
+        """
         shape = box_shape(size, centre)
         squares = np.square(size, dtype=float)
         m = _mass(name, float(np.prod(size, dtype=float)), density, mass)
         J = m / 12 * (squares.sum() - squares)
-        frames = {} if frames is None else frames
-        return cls(name, m, J, centre, frames, position, rotation, shape)
+        return cls(name, m, J, centre, frames or {}, position, rotation, shape)
 
     @classmethod
     def cylinder(
@@ -115,51 +208,60 @@ class RigidBody(FloatingBody):
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
     ) -> RigidBody:
-        """A homogeneous cylinder along body axis 0, 1 or 2, sizes in m; give density or mass."""
+        """Return a homogeneous circular cylinder along a body axis.
+
+        Args:
+            name: Name in the system and in the results.
+            radius: Radius, m.
+            length: Length, m.
+            axis: Body axis along the cylinder: 0, 1 or 2.
+            density: Density, kg/m³; give either the density or the mass.
+            mass: Mass, kg.
+            centre: Centre of the cylinder, see `RigidBody`.
+            frames: Frames for joints and loads, see `RigidBody`; None: no frames.
+            position: Initial position, see `RigidBody`.
+            rotation: Initial orientation, see `RigidBody`.
+
+        Raises:
+            InputError: An argument is invalid.
+
+        Example:
+            >>> mbd.RigidBody.cylinder("wheel", 0.5, 0.05, mass=8.0).inertia[2].item()
+            1.0
+        """
         shape = cylinder_shape(radius, length, axis, centre)
         m = _mass(name, np.pi * radius * radius * length, density, mass)
         J = np.full(3, m * (3 * radius * radius + length * length) / 12)
         J[axis] = m * radius * radius / 2
-        frames = {} if frames is None else frames
-        return cls(name, m, J, centre, frames, position, rotation, shape)
+        return cls(name, m, J, centre, frames or {}, position, rotation, shape)
 
 
 def _mass(name: str, volume: float, density: float | None, mass: float | None) -> float:
+    label = f"body {name!r}"
     if (density is None) == (mass is None):
-        raise InputError(f"body {name!r}: give either density (kg/m³) or mass (kg)")
+        raise InputError(f"{label}: give either density (kg/m³) or mass (kg)")
     if mass is not None:
-        return number(f"body {name!r}: mass", mass, positive=True, unit="kg")
-    rho = number(f"body {name!r}: density", density, positive=True, unit="kg/m³")
-    return number(f"body {name!r}: density times volume", rho * volume, positive=True, unit="kg")
+        return number(f"{label}: mass", mass, positive=True, unit="kg")
+    rho = number(f"{label}: density", density, positive=True, unit="kg/m³")
+    return number(f"{label}: density times volume", rho * volume, positive=True, unit="kg")
 
 
-def _second_moments(label: str, inertia: ArrayLike) -> Array:
-    """Return ∫ρ (x−c)⊗(x−c), shape (3, 3), of an inertia tensor or its diagonal.
-
-    Raises:
-        InputError: No body has this tensor.
-    """
-    J: Array = array(f"{label}: inertia", inertia)
+def _second_moments(argument: str, inertia: ArrayLike) -> Array:
+    """Return ∫ρ (x−c)⊗(x−c), shape (3, 3), of an inertia tensor or its diagonal."""
+    J: Array = array(argument, inertia)
     if J.shape == (3,):
         J = np.diag(J)
     if J.shape != (3, 3) or not np.allclose(J, J.T, atol=1e-12 * np.abs(J).max(initial=0)):
-        refuse(f"{label}: inertia", inertia, "a symmetric 3×3 matrix or its diagonal, in kg m²")
-    moments = np.linalg.eigvalsh(J)
+        refuse(argument, inertia, "a symmetric 3×3 matrix or its diagonal, in kg m²")
+    moments, problem = np.linalg.eigvalsh(J), ""
     second = 0.5 * np.trace(J) * np.eye(3) - J
     if np.linalg.eigvalsh(second).min() < -1e-9 * np.trace(J):
-        raise InputError(
-            f"{label}: no body has principal moments {moments} kg m²; each must be at most the sum "
-            "of the other two",
-            argument=f"{label}: inertia",
-            value=inertia,
-        )
-    if moments.min() <= 0:
-        raise InputError(
-            f"{label}: inertia has a zero moment {moments} kg m²; rotation about that axis would "
-            "have no inertia. Give a thin rod its true small moment",
-            argument=f"{label}: inertia",
-            value=inertia,
-        )
+        problem = "no body has these moments: each is at most the sum of the other two"
+    elif moments.min() <= 0:
+        problem = "a moment is zero; give a thin rod its true small moment about its axis"
+    if problem:
+        text = f"{argument} has the principal moments {moments} kg m²; {problem}"
+        raise InputError(text, argument=argument, value=inertia)
     return second
 
 
@@ -168,16 +270,22 @@ class FlexibleBody(FloatingBody):
     """A reduced flexible body in a mechanism; its frames are the interfaces of the reduced body.
 
     Attributes:
-        name: Its name in the system and in the results.
-        reduced: The reduced body; several flexible bodies may share one.
-        position: Origin of the body frame where it starts, shape (3,), m.
-        rotation: Quaternion (w, x, y, z) or matrix body → global where it starts.
-        damping_ratio: Damping ratio of every mode, added to the body's own damping matrix.
-            None: :data:`DEFAULT_DAMPING_RATIO` if that matrix is zero, else nothing is added.
-        stiffening: Whether the body's geometric stiffening acts; None: if the body has it.
+        name: Name in the system and in the results.
+        reduced: The reduced body, `reduce(...).body`; several flexible bodies may share it.
+        position: Initial position of the origin of the body frame, shape (3,), m.
+        rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix from body to
+            global components.
+        damping_ratio: Damping ratio of every mode, added to the damping matrix of the reduced body;
+            None: `DEFAULT_DAMPING_RATIO` if that matrix is zero, else 0.
+        stiffening: Whether geometric stiffening acts; None: if the reduced body has it.
 
     Raises:
-        InputError: An argument is unusable, or stiffening is asked for and the body has none.
+        InputError: An argument is invalid, or the reduced body has no stiffening to act.
+
+    Example:
+        >>> link = mbd.FlexibleBody("link", body, position=(0.5, 0, 0), damping_ratio=0.02)
+        >>> link.frame("left"), link.stiffening
+        (FrameRef(body='link', frame='left'), True)
     """
 
     name: str
@@ -199,13 +307,12 @@ class FlexibleBody(FloatingBody):
                 argument=f"{label}: stiffening",
                 value=self.stiffening,
             )
-        stiff = body.stiffening if active else None
-        object.__setattr__(self, "stiffening", stiff is not None)
+        stiffening = body.stiffening if active else None
         ratio = self.damping_ratio
         if ratio is None:
             ratio = 0.0 if body.damping.any() else DEFAULT_DAMPING_RATIO
         ratio = number(f"{label}: damping_ratio", ratio, low=0.0)
-        object.__setattr__(self, "damping_ratio", ratio)
+        assign(self, stiffening=stiffening is not None, damping_ratio=ratio)
         damping = body.damping + ModalDamping(ratio).matrix(body.mass, body.stiffness)
         self._prepare(
             body.total_mass,
@@ -213,24 +320,25 @@ class FlexibleBody(FloatingBody):
             body.second_moments,
             (body.mass, damping, body.stiffness),
             {i.name: (i.point, i.axes, i.motion) for i in body.interfaces},
-            vector(f"{label}: position", self.position, unit="m"),
-            checked_rotation(f"{label}: rotation", self.rotation),
-            None if stiff is None else stiff.spin,
-            None if stiff is None else stiff.interfaces,
+            (self.position, self.rotation),
+            stiffening,
         )
 
     def load_pattern(self, name: str) -> LoadPattern:
-        """The distributed load of the reduced body of this name.
-
-        Raises:
-            ValueError: If there is none; the message lists those that are there.
-        """
+        """Return a distributed load of the reduced body by its name, see `pattern`."""
         return self.reduced.load_pattern(name)
 
     def pattern(self, name: str) -> PatternRef:
-        """Reference to a distributed load of the reduced body, for a `PatternLoad`.
+        """Return a reference to a distributed load of the reduced body, for a `PatternLoad`.
+
+        Args:
+            name: Name of the distributed load.
 
         Raises:
-            ValueError: If there is none; the message lists those that are there.
+            InputError: There is no such load; the message lists the names.
+
+        Example:
+            >>> mbd.FlexibleBody("sail", body).pattern("wind")
+            PatternRef(body='sail', pattern='wind')
         """
         return PatternRef(self.name, self.load_pattern(name).name)

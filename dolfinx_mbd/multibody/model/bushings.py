@@ -1,10 +1,9 @@
 """Bushings: six stiffnesses and dampings between two frames.
 
-With x = Q₁ᵀ(p₂ − p₁), the displacement in the first frame's axes, and θ, the rotation vector of
-R₀ᵀ Q₁ᵀ Q₂ (R₀ the relative rotation without moment), the bushing stores ½ (x−x₀)ᵀ K (x−x₀) +
-½ θᵀ K_θ θ.  Its wrenches are −Hᵀ(K s + C ṡ) with ṡ = H u: they do the work of these six
-coordinates, so that a finite rotation costs no energy on a closed path.  θ is in the axes of the
-second frame without moment and holds below half a turn.
+With the displacement x = Q₁ᵀ(p₂ − p₁) in the axes of the first frame and the rotation vector θ of
+R₀ᵀ Q₁ᵀ Q₂ (R₀: relative rotation without moment), the energy is ½ (x−x₀)ᵀ K (x−x₀) + ½ θᵀ K_θ θ.
+The wrenches are −Hᵀ(K s + C ṡ) with ṡ = H u: they do the work of these six coordinates, so that
+finite rotations on a closed path cost no energy. θ is limited to less than half a turn.
 """
 
 from __future__ import annotations
@@ -14,17 +13,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import array, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative
-from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement, checked_ends
+from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
 from dolfinx_mbd.multibody.model.joints import FrameRef
 
 __all__ = ["Bushing"]
 
 Array = NDArray[np.float64]
 
-_LARGEST = 3.0  # rad: the rotation vector is not unique at π
+_LARGEST = 3.0  # rad; the rotation vector is not unique at π
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,18 +32,22 @@ class Bushing(PairElement):
     """An elastic bearing between two frames, linear in the six relative motions.
 
     Attributes:
-        name: Its name in the system.
-        first: Frame whose axes x, y, z the displacements are measured along.
+        name: Name in the system.
+        first: Frame whose axes are those of the displacements, for example `rod.frame("left")`.
         second: The other frame.
-        stiffness: Along x, y, z (N/m) and about them (N m/rad), shape (6,), or symmetric (6, 6).
-        damping: The same, N s/m and N m s/rad.
-        neutral: Displacement (3,), m, and relative rotation Q₁ᵀQ₂ (3, 3) without force; None: as
-            the bodies are placed.
+        stiffness: Stiffness along x, y, z (N/m) and about them (N m/rad), shape (6,), or a
+            symmetric matrix (6, 6).
+        damping: Damping coefficients, N s/m and N m s/rad, of the same shapes.
+        neutral: Displacement (3,), m, and relative rotation Q₁ᵀQ₂ (3, 3) without force; None: those
+            of the initial positions.
 
     Raises:
-        InputError: An argument is unusable: stiffness or damping are neither six numbers of at
-            least 0 nor a symmetric, positive semi-definite matrix, or the neutral rotation is not a
-            rotation.
+        InputError: Stiffness or damping are neither six numbers of at least 0 nor a symmetric,
+            positive semi-definite matrix, or the neutral rotation is not a rotation.
+
+    Example:
+        >>> ends = ground.frame("bearing"), rod.frame("left")
+        >>> mount = mbd.Bushing("mount", *ends, stiffness=[1e6, 1e6, 1e5, 1e3, 1e3, 0])
     """
 
     name: str
@@ -57,92 +61,85 @@ class Bushing(PairElement):
     _neutral: tuple[Array, Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checked_ends(self)
-        object.__setattr__(self, "_K", self._matrix("stiffness"))
-        object.__setattr__(self, "_C", self._matrix("damping"))
-        object.__setattr__(self, "_neutral", (np.zeros(3), np.eye(3)))
-        if self.neutral is None:
-            return
+        self._check_ends()
+        assign(self, _K=self._matrix("stiffness"), _C=self._matrix("damping"))
         label = f"bushing {self.name!r}: neutral"
         expected = "a tuple of a displacement (3,) and a rotation (3, 3)"
-        if not isinstance(self.neutral, (tuple, list)) or len(self.neutral) != 2:
-            refuse(label, self.neutral, expected, InputTypeError)
-        x: Array = array(label, self.neutral[0], (3,), expected=expected)
-        R: Array = array(label, self.neutral[1], (3, 3), expected=expected)
+        neutral = (np.zeros(3), np.eye(3)) if self.neutral is None else self.neutral
+        if not isinstance(neutral, (tuple, list)) or len(neutral) != 2:
+            refuse(label, neutral, expected, InputTypeError)
+        x = array(label, neutral[0], (3,), expected=expected)
+        R = array(label, neutral[1], (3, 3), expected=expected)
         if not np.allclose(R.T @ R, np.eye(3), atol=1e-9):
-            refuse(label, self.neutral, expected)
-        object.__setattr__(self, "_neutral", (x, R))
+            refuse(label, neutral, expected)
+        assign(self, _neutral=(x, R))
 
-    def _matrix(self, what: str) -> Array:
-        label, value = f"bushing {self.name!r}: {what}", getattr(self, what)
+    def _matrix(self, argument: str) -> Array:
+        label, value = f"bushing {self.name!r}: {argument}", getattr(self, argument)
         expected = (
             "six numbers of at least 0 (three along, three about x, y, z) or a symmetric, positive "
             "semi-definite 6×6 matrix"
         )
         matrix: Array = array(label, value, expected=expected)
         matrix = np.diag(matrix) if matrix.shape == (6,) else matrix
-        large = float(np.abs(matrix).max(initial=0.0))
+        tolerance = 1e-12 * float(np.abs(matrix).max(initial=0.0))
         if (
             matrix.shape != (6, 6)
-            or not np.allclose(matrix, matrix.T, rtol=0, atol=1e-12 * large)
-            or np.linalg.eigvalsh(matrix).min() < -1e-12 * large
+            or not np.allclose(matrix, matrix.T, rtol=0, atol=tolerance)
+            or np.linalg.eigvalsh(matrix).min() < -tolerance
         ):
             refuse(label, value, expected)
         return matrix
 
     def placed(self, pair: FramePair) -> Bushing:
+        """Return the bushing with its neutral pose."""
         if self.neutral is not None:
             return self
         return replace(self, neutral=(pair.Q1.T @ (pair.p2 - pair.p1), pair.Q1.T @ pair.Q2))
 
     def coordinates(self, pair: FramePair) -> Array:
-        """Displacement and rotation vector from the neutral pose, shape (6,).
-
-        Raises:
-            ValueError: If the rotation comes near half a turn.
-        """
+        """Return displacement and rotation vector from the neutral pose, shape (6,)."""
         x, R = self._neutral
         theta = rotation_vector(R.T @ pair.Q1.T @ pair.Q2)
-        if np.linalg.norm(theta) > _LARGEST:
+        angle = float(np.linalg.norm(theta))
+        if angle > _LARGEST:
             raise InputError(
-                f"bushing {self.name!r} is turned by {np.linalg.norm(theta):.3g} rad; its rotation "
-                "is measured up to 3 rad. Use a joint with a JointSpring for large rotations"
+                f"bushing {self.name!r} is turned by {angle:.3g} rad; its rotation is measured up "
+                "to 3 rad. Use a joint with a JointSpring for large rotations"
             )
         return np.concatenate([pair.Q1.T @ (pair.p2 - pair.p1) - x, theta])
 
-    @staticmethod
-    def _gradient(pair: FramePair, theta: Array) -> Array:
-        """H (6, 12): rates of the coordinates per unit of the frames' velocities."""
+    def _rates(self, pair: FramePair) -> tuple[Array, Array, Array]:
+        """Return the coordinates s (6,), H (6, 12) and the rates ṡ = H u (6,)."""
+        s = self.coordinates(pair)
         H = np.zeros((6, 12))
         H[:3, :3] = -pair.Q1.T
         H[:3, 3:6] = pair.Q1.T @ skew(pair.p2 - pair.p1)
         H[:3, 6:9] = pair.Q1.T
-        H[3:, 9:] = np.linalg.solve(tangent(theta), pair.Q2.T)
+        H[3:, 9:] = np.linalg.solve(tangent(s[3:]), pair.Q2.T)
         H[3:, 3:6] = -H[3:, 9:]
-        return H
+        return s, H, H @ np.concatenate([pair.u1, pair.u2])
 
     def wrenches(self, pair: FramePair) -> Array:
-        s = self.coordinates(pair)
-        H = self._gradient(pair, s[3:])
-        rate = H @ np.concatenate([pair.u1, pair.u2])
+        """Return forces and moments on both frames."""
+        s, H, rate = self._rates(pair)
         return -H.T @ (self._K @ s + self._C @ rate)
 
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
-        s = self.coordinates(pair)
-        H = self._gradient(pair, s[3:])
-        rate = H @ np.concatenate([pair.u1, pair.u2])
-        g = self._K @ s + self._C @ rate
-        D = -_gradient_change(pair, s[3:], H, g)
+        """Return the derivatives of the wrenches."""
+        s, H, rate = self._rates(pair)
+        D = -_gradient_change(pair, s[3:], H, self._K @ s + self._C @ rate)
         D -= H.T @ (self._K @ H + self._C @ _rate_change(pair, s[3:], H, rate))
         return D, -H.T @ self._C @ H
 
     def energy(self, pair: FramePair) -> float:
+        """Return the energy of the springs, J."""
         s = self.coordinates(pair)
         return 0.5 * float(s @ self._K @ s)
 
 
 def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array:
-    """Derivative of Hᵀg to both poses, g (6,) held; shape (12, 12)."""
+    """Return the derivative of Hᵀg to both poses for constant g (6,), shape (12, 12)."""
     D = np.zeros((12, 12))
     d, L = skew(pair.p2 - pair.p1), skew(pair.Q1 @ g[:3])
     D[:3, 3:6] = L
@@ -150,7 +147,7 @@ def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array
     D[3:6, 3:6] = d @ L
     D[3:6, :3] = -L
     D[3:6, 6:9] = L
-    # moment m = Q₂ T⁻ᵀ g: it turns with the second frame, and T changes with θ
+    # moment m = Q₂ T⁻ᵀ g: it turns with the second frame, and T depends on θ
     inverse = np.linalg.inv(tangent(theta))
     w = inverse.T @ g[3:]
     change = pair.Q2 @ inverse.T @ tangent_derivative(-theta, w) @ H[3:]
@@ -161,7 +158,7 @@ def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array
 
 
 def _rate_change(pair: FramePair, theta: Array, H: Array, rate: Array) -> Array:
-    """Derivative of H u to both poses, the velocities u held; shape (6, 12)."""
+    """Return the derivative of H u to both poses for constant velocities u, shape (6, 12)."""
     d, w1 = pair.p2 - pair.p1, pair.u1[3:]
     relative = pair.u2[:3] - pair.u1[:3] - np.cross(w1, d)
     D = np.zeros((6, 12))

@@ -1,4 +1,4 @@
-"""A body in a floating frame: its arrays, made once, and the protocol on the kernels."""
+"""Bodies in a floating frame."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, refuse
+from dolfinx_mbd.body import Stiffening
+from dolfinx_mbd.body.parts import assign
+from dolfinx_mbd.checks import array, choice, refuse, vector
 from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import floating_frame_tangents as tangent_kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
@@ -19,6 +21,7 @@ from dolfinx_mbd.multibody.model.protocol import BodyState
 __all__ = ["FloatingBody", "body_tangents", "checked_rotation"]
 
 Array = NDArray[np.float64]
+Table = NDArray[np.int64]
 
 
 def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
@@ -33,7 +36,7 @@ def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
 
 
 class FloatingBody:
-    """A body in a floating frame: arrays for the kernels, made once."""
+    """A body in a floating frame, with the arrays for the kernels."""
 
     name: str
     frame_names: tuple[str, ...]
@@ -41,9 +44,8 @@ class FloatingBody:
     num_velocities: int
     num_elastic: int
     typical_mass: float
-    #: Row of the kernels' table and the arrays that it points to (`body_table`).
-    _table: NDArray[np.int64]
-    _data: Array
+    _table: Table  # row of the table of the kernels, see `body_table`
+    _data: Array  # arrays to which the row refers
     _q0: Array
 
     def _prepare(
@@ -53,108 +55,113 @@ class FloatingBody:
         H: Array,
         matrices: tuple[Array, Array, Array],
         frames: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]],
-        position: Array,
-        rotation: Array,
-        spin: Array | None = None,
-        bend: Array | None = None,
+        pose: tuple[ArrayLike, ArrayLike],
+        stiffening: Stiffening | None = None,
     ) -> None:
-        n = len(S) - 1
-        rows = np.array(H.transpose(0, 2, 3, 1), order="C").reshape(9 * (n + 1), n + 1)
-        pairs = np.array(H, order="C").reshape((n + 1) ** 2, 9)
-        count = len(frames)
-        points, axes, motion = (
-            np.zeros((count, 3)),
-            np.zeros((count, 3, 3)),
-            np.zeros((count, 6, n)),
+        """Set the attributes from moments, elastic matrices, frames and the initial pose."""
+        label, n, count = f"body {self.name!r}", len(S) - 1, len(frames)
+        rows = H.transpose(0, 2, 3, 1).reshape(9 * (n + 1), n + 1)
+        shapes = (count, 3), (count, 3, 3), (count, 6, n)
+        points, axes, motions = (
+            np.array([frame[k] for frame in frames.values()], dtype=float).reshape(shape)
+            for k, shape in enumerate(shapes)
         )
-        for k, (point, triad, move) in enumerate(frames.values()):
-            points[k], axes[k], motion[k] = np.asarray(point), np.asarray(triad), np.asarray(move)
-        none, still = np.zeros((0, n, n)), np.zeros((0, 6, n, n))
-        spin, bend = none if spin is None else spin, still if bend is None else bend
+        spin: Array = np.zeros((0, n, n)) if stiffening is None else stiffening.spin
+        bend: Array = np.zeros((0, 6, n, n)) if stiffening is None else stiffening.interfaces
         inertia = np.array([total_mass]), S, rows, *matrices
         table, data = table_of_one(
             (n, count, len(spin), len(bend)),
-            [np.asarray(a) for a in (*inertia, spin, points, axes, motion, bend, pairs)],
+            [*inertia, spin, points, axes, motions, bend, H],
         )
-        values = {
-            "frame_names": tuple(frames),
-            "num_elastic": n,
-            "num_coordinates": 7 + n,
-            "num_velocities": 6 + n,
-            "typical_mass": float(total_mass),
-            "_table": table,
-            "_data": data,
-            "_q0": np.concatenate([position, rotation, np.zeros(n)]),
-        }
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
+        position = vector(f"{label}: position", pose[0], unit="m")
+        rotation = checked_rotation(f"{label}: rotation", pose[1])
+        assign(
+            self,
+            frame_names=tuple(frames),
+            num_elastic=n,
+            num_coordinates=7 + n,
+            num_velocities=6 + n,
+            typical_mass=float(total_mass),
+            _table=table,
+            _data=data,
+            _q0=np.concatenate([position, rotation, np.zeros(n)]),
+        )
 
     def frame(self, name: str) -> FrameRef:
-        """Reference to a frame of this body, for joints and forces.
+        """Return a reference to a frame, for joints and loads.
+
+        Args:
+            name: Name of the frame.
 
         Raises:
-            InputError: The body has no such frame; the message lists those it has.
+            InputError: The body has no such frame; the message lists the names.
         """
         return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frame_names))
 
     def initial_coordinates(self) -> Array:
+        """Return position, quaternion and zero elastic coordinates."""
         return self._q0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
+        """Set `out` to the coordinates moved by an increment."""
         kernels.increment(self._table, q, delta, out)
 
     def increment_tangent(self, delta: Array) -> Array:
+        """Return the tangent operator of the rotation."""
         return tangent(delta[3:6])
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
+        """Set positions and orientations of the frames."""
         frame_kernels.frame_poses(self._table, self._data, q, position, rotation)
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
+        """Set the rows and the magnitudes of their terms."""
         q, v, a, gravity, wrenches = state[1:]
         kernels.residual(self._table, self._data, q, v, a, gravity, wrenches, out, scale)
         if self._table[0, SPINS]:
             kernels.spin_rows(self._table, self._data, q, v, a, out, scale)
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
+        """Return the derivatives K, C and M of the rows."""
         flat = body_tangents(self._table, self._data, *state[1:])
         K, C, M = flat.reshape(3, self.num_velocities, self.num_velocities)
         return K, C, M
 
     def frame_jacobians(self, q: Array) -> Array:
+        """Return the Jacobians of the frames."""
         out = np.zeros((len(self.frame_names), 6, self.num_velocities))
         frame_kernels.frame_jacobians(self._table, self._data, q, out)
         return out
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
+        """Set the velocities of the frames."""
         frame_kernels.frame_velocities(self._table, self._data, q, v, out)
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
+        """Return the derivatives of the velocities of the frames."""
         out = np.zeros((len(self.frame_names), 6, self.num_velocities))
         frame_kernels.frame_velocity_tangents(self._table, self._data, q, v, out)
         return out
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        return self.frame_velocity_tangents(q, v) @ v  # J̇ v, as q changes at the rate v
+        """Return J̇ v: the coordinates change at the rate v."""
+        return self.frame_velocity_tangents(q, v) @ v
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
+        """Return kinetic, elastic and gravitational energy."""
         return kernels.integrals(self._table, self._data, q, v, gravity)[:3]
 
     def momenta(self, q: Array, v: Array) -> Array:
+        """Return linear and angular momentum."""
         return kernels.integrals(self._table, self._data, q, v, np.zeros(3))[3:]
 
 
 def body_tangents(
-    table: NDArray[np.int64],
-    data: Array,
-    q: Array,
-    v: Array,
-    a: Array,
-    gravity: Array,
-    wrenches: Array,
+    table: Table, data: Array, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
 ) -> Array:
     """Return the derivatives of the rows of all bodies of a table to q (increments), v and a.
 
-    For each body the three matrices (6+n, 6+n), one after the other, in one array.
+    The array has the three matrices (6+n, 6+n) of each body one after the other.
     """
     flat = np.empty(3 * int(((table[:, MODES] + 6) ** 2).sum()))
     tangent_kernels.tangents(table, data, q, v, a, gravity, flat)

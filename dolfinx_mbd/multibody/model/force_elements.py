@@ -1,9 +1,6 @@
-"""Springs, dampers and friction: force elements between two frames and along the axes of joints.
+"""Springs, dampers and friction between two frames and about or along the axes of joints.
 
-An element between two frames gives the wrenches on both and their derivatives to poses and
-velocities; one along a joint is a number over the joint's coordinate and rate, as a
-`JointLoad` is.  Derivatives are exact; those of a law that the user gives are central differences
-of that law alone.
+Derivatives are exact, except that those of laws of users are central differences.
 """
 
 from __future__ import annotations
@@ -15,30 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import fixed_quad
 
+from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import choice, function, number
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.model.joints import MOTIONS, Axis, FrameRef, checked_frame
-from dolfinx_mbd.multibody.model.loads import JointCoordinate
+from dolfinx_mbd.multibody.model.loads import JointCoordinate, slopes
 
-__all__ = [
-    "FramePair",
-    "JointFriction",
-    "JointSpring",
-    "PairElement",
-    "SpringDamper",
-    "checked_ends",
-]
+__all__ = ["FramePair", "JointFriction", "JointSpring", "PairElement", "SpringDamper"]
 
 Array = NDArray[np.float64]
 Law = Callable[[float, float], float]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
-
 
 class FramePair(NamedTuple):
-    """Poses and velocities (velocity, angular velocity) of two frames; global components."""
+    """Positions, rotations and velocities (6,) of two frames; global components."""
 
     p1: Array
     Q1: Array
@@ -49,45 +39,62 @@ class FramePair(NamedTuple):
 
 
 class PairElement(ABC):
-    """What the equations need of an element between two frames."""
+    """A force element between two frames, as the assembler uses it."""
 
     name: str
     first: FrameRef
     second: FrameRef
 
+    def _check_ends(self) -> None:
+        label = f"load {checked_name('name', self.name)!r}"
+        for end in ("first", "second"):
+            assign(self, **{end: checked_frame(f"{label}: {end}", getattr(self, end))})
+        if self.first == self.second:
+            raise InputError(
+                f"{label} connects frame {self.first.frame!r} of body {self.first.body!r} with "
+                "itself; specify two frames"
+            )
+
     @abstractmethod
     def placed(self, pair: FramePair) -> PairElement:
-        """The element with what was left to be measured taken from the bodies as placed."""
+        """Return the element with unspecified lengths or poses measured at initial poses."""
 
     @abstractmethod
     def wrenches(self, pair: FramePair) -> Array:
-        """Forces and moments on both frames at their points, global components, shape (12,)."""
+        """Return forces and moments on both frames at their points, global, shape (12,)."""
 
     @abstractmethod
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
-        """Derivatives of the wrenches to both poses (increments) and velocities, (12, 12) each."""
+        """Return the derivatives of the wrenches to both poses and velocities, (12, 12) each."""
 
     @abstractmethod
     def energy(self, pair: FramePair) -> float:
-        """What the element stores, J; dampers store nothing."""
+        """Return the stored energy, J."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpringDamper(PairElement):
-    """A spring and a damper on the line between two points.
+    """A spring and a damper on the line between the points of two frames.
 
     Attributes:
-        name: Its name in the system.
-        first: Frame at one end.
-        second: Frame at the other.
-        stiffness: N/m.
-        damping: N s/m.
-        free_length: Length without force, m; None: as the bodies are placed.
-        law: Instead of stiffness and damping: ``law(length, rate)``, the tension in N (positive
-            where it pulls the points together) over the length (m) and its rate (m/s).
+        name: Name in the system.
+        first: Frame at one end, for example `ground.frame("bearing")`.
+        second: Frame at the other end.
+        stiffness: Stiffness, N/m.
+        damping: Damping coefficient, N s/m.
+        free_length: Length without force, m; None: the initial distance of the points.
+        law: Function `law(length, rate)` of the length (m) and its rate (m/s) that returns the
+            tension, N; it replaces stiffness and damping.
 
     Raises:
-        InputError: An argument is unusable, or law and stiffness or damping are given.
+        InputError: An argument is invalid, or both a law and stiffness or damping are given.
+
+    Example:
+        >>> spring = mbd.SpringDamper(
+        ...     "spring", ground.frame("bearing"), rod.frame("right"), 1e3, free_length=0.9
+        ... )
+        >>> round(spring.tension(1.0, 0.0))
+        100
     """
 
     name: str
@@ -99,18 +106,19 @@ class SpringDamper(PairElement):
     law: Law | None = None
 
     def __post_init__(self) -> None:
-        checked_ends(self)
-        checked_law(self)
+        self._check_ends()
+        _check_law(self)
         if self.free_length is not None:
             number(f"load {self.name!r}: free_length", self.free_length, low=0.0, unit="m")
 
     def placed(self, pair: FramePair) -> SpringDamper:
+        """Return the element with its free length."""
         if self.free_length is not None:
             return self
         return replace(self, free_length=float(np.linalg.norm(pair.p2 - pair.p1)))
 
     def _line(self, pair: FramePair) -> tuple[float, Array, float]:
-        """Length, direction from the first point to the second, rate of the length."""
+        """Return length, direction from the first point to the second, and rate of the length."""
         d = pair.p2 - pair.p1
         length = float(np.linalg.norm(d))
         if length == 0.0:
@@ -122,17 +130,13 @@ class SpringDamper(PairElement):
         return length, n, float(n @ (pair.u2[:3] - pair.u1[:3]))
 
     def tension(self, length: float, rate: float) -> float:
-        """Force with which the element pulls its ends together, N."""
+        """Return the force that pulls the ends together, N, for a length (m) and its rate."""
         if self.law is not None:
             return number(f"load {self.name!r}: value of the law", self.law(length, rate))
         return self.stiffness * (length - (self.free_length or 0.0)) + self.damping * rate
 
-    def _slopes(self, length: float, rate: float) -> tuple[float, float]:
-        if self.law is None:
-            return self.stiffness, self.damping
-        return law_slopes(self.tension, length, rate, 1e-6 * length)
-
     def wrenches(self, pair: FramePair) -> Array:
+        """Return forces and moments on both frames."""
         length, n, rate = self._line(pair)
         out = np.zeros(12)
         out[:3] = self.tension(length, rate) * n
@@ -140,8 +144,11 @@ class SpringDamper(PairElement):
         return out
 
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
+        """Return the derivatives of the wrenches."""
         length, n, rate = self._line(pair)
-        by_length, by_rate = self._slopes(length, rate)
+        by_length, by_rate = self.stiffness, self.damping
+        if self.law is not None:
+            by_length, by_rate = slopes(self.tension, length, rate, 1e-6 * length)
         along = np.outer(n, n)
         across = (np.eye(3) - along) / length
         turn = across @ (pair.u2[:3] - pair.u1[:3])  # derivative of the rate to the ends
@@ -154,31 +161,55 @@ class SpringDamper(PairElement):
         return D, E
 
     def energy(self, pair: FramePair) -> float:
+        """Return the energy of the spring, J."""
         length, free = self._line(pair)[0], self.free_length or 0.0
         if self.law is None:
             return 0.5 * self.stiffness * (length - free) ** 2
-        return law_energy(self.tension, free, length)
+        return _law_energy(self.tension, free, length)
+
+
+class _JointElement:
+    """A force element about or along the axis z of a joint."""
+
+    name: str
+    joint: str
+    motion: Axis | None
+
+    def _check_joint(self) -> str:
+        """Check name, joint and motion, and return a label for messages."""
+        label = f"load {checked_name('name', self.name)!r}"
+        checked_name(f"{label}: joint", self.joint)
+        choice(f"{label}: motion", self.motion, MOTIONS, none=True)
+        return label
+
+    @property
+    def coordinate(self) -> JointCoordinate:
+        """Coordinate that it acts on."""
+        return JointCoordinate(self.joint, self.motion or "rotation")
 
 
 @dataclass(frozen=True, eq=False)
-class JointSpring:
-    """A spring and a damper about or along the axis (z) of a joint.
+class JointSpring(_JointElement):
+    """A spring and a damper about or along the axis z of a joint.
 
     Attributes:
-        name: Its name in the system.
+        name: Name in the system.
         joint: Name of the joint.
-        stiffness: N m/rad or N/m.
-        damping: N m s/rad or N s/m.
-        free: Rotation (rad) or displacement (m) of the joint without force; None: as the bodies are
-            placed.
-        law: Instead of stiffness and damping: ``law(s, rate)``, the torque (N m) or force (N)
-            against the motion, over s, the rotation or displacement from the free one, and its
-            rate.
-        motion: ``rotation`` or ``displacement``; None: the joint's only one, and the rotation of a
-            cylindrical joint.
+        stiffness: Stiffness, N m/rad or N/m.
+        damping: Damping coefficient, N m s/rad or N s/m.
+        free: Rotation (rad) or displacement (m) of the joint without force; None: the initial one.
+        law: Function `law(s, rate)` of the rotation or displacement s from the free one and its
+            rate that returns the torque (N m) or force (N) against the motion; it replaces
+            stiffness and damping.
+        motion: `rotation` or `displacement`; None: the only free motion of the joint, and the
+            rotation of a cylindrical one.
 
     Raises:
-        InputError: An argument is unusable, or law and stiffness or damping are given.
+        InputError: An argument is invalid, or both a law and stiffness or damping are given.
+
+    Example:
+        >>> coil = mbd.JointSpring("coil", "hinge", stiffness=20.0, free=0.1)
+        >>> stop = mbd.JointSpring("stop", "hinge", law=lambda s, rate: 1e4 * max(s - 1.0, 0.0))
     """
 
     name: str
@@ -190,67 +221,68 @@ class JointSpring:
     motion: Axis | None = None
 
     def __post_init__(self) -> None:
-        label = checked_along(self)
-        checked_law(self)
+        label = self._check_joint()
+        _check_law(self)
         if self.free is not None:
             number(f"{label}: free", self.free)
 
-    @property
-    def coordinate(self) -> JointCoordinate:
-        """The coordinate that it acts on."""
-        return JointCoordinate(self.joint, self.motion or "rotation")
-
     def placed(self, motion: Axis, s: float) -> JointSpring:
-        """The element with what was left to be measured taken from the joint as placed."""
+        """Return the element with its motion and, unless specified, the free coordinate s."""
         return replace(self, motion=motion, free=s if self.free is None else self.free)
 
-    def _against(self, s: float, rate: float) -> float:
+    def _resistance(self, s: float, rate: float) -> float:
         if self.law is not None:
             return number(f"load {self.name!r}: value of the law", self.law(s, rate))
         return self.stiffness * s + self.damping * rate
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
-        """Torque (N m) or force (N) on the second body."""
-        return -self._against(s - (self.free or 0.0), rate)
+        """Return the torque (N m) or force (N) on the second body."""
+        return -self._resistance(s - (self.free or 0.0), rate)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Derivatives of the magnitude to the coordinate and to its rate."""
+        """Return the derivatives of the magnitude to the coordinate and to its rate."""
         if self.law is None:
             return -self.stiffness, -self.damping
-        s -= self.free or 0.0
-        by_s, by_rate = law_slopes(self._against, s, rate, 1e-6 * max(1e-2, abs(s)))
+        by_s, by_rate = slopes(self._resistance, s - (self.free or 0.0), rate)
         return -by_s, -by_rate
 
     def energy(self, s: float) -> float:
-        """What the spring stores, J."""
+        """Return the energy of the spring, J."""
         s -= self.free or 0.0
-        return 0.5 * self.stiffness * s * s if self.law is None else law_energy(self._against, 0, s)
+        if self.law is None:
+            return 0.5 * self.stiffness * s * s
+        return _law_energy(self._resistance, 0.0, s)
 
 
 @dataclass(frozen=True, eq=False)
-class JointFriction:
-    """Dry friction about or along the axis (z) of a joint, regularized, with viscous friction.
+class JointFriction(_JointElement):
+    """Regularized dry friction and viscous friction about or along the axis z of a joint.
 
-    On the second body acts −(F_c + (F_s − F_c) exp(−(w/w_s)²)) tanh(w/w₀) − c w of the rate w, on
-    the first the opposite.  F_c is given: it does not follow the joint's reactions, which an
-    index-3 integrator has only together with the step.  Nothing sticks: below F_c the joint creeps
-    at about w₀ times force over F_c.  The step should resolve the time in which the rate changes
-    by w₀.
+    With the rate w of the joint, −(F_c + (F_s − F_c) exp(−(w/w_s)²)) tanh(w/w₀) − c w acts on the
+    second body and the opposite on the first. F_c is constant and does not depend on the forces in
+    the joint. There is no sticking: below F_c the joint creeps at about w₀ times force over F_c.
+    Choose a step that resolves changes of the rate by w₀.
 
     Attributes:
-        name: Its name in the system.
+        name: Name in the system.
         joint: Name of the joint.
         limit: Sliding friction F_c, N m or N.
-        rate: w₀, at which tanh(1) = 76 % of it act, rad/s or m/s; small against working rates.
-        static: Breakaway friction F_s, N m or N; None: the sliding one.
-        stribeck: w_s, rad/s or m/s; None: 10 w₀.
-        viscous: c, N m s/rad or N s/m.
-        motion: ``rotation`` or ``displacement``; None: the joint's only one, and the rotation of a
-            cylindrical joint.
+        rate: Rate w₀ at which tanh(1) = 76 % of the friction act, rad/s or m/s; small compared with
+            the rates of the motion.
+        static: Breakaway friction F_s, N m or N; None: that of sliding.
+        stribeck: Rate w_s, rad/s or m/s; None: 10 w₀.
+        viscous: Coefficient c, N m s/rad or N s/m.
+        motion: `rotation` or `displacement`; None: the only free motion of the joint, and the
+            rotation of a cylindrical one.
 
     Raises:
-        InputError: An argument is unusable: a value is negative, a rate is not positive, or the
-            static friction is less than the sliding one.
+        InputError: A value is negative, a rate is not positive, or the breakaway friction is below
+            that of sliding.
+
+    Example:
+        >>> friction = mbd.JointFriction("friction", "hinge", limit=2.0, rate=0.01)
+        >>> friction.magnitude(0.0, 0.0, 1.0)
+        -2.0
     """
 
     name: str
@@ -263,7 +295,7 @@ class JointFriction:
     motion: Axis | None = None
 
     def __post_init__(self) -> None:
-        label = checked_along(self)
+        label = self._check_joint()
         limit = number(f"{label}: limit", self.limit, low=0.0)
         number(f"{label}: rate", self.rate, positive=True)
         number(f"{label}: viscous", self.viscous, low=0.0)
@@ -272,83 +304,45 @@ class JointFriction:
         if self.stribeck is not None:
             number(f"{label}: stribeck", self.stribeck, positive=True)
 
-    @property
-    def coordinate(self) -> JointCoordinate:
-        """The coordinate that it acts on."""
-        return JointCoordinate(self.joint, self.motion or "rotation")
-
     def placed(self, motion: Axis, s: float) -> JointFriction:
-        """The element with its motion named."""
+        """Return the element with its motion."""
         return replace(self, motion=motion)
 
-    def _excess(self, rate: float) -> tuple[float, float]:
-        """(F_s − F_c) exp(−(w/w_s)²) and its derivative."""
+    def _size(self, rate: float) -> tuple[float, float]:
+        """Return F_c + (F_s − F_c) exp(−(w/w_s)²) and its derivative."""
         if self.static is None:
-            return 0.0, 0.0
+            return self.limit, 0.0
         width = self.stribeck if self.stribeck is not None else 10.0 * self.rate
         excess = (self.static - self.limit) * float(np.exp(-((rate / width) ** 2)))
-        return excess, -2.0 * rate / width**2 * excess
+        return self.limit + excess, -2.0 * rate / width**2 * excess
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
-        """Torque (N m) or force (N) on the second body."""
-        size = self.limit + self._excess(rate)[0]
-        return -size * float(np.tanh(rate / self.rate)) - self.viscous * rate
+        """Return the torque (N m) or force (N) on the second body."""
+        return -self._size(rate)[0] * float(np.tanh(rate / self.rate)) - self.viscous * rate
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Derivatives of the magnitude to the coordinate and to its rate."""
-        excess, slope = self._excess(rate)
+        """Return the derivatives of the magnitude to the coordinate and to its rate."""
+        size, slope = self._size(rate)
         sign = float(np.tanh(rate / self.rate))
-        steep = (self.limit + excess) * (1.0 - sign * sign) / self.rate
-        return 0.0, -steep - slope * sign - self.viscous
+        return 0.0, -size * (1.0 - sign * sign) / self.rate - slope * sign - self.viscous
 
     def energy(self, s: float) -> float:
-        """Friction stores nothing."""
+        """Return 0: friction stores no energy."""
         return 0.0
 
 
-# ---- checks and laws ----------------------------------------------------------------------------
-def checked_along(element: JointSpring | JointFriction) -> str:
-    """Check name, joint and motion of an element along a joint; return its label in messages."""
-    label = f"load {checked_name('name', element.name)!r}"
-    checked_name(f"{label}: joint", element.joint)
-    choice(f"{label}: motion", element.motion, MOTIONS, none=True)
-    return label
-
-
-def checked_ends(element: PairElement) -> None:
-    """Check the name of an element and that its ends are two frames."""
-    label = f"load {checked_name('name', element.name)!r}"
-    for which in ("first", "second"):
-        frame = checked_frame(f"{label}: {which}", getattr(element, which))
-        object.__setattr__(element, which, frame)
-    if element.first == element.second:
-        raise InputError(
-            f"{label} connects frame {element.first.frame!r} of body "
-            f"{element.first.body!r} with itself; give two frames"
-        )
-
-
-def checked_law(element: SpringDamper | JointSpring) -> None:
+def _check_law(element: SpringDamper | JointSpring) -> None:
     """Raise an error if a constant is negative, or given together with a law."""
     label = f"load {element.name!r}"
-    for what in ("stiffness", "damping"):
-        number(f"{label}: {what}", getattr(element, what), low=0.0)
-    if element.law is None:
-        return
-    function(f"{label}: law", element.law, "law(value, rate)")
-    if element.stiffness or element.damping:
-        raise InputError(f"{label}: give either a law or stiffness and damping, not both")
+    for coefficient in ("stiffness", "damping"):
+        number(f"{label}: {coefficient}", getattr(element, coefficient), low=0.0)
+    if element.law is not None:
+        function(f"{label}: law", element.law, "law(value, rate)")
+        if element.stiffness or element.damping:
+            raise InputError(f"{label}: give either a law or stiffness and damping, not both")
 
 
-def law_slopes(law: Law, s: float, rate: float, step: float) -> tuple[float, float]:
-    """Derivatives of a law to its two arguments, by central differences."""
-    k = 1e-6 * max(1.0, abs(rate))
-    by_s = (law(s + step, rate) - law(s - step, rate)) / (2 * step)
-    return by_s, (law(s, rate + k) - law(s, rate - k)) / (2 * k)
-
-
-def law_energy(law: Law, start: float, end: float) -> float:
-    """∫ law(s, 0) ds by Gauss quadrature with 32 points, exact to round-off for a smooth law."""
-    half, middle = 0.5 * (end - start), 0.5 * (end + start)
-    values = np.array([law(middle + half * x, 0.0) for x in _NODES])
-    return half * float(_WEIGHTS @ values)
+def _law_energy(law: Law, start: float, end: float) -> float:
+    """Return ∫ law(s, 0) ds by Gauss quadrature with 32 points."""
+    values = fixed_quad(lambda x: np.array([law(s, 0.0) for s in x.tolist()]), start, end, n=32)
+    return float(values[0])

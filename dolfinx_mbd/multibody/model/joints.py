@@ -1,20 +1,4 @@
-"""Joints and drivers: a mask per kind of joint over the six relative motions of two frames.
-
-A joint holds the motions in its mask at zero (:mod:`dolfinx_mbd.kernels.joints`); z is
-its axis.  A driver prescribes the rotation about z (the first frame is turned by the angle) or the
-displacement along z.
-
-Axes z that the bodies are placed with in opposite directions stay so in revolute, cylindrical and
-planar joints, whose z is that of the first frame.
-
-Forces and moments of a joint act on its second body and are given in the joint's own frame.  That
-is the first frame, except that
-
-- a universal joint's one moment, along the normal of the plane of its two pins, is its moment z;
-  with both shafts in line that is the first frame's z;
-- a distance's one force, along the line from the first point to the second, is its force x: it is
-  negative where the points are held together (tension) and positive where they are held apart.
-"""
+"""Joints and drivers."""
 
 from __future__ import annotations
 
@@ -23,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import choice, function, integer, number, refuse
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError
@@ -33,7 +15,6 @@ from dolfinx_mbd.errors import InputError, InputTypeError
 __all__ = [
     "JOINT_KINDS",
     "MOTIONS",
-    "ROW_NAMES",
     "SLIDING",
     "TURNING",
     "Axis",
@@ -54,14 +35,10 @@ __all__ = [
     "universal",
 ]
 
-Array = NDArray[np.float64]
-
 Axis = Literal["rotation", "displacement"]
+"""Motions about and along the axis of a joint."""
+MOTIONS: tuple[Axis, Axis] = ("rotation", "displacement")
 
-#: Motions along the axis of a joint.
-MOTIONS = ("rotation", "displacement")
-
-#: Which of the six relative motions (x, y, z, about x, about y, about z) each kind of joint holds.
 JOINT_KINDS: dict[str, tuple[int, ...]] = {
     "fixed": (0, 1, 2, 3, 4, 5),
     "revolute": (0, 1, 2, 3, 4),
@@ -74,39 +51,27 @@ JOINT_KINDS: dict[str, tuple[int, ...]] = {
     "point_on_plane": (2,),
     "distance": (0,),
 }
+"""Relative motions (along x, y, z: 0 to 2, about them: 3 to 5) that each kind of joint holds."""
 
-#: Kinds of joint whose rotation about z, or displacement along z, is one coordinate.
 TURNING = ("revolute", "cylindrical", "planar")
+"""Kinds of joint whose rotation about z is one coordinate."""
 SLIDING = ("prismatic", "cylindrical", "point_on_line")
-
-#: Names of the six rows, for messages.
-ROW_NAMES = (
-    "displacement along x",
-    "displacement along y",
-    "displacement along z",
-    "rotation about x",
-    "rotation about y",
-    "rotation about z",
-)
+"""Kinds of joint whose displacement along z is one coordinate."""
 
 
 class FrameRef(NamedTuple):
-    """A frame of a body, by name."""
+    """Names of a body and of one of its frames; `body.frame("name")` returns it."""
 
     body: str
     frame: str
 
 
 def checked_frame(argument: str, value: Any) -> FrameRef:
-    """Return a reference to a frame.
-
-    Raises:
-        InputTypeError: The value is not a tuple of two names.
-    """
-    if (
-        not isinstance(value, tuple)
-        or len(value) != 2
-        or not all(isinstance(entry, str) for entry in value)
+    """Return a reference to a frame; a tuple of two names is accepted."""
+    if not (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(isinstance(entry, str) for entry in value)
     ):
         refuse(argument, value, "a frame of a body, body.frame('name')", InputTypeError)
     return FrameRef(*value)
@@ -114,18 +79,30 @@ def checked_frame(argument: str, value: Any) -> FrameRef:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint between two frames.
+    """A joint between two frames; `revolute`, `prismatic` and similar functions create it.
+
+    A joint holds some of the six motions of its second frame relative to its first. Its axis is z
+    of the first frame; revolute, cylindrical and planar joints accept an opposite z of the second.
+
+    Its forces and moments act on the second body and are given in the axes of the first frame. Two
+    kinds differ: the one moment of a universal joint, along the normal of the plane of its pins, is
+    its moment z. The one force of a distance joint, along the line from the first point to the
+    second, is its force x; it is negative in tension.
 
     Attributes:
-        name: Its name in the system and in the results.
-        kind: A key of :data:`JOINT_KINDS`.
-        first: Frame whose axes the joint's displacements, forces and moments are given in.
-        second: The other frame.
-        length: Of a distance, m; None: as the bodies are placed.
+        name: Name in the system and in the results.
+        kind: A key of `JOINT_KINDS`.
+        first: Reference frame of the joint, for example `ground.frame("bearing")`.
+        second: Frame of another body.
+        length: Length of a distance joint, m; None: the initial distance of the two points.
 
     Raises:
-        InputError: An argument is unusable: the kind is unknown, both frames belong to one body, or
-            a length is not positive or given to a joint that has none.
+        InputError: The kind is unknown, both frames belong to one body, or a length is not positive
+            or belongs to a joint of another kind.
+
+    Example:
+        >>> mbd.Joint("pin", "spherical", ground.frame("bearing"), rod.frame("left")).rows
+        (0, 1, 2)
     """
 
     name: str
@@ -137,53 +114,49 @@ class Joint:
     def __post_init__(self) -> None:
         label = f"joint {checked_name('name', self.name)!r}"
         choice(f"{label}: kind", self.kind, JOINT_KINDS)
-        for which in ("first", "second"):
-            frame = checked_frame(f"{label}: {which}", getattr(self, which))
-            object.__setattr__(self, which, frame)
+        for end in ("first", "second"):
+            assign(self, **{end: checked_frame(f"{label}: {end}", getattr(self, end))})
         if self.first.body == self.second.body:
             raise InputError(
-                f"{label} connects body {self.first.body!r} with itself; give frames of two bodies "
-                "(or of the ground)"
+                f"{label} connects body {self.first.body!r} with itself; specify frames of two "
+                "bodies (or of the ground)"
             )
-        if self.length is None:
-            return
-        if self.kind != "distance":
-            refuse(f"{label}: length", self.length, f"None, because a {self.kind} joint has none")
-        number(f"{label}: length", self.length, positive=True, unit="m")
+        if self.length is not None:
+            if self.kind != "distance":
+                refuse(f"{label}: length", self.length, f"None for a {self.kind} joint")
+            number(f"{label}: length", self.length, positive=True, unit="m")
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """The relative motions that it holds."""
+        """Relative motions that the joint holds, see `JOINT_KINDS`."""
         return JOINT_KINDS[self.kind]
 
     def row_name(self, motion: int) -> str:
-        """Return the name of a motion, 0 to 5, for messages."""
+        """Return the name of a relative motion, 0 to 5, for messages."""
         motion = integer("motion", motion, low=0, high=5)
         if self.kind == "distance":
             return "length"
         if self.kind == "universal" and motion == 5:
             return "angle between its pins"
-        return ROW_NAMES[motion]
+        return f"{'rotation about' if motion > 2 else 'displacement along'} {'xyz'[motion % 3]}"
 
     @property
     def axis_by_default(self) -> Axis:
-        """The motion along the axis that is meant where none is named: the only one, or the
-        rotation."""
+        """The only free motion about or along the axis, or the rotation if both are free."""
         return "displacement" if self.kind in ("prismatic", "point_on_line") else "rotation"
 
     def axis(self, motion: Axis | None, what: str) -> Axis:
-        """Return the motion along the joint's axis that something acts on; None: the default.
+        """Return a motion that the joint has, by default `axis_by_default`.
 
-        Raises:
-            InputError: The joint has no such motion; the message begins with ``what``.
+        An `InputError` that the joint does not have the motion begins with `what`.
         """
         checked_name("what", what)
         motion = choice(f"{what}: motion", motion, MOTIONS, none=True) or self.axis_by_default
-        able = TURNING if motion == "rotation" else SLIDING
-        if self.kind not in able:
+        kinds = TURNING if motion == "rotation" else SLIDING
+        if self.kind not in kinds:
             raise InputError(
-                f"{what}: {self.kind} joint {self.name!r} has no {motion} along one axis; it needs "
-                f"one of {able}",
+                f"{what}: {self.kind} joint {self.name!r} has no {motion} as one coordinate; it "
+                f"must be one of {kinds}",
                 argument="motion",
                 value=motion,
             )
@@ -191,76 +164,111 @@ class Joint:
 
 
 def fixed(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """A joint that holds all six relative motions."""
+    """Return a joint that holds all six relative motions; see `Joint` for the arguments.
+
+    >>> joint = mbd.fixed("weld", ground.frame("bearing"), rod.frame("left"))
+    """
     return Joint(name, "fixed", first, second)
 
 
 def revolute(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """A joint that leaves the rotation about z free."""
+    """Return a joint with a free rotation about z; see `Joint` for the arguments.
+
+    >>> joint = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"))
+    """
     return Joint(name, "revolute", first, second)
 
 
 def spherical(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """A joint that leaves the three rotations free."""
+    """Return a joint with three free rotations; see `Joint` for the arguments.
+
+    >>> joint = mbd.spherical("ball", ground.frame("bearing"), rod.frame("left"))
+    """
     return Joint(name, "spherical", first, second)
 
 
 def cylindrical(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """A joint that leaves rotation about z and displacement along z free."""
+    """Return a joint with free rotation about z and displacement along z; see `Joint`.
+
+    >>> joint = mbd.cylindrical("sleeve", ground.frame("bearing"), rod.frame("left"))
+    """
     return Joint(name, "cylindrical", first, second)
 
 
 def prismatic(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """A joint that leaves the displacement along z free."""
+    """Return a joint with a free displacement along z; see `Joint` for the arguments.
+
+    >>> joint = mbd.prismatic("guide", ground.frame("bearing"), rod.frame("left"))
+    """
     return Joint(name, "prismatic", first, second)
 
 
 def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """A joint of two crossed pins: y of the first frame and x of the second, held at right angles.
+    """Return a joint of two pins at right angles: y of the first frame and x of the second.
 
-    The shafts are z of both frames; where they are in line the frames coincide.
+    The shafts are z of both frames; the frames coincide if the shafts are in line. See `Joint` for
+    the arguments.
+
+    >>> joint = mbd.universal("cross", ground.frame("bearing"), rod.frame("left"))
     """
     return Joint(name, "universal", first, second)
 
 
 def planar(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """A joint that leaves displacement in the first frame's x, y and the rotation about z free."""
+    """Return a joint with free displacements along x and y and rotation about z; see `Joint`.
+
+    >>> joint = mbd.planar("table", ground.frame("bearing"), rod.frame("left"))
+    """
     return Joint(name, "planar", first, second)
 
 
 def point_on_line(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """The second frame's point stays on the first frame's z axis."""
+    """Return a joint that holds the second point on the z axis of the first frame; see `Joint`.
+
+    >>> joint = mbd.point_on_line("rail", ground.frame("bearing"), rod.frame("left"))
+    """
     return Joint(name, "point_on_line", first, second)
 
 
 def point_on_plane(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """The second frame's point stays in the plane x, y of the first frame."""
+    """Return a joint that holds the second point in the x-y plane of the first; see `Joint`.
+
+    >>> joint = mbd.point_on_plane("floor", ground.frame("bearing"), rod.frame("left"))
+    """
     return Joint(name, "point_on_plane", first, second)
 
 
 def distance(name: str, first: FrameRef, second: FrameRef, length: float | None = None) -> Joint:
-    """A massless rod between the points of two frames; its length None: as they are placed."""
+    """Return a massless rod between the points of two frames; see `Joint` for the arguments.
+
+    >>> joint = mbd.distance("tie", ground.frame("bearing"), rod.frame("right"), 1.0)
+    """
     return Joint(name, "distance", first, second, length)
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A prescribed rotation about or displacement along the axis of a joint.
+    """A prescribed rotation about, or displacement along, the axis of a joint.
 
     Attributes:
-        name: Its name in the system and in the results.
-        joint: Name of the driven joint.
-        motion: ``motion(t)`` gives angle (rad), rate (rad/s) and acceleration (rad/s²), or the same
-            of a displacement in m; rate and acceleration must be derivatives of the first, which
-            is checked at some times of each run.  Of a position or a speed alone they are made by
-            :func:`~dolfinx_mbd.multibody.model.motions.differentiated` and
-            :func:`~dolfinx_mbd.multibody.model.motions.integrated`.
-        along: ``rotation`` or ``displacement``; None: the joint's only one, and the rotation of a
-            cylindrical joint.
-        offset: Added to the motion's angle or displacement. By default it is what the joint has
-            where the bodies are placed, so that the motion counts from there and a motion that
-            begins at zero leaves the bodies where they are. With ``offset=0.0`` the motion is that
-            of the joint's own coordinate, and the start turns the bodies to its first value.
+        name: Name in the system and in the results.
+        joint: Name of the joint.
+        motion: Function of the time t (s) that returns the angle (rad) or the displacement (m), its
+            rate and its acceleration. `constant_speed`, `differentiated` and `integrated` create
+            such functions; a run checks that the derivatives fit the position.
+        along: `rotation` or `displacement`; None: the only free motion of the joint, and the
+            rotation of a cylindrical one.
+        offset: Value that is added to the angle or displacement. None: the initial coordinate of
+            the joint, so that a motion that begins with zero does not move the bodies at the start.
+            With 0, the motion is the coordinate of the joint.
+
+    Raises:
+        InputError: An argument is invalid; `System` checks the joint.
+
+    Example:
+        >>> drive = mbd.Driver("drive", "hinge", mbd.constant_speed(10.0))
+        >>> drive.at(0.5)
+        (5.0, 10.0, 0.0)
     """
 
     name: str
@@ -278,11 +286,7 @@ class Driver:
             number(f"{label}: offset", self.offset)
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return angle or displacement, its rate and acceleration at a time.
-
-        Raises:
-            InputError: The function does not return three finite numbers.
-        """
+        """Return position with offset, rate and acceleration at a time (s), after a check."""
         value = self.motion(number("t", t))
         try:
             angle, rate, acceleration = (float(x) for x in value)
@@ -290,10 +294,11 @@ class Driver:
             angle = rate = acceleration = math.nan
         if not math.isfinite(angle + rate + acceleration):
             raise InputError(
-                f"driver {self.name!r}: motion({t:g}) must give angle (rad), rate (rad/s) and "
-                f"acceleration (rad/s²), three finite numbers; got {value!r}. A function that "
-                "gives one number is made to by differentiated(...), or integrated(...) if it is "
-                "the rate"
+                f"driver {self.name!r}: motion({t:g}) must return angle (rad), rate (rad/s) and "
+                f"acceleration (rad/s²), three finite numbers; got {value!r}. differentiated(...) "
+                "or integrated(...) create such a function from the position or the rate alone",
+                argument="motion",
+                value=value,
             )
         return angle + (self.offset or 0.0), rate, acceleration
 
@@ -301,7 +306,19 @@ class Driver:
 def constant_speed(
     speed: float, angle: float = 0.0
 ) -> Callable[[float], tuple[float, float, float]]:
-    """Motion of a driver at constant speed (rad/s or m/s) from an initial angle (rad or m)."""
+    """Return the motion of a driver with a constant speed.
+
+    Args:
+        speed: Speed, rad/s or m/s.
+        angle: Angle or displacement at t = 0, rad or m.
+
+    Returns:
+        Function of the time that returns position, rate and acceleration.
+
+    Example:
+        >>> mbd.constant_speed(10.0, angle=1.0)(0.5)
+        (6.0, 10.0, 0.0)
+    """
     speed, angle = number("speed", speed), number("angle", angle)
 
     def motion(t: float) -> tuple[float, float, float]:

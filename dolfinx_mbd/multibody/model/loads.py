@@ -1,12 +1,7 @@
-"""Forces and torques as functions of time and state, on frames of bodies and along joints.
+"""Forces and torques on frames and about or along the axes of joints.
 
-A load gives wrenches on frames and their derivatives to the frames' poses and velocities.  What the
-user gives is a function; its derivative is taken by central differences of that function alone
-(relative error about 1e-9), the mechanics around it are exact.
-
-Such a function is called about four times a step, in Python, and up to 24 times more when the
-iteration matrix is made anew; a step with one is not accepted before it was called at its end.
-What that costs is measured in ``benchmarks/engine.py``.
+Functions of users are called about four times a step, and up to 24 times more when the iteration
+matrix is updated. Their derivatives are central differences; those of the mechanics are exact.
 """
 
 from __future__ import annotations
@@ -21,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import choice, instance, number, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
-from dolfinx_mbd.multibody.model.joints import MOTIONS, FrameRef, checked_frame
+from dolfinx_mbd.multibody.model.joints import MOTIONS, Axis, FrameRef, checked_frame
 
 __all__ = [
     "FrameLoad",
@@ -30,6 +25,7 @@ __all__ = [
     "JointLoad",
     "check_coordinate",
     "force",
+    "slopes",
     "torque",
 ]
 
@@ -37,7 +33,18 @@ Array = NDArray[np.float64]
 
 
 class FrameMotion(NamedTuple):
-    """Motion of a frame, as a load function sees it; global components."""
+    """Motion of a frame in global components, the argument of the functions of frame loads.
+
+    Attributes:
+        position: Position of its point, shape (3,), m.
+        rotation: Its axes as columns, shape (3, 3).
+        velocity: Velocity of its point, shape (3,), m/s.
+        omega: Angular velocity, shape (3,), rad/s.
+
+    Example:
+        >>> def drag(t, motion: mbd.FrameMotion):
+        ...     return -3.0 * motion.velocity
+    """
 
     position: Array
     rotation: Array
@@ -46,17 +53,34 @@ class FrameMotion(NamedTuple):
 
 
 class JointCoordinate(NamedTuple):
-    """Rotation about (rad, counted over turns) or displacement along (m) a joint's axis."""
+    """A rotation about (rad, counted over turns) or a displacement along (m) the axis of a joint.
+
+    Attributes:
+        joint: Name of the joint.
+        motion: `rotation` or `displacement`.
+
+    Example:
+        >>> angle = mbd.JointCoordinate("hinge", "rotation")
+    """
 
     joint: str
-    motion: Literal["rotation", "displacement"]
+    motion: Axis
 
 
 def check_coordinate(argument: str, value: Any) -> None:
-    """Raise an error if a value is not a coordinate of a joint, or None."""
+    """Raise an error if a value is neither a coordinate of a joint nor None."""
     if instance(argument, value, (JointCoordinate, type(None))) is not None:
         checked_name(f"{argument}.joint", value.joint)
         choice(f"{argument}.motion", value.motion, MOTIONS)
+
+
+def slopes(
+    function: Callable[[float, float], float], s: float, rate: float, step: float | None = None
+) -> tuple[float, float]:
+    """Return the derivatives of `function(s, rate)` by central differences."""
+    h, k = step or 1e-6 * max(1e-2, abs(s)), 1e-6 * max(1.0, abs(rate))
+    by_s = (function(s + h, rate) - function(s - h, rate)) / (2 * h)
+    return by_s, (function(s, rate + k) - function(s, rate - k)) / (2 * k)
 
 
 Value = ArrayLike | Callable[[float, FrameMotion], ArrayLike]
@@ -64,18 +88,21 @@ Value = ArrayLike | Callable[[float, FrameMotion], ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class FrameLoad:
-    """A force or a torque at a frame.
+    """A force or a torque at a frame; `force` and `torque` create it.
 
     Attributes:
-        name: Its name in the system.
-        frame: Where it acts.
-        value: Three components in N or N m, or a function ``value(t, motion)`` that returns them.
-        kind: ``force`` or ``torque``.
-        axes: ``global``, or ``frame``: components along the frame's axes, which follow its
-            rotation.
+        name: Name in the system.
+        frame: Frame at which it acts, for example `rod.frame("left")`.
+        value: Three components in N or N m, or a function `value(t, motion)` of the time (s) and
+            the motion of the frame that returns them.
+        kind: `force` or `torque`.
+        axes: `global`, or `frame`: the components are along the axes of the moving frame.
 
     Raises:
-        InputError: An argument is unusable; the value of a function is checked when it is called.
+        InputError: An argument is invalid; the value of a function is checked at each call.
+
+    Example:
+        >>> weight = mbd.FrameLoad("weight", rod.frame("right"), (0, -9.81, 0))
     """
 
     name: str
@@ -93,81 +120,89 @@ class FrameLoad:
             vector(f"{label}: value", self.value)
 
     def wrench(self, t: float, motion: FrameMotion) -> Array:
-        """Force and moment at the frame's point, global components, shape (6,)."""
-        value: Array = vector(
-            f"load {self.name!r}: value",
-            self.value(t, motion) if callable(self.value) else self.value,
-        )
+        """Return the force and the moment at the point of the frame, global, shape (6,)."""
+        value = self.value(t, motion) if callable(self.value) else self.value
+        value = vector(f"load {self.name!r}: value", value)
         if self.axes == "frame":
             value = motion.rotation @ value
         zero = np.zeros(3)
         return np.concatenate([value, zero] if self.kind == "force" else [zero, value])
 
     def derivatives(self, t: float, motion: FrameMotion, length: float) -> tuple[Array, Array]:
-        """Derivatives of the wrench to the pose and to the velocity of the frame, (6, 6) each."""
-        D, E = np.zeros((6, 6)), np.zeros((6, 6))
+        """Return the derivatives of the wrench to pose and velocity of the frame, (6, 6) each."""
         if not callable(self.value):
+            D = np.zeros((6, 6))
             if self.axes == "frame":
                 wrench = self.wrench(t, motion)
-                D[:3, 3:] = -skew(wrench[:3])
-                D[3:, 3:] = -skew(wrench[3:])
-            return D, E
+                D[:3, 3:], D[3:, 3:] = -skew(wrench[:3]), -skew(wrench[3:])
+            return D, np.zeros((6, 6))
         speed = max(1.0, float(np.abs(motion.velocity).max()), float(np.abs(motion.omega).max()))
-        for k in range(3):
-            unit = np.eye(3)[k]
-            for column, step, move in (
-                (k, 1e-6 * length, lambda m, h: m._replace(position=m.position + h * unit)),
-                (
-                    k + 3,
-                    1e-6,
-                    lambda m, h: m._replace(rotation=exp_rotation(h * unit) @ m.rotation),
-                ),
-            ):
-                pair = [self.wrench(t, move(motion, sign * step)) for sign in (1.0, -1.0)]
-                D[:, column] = (pair[0] - pair[1]) / (2 * step)
-            for column, key in ((k, "velocity"), (k + 3, "omega")):
-                step = 1e-6 * speed
-                pair = [
-                    self.wrench(t, motion._replace(**{key: getattr(motion, key) + s * step * unit}))
-                    for s in (1.0, -1.0)
-                ]
-                E[:, column] = (pair[0] - pair[1]) / (2 * step)
-        return D, E
+        steps = 1e-6 * np.repeat([length, 1.0, speed], [3, 3, 6])
+        D = np.empty((6, 12))
+        for k, step in enumerate(np.diag(steps)):
+            change = self.wrench(t, _moved(motion, step)) - self.wrench(t, _moved(motion, -step))
+            D[:, k] = change / (2 * steps[k])
+        return D[:, :6], D[:, 6:]
+
+
+def _moved(motion: FrameMotion, step: Array) -> FrameMotion:
+    """Return a motion after increments of position, rotation and both velocities, shape (12,)."""
+    position, rotation, velocity, omega = motion
+    return FrameMotion(
+        position + step[:3],
+        exp_rotation(step[3:6]) @ rotation,
+        velocity + step[6:9],
+        omega + step[9:],
+    )
 
 
 def force(
     name: str, frame: FrameRef, value: Value, axes: Literal["global", "frame"] = "global"
 ) -> FrameLoad:
-    """A force (N) at a frame: three components or ``value(t, motion)``."""
+    """Return a force at a frame; see `FrameLoad` for the arguments.
+
+    >>> thrust = mbd.force("thrust", rod.frame("right"), (0, 50.0, 0), axes="frame")
+    >>> drag = mbd.force("drag", rod.frame("right"), lambda t, motion: -3.0 * motion.velocity)
+    """
     return FrameLoad(name, frame, value, "force", axes)
 
 
 def torque(
     name: str, frame: FrameRef, value: Value, axes: Literal["global", "frame"] = "global"
 ) -> FrameLoad:
-    """A torque (N m) at a frame: three components or ``value(t, motion)``."""
+    """Return a torque at a frame; see `FrameLoad` for the arguments.
+
+    >>> swing = mbd.torque("swing", rod.frame("left"), lambda t, motion: (0, 0, np.sin(10 * t)))
+    """
     return FrameLoad(name, frame, value, "torque", axes)
 
 
 @dataclass(frozen=True, eq=False)
 class JointLoad:
-    """A torque about or a force along the axis (z) of a joint, on its second body, opposite on its
-    first.
+    """A torque about or a force along the axis z of a joint.
+
+    It acts on the second body of the joint, and the opposite load on the first.
 
     Attributes:
-        name: Its name in the system.
-        joint: Name of the joint along which it acts.
-        motion: ``rotation``: a torque in N m; ``displacement``: a force in N.
-        value: A number, or ``value(t, s, rate)`` of a joint coordinate s (rad or m) and its rate.
-        of: The coordinate that the function sees; None: the joint's own.
+        name: Name in the system.
+        joint: Name of the joint.
+        motion: `rotation`: a torque in N m; `displacement`: a force in N.
+        value: A number, or a function `value(t, s, rate)` of the time (s), a joint coordinate s
+            (rad or m) and its rate.
+        of: The coordinate s; None: that of the joint itself.
 
     Raises:
-        InputError: An argument is unusable; the value of a function is checked when it is called.
+        InputError: An argument is invalid; the value of a function is checked at each call.
+
+    Example:
+        >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lambda t, s, rate: 2 - 0.1 * rate)
+        >>> motor.magnitude(0.0, 0.0, 5.0)
+        1.5
     """
 
     name: str
     joint: str
-    motion: Literal["rotation", "displacement"]
+    motion: Axis
     value: float | Callable[[float, float, float], float]
     of: JointCoordinate | None = None
 
@@ -181,19 +216,16 @@ class JointLoad:
 
     @property
     def coordinate(self) -> JointCoordinate:
-        """The coordinate that the load's function sees."""
+        """Coordinate that the function depends on."""
         return self.of if self.of is not None else JointCoordinate(self.joint, self.motion)
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
-        """Force (N) or torque (N m)."""
+        """Return the force (N) or torque (N m) on the second body."""
         value = self.value(t, s, rate) if callable(self.value) else self.value
         return number(f"load {self.name!r}: value", value)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Derivatives of the magnitude to the coordinate and to its rate."""
+        """Return the derivatives of the magnitude to the coordinate and to its rate."""
         if not callable(self.value):
             return 0.0, 0.0
-        h, k = 1e-6 * max(1e-2, abs(s)), 1e-6 * max(1.0, abs(rate))
-        by_s = (self.magnitude(t, s + h, rate) - self.magnitude(t, s - h, rate)) / (2 * h)
-        by_rate = (self.magnitude(t, s, rate + k) - self.magnitude(t, s, rate - k)) / (2 * k)
-        return by_s, by_rate
+        return slopes(lambda x, w: self.magnitude(t, x, w), s, rate)

@@ -1,4 +1,4 @@
-"""Surfaces to draw for rigid bodies: triangles in the body frame."""
+"""Surfaces of rigid bodies for drawings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import array, integer, memory, number, refuse, vector
 
 __all__ = ["Shape", "box_shape", "cylinder_shape"]
@@ -14,10 +15,18 @@ __all__ = ["Shape", "box_shape", "cylinder_shape"]
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A triangulated surface: points (ns, 3) in m, body frame, and triangles (nt, 3).
+    """A triangulated surface in the body frame; `+` joins two surfaces.
+
+    Attributes:
+        points: Points, shape (ns, 3), m.
+        triangles: Numbers of the points of each triangle, shape (nt, 3).
 
     Raises:
-        InputError: The points are not finite, or a triangle refers to a point that is not there.
+        InputError: The points are not finite, or a triangle refers to an unknown point.
+
+    Example:
+        >>> (mbd.box_shape((1, 1, 1)) + mbd.cylinder_shape(0.2, 2.0)).points.shape
+        (106, 3)
     """
 
     points: NDArray[np.float64]
@@ -28,19 +37,27 @@ class Shape:
         corners = array("triangles", self.triangles, (None, 3))
         if ((corners < 0) | (corners >= len(points)) | (corners % 1 != 0)).any():
             refuse("triangles", self.triangles, f"numbers of points from 0 to {len(points) - 1}")
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "triangles", corners.astype(np.int64))
+        assign(self, points=points, triangles=corners.astype(np.int64))
 
     def __add__(self, other: Shape) -> Shape:
-        """Both surfaces as one."""
-        return Shape(
-            np.vstack([self.points, other.points]),
-            np.vstack([self.triangles, other.triangles + len(self.points)]),
-        )
+        triangles = np.vstack([self.triangles, other.triangles + len(self.points)])
+        return Shape(np.vstack([self.points, other.points]), triangles)
 
 
 def box_shape(size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:
-    """Return a box with edges ``size`` (3,) in m along the body axes."""
+    """Return the surface of a box.
+
+    Args:
+        size: Lengths of the edges along the body axes, shape (3,), m.
+        centre: Centre in the body frame, shape (3,), m.
+
+    Raises:
+        InputError: A length is not positive.
+
+    Example:
+        >>> mbd.box_shape((0.2, 0.1, 0.1)).triangles.shape
+        (12, 3)
+    """
     sides = vector("size", size, unit="m")
     if sides.min() <= 0:
         refuse("size", size, "three positive numbers in m")
@@ -59,26 +76,34 @@ def cylinder_shape(
     centre: ArrayLike = (0.0, 0.0, 0.0),
     sides: int = 48,
 ) -> Shape:
-    """Return a closed cylinder along body axis 0, 1 or 2; radius and length in m."""
+    """Return the closed surface of a circular cylinder.
+
+    Args:
+        radius: Radius, m.
+        length: Length, m.
+        axis: Body axis along the cylinder: 0, 1 or 2.
+        centre: Centre in the body frame, shape (3,), m.
+        sides: Number of points around the axis.
+
+    Raises:
+        InputError: An argument is out of range.
+
+    Example:
+        >>> mbd.cylinder_shape(0.1, 0.4, axis=0, sides=12).points.shape
+        (26, 3)
+    """
     radius = number("radius", radius, positive=True, unit="m")
     length = number("length", length, positive=True, unit="m")
     axis, sides = integer("axis", axis, low=0, high=2), integer("sides", sides, low=3)
     memory("sides", sides, 144 * sides)
-    angle = 2 * np.pi * np.arange(sides) / sides
-    circle = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-    low = np.column_stack([circle, np.full(sides, -length / 2)])
-    points = np.vstack([low, low * (1, 1, -1), [[0, 0, -length / 2], [0, 0, length / 2]]])
     i = np.arange(sides)
+    angle, end = 2 * np.pi * i / sides, np.full(sides, length / 2)
+    circle = np.column_stack([radius * np.cos(angle), radius * np.sin(angle), end])
+    points = np.vstack([circle * (1, 1, -1), circle, [[0, 0, -length / 2], [0, 0, length / 2]]])
     j = (i + 1) % sides
-    triangles = np.vstack(
-        [
-            np.column_stack([i, j, i + sides]),
-            np.column_stack([j, j + sides, i + sides]),
-            np.column_stack([j, i, np.full(sides, 2 * sides)]),
-            np.column_stack([i + sides, j + sides, np.full(sides, 2 * sides + 1)]),
-        ]
-    )
-    order = [(axis + 1) % 3, (axis + 2) % 3, axis]
-    placed = np.empty_like(points)
-    placed[:, order] = points
-    return Shape(placed + vector("centre", centre, unit="m"), triangles)
+    low, high = np.full(sides, 2 * sides), np.full(sides, 2 * sides + 1)
+    corners = [(i, j, i + sides), (j, j + sides, i + sides), (j, i, low)]
+    corners.append((i + sides, j + sides, high))
+    triangles = np.vstack([np.column_stack(columns) for columns in corners])
+    points = np.roll(points, axis - 2, axis=1)  # z becomes the axis
+    return Shape(points + vector("centre", centre, unit="m"), triangles)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -12,25 +14,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
+from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, PairElement
-from dolfinx_mbd.multibody.model.joints import Driver, FrameRef, Joint, checked_frame
+from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
+from dolfinx_mbd.multibody.model.bodies import Ground
+from dolfinx_mbd.multibody.model.force_elements import (
+    FramePair,
+    JointFriction,
+    JointSpring,
+    PairElement,
+)
+from dolfinx_mbd.multibody.model.joints import TURNING, Axis, Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
-from dolfinx_mbd.multibody.model.placement import Placement
 from dolfinx_mbd.multibody.model.protocol import Body
-from dolfinx_mbd.multibody.model.system_checks import (
-    check_bodies,
-    check_driven_motions,
-    check_loads,
-    check_names,
-    check_pair,
-    driver_axis,
-)
 
 __all__ = ["STANDARD_GRAVITY", "Load", "State", "SystemData"]
 
 Array = NDArray[np.float64]
+
+_REST = np.zeros(6)
 
 STANDARD_GRAVITY = 9.80665
 """Standard acceleration of gravity, m/s² (CGPM 1901)."""
@@ -51,6 +54,11 @@ class State:
         lam: Constraint multipliers λ, shape (nc,), N and N m.
         angles: Rotation of each joint about its axis, counted over turns, shape (nj,), rad.
         memory: Data that the integrator passes from step to step.
+
+    Example:
+        >>> state: mbd.State = mbd.consistent_state(mbd.System([ground, rod], [hinge]))
+        >>> state.q.shape, state.lam.shape
+        ((7,), (5,))
     """
 
     time: float
@@ -62,11 +70,13 @@ class State:
     memory: dict[str, Any] = field(default_factory=dict)
 
 
-class SystemData:
-    """Numbered data of a mechanism, on which the solvers work.
+def _slices(counts: Iterable[int]) -> list[slice]:
+    """Return consecutive slices of some lengths."""
+    return [slice(*bounds) for bounds in pairwise(np.cumsum([0, *counts], dtype=int).tolist())]
 
-    Users create a `System`, which describes the arguments and errors.
-    """
+
+class SystemData:
+    """Numbered data of a mechanism, on which the solvers work; `System` describes the arguments."""
 
     def __init__(
         self,
@@ -77,76 +87,101 @@ class SystemData:
         loads: Sequence[Load] = (),
         gravity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        hint = "a reduced body becomes one by FlexibleBody(name, reduced)"
+        hint = "for a reduced body FlexibleBody(name, reduced)"
         self.bodies: tuple[Body, ...] = items("bodies", bodies, Body, hint)  # type: ignore[type-abstract]
         self.joints: tuple[Joint, ...] = items("joints", joints, Joint)
         self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver)
         self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load))
         self.gravity: Array = np.array(vector("gravity", gravity, unit="m/s²"))
-        check_bodies(self.bodies)
-        check_names((*self.bodies, *self.joints, *self.drivers, *self.loads))
+        self._check_bodies_and_names()
         self._number_bodies()
         self._place()
-        check_driven_motions(self.drivers)
-        check_loads(self)
         self._number_constraints()
         for body in self.bodies:
-            check = getattr(body, "check", None)
-            if check is not None:
-                check(self)
+            if hasattr(body, "check"):
+                body.check(self)
+
+    # ---- checks ---------------------------------------------------------------------------------
+    def _check_bodies_and_names(self) -> None:
+        if not any(body.num_velocities for body in self.bodies):
+            raise InputError("a system needs at least one body that can move")
+        if sum(isinstance(body, Ground) for body in self.bodies) > 1:
+            raise InputError("a system has at most one ground; give it all fixed frames")
+        parts: tuple[Any, ...] = (*self.bodies, *self.joints, *self.drivers, *self.loads)
+        names = [checked_name("the name of a body", part.name) for part in parts]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise InputError(
+                f"duplicate names {repeated}: bodies, joints, drivers and loads share one list",
+                argument="name",
+                value=repeated,
+            )
 
     # ---- numbering ------------------------------------------------------------------------------
     def _number_bodies(self) -> None:
-        def slices(counts: list[int]) -> list[slice]:
-            stops = np.cumsum(counts, dtype=int).tolist()
-            return [slice(stop - count, stop) for stop, count in zip(stops, counts, strict=True)]
-
-        self.q_slices = slices([body.num_coordinates for body in self.bodies])
-        self.v_slices = slices([body.num_velocities for body in self.bodies])
-        self.frame_slices = slices([len(body.frame_names) for body in self.bodies])
+        counts = [len(body.frame_names) for body in self.bodies]
+        self.q_slices = _slices(body.num_coordinates for body in self.bodies)
+        self.v_slices = _slices(body.num_velocities for body in self.bodies)
+        self.frame_slices = _slices(counts)
         self.num_coordinates = self.q_slices[-1].stop
         self.num_velocities = self.v_slices[-1].stop
         self.num_frames = self.frame_slices[-1].stop
-        self._frame_index = {
-            FrameRef(body.name, name): frames.start + k
-            for body, frames in zip(self.bodies, self.frame_slices, strict=True)
-            for k, name in enumerate(body.frame_names)
-        }
-        counts = [len(body.frame_names) for body in self.bodies]
+        refs = [FrameRef(body.name, name) for body in self.bodies for name in body.frame_names]
+        self._frame_index = {frame: k for k, frame in enumerate(refs)}
         self.frame_body = np.repeat(np.arange(len(self.bodies)), counts)
-        self.elastic = np.concatenate(
-            [
-                np.arange(s.stop - body.num_elastic, s.stop)
-                for body, s in zip(self.bodies, self.v_slices, strict=True)
-            ]
-        ).astype(np.int64)
+        elastic = [
+            np.arange(s.stop - body.num_elastic, s.stop)
+            for body, s in zip(self.bodies, self.v_slices, strict=True)
+        ]
+        self.elastic = np.concatenate(elastic).astype(np.int64)
         self.rigid = np.setdiff1d(np.arange(self.num_velocities), self.elastic)
 
     def _place(self) -> None:
         """Measure unspecified lengths, offsets and angles at the initial positions."""
-        placement = Placement(self.bodies, self.frame_slices)
+        placement = _Placement(self)
         self.size = placement.size
-
-        def ends(item: Joint | PairElement) -> tuple[int, int]:
-            return self.frame_index(item.first), self.frame_index(item.second)
-
-        self.joints = tuple(placement.joint(joint, *ends(joint)) for joint in self.joints)
-        forms = [placement.form(joint, *ends(joint)) for joint in self.joints]
+        self.joints = tuple(placement.with_length(joint) for joint in self.joints)
+        forms = [placement.form(joint) for joint in self.joints]
         self.form = np.array(forms + [0] * len(self.drivers), dtype=np.int64)
-        drivers, loads = [], []
+        drivers: dict[tuple[str, Axis], Driver] = {}
         for driver in self.drivers:
             joint = self.joint(driver.joint)
-            drivers.append(placement.driver(driver, driver_axis(driver, joint), *ends(joint)))
-        for load in self.loads:
-            if isinstance(load, PairElement):
-                check_pair(load, self.body(load.first.body))
-                load = load.placed(placement.pair(*ends(load)))
-            elif isinstance(load, JointSpring | JointFriction):
-                joint = self.joint(load.joint)
-                motion = joint.axis(load.motion, f"load {load.name!r}")
-                load = load.placed(motion, placement.along(*ends(joint), motion))
-            loads.append(load)
-        self.drivers, self.loads = tuple(drivers), tuple(loads)
+            motion = joint.axis(driver.along, f"driver {driver.name!r}")
+            if (joint.name, motion) in drivers:
+                raise InputError(
+                    f"drivers {drivers[joint.name, motion].name!r} and {driver.name!r} prescribe "
+                    f"the same {motion} of joint {joint.name!r}"
+                )
+            offset = placement.along(joint, motion) if driver.offset is None else driver.offset
+            drivers[joint.name, motion] = replace(driver, along=motion, offset=offset)
+        self.drivers = tuple(drivers.values())
+        self.loads = tuple(self._placed(load, placement) for load in self.loads)
+
+    def _placed(self, load: Load, placement: _Placement) -> Load:
+        """Return a load with unspecified lengths and angles, after a check of its references."""
+        label = f"load {load.name!r}"
+        if isinstance(load, PairElement):
+            body = self.body(load.first.body)
+            if load.second.body == body.name and not body.num_elastic:
+                raise InputError(
+                    f"{label} connects body {body.name!r}, which does not deform, with itself; "
+                    "specify frames of two bodies (or of the ground)"
+                )
+            return load.placed(placement.pair(load))
+        if isinstance(load, JointSpring | JointFriction):
+            joint = self.joint(load.joint)
+            motion = joint.axis(load.motion, label)
+            return load.placed(motion, placement.along(joint, motion))
+        if isinstance(load, FrameLoad):
+            self.frame_index(load.frame)
+            return load
+        if isinstance(load, PatternLoad):
+            self.load_pattern(load)
+        else:
+            self.joint(load.joint).axis(load.motion, label)
+        if load.of is not None:
+            self.joint(load.of.joint).axis(load.of.motion, label)
+        return load
 
     def _number_constraints(self) -> None:
         """Number the constraint rows: those of the joints, then those of the drivers."""
@@ -169,88 +204,62 @@ class SystemData:
         self.least_norm = False
 
     def _entry_slices(self) -> list[slice]:
-        """Constraint rows of each joint, then of each driver."""
-        entries = np.arange(len(self.first))
-        starts = np.searchsorted(self.row_entry, entries, side="left")
-        stops = np.searchsorted(self.row_entry, entries, side="right")
-        return [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
+        """Return the constraint rows of each joint, then of each driver."""
+        return _slices(np.bincount(self.row_entry, minlength=len(self.first)))
 
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> SystemData:
-        """Return the system without some constraint rows; `whole` keeps the one with all of them.
+        """Return the system without some constraint rows; its `whole` has all of them.
 
-        Args:
-            rows: Numbers of the rows.
-            least_norm: Whether solutions give the joints' forces with the least norm over all rows.
+        With `least_norm`, solutions give the joint forces with the least norm over all rows.
         """
         rows = [self._row(row) for row in items("rows", rows, (int, np.integer))]
-        keep = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))
+        remaining = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))
         part = copy.copy(self)
-        part.row_entry, part.row_motion = self.row_entry[keep], self.row_motion[keep]
-        part.misfit = self.misfit[keep]
-        part.num_constraints = len(keep)
+        part.row_entry, part.row_motion = self.row_entry[remaining], self.row_motion[remaining]
+        part.misfit = self.misfit[remaining]
+        part.num_constraints = len(remaining)
         part.entry_slices = part._entry_slices()
         part.whole, part.least_norm = self.whole, flag("least_norm", least_norm)
         return part
 
     def with_misfit(self, misfit: Array) -> SystemData:
-        """Return the system with constraints that hold a small offset instead of zero.
-
-        Args:
-            misfit: Offset of each constraint, shape (nc,), m or rad.
-        """
+        """Return the system with constraints that hold small offsets (nc,), m or rad."""
         fitted = copy.copy(self)
         fitted.misfit, fitted.whole = misfit, fitted
         return fitted
 
     # ---- look-up --------------------------------------------------------------------------------
     def body_index(self, name: str) -> int:
-        """Return the number of a body.
-
-        Raises:
-            InputError: There is no body of this name; the message lists those there are.
-        """
+        """Return the number of a body; the error for an unknown name lists the bodies."""
         names = [body.name for body in self.bodies]
         return names.index(choice("name of a body", name, names))
 
     def body(self, name: str) -> Body:
-        """Return the body of a name; see `body_index`."""
+        """Return the body of a name."""
         return self.bodies[self.body_index(name)]
 
     def joint_index(self, name: str) -> int:
-        """Return the number of a joint.
-
-        Raises:
-            InputError: There is no joint of this name; the message lists those there are.
-        """
+        """Return the number of a joint; the error for an unknown name lists the joints."""
         names = [joint.name for joint in self.joints]
         return names.index(choice("name of a joint", name, names))
 
     def joint(self, name: str) -> Joint:
-        """Return the joint of a name; see `joint_index`."""
+        """Return the joint of a name."""
         return self.joints[self.joint_index(name)]
 
     def load_pattern(self, load: PatternLoad) -> LoadPattern:
-        """Return the pattern of a distributed load.
-
-        Raises:
-            InputError: Its body is unknown or has no such pattern; the message lists them.
-        """
+        """Return the pattern of a distributed load; its body must be a reduced flexible one."""
         instance("load", load, PatternLoad)
         body = self.body(load.pattern.body)
-        find = getattr(body, "load_pattern", None)
-        if find is None:
+        if not hasattr(body, "load_pattern"):
             raise InputError(
                 f"load {load.name!r}: body {body.name!r} has no distributed loads, as only reduced "
                 "flexible bodies have; give it a force or a torque at a frame"
             )
-        return find(load.pattern.pattern)  # type: ignore[no-any-return]
+        return body.load_pattern(load.pattern.pattern)  # type: ignore[no-any-return]
 
     def frame_index(self, frame: FrameRef) -> int:
-        """Return the number of a frame among those of all bodies.
-
-        Raises:
-            InputError: Body or frame is unknown; the message lists those there are.
-        """
+        """Return the number of a frame; the error for an unknown name lists the frames."""
         frame = checked_frame("frame", frame)
         if frame not in self._frame_index:
             names = self.body(frame.body).frame_names
@@ -259,18 +268,13 @@ class SystemData:
 
     # ---- names and checks for messages --------------------------------------------------------
     def check_step(self, t: float, dt: float) -> None:
-        """Raise an error if a driver turns by half a turn or more in a step.
+        """Raise an error if a driver turns by half a turn or more in a step from t to t + dt.
 
-        Turns of joints that are not driven are counted to the nearest, and positions between such
-        steps mean nothing.
-
-        Raises:
-            InputError: A driver is faster than that; the message says how long the step may be.
+        The turns of joints without a driver are counted to the nearest one, so that positions at
+        larger steps are ambiguous.
         """
         t, dt = number("t", t), number("dt", dt)
-        for driver in self.drivers:
-            if driver.along != "rotation":
-                continue
+        for driver in (driver for driver in self.drivers if driver.along == "rotation"):
             turn = abs(driver.at(t + dt)[0] - driver.at(t)[0])
             if turn >= np.pi:
                 raise InputError(
@@ -298,16 +302,64 @@ class SystemData:
         row = integer("row", row, low=0, high=self.num_velocities - 1)
         k = next(k for k, s in enumerate(self.v_slices) if s.start <= row < s.stop)
         i = row - self.v_slices[k].start
-        names = [f"force along {axis}" for axis in "xyz"]
-        names += [f"moment about body {axis}" for axis in "xyz"]
-        return (
-            f"body {self.bodies[k].name!r}, {names[i] if i < 6 else f'elastic coordinate {i - 5}'}"
-        )
+        kind = "moment about body" if i > 2 else "force along"
+        name = f"{kind} {'xyz'[i % 3]}" if i < 6 else f"elastic coordinate {i - 5}"
+        return f"body {self.bodies[k].name!r}, {name}"
 
     def __repr__(self) -> str:
         return (
             f"<System: {len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.drivers)} "
             f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
-            f"({len(self.elastic)} elastic), "
-            f"{self.num_constraints} constraints>"
+            f"({len(self.elastic)} elastic), {self.num_constraints} constraints>"
         )
+
+
+class _Placement:
+    """Poses of all frames at the initial positions of the bodies."""
+
+    def __init__(self, system: SystemData) -> None:
+        self._index, count = system.frame_index, system.num_frames
+        self.position, self.rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        points = [self.position]
+        for body, part in zip(system.bodies, system.frame_slices, strict=True):
+            q = body.initial_coordinates()
+            body.poses(q, self.position[part], self.rotation[part])
+            if body.num_velocities - body.num_elastic == 6:
+                points.append(q[None, :3])
+        # Size: largest side of the box around all frames and bodies, m; 1 m if that is a point
+        every = np.vstack(points)
+        size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
+        self.size = size if size > 1e-9 else 1.0
+
+    def pair(self, item: Joint | PairElement) -> FramePair:
+        """Return the poses of the frames of a joint or an element, at rest."""
+        one, two = self._index(item.first), self._index(item.second)
+        p, Q = self.position, self.rotation
+        return FramePair(p[one], Q[one], _REST, p[two], Q[two], _REST)
+
+    def along(self, joint: Joint, motion: Axis) -> float:
+        """Return the rotation about (within half a turn) or displacement along the axis."""
+        p1, Q1, _, p2, Q2, _ = self.pair(joint)
+        if motion == "displacement":
+            return float(Q1[:, 2] @ (p2 - p1))
+        return math.atan2(float(Q1[:, 1] @ Q2[:, 0]), float(Q1[:, 0] @ Q2[:, 0]))
+
+    def with_length(self, joint: Joint) -> Joint:
+        """Return a distance joint with its length, and other joints unchanged."""
+        if joint.kind != "distance" or joint.length is not None:
+            return joint
+        p1, _, _, p2, _, _ = self.pair(joint)
+        length = float(np.linalg.norm(p2 - p1))
+        if length == 0.0:
+            raise InputError(
+                f"distance joint {joint.name!r}: its points coincide at the initial positions of "
+                "the bodies; specify its length, or use a spherical joint"
+            )
+        return replace(joint, length=length)
+
+    def form(self, joint: Joint) -> int:
+        """Return the form of a joint for the kernels: a distance, opposite axes z, or 0."""
+        if joint.kind == "distance":
+            return DISTANCE
+        _, Q1, _, _, Q2, _ = self.pair(joint)
+        return OPPOSITE if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 0

@@ -1,9 +1,8 @@
-"""A consistent start: positions, velocities, accelerations, multipliers are solved for."""
+"""Consistent initial states: positions, velocities, accelerations and multipliers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,30 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, choice, instance, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
-from dolfinx_mbd.multibody.assembly.rates import accelerations, velocities
-from dolfinx_mbd.multibody.assembly.redundancy import find_redundant
+from dolfinx_mbd.multibody.assembly.rates import accelerations, saddle, velocities
 from dolfinx_mbd.multibody.model.joints import SLIDING, TURNING
 from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.start.over_constrained import hold_by_deformation
 from dolfinx_mbd.multibody.start.position_assembly import (
     assemble,
     coordinates,
-    redundancies,
+    redundant_rows,
+    restore,
     warn_of_moves,
 )
 from dolfinx_mbd.multibody.start.quasi_static import Balance
 
-__all__ = [
-    "AssemblyError",
-    "assemble",
-    "check_state",
-    "consistent_state",
-    "move",
-    "redundancies",
-]
+__all__ = ["check_state", "consistent_state", "move"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
+
+_ITERATIONS = 50
 
 
 def consistent_state(
@@ -47,31 +40,39 @@ def consistent_state(
     v: ArrayLike | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> State:
-    """Solve for a state that fulfils the constraints and their first two derivatives.
+    """Compute a state that fulfils the constraints and their first two time derivatives.
 
-    Positions are the nearest to the bodies' own ones, velocities the nearest to ``v`` in kinetic
-    energy.
+    Positions are as close as possible to the initial positions of the bodies, velocities as close
+    as possible to `v` in kinetic energy.
 
     Args:
         system: The mechanism.
         t: Time, s.
-        elastic_start: ``quasi-static``: elastic forces balance the forces of the motion at η̈ = 0,
-            and η̇ is the rate at which that balance moves, so that nothing rings; ``undeformed``:
-            η and η̇ as in ``q`` and ``v`` (zero by default), η̈ follows.
-        q: Coordinates to start from, shape (nq,); None: the bodies' own.
-        v: Velocities to start from, shape (nv,); None: rest.
-        rates: Rates of joints at the start, by name: rad/s about the axis of revolute and
-            cylindrical joints, m/s along that of prismatic ones.
+        elastic_start: `quasi-static`: elastic forces balance the forces of the motion at η̈ = 0,
+            and η̇ is the rate of this balance, so that no vibrations start; `undeformed`: η and η̇
+            as in `q` and `v` (zero by default).
+        q: Coordinates to start from, shape (nq,); None: the initial ones of the bodies.
+        v: Velocities to start from, shape (nv,); None: zero.
+        rates: Rates of joints by name: about the axis of revolute, cylindrical and planar joints
+            (rad/s), along that of prismatic joints and of points on a line (m/s); None: no rates.
+
+    Returns:
+        The state, with accelerations and multipliers.
 
     Warns:
-        PlacementWarning: If a body is not where it was placed, by more than a thousandth of the
-            size of the mechanism or of a radian, at t = 0 or in a mechanism without drivers.
+        PlacementWarning: A body moves by more than a thousandth of the size of the mechanism or of
+            a radian, at t = 0 or in a mechanism without drivers.
 
     Raises:
-        AssemblyError: If the constraints cannot be met or repeat each other, or contradict the
-            rates; the message names them.
-        EquilibriumError: If the elastic forces find no balance.
-        ValueError: If ``elastic_start`` or a joint is unknown, or a joint has no rate.
+        AssemblyError: The constraints cannot be fulfilled, are redundant, or contradict the rates;
+            the message names them.
+        EquilibriumError: The elastic forces have no balance.
+        InputError: A joint is unknown or has no rate, or another argument is invalid.
+
+    Example:
+        >>> state = mbd.consistent_state(pendulum, rates={"hinge": 2.0})
+        >>> round(state.v[5].item(), 9)
+        2.0
     """
     instance("system", system, SystemData)
     t = number("t", t, unit="s")
@@ -82,30 +83,25 @@ def consistent_state(
         joint = system.joint(name)
         if joint.kind not in TURNING + SLIDING:
             raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
-    at = Assembler(system)
+    at, free = Assembler(system), np.arange(system.num_velocities)
     at.q[:] = coordinates(system, q)
     if q is None:
         assemble(at, t, system.rigid)
-        if t == 0.0 or not system.drivers:  # (at other times drivers have moved the bodies)
+        if t == 0.0 or not system.drivers:  # at other times drivers have moved the bodies
             warn_of_moves(at, t)
-    start = np.zeros(system.num_velocities)
+    start = np.zeros(len(free))
     if v is not None:
         start[:] = array("v", v, start.shape)
     if elastic_start == "undeformed" or not len(system.elastic):
-        _restore(at, t, start, rates, np.arange(system.num_velocities))
+        restore(at, t, start, rates, free)
     else:
         start[system.elastic] = 0.0
-        held = _held_by_deformation(at, t)
-        if held:
-            return _over_constrained(at, t, held, start, rates)
-        restore = partial(_restore, free=system.rigid)
-        restore(at, t, start, rates)
-        balance = Balance(at, t, restore, rates)
-        start = at.v.copy()
-        balance.settle(start)
-        along = start.copy()
-        along[system.elastic] = balance.rate()
-        balance.settle_along(along)
+        rows = _held_by_deformation(at, t)
+        if rows:
+            part = system.without_rows(rows)
+            state = consistent_state(part, t, q=at.q, v=start, rates=rates)
+            return _with_held_rows(at, state, rows)
+        Balance(at, t, rates).start(start)
     at.update_poses(t)
     return at.state(t)
 
@@ -122,69 +118,63 @@ def check_state(argument: str, state: State, system: SystemData) -> None:
         )
 
 
+def move(at: Assembler, delta: Array) -> None:
+    """Move the coordinates of the assembler by increments (nv,)."""
+    at.move(at.q.copy(), delta)
+
+
+# ---- constraints that are redundant for rigid bodies --------------------------------------------
 def _held_by_deformation(at: Assembler, t: float) -> list[int]:
-    """Return the constraints that rigid bodies would repeat, if deformation holds them all."""
-    s = at.system
-    limit = assemble(at, t, s.rigid)
-    if s.num_constraints == 0:
-        return []
-    B = at.constraint_matrix(at.jacobians())
-    rows = [r.row for r in find_redundant(s, B, s.rigid, limit)]
-    return [] if rows and find_redundant(s, B, limit=limit) else rows
+    """Return the rows that are redundant for rigid bodies, if the deformation holds all of them."""
+    limit = assemble(at, t, at.system.rigid)
+    rows = [r.row for r in redundant_rows(at, limit, at.system.rigid)]
+    return [] if rows and redundant_rows(at, limit) else rows
 
 
-def _over_constrained(
-    at: Assembler, t: float, held: list[int], wanted: Array, rates: Mapping[str, float] | None
-) -> State:
-    """Return the quasi-static start if the deformation holds some constraints."""
-    s = at.system
-    state = consistent_state(s.without_rows(held), t, q=at.q, v=wanted, rates=rates)
+def _with_held_rows(at: Assembler, state: State, rows: list[int]) -> State:
+    """Return a quasi-static state with the rows that the deformation holds."""
+    s, t = at.system, state.time
+    others, free = np.setdiff1d(np.arange(s.num_constraints), rows), np.arange(s.num_velocities)
     at.q[:], at.v[:], at.a[:], at.angles[:] = state.q, state.v, state.a, state.angles
-    at.lam[:], at.lam[np.setdiff1d(np.arange(s.num_constraints), held)] = 0.0, state.lam
-    free = np.arange(s.num_velocities)
-    hold_by_deformation(at, t, held)
+    at.lam[:], at.lam[others] = 0.0, state.lam
+    _deform(at, t, rows, others)
     velocities(at, t, state.v, free)
     accelerations(at, t, free)
     return at.state(t)
 
 
-def _restore(at: Assembler, t: float, v: Array, rates: Mapping[str, float], free: Index) -> None:
-    """Fulfil the constraints and their derivatives, the latter with the free velocities."""
-    rigid = at.system.rigid
-    limit = assemble(at, t, rigid)
-    _check_rank(at, free, limit)
-    velocities(at, t, v, _moving(at, rigid, free, limit), rates)
-    accelerations(at, t, free)
+def _deform(at: Assembler, t: float, rows: list[int], others: Index) -> None:
+    """Deform the bodies so that they fulfil constraints that are redundant for rigid bodies.
 
+    The other constraints R determine the rigid motion due to a deformation ε, δ = −Rᵣ⁺ Rₑ ε, and
+    the part W of R that the redundant constraints H repeat. H̃ = Hₑ − W Rₑ remains for the
+    deformation, with multipliers μ that act on R by −Wᵀμ:
 
-def _moving(at: Assembler, rigid: Index, free: Index, limit: float) -> Index:
-    """Velocities that take up the constraints' rates: the rigid ones, if they can."""
+        [K H̃ᵀ; H̃ 0] (ε, μ) = −(elastic rows, values of H)
+    """
     s = at.system
-    if s.num_constraints == 0 or len(free) == len(rigid):
-        return free
-    B = at.constraint_matrix(at.jacobians())
-    return free if find_redundant(s, B, rigid, limit) else rigid
-
-
-def move(at: Assembler, delta: Array) -> None:
-    """Move the assembler's coordinates by increments (nv,)."""
-    s = at.system
-    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
-        body.increment(at.q[qs].copy(), delta[vs], at.q[qs])
-
-
-def _check_rank(at: Assembler, free: Index, limit: float) -> None:
-    """Refuse constraints that repeat each other in the free velocities, by name."""
-    s = at.system
-    if s.num_constraints == 0:
-        return
-    B = at.constraint_matrix(at.jacobians())
-    found = find_redundant(s, B, free, limit)
-    if not found:
-        return
-    names = "; ".join(map(str, found))
+    for _ in range(_ITERATIONS):
+        at.residual(t)
+        tangent = at.tangent(t)
+        rigid, elastic = tangent.B[:, s.rigid], tangent.B[:, s.elastic]
+        inverse = np.linalg.pinv(rigid[others], rcond=1e-10)
+        W = rigid[rows] @ inverse
+        below = W @ at.values[others] - at.values[rows]
+        step, change = saddle(
+            tangent.K[np.ix_(s.elastic, s.elastic)],
+            elastic[rows] - W @ elastic[others],
+            -at.rows[s.elastic],
+            below,
+        )
+        delta = np.zeros(s.num_velocities)
+        delta[s.elastic] = step
+        delta[s.rigid] = -inverse @ (at.values[others] + elastic[others] @ step)
+        move(at, delta)
+        at.lam[rows] += change
+        at.lam[others] -= W.T @ change
+        if np.abs(below).max() <= 1e-12 * s.size:
+            return
     raise AssemblyError(
-        f"{len(found)} of the {s.num_constraints} constraints are redundant in this position: "
-        f"{names}. Use joints that hold less (for a planar mechanism: one revolute, cylindrical "
-        "and spherical ones elsewhere), or simulate with redundant='drop' or 'keep'"
+        "no quasi-static start in which the deformation of the bodies holds the constraints was "
+        "found; simulate with elastic_start='undeformed'"
     )

@@ -1,17 +1,15 @@
 """The quasi-static start: elastic coordinates in balance with the forces of the motion.
 
-The elastic coordinates η are the unknowns. The positions q of the other coordinates follow from
-the constraints, their velocities v from Φ̇ = 0, accelerations a and multipliers λ from Φ̈ = 0 and
-the equations of motion at η̈ = 0; what is left are the elastic rows f(η) = 0. Newton's method uses
-the derivative of f along all of them,
+The unknowns are the elastic coordinates η. The constraints determine the positions of the other
+coordinates, Φ̇ = 0 their velocities v, Φ̈ = 0 and the equations of motion at η̈ = 0 the accelerations
+a and the multipliers λ. The elastic rows f(η) = 0 remain. Newton's method uses their derivative
 
     df/dη = (K X_q + C X_v + M X_a + Bᵀ X_λ) of the elastic rows,
 
-where the columns X are the derivatives of q, v, a and λ to η, from the differentiated constraints
-and equations of motion. Corrections are shortened until the next one, with the same derivative, is
-smaller (Deuflhard's natural monotonicity test). If that fails, the loads are applied in steps:
-p f(η) + (1 − p) K₀ (η − η₀) = 0 for p from 0 to 1, which is the equilibrium of a body that is 1/p
-times as stiff.
+where the columns X are the derivatives of q, v, a and λ to η. Corrections are shortened until the
+next one, with the same derivative, is smaller (Deuflhard's natural monotonicity test). If that
+fails, the loads are applied in steps: p f(η) + (1 − p) K₀ (η − η₀) = 0 for p from 0 to 1, which is
+the equilibrium of a body that is 1/p times as stiff.
 
 References:
     P. Deuflhard, Newton Methods for Nonlinear Problems, Springer 2004, chapters 3 and 5.
@@ -20,7 +18,7 @@ References:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,29 +29,30 @@ from dolfinx_mbd.errors import ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.multibody.assembly.rates import rate_rows, saddle, steady_accelerations
 from dolfinx_mbd.multibody.model.protocol import BodyState
+from dolfinx_mbd.multibody.start.position_assembly import restore
 from dolfinx_mbd.multibody.stepping.convergence import Measure
 
 __all__ = ["Balance", "EquilibriumError"]
 
 Array = NDArray[np.float64]
-Restore = Callable[[Assembler, float, Array, Mapping[str, float]], None]
 
-_TOLERANCE = 1e-11  # of the forces on a body
+_TOLERANCE = 1e-11  # relative to the forces on a body
 _ITERATIONS = 30
 _SHORTEST = 1e-3  # part of a correction
 _FAST = 0.1  # contraction up to which the derivative is used again
-_TURN = 0.3  # longest correction, rad, and in parts of the mechanism's length
+_TURN = 0.3  # longest correction, rad or relative to the size of the mechanism
 _LEAST_LOAD = 1e-3  # smallest increase of p
-_SMALL = 1e-6  # of the mechanism's length: deformations that count as none
-_DIFFERENCE = 1e-5  # of the mechanism's length: displacements of difference quotients
+_SMALL = 1e-6  # deformation that is negligible, relative to the size of the mechanism
+_DIFFERENCE = 1e-5  # displacement of difference quotients, relative to the size
 
 
 class EquilibriumError(SolverError):
     """No equilibrium was found.
 
-    Attributes:
-        load: Part of the loads (0 to 1) up to which a quasi-static start has an equilibrium; None
-            if the error is not about such a start.
+    Args:
+        message: Text of the error.
+        load: Part of the loads (0 to 1) up to which a quasi-static start has an equilibrium, an
+            attribute of the error; None if the error is not about such a start.
     """
 
     def __init__(self, message: str, *, load: float | None = None) -> None:
@@ -62,37 +61,23 @@ class EquilibriumError(SolverError):
 
 
 class _Stalled(Exception):
-    """Newton's method does not converge from where it started."""
+    """Newton's method does not converge from its start."""
 
 
 class Balance:
-    """The balance of the elastic coordinates with the motion at a time.
+    """The balance of the elastic coordinates with the motion at a time and some joint rates."""
 
-    Args:
-        at: The point of evaluation; its coordinates are changed.
-        t: Time, s.
-        restore: Called with the point, a time, velocities (nv,) and rates of joints: sets all but
-            the elastic coordinates so that the constraints and their derivatives are fulfilled,
-            with the rates of the joints and η̇ of the velocities, and η̈ = 0.
-        rates: Rates of joints by name.
-    """
-
-    def __init__(
-        self, at: Assembler, t: float, restore: Restore, rates: Mapping[str, float]
-    ) -> None:
-        self._at, self._t, self._restore, self._rates = at, t, restore, rates
+    def __init__(self, at: Assembler, t: float, rates: Mapping[str, float]) -> None:
+        self._at, self._t, self._rates = at, t, rates
         s = at.system
         self._measure = Measure(s)
         self._length = extent(at)
         self._bodies = [
-            (
-                body,
-                slice(q.stop - body.num_elastic, q.stop),
-                slice(v.stop - body.num_elastic, v.stop),
-            )
+            (body, at.q[q], at.scale[v][-body.num_elastic :])  # views
             for body, q, v in zip(s.bodies, s.q_slices, s.v_slices, strict=True)
             if body.num_elastic
         ]
+        self._names = " and ".join(repr(body.name) for body, *_ in self._bodies)
         self._v = at.v.copy()
         self._columns = np.zeros((s.num_velocities, len(s.elastic)))
         self._factor: tuple[Array, Any] | None = None
@@ -100,18 +85,22 @@ class Balance:
         self._start = self._elastic()
         self._stiffness: Array = np.zeros((0, 0))
 
+    def start(self, v: Array) -> None:
+        """Set the quasi-static state with its elastic rates, from velocities v (nv,)."""
+        self._v = v
+        self._restore()
+        with_rates = self._at.v.copy()
+        self.settle(with_rates.copy())
+        with_rates[self._at.system.elastic] = self.rate()
+        self.settle_along(with_rates)
+
     def settle(self, v: Array) -> None:
-        """Find the balance next to the point of evaluation.
+        """Compute the balance next to the current coordinates, with the elastic rates of v (nv,).
 
-        Args:
-            v: Velocities (nv,): those of the elastic coordinates, and from which the others differ
-                least.
-
-        Raises:
-            EquilibriumError: If there is none.
+        The other velocities are as close as possible to v.
         """
         self._v, start, self._load = v, self._at.q.copy(), 1.0
-        self._restore(self._at, self._t, v, self._rates)
+        self._restore()
         try:
             self._newton()
         except _Stalled:
@@ -119,13 +108,10 @@ class Balance:
             self._ramp()
 
     def settle_along(self, v: Array) -> None:
-        """Find the balance with elastic rates, or stay at the balance without them.
+        """Compute the balance with elastic rates, or stay at the balance without them.
 
-        It stays if the balance with the rates is another one, as near an unstable balance, whose
+        It stays if the balance with the rates is a different one: near an unstable balance the
         rates have no meaning.
-
-        Args:
-            v: Velocities (nv,) as those of `settle`, with elastic rates.
         """
         q, before, slow = self._at.q.copy(), self._elastic(), self._v
         try:
@@ -135,32 +121,36 @@ class Balance:
                 return
         except (AssemblyError, EquilibriumError):
             pass
-        self._at.q[:] = q
-        self._restore(self._at, self._t, slow, self._rates)
+        self._v = slow
+        self._restore(q)
 
     def rate(self) -> Array:
-        """Return the rate of the elastic coordinates with which the balance moves, shape (n,).
+        """Return the elastic rates of the balance, −(df/dη)⁻¹ ∂f/∂t, shape (n,).
 
-        It is −(df/dη)⁻¹ ∂f/∂t, with a central difference of f along the motion of all others.
+        ∂f/∂t is a central difference along the motion of all other coordinates.
         """
         at, t, s = self._at, self._t, self._at.system
-        # the motion of a thousandth of a radian, or (at rest, where a driver may run up) of 1e-5 s
+        # A motion by a thousandth of a radian, or by 1e-5 s at rest, where a driver may run up
         step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(at.v[s.rigid]).max())))
         q, v, a = at.q.copy(), at.v.copy(), at.a.copy()
         v[s.elastic] = a[s.elastic] = 0.0
         rows = []
         for h in (step, -step):
             at.move(q, h * v + 0.5 * h * h * a)
-            self._restore(at, t + h, v + h * a, {})
+            restore(at, t + h, v + h * a, {}, s.rigid)
             at.residual(t + h)
             rows.append(at.rows[s.elastic].copy())
-        at.q[:] = q
-        self._restore(at, t, self._v, self._rates)
-        slope = self._differentiate()
-        self._warn_if_unstable(slope)
+        self._restore(q)
+        self._warn_if_unstable(self._differentiate())
         return self._solve((rows[1] - rows[0]) / (2 * step))
 
     # ---- Newton's method ------------------------------------------------------------------------
+    def _restore(self, q: Array | None = None) -> None:
+        """Restore the constraints with η̇ of the velocities, at current or other coordinates."""
+        if q is not None:
+            self._at.q[:] = q
+        restore(self._at, self._t, self._v, self._rates, self._at.system.rigid)
+
     def _newton(self) -> None:
         force, error = self._evaluate()
         for _ in range(_ITERATIONS):
@@ -189,14 +179,13 @@ class Balance:
         """
         at, start = self._at, self._at.q.copy()
         move, size = self._columns @ step, self._size(step)
-        limit = (
-            _TURN * max(self._length, 1.0) / max(float(np.abs(move[at.system.rigid]).max()), 1e-300)
-        )
+        largest = max(float(np.abs(move[at.system.rigid]).max()), 1e-300)
+        limit = _TURN * max(self._length, 1.0) / largest
         part = min(1.0, limit)
         while np.isfinite(size) and part >= min(shortest, limit):
             try:
                 at.move(start, part * move)
-                self._restore(at, self._t, self._v, self._rates)
+                self._restore()
                 force, error = self._evaluate()
                 following = self._size(self._solve(-force))
                 if error <= 1.0 or following <= (1.0 - 0.5 * part) * size:
@@ -204,14 +193,13 @@ class Balance:
             except AssemblyError:
                 pass
             part *= 0.5
-        at.q[:] = start
-        self._restore(at, self._t, self._v, self._rates)
+        self._restore(start)
         self._evaluate()
         return None
 
     def _ramp(self) -> None:
         """Apply the loads in steps."""
-        at, t = self._at, self._t
+        at = self._at
         self._start = self._elastic()
         self._stiffness = self._at_rest()
         good, done, increase = at.q.copy(), 0.0, 0.5
@@ -219,31 +207,29 @@ class Balance:
             self._load = min(1.0, done + increase)
             self._factor = None
             try:
-                self._restore(at, t, self._v, self._rates)
+                self._restore()
                 self._newton()
             except (_Stalled, AssemblyError):
                 increase *= 0.25
                 at.q[:] = good
                 if increase < _LEAST_LOAD:
-                    raise EquilibriumError(self._failure(done), load=done) from None
-                continue
-            good, done, increase = at.q.copy(), self._load, 2.0 * increase
-
-    def _failure(self, load: float) -> str:
-        names = " and ".join(repr(body.name) for body, *_ in self._bodies)
-        return (
-            f"there is no quasi-static equilibrium at t = {self._t:g} s: with more than "
-            f"{100 * load:.3g} % of the forces of the motion and the loads, the deformation of "
-            f"{names} finds no balance. The motion is too fast, or a load too large, for the "
-            "stiffness of the body; simulate with elastic_start='undeformed'"
-        )
+                    raise EquilibriumError(
+                        f"there is no quasi-static equilibrium at t = {self._t:g} s: with more than"
+                        f" {100 * done:.3g} % of the forces of the motion and the loads, the "
+                        f"deformation of {self._names} has no balance. The motion is too fast, or "
+                        "a load too large, for the stiffness of the body; simulate with "
+                        "elastic_start='undeformed'",
+                        load=done,
+                    ) from None
+            else:
+                good, done, increase = at.q.copy(), self._load, 2.0 * increase
 
     # ---- the elastic rows and their derivative --------------------------------------------------
     def _elastic(self) -> Array:
-        return np.concatenate([self._at.q[q] for _, q, _ in self._bodies])
+        return np.concatenate([q[-body.num_elastic :] for body, q, _ in self._bodies])
 
     def _evaluate(self) -> tuple[Array, float]:
-        """Return the elastic rows (n,), and the greatest relative to a body's forces."""
+        """Return the elastic rows (n,), and the largest relative to the forces on a body."""
         at = self._at
         at.residual(self._t)
         force = at.rows[at.system.elastic].copy()
@@ -252,67 +238,56 @@ class Balance:
             force += (1.0 - self._load) * (self._stiffness @ (self._elastic() - self._start))
         if not np.isfinite(force).all():
             raise AssemblyError(f"forces at t = {self._t:g} s are not finite")
-        error, first = 0.0, 0
-        for body, _, v in self._bodies:
-            largest = float(np.abs(force[first : first + body.num_elastic]).max())
-            error = max(error, largest / max(float(at.scale[v].max()), 1e-300) / _TOLERANCE)
-            first += body.num_elastic
-        return force, error
+        stops = np.cumsum([body.num_elastic for body, *_ in self._bodies])
+        parts = zip(self._bodies, np.split(force, stops[:-1]), strict=True)
+        relative = [np.abs(part).max() / max(scale.max(), 1e-300) for (*_, scale), part in parts]
+        return force, float(max(relative)) / _TOLERANCE
 
     def _at_rest(self) -> Array:
         """Return the elastic stiffness of the bodies at rest, shape (n, n)."""
-        at, gravity = self._at, np.zeros(3)
         blocks = []
         for body, q, _ in self._bodies:
-            own = at.q[q.stop - body.num_coordinates : q.stop]
             v, n = np.zeros(body.num_velocities), body.num_elastic
             wrenches = np.zeros((len(body.frame_names), 6))
-            state = BodyState(self._t, own, v, v, gravity, wrenches)
+            state = BodyState(self._t, q, v, v, np.zeros(3), wrenches)
             blocks.append(body.tangent(state)[0][-n:, -n:])
         return block_diag(*blocks)
 
     def _differentiate(self) -> Array:
         """Set the factors of df/dη and the derivatives of all coordinates to η; return df/dη."""
-        at = self._at
-        columns, slope = elastic_derivative(at, self._t, self._rates, self._length)
+        self._columns, slope = elastic_derivative(self._at, self._t, self._rates, self._length)
         if self._load < 1.0:
             slope = self._load * slope + (1.0 - self._load) * self._stiffness
-        self._columns = columns
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # (a singular matrix gives corrections not finite)
+            warnings.simplefilter("ignore")  # corrections with a singular matrix are not finite
             self._factor = lu_factor(slope, check_finite=False)
         return slope
 
     def _warn_if_unstable(self, slope: Array) -> None:
-        """Warn if a direction exists in which the forces drive the bodies off the balance."""
+        """Warn if the forces drive the bodies off the balance in one direction."""
         least = float(np.linalg.eigvals(np.linalg.solve(self._at_rest(), slope)).real.min())
         if least < 0.0:
-            names = " and ".join(repr(body.name) for body, *_ in self._bodies)
-            warn(
-                ModelRangeWarning(
-                    f"the quasi-static start at t = {self._t:g} s is an unstable equilibrium: the "
-                    f"forces of the motion exceed the elastic stiffness of {names} ({least:.3g} "
-                    "of it is left in one direction). Only gyroscopic forces can keep the body "
-                    "there; a slower motion or a stiffer body would be stable",
-                    quantity="static stiffness",
-                    value=least,
-                    limit=0.0,
-                )
+            text = (
+                f"the quasi-static start at t = {self._t:g} s is an unstable equilibrium: the "
+                f"forces of the motion exceed the elastic stiffness of {self._names} ({least:.3g}"
+                " of it remain in one direction). Only gyroscopic forces can keep the body there; "
+                "a slower motion or a stiffer body would be stable"
             )
+            warn(ModelRangeWarning(text, quantity="static stiffness", value=least, limit=0.0))
 
     def _solve(self, force: Array) -> Array:
         assert self._factor is not None
         return np.asarray(lu_solve(self._factor, force, check_finite=False))
 
     def _size(self, step: Array) -> float:
-        """Size of a correction: of its displacements."""
+        """Return the norm of the displacements of a correction."""
         return float(np.linalg.norm(self._measure.lengths[self._at.system.elastic] * step))
 
 
 def elastic_derivative(
     at: Assembler, t: float, rates: Mapping[str, float], length: float
 ) -> tuple[Array, Array]:
-    """Return X_q (nv, n) and df/dη (n, n) at a restored point of evaluation.
+    """Return X_q (nv, n) and df/dη (n, n) at restored constraints.
 
     Derivatives of Φ̈ at zero accelerations are central differences; all others are exact.
     """
@@ -340,10 +315,9 @@ def elastic_derivative(
 
 
 def _differences(at: Assembler, t: float, X: Array, length: float) -> tuple[Array, Array]:
-    """Derivatives of Φ̈ at zero accelerations (nc, n), and of steady elastic accelerations (n, n).
+    """Differentiate Φ̈ at zero accelerations (nc, n) and steady elastic accelerations (n, n).
 
-    Differences along the columns of X_q and X_v, of displacements that are a small part of the
-    length of the mechanism.
+    The differences are along the columns of X_q and X_v, with small displacements.
     """
     s = at.system
     beside = Assembler(s)

@@ -308,7 +308,7 @@ def test_what_is_not_given_is_measured() -> None:
         (
             lambda: slider(JointSpring("s", "rail", 1.0, motion="rotation")),
             ValueError,
-            "load 's': prismatic joint 'rail' has no rotation along one axis",
+            "load 's': prismatic joint 'rail' has no rotation",
         ),
         (lambda: slider(JointFriction("f", "axle", 1, 1)), ValueError, "^name of a joint must"),
     ],

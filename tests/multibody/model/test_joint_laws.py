@@ -307,7 +307,7 @@ def test_dead_centre() -> None:
             lambda a, b: planar("plane", a, FrameRef("bob", "x")),
             "^frame of body 'bob' must be .* 'x'",
         ),
-        (lambda a, b: distance("rod", a, b), "'rod': its points coincide where the bodies"),
+        (lambda a, b: distance("rod", a, b), "'rod': its points coincide at the initial positions"),
     ],
 )
 def test_bad_joints(make, message: str) -> None:  # type: ignore[no-untyped-def]

@@ -33,7 +33,7 @@ from dolfinx_mbd.multibody import (
     simulate,
 )
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
-from dolfinx_mbd.multibody.start.consistent_state import _restore
+from dolfinx_mbd.multibody.start.position_assembly import restore as restore_state
 from dolfinx_mbd.multibody.start.quasi_static import Balance, elastic_derivative
 from tests.models.beams import slender_rod
 
@@ -118,7 +118,7 @@ def test_the_derivative_is_that_of_the_elastic_rows(
     system, t = mechanism()
     random = np.random.default_rng(0)
     e = system.elastic
-    at, restore = Assembler(system), partial(_restore, free=system.rigid)
+    at, restore = Assembler(system), partial(restore_state, free=system.rigid)
     at.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
     restore(at, t, np.zeros(system.num_velocities), rates)
     v = at.v.copy()
@@ -205,11 +205,11 @@ def test_a_load_with_and_without_an_equilibrium() -> None:
 
 def test_loads_in_steps_lead_to_the_same_balance() -> None:
     system, t = with_driver()
-    at, restore = Assembler(system), partial(_restore, free=system.rigid)
+    at, restore = Assembler(system), partial(restore_state, free=system.rigid)
     at.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
     restore(at, t, np.zeros(system.num_velocities), {})
     v, q = at.v.copy(), at.q.copy()
-    direct, stepwise = (Balance(at, t, restore, {}) for _ in range(2))
+    direct, stepwise = (Balance(at, t, {}) for _ in range(2))
     direct.settle(v)
     expected = at.q.copy()
     at.q[:] = q
