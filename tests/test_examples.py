@@ -1,7 +1,8 @@
 """The examples in the docstrings of the package.
 
 The docstring of each folder's `__init__.py` runs first. The names that it defines are available to
-the examples of all modules of the folder, each of which gets its own copy of them.
+the examples of all modules of the folder, each of which gets its own copy of them. In the folders
+of `WITH_BODY` these names are `mbd`, `np`, `body`, `engine` and `run`.
 """
 
 from __future__ import annotations
@@ -11,16 +12,28 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd import mechanisms
+from tests.models.rods import rod
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
 FOLDERS = ("forms", "geometry", "imports", "export")
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
+
+WITH_BODY = ("body", "plotting")
+"""Folders likewise, whose examples use a body and a simulation without creating them."""
+
+OTHERS = ("archive", "checks", "cli", "errors", "files", "parallel")
+"""Modules and folders whose examples use the same names; not every public name has one."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 
@@ -28,6 +41,8 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 def modules(folder: str) -> list[str]:
     """Return the names of the modules of a folder and of its subfolders."""
     package = importlib.import_module(f"dolfinx_mbd.{folder}")
+    if not hasattr(package, "__path__"):
+        return [package.__name__]
     paths, prefix = package.__path__, f"{package.__name__}."
     return [module.name for module in pkgutil.walk_packages(paths, prefix)]
 
@@ -47,8 +62,22 @@ def run(test: doctest.DocTest) -> None:
     assert not runner.failures, "".join(report)
 
 
+@lru_cache
+def body_names() -> dict[str, Any]:
+    """Return a body, a slider-crank with it, and its simulation."""
+    body = rod()
+    masses = {"crank_mass": 0.5, "piston_mass": 0.2}
+    engine = mechanisms.slider_crank(
+        body, speed=100.0, crank_radius=0.2, ends=("left", "right"), **masses
+    )
+    run = mbd.simulate(engine, t_end=0.01, dt=1e-4)
+    return {"mbd": mbd, "np": np, "body": body, "engine": engine, "run": run}
+
+
 def shared_names(folder: str) -> dict[str, Any]:
-    """Return the names that the example in a folder's `__init__.py` defines."""
+    """Return the names that examples of a folder may use; run the one in its `__init__.py`."""
+    if folder not in FOLDERS:
+        return body_names()
     package = importlib.import_module(f"dolfinx_mbd.{folder}")
     text = inspect.getdoc(package) or ""
     test = doctest.DocTestParser().get_doctest(text, {}, package.__name__, package.__file__, 0)
@@ -57,7 +86,7 @@ def shared_names(folder: str) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.imports.FirstOrderInertiaWarning")
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", FOLDERS + WITH_BODY + OTHERS)
 def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names = shared_names(folder)
@@ -66,7 +95,7 @@ def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             run(test)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", FOLDERS + WITH_BODY)
 def test_public_names_have_examples(folder: str) -> None:
     package = importlib.import_module(f"dolfinx_mbd.{folder}")
     for name in package.__all__:
