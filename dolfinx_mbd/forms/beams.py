@@ -46,8 +46,6 @@ from dolfinx_mbd.forms.beam_fields import BeamField
 from dolfinx_mbd.forms.beam_fields import arm as section_arm
 from dolfinx_mbd.forms.beam_sections import Section
 
-__all__ = ["Beam", "BeamField", "axial_force_of_motion"]
-
 Value: TypeAlias = Any
 Fibre: TypeAlias = Callable[[Expr, Expr], Any]
 """A function that returns an integrand or a form at the point (y, z) of the section."""

@@ -51,13 +51,8 @@ from dolfinx_mbd.forms.arguments import as_ufl_value, coefficient, expression, p
 from dolfinx_mbd.forms.beam_fields import hermite
 from dolfinx_mbd.forms.beam_sections import Section
 
-__all__ = ["Cable", "CableField"]
-
-_STRETCH = ufl.dx(metadata={"quadrature_rule": "GLL", "quadrature_degree": 3})
-"""Simpson's rule."""
-
-_BEND = ufl.dx(metadata={"quadrature_rule": "default", "quadrature_degree": 7})
-"""Four Gauss points."""
+_STRETCH = ufl.dx(metadata={"quadrature_rule": "GLL", "quadrature_degree": 3})  # Simpson's rule
+_BEND = ufl.dx(metadata={"quadrature_rule": "default", "quadrature_degree": 7})  # 4 Gauss points
 
 
 class CableField:

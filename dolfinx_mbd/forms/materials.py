@@ -12,18 +12,6 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.arguments import positive, scalar
 
-__all__ = [
-    "ALUMINIUM",
-    "ALUMINIUM_7075",
-    "MATERIALS",
-    "STEEL",
-    "GradedMaterial",
-    "Material",
-    "Temperature",
-    "expansion",
-    "material",
-]
-
 
 class _Isotropic:
     """Checks and Lamé's constants, shared by `Material` and `GradedMaterial`."""

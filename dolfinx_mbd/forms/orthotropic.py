@@ -14,15 +14,10 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.arguments import expression, positive, triad
 from dolfinx_mbd.forms.materials import expansion
 
-__all__ = ["Orthotropic"]
-
 Array = NDArray[np.float64]
 
-VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
-"""Components of a symmetric tensor in Voigt's order: xx, yy, zz, yz, xz, xy."""
-
-IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]
-"""Indices in `VOIGT` of the components in the plane z = 0, and of the others."""
+VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # xx, yy, zz, yz, xz, xy
+IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]  # in the plane z = 0, and the others
 
 
 @dataclass(frozen=True, eq=False)
