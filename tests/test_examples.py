@@ -32,7 +32,7 @@ FOLDERS = ("forms", "geometry", "imports", "export")
 WITH_BODY = ("body", "plotting")
 """Folders likewise, whose examples use a body and a simulation without creating them."""
 
-OTHERS = ("archive", "checks", "cli", "errors", "files", "parallel")
+OTHERS = ("archive", "checks", "cli", "errors", "files", "multibody.studies", "parallel")
 """Modules and folders whose examples use the same names; not every public name has one."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF

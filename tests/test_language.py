@@ -38,10 +38,12 @@ REWRITTEN: tuple[str, ...] = (
     "iterative",
     "linalg",
     "mechanisms",
+    "multibody/studies",
     "parallel.py",
     "plotting",
     "requirements.py",
     "time_integration.py",
+    "workers.py",
 )
 """Folders and files of the package whose text follows the rules; it must cover all of them."""
 
