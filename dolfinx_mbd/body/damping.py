@@ -23,9 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import array, number, refuse, vector
-from dolfinx_mbd.errors import InputError
-
-__all__ = ["Damping", "ModalDamping", "Rayleigh", "damping_matrix"]
 
 Array = NDArray[np.float64]
 
@@ -92,13 +89,8 @@ class Rayleigh:
         if mass < -1e-12 * size[0] or stiffness < -1e-12 * size[1]:
             low, high = sorted(z[0] * ratio for ratio in (f[0] / f[1], f[1] / f[0]))
             expected = f"from {low:.4g} to {high:.4g} at {f[1]:g} Hz"
-            raise InputError(
-                f"Rayleigh damping with the ratio {z[0]:g} at {f[0]:g} Hz can have ratios "
-                f"{expected}; got {z[1]:g}. ModalDamping accepts any ratios",
-                argument="ratios",
-                value=ratios,
-                expected=expected,
-            )
+            reason = f"{z[0]:g} at {f[0]:g} Hz; ModalDamping accepts any ratios"
+            refuse("ratios", ratios, f"{expected}, for Rayleigh damping with the ratio {reason}")
         return cls(max(0.0, float(mass)), max(0.0, float(stiffness)))
 
     def ratio(self, frequency: ArrayLike) -> Array:
@@ -176,17 +168,7 @@ class ModalDamping:
 
 
 def damping_matrix(mass: ArrayLike, stiffness: ArrayLike, *dampings: Damping | ArrayLike) -> Array:
-    """Return the sum of several damping matrices, shape (n, n).
-
-    Args:
-        mass: Mass matrix M, shape (n, n).
-        stiffness: Stiffness matrix K, shape (n, n).
-        *dampings: `Rayleigh`, `ModalDamping`, or matrices C of shape (n, n).
-
-    Raises:
-        InputTypeError: An argument is neither of these.
-        InputError: A shape does not fit.
-    """
+    """Return the sum of `Rayleigh`, `ModalDamping` or matrices C, shape (n, n)."""
     M, K = _pair(mass, stiffness)
     total = np.zeros_like(M)
     for damping in dampings:

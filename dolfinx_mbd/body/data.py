@@ -11,7 +11,7 @@ these moments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -27,13 +27,12 @@ from dolfinx_mbd.body.parts import (
     Station,
     Stiffening,
     assign,
+    freeze,
     frozen,
 )
 from dolfinx_mbd.body.stress_modes import StressModes
-from dolfinx_mbd.checks import array, instance, name, number, refuse, unknown
-from dolfinx_mbd.errors import InputError, InputTypeError
-
-__all__ = ["BodyData"]
+from dolfinx_mbd.checks import array, instance, items, name, number, refuse, unknown
+from dolfinx_mbd.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -44,7 +43,7 @@ _LISTS: dict[str, type[Any]] = {
     "left_out": Mode,
     "loads": LoadPattern,
 }
-"""Attributes that are lists, and the class of their entries."""
+_PARTS: dict[str, type[Any]] = {"skin": Skin, "stiffening": Stiffening, "stress": StressModes}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,34 +101,20 @@ class BodyData:
         name("name", self.name)
         instance("reference", self.reference, str)
         assign(self, total_mass=number("total_mass", self.total_mass, positive=True, unit="kg"))
-        shapes: dict[str, tuple[int, ...]] = {
-            "first_moments": (n + 1, 3),
-            "second_moments": (n + 1, n + 1, 3, 3),
-            "mass": (n, n),
-            "stiffness": (n, n),
-            "damping": (n, n),
-        }
-        for key, shape in shapes.items():
-            assign(self, **{key: frozen(key, getattr(self, key), shape)})
+        freeze(self, first_moments=(n + 1, 3), second_moments=(n + 1, n + 1, 3, 3))
+        freeze(self, mass=(n, n), stiffness=(n, n), damping=(n, n))
         for key in ("mass", "stiffness", "damping"):
             _check_matrix(key, getattr(self, key))
         if not np.allclose(self.second_moments, self.second_moments.transpose(1, 0, 3, 2)):
             refuse("second_moments", self.second_moments, "an array with H_kl^ab = H_lk^ba")
-        self._check_types()
-        assign(self, modes=self.modes or _default_modes(self.mass, self.stiffness))
-        assign(self, provenance=MappingProxyType(dict(self.provenance)))
-        self._check_parts(n)
-
-    def _check_types(self) -> None:
-        instance("provenance", self.provenance, Mapping)
         for key, kind in _LISTS.items():
-            entries = getattr(self, key)
-            if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
-                refuse(key, entries, f"a list of {kind.__name__}s", InputTypeError)
-            entries = tuple(instance(f"every entry of {key}", entry, kind) for entry in entries)
-            assign(self, **{key: entries})
-        for key, kind in (("skin", Skin), ("stiffening", Stiffening), ("stress", StressModes)):
+            assign(self, **{key: items(key, getattr(self, key), kind)})
+        for key, kind in _PARTS.items():
             instance(key, getattr(self, key), (kind, type(None)))
+        provenance = instance("provenance", self.provenance, Mapping)
+        assign(self, provenance=MappingProxyType(dict(provenance)))
+        assign(self, modes=self.modes or _default_modes(self.mass, self.stiffness))
+        self._check_parts(n)
 
     def _check_parts(self, n: int) -> None:
         for argument in ("interfaces", "points", "loads"):
@@ -146,12 +131,8 @@ class BodyData:
             counts["stress"] = self.stress.num_modes
         for argument, count in counts.items():
             if count != n:
-                raise InputError(
-                    f"{argument}: {count} modes, but the matrices of the body have {n}",
-                    argument=argument,
-                    value=count,
-                    expected=f"{n} modes",
-                )
+                text = f"{argument}: {count} modes, but the matrices of the body have {n}"
+                raise InputError(text, argument=argument, value=count, expected=f"{n} modes")
         if self.stiffening is not None:
             shape = (len(self.interfaces), 6, n, n)
             frozen("stiffening: interfaces", self.stiffening.interfaces, shape)
@@ -184,36 +165,15 @@ class BodyData:
         return self.inertia - self.total_mass * (c @ c * np.eye(3) - np.outer(c, c))
 
     def interface(self, name: str) -> Interface:
-        """Return the interface with a name.
-
-        Args:
-            name: Name of the interface.
-
-        Raises:
-            InputError: The name is unknown; the message lists the interfaces.
-        """
+        """Return the interface with a name; if it is unknown, the error lists the interfaces."""
         return self._part("interface", name, self.interfaces)
 
     def point(self, name: str) -> Station:
-        """Return the material point with a name.
-
-        Args:
-            name: Name of the point.
-
-        Raises:
-            InputError: The name is unknown; the message lists the points.
-        """
+        """Return the material point with a name; if it is unknown, the error lists the points."""
         return self._part("point", name, self.points)
 
     def load_pattern(self, name: str) -> LoadPattern:
-        """Return the distributed load with a name.
-
-        Args:
-            name: Name of the load.
-
-        Raises:
-            InputError: The name is unknown; the message lists the loads.
-        """
+        """Return the distributed load with a name; if it is unknown, the error lists the loads."""
         return self._part("load", name, self.loads)
 
     def _part(self, kind: str, name: str, parts: Sequence[Any]) -> Any:
@@ -230,14 +190,9 @@ def _check_matrix(argument: str, matrix: Array) -> None:
         refuse(argument, matrix, "a symmetric matrix")
     least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min(initial=np.inf)
     if least < -1e-9 * size or (argument == "mass" and least <= 0):
-        kind = "definite" if argument == "mass" else "semidefinite"
-        expected = f"a positive {kind} matrix"
-        raise InputError(
-            f"{argument} must be {expected}; its least eigenvalue is {least:.3g}",
-            argument=argument,
-            value=matrix,
-            expected=expected,
-        )
+        expected = f"a positive {'definite' if argument == 'mass' else 'semidefinite'} matrix"
+        text = f"{argument} must be {expected}; its least eigenvalue is {least:.3g}"
+        raise InputError(text, argument=argument, value=matrix, expected=expected)
 
 
 def _default_modes(mass: Array, stiffness: Array) -> tuple[Mode, ...]:

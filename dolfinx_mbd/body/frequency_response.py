@@ -24,13 +24,11 @@ from dolfinx_mbd.body.linearized import (
     null_space,
     point_map,
 )
-from dolfinx_mbd.body.parts import assign, frozen
+from dolfinx_mbd.body.parts import assign, freeze, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, unknown
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-
-__all__ = ["FrequencyResponse", "frequency_response"]
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
@@ -79,7 +77,7 @@ class FrequencyResponse:
     body: str = "body"
 
     def __post_init__(self) -> None:
-        assign(self, frequencies=frozen("frequencies", self.frequencies, (-1,)))
+        freeze(self, frequencies=(-1,))
         for key in ("outputs", "inputs"):
             assign(self, **{key: names(key, getattr(self, key))})
         shape = (len(self.frequencies), len(self.outputs), len(self.inputs))
@@ -243,13 +241,12 @@ def _solve(
         try:
             y = np.linalg.solve(free.T @ Z @ free, right)
         except np.linalg.LinAlgError as error:
-            raise InputError(
+            text = (
                 f"a frequency between {f[start]:g} and {f[start:][:step][-1]:g} Hz is an undamped "
-                "resonance: give the body damping (with_damping) or a loss factor",
-                argument="frequencies",
-                value=f,
-                expected="frequencies that are not undamped resonances",
-            ) from error
+                "resonance: give the body damping (with_damping) or a loss factor"
+            )
+            expected = "frequencies that are not undamped resonances"
+            raise InputError(text, argument="frequencies", value=f, expected=expected) from error
         H[start : start + step] = (rows @ free) @ y
         H[start : start + step, :, len(loads) :] += rows @ base
     return H

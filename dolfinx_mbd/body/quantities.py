@@ -15,46 +15,30 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import unknown
 
-__all__ = ["QUANTITIES", "STRESS_COMPONENTS", "Quantity", "principal_values", "quantity"]
-
 Array = NDArray[np.float64]
 Combine = Callable[[Array], Array]
 
 STRESS_COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
-"""Order of the components of a symmetric tensor."""
-
-PIECE = 4096
-"""Number of tensors whose eigenvalues are computed together, so that they fit into the cache."""
-
-SLACK = 1e-9
-"""Relative margin of bounds for round-off."""
+PIECE = 4096  # tensors whose eigenvalues are computed together, so that they fit into the cache
+SLACK = 1e-9  # relative margin of bounds for round-off
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
     """The definition of a quantity by linear quantities.
 
-    Attributes:
-        name: Name of the quantity.
-        unit: SI unit.
-        needs: Linear quantities; their components, one after the other, are the ingredients.
-        matrix: Matrix that maps ingredients to the rows that `combine` accepts, shape (rows,
-            ingredients).
-        combine: Function from rows (rows, ...), which it may overwrite, to values (...) or
-            (k, ...); None: the rows are the values.
-        finish: Increasing function of these values; None: the identity.
-        shape: Shape of one value: () for a scalar, (3,) or (3, 3).
-        bound: Function of rows and a sign that returns an upper bound of sign times the values and
-            does not change the rows; None: the values are cheap enough without a bound.
+    The components of the linear quantities `needs`, one after the other, are its ingredients. The
+    rows `matrix @ ingredients` are combined to values. `bound` returns an upper bound of a sign
+    times the values and does not change the rows; cheap quantities have none.
     """
 
     name: str
     unit: str
     needs: tuple[str, ...]
     matrix: Array
-    combine: Combine | None = None
-    finish: Combine | None = None
-    shape: tuple[int, ...] = ()
+    combine: Combine | None = None  # from rows (rows, ...), which it may overwrite; None: identity
+    finish: Combine | None = None  # increasing function of the values
+    shape: tuple[int, ...] = ()  # of one value: (), (3,) or (3, 3)
     bound: Callable[[Array, float], Array] | None = None
 
     @property
@@ -84,9 +68,6 @@ def principal_values(tensor: Array) -> Array:
 
     The angle is computed from |S/|S| − D/|D|| and |S/|S| + D/|D||, with |D| = |S|²/√6. This keeps
     all digits where two eigenvalues are close; an inverse cosine would lose half of them.
-
-    Args:
-        tensor: Components in the order of `STRESS_COMPONENTS`, shape (6, ...).
 
     References:
         Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
@@ -223,14 +204,7 @@ QUANTITIES = _all_quantities()
 
 
 def quantity(name: str) -> Quantity:
-    """Return the quantity with a name.
-
-    Args:
-        name: A key of `QUANTITIES`, such as `von Mises` or `stress xx`.
-
-    Raises:
-        InputError: The name is unknown; the message lists the known names.
-    """
+    """Return the quantity with a name."""
     if not isinstance(name, str) or name not in QUANTITIES:
         unknown("quantity", name, QUANTITIES, "use one of")
     return QUANTITIES[name]

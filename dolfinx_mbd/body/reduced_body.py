@@ -20,8 +20,6 @@ from dolfinx_mbd.checks import array, integer, refuse
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.parallel import on_rank_zero
 
-__all__ = ["ReducedBody"]
-
 
 @dataclass(frozen=True, eq=False)
 class ReducedBody(BodyData):
@@ -101,15 +99,7 @@ class ReducedBody(BodyData):
         )
 
     def replace(self, **changes: Any) -> ReducedBody:
-        """Return a copy with some attributes changed.
-
-        Args:
-            **changes: New values by name of the attribute; see `BodyData`.
-
-        Raises:
-            InputTypeError: A keyword is not an attribute of `BodyData`.
-            InputError: A value does not fit the others.
-        """
+        """Return a copy with other values of some attributes of `BodyData`, given as keywords."""
         names = [f.name for f in fields(self)]
         if not set(changes) <= set(names):
             unknown = sorted(set(changes) - set(names))
@@ -117,14 +107,7 @@ class ReducedBody(BodyData):
         return replace(self, **changes)
 
     def truncated(self, num_modes: int) -> ReducedBody:
-        """Return the body with only its first `num_modes` elastic coordinates.
-
-        Args:
-            num_modes: Number of elastic coordinates to keep.
-
-        Raises:
-            InputError: The body has fewer elastic coordinates.
-        """
+        """Return the body with only its first `num_modes` elastic coordinates."""
         n = integer("num_modes", num_modes, low=0, high=self.num_modes)
         return self.selected(range(n), reason=f"truncated to {n} modes")
 
@@ -181,16 +164,11 @@ class ReducedBody(BodyData):
 
     def rigid(self) -> ReducedBody:
         """Return the rigid body with the same mass, interfaces and points."""
-        return self.truncated(0).replace(
-            reference="rigid", stiffening=None, stress=None, left_out=()
-        )
+        body = self.truncated(0)
+        return body.replace(reference="rigid", stiffening=None, stress=None, left_out=())
 
     def summary(self) -> str:
-        """Return a description of the body of about one page.
-
-        It lists mass properties, interfaces, modes, unit loads that the modes do not represent,
-        and the provenance.
-        """
+        """Return a page about mass properties, interfaces, modes, static errors and provenance."""
         return summary(self)
 
     def save(self, path: str | Path, *, comm: Any = None) -> Path:
