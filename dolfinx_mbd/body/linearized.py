@@ -196,15 +196,16 @@ def _skew(a: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
+_TURNS = np.stack([_skew(axis) for axis in np.eye(3)])  # θ×x for unit rotations θ
+
+
 def _fields(body: ReducedBody) -> Array:
     """Return the fields φ_I as combinations of the fields (1, x, ψ_1, ...), (6+n, 3, 3n+4)."""
     n = body.num_modes
     L = np.zeros((6 + n, 3, 4 + 3 * n))
     L[:3, :, 0] = np.eye(3)
-    for i in range(3):
-        L[3 + i, :, 1:4] = _skew(np.eye(3)[i])
-    for k in range(n):
-        L[6 + k, :, 4 + 3 * k : 7 + 3 * k] = np.eye(3)
+    L[3:6, :, 1:4] = _TURNS
+    L[6:, :, 4:] = np.eye(3 * n).reshape(n, 3, 3 * n)
     return L
 
 
@@ -244,16 +245,13 @@ def _geometric(
     cases, n = body.stiffening, body.num_modes
     assert cases is not None
     K = np.zeros((6 + n, 6 + n))
-    for c, (i, j) in enumerate(SPINS):
-        K[6:, 6:] += omega[i] * omega[j] * cases.spin[c]
+    K[6:, 6:] = np.einsum("c,ckl->kl", [omega[i] * omega[j] for i, j in SPINS], cases.spin)
     turned = load.copy()
     index = {interface.name: k for k, interface in enumerate(body.interfaces)}
     for name, wrench in zip(names, wrenches, strict=True):
         K[6:, 6:] += np.einsum("c,ckl->kl", wrench, cases.interfaces[index[name]])
         turned += np.multiply.outer(wrench[:3], interface_map(body, name)[:3])
-    for i in range(3):
-        row = np.einsum("ca,acj->j", _skew(np.eye(3)[i]), turned)
-        K[3 + i, 3:] = row[3:]
-        K[6:, 3 + i] = row[6:]
+    rows = np.einsum("ica,acj->ij", _TURNS, turned)
+    K[3:6, 3:], K[6:, 3:6] = rows[:, 3:], rows[:, 6:].T
     K[3:6, 3:6] = 0.5 * (K[3:6, 3:6] + K[3:6, 3:6].T)
     return K

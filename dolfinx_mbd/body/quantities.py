@@ -115,24 +115,6 @@ def _sum_of_squares(rows: Array) -> Array:
     return total
 
 
-def _squares(rows: Array) -> Array:
-    """Return the sum of the squares of the rows, which are overwritten."""
-    np.multiply(rows, rows, out=rows)
-    total = rows[0]
-    for row in rows[1:]:
-        total += row
-    return total
-
-
-def _energy(rows: Array) -> Array:
-    """Return Σ of stresses (rows 0 to 5) times weighted strains (rows 6 to 11), in place."""
-    np.multiply(rows[:6], rows[6:], out=rows[:6])
-    total = rows[0]
-    for row in rows[1:6]:
-        total += row
-    return total
-
-
 def _principal_bound(rows: Array, sign: float) -> Array:
     """Return the bound tr/3 + √(2/3) |S| of σ_1, or the corresponding bound of −σ_3."""
     bound = np.sqrt(_sum_of_squares(rows[1:]))
@@ -153,12 +135,13 @@ def _tresca(rows: Array) -> Array:
     return first - last
 
 
-def _greatest(rows: Array) -> Array:
-    return _principal(rows, (0,))[0]
+def _extreme(k: int) -> Combine:
+    return lambda rows: _principal(rows, (k,))[0]
 
 
-def _least(rows: Array) -> Array:
-    return _principal(rows, (2,))[0]
+def _energy(rows: Array) -> Array:
+    """Return Σ of stresses (rows 0 to 5) times weighted strains (rows 6 to 11)."""
+    return np.einsum("i...,i...->...", rows[:6], rows[6:])
 
 
 # Mean, then the deviator in an orthonormal basis: (2 zz − xx − yy)/√6, (xx − yy)/√2, √2 xy, ...
@@ -176,31 +159,27 @@ _MEAN = np.array([[1 / 3, 1 / 3, 1 / 3, 0.0, 0.0, 0.0]])
 
 def _all_quantities() -> dict[str, Quantity]:
     stress, strain, u = ("stress",), ("strain",), ("displacement",)
-    six = np.eye(6)
     table = [
         Quantity("displacement", "m", u, np.eye(3), shape=(3,)),
-        Quantity("displacement magnitude", "m", u, np.eye(3), _squares, np.sqrt),
+        Quantity("displacement magnitude", "m", u, np.eye(3), _sum_of_squares, np.sqrt),
         Quantity("stress", "Pa", stress, _FULL, shape=(3, 3)),
         Quantity("strain", "", strain, _FULL, shape=(3, 3)),
-        Quantity("von Mises", "Pa", stress, _VON_MISES, _squares, np.sqrt),
+        Quantity("von Mises", "Pa", stress, _VON_MISES, _sum_of_squares, np.sqrt),
         Quantity("Tresca", "Pa", stress, _SPLIT, _tresca, bound=_tresca_bound),
         Quantity("principal", "Pa", stress, _SPLIT, _principal, shape=(3,)),
-        Quantity("greatest principal", "Pa", stress, _SPLIT, _greatest, bound=_principal_bound),
-        Quantity("least principal", "Pa", stress, _SPLIT, _least, bound=_principal_bound),
+        Quantity("greatest principal", "Pa", stress, _SPLIT, _extreme(0), bound=_principal_bound),
+        Quantity("least principal", "Pa", stress, _SPLIT, _extreme(2), bound=_principal_bound),
         Quantity("mean stress", "Pa", stress, _MEAN),
         Quantity("strain energy density", "J/m³", ("stress", "strain"), _ENERGY, _energy),
     ]
-    for tensor, unit in (("stress", "Pa"), ("strain", "")):
-        table += [
-            Quantity(f"{tensor} {component}", unit, (tensor,), six[k : k + 1])
-            for k, component in enumerate(STRESS_COMPONENTS)
-        ]
+    for k, component in enumerate(STRESS_COMPONENTS):
+        table.append(Quantity(f"stress {component}", "Pa", stress, np.eye(6)[[k]]))
+        table.append(Quantity(f"strain {component}", "", strain, np.eye(6)[[k]]))
     table += [Quantity(f"displacement {c}", "m", u, np.eye(3)[[k]]) for k, c in enumerate("xyz")]
     return {entry.name: entry for entry in table}
 
 
 QUANTITIES = _all_quantities()
-"""All quantities by name."""
 
 
 def quantity(name: str) -> Quantity:
