@@ -61,12 +61,8 @@ def expression(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Expr:
     instance(argument, value, Expr, "a UFL expression")
     if (shapes and value.ufl_shape not in shapes) or value.ufl_free_indices:
         words = " or ".join("scalar" if shape == () else f"of shape {shape}" for shape in shapes)
-        raise InputError(
-            f"{argument} must be {words}; got a UFL expression of shape {value.ufl_shape}",
-            argument=argument,
-            value=value,
-            expected=words,
-        )
+        text = f"{argument} must be {words}; got a UFL expression of shape {value.ufl_shape}"
+        raise InputError(text, argument=argument, value=value, expected=words)
     return value
 
 

@@ -58,12 +58,8 @@ def cross(omega: Value, u: Value) -> Expr:
         case (), (2,):
             return ufl.as_vector((-w * a[1], w * a[0]))
     expected = "of shape (3,) with vectors of shape (3,), or a scalar with vectors of shape (2,)"
-    raise InputError(
-        f"omega must be {expected}; got shapes {w.ufl_shape} and {a.ufl_shape}",
-        argument="omega",
-        value=omega,
-        expected=expected,
-    )
+    text = f"omega must be {expected}; got shapes {w.ufl_shape} and {a.ufl_shape}"
+    raise InputError(text, argument="omega", value=omega, expected=expected)
 
 
 def mass(u: Expr, v: Expr, density: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
