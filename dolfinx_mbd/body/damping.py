@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.parts import assign
@@ -94,14 +95,7 @@ class Rayleigh:
         return cls(max(0.0, float(mass)), max(0.0, float(stiffness)))
 
     def ratio(self, frequency: ArrayLike) -> Array:
-        """Return the damping ratio of modes.
-
-        Args:
-            frequency: Positive frequencies, any shape, Hz.
-
-        Raises:
-            InputError: A frequency is not positive.
-        """
+        """Return the damping ratio of modes with positive frequencies of any shape, Hz."""
         f = array("frequency", frequency)
         if not (f > 0).all():
             refuse("frequency", frequency, "positive numbers in Hz")
@@ -137,34 +131,24 @@ class ModalDamping:
 
     def __post_init__(self) -> None:
         ratios = array("modal damping: ratios", self.ratios)
-        if ratios.ndim > 1:
-            refuse("modal damping: ratios", self.ratios, "a number or a list of numbers")
-        if (ratios < 0).any():
-            refuse("modal damping: ratios", self.ratios, "numbers of at least 0")
+        if ratios.ndim > 1 or (ratios < 0).any():
+            refuse(
+                "modal damping: ratios", self.ratios, "a number or a list of numbers, at least 0"
+            )
         assign(self, ratios=ratios)
 
     def matrix(self, mass: ArrayLike, stiffness: ArrayLike) -> Array:
-        """Return the damping matrix C, shape (n, n).
-
-        Args:
-            mass: Mass matrix M, shape (n, n).
-            stiffness: Stiffness matrix K, shape (n, n).
-
-        Raises:
-            InputError: The number of ratios is neither one nor the number of modes.
-        """
+        """Return the damping matrix C, shape (n, n), for M and K of the same shape."""
         M, K = _pair(mass, stiffness)
         ratios, n = np.asarray(self.ratios), len(M)
         if ratios.ndim and len(ratios) != n:
             refuse("modal damping: ratios", ratios, f"one number or {n} numbers, one for each mode")
         if n == 0 or not ratios.any():
             return np.zeros_like(M)
-        L = np.linalg.cholesky(M)
-        half = np.linalg.solve(L, K)
-        squares, vectors = np.linalg.eigh(_symmetric(np.linalg.solve(L, half.T)))
-        rates = 2 * ratios * np.sqrt(np.maximum(squares, 0.0))
-        vectors = L @ vectors
-        return _symmetric((vectors * rates) @ vectors.T)
+        squares, vectors = scipy.linalg.eigh(K, M)
+        momenta = M @ vectors
+        C = (momenta * 2 * ratios * np.sqrt(np.maximum(squares, 0.0))) @ momenta.T
+        return 0.5 * (C + C.T)
 
 
 def damping_matrix(mass: ArrayLike, stiffness: ArrayLike, *dampings: Damping | ArrayLike) -> Array:
@@ -185,7 +169,3 @@ def _pair(mass: ArrayLike, stiffness: ArrayLike) -> tuple[Array, Array]:
     if M.shape[0] != M.shape[1]:
         refuse("mass", mass, "a square matrix")
     return M, array("stiffness", stiffness, M.shape)
-
-
-def _symmetric(A: Array) -> Array:
-    return 0.5 * (A + A.T)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -209,15 +210,11 @@ class ReducedBody(BodyData):
         """
         return read_body(path, cls)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # (for other processes; `save` writes a file)
+    def __reduce__(self) -> tuple[Any, ...]:  # for other processes; `save` writes a file
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _rebuilt, (type(self), values | {"provenance": dict(self.provenance)})
+        return partial(type(self), **values | {"provenance": dict(self.provenance)}), ()
 
     def __repr__(self) -> str:
         names = ", ".join(i.name for i in self.interfaces) or "no interfaces"
         size = f"{self.total_mass:.6g} kg, {self.num_modes} modes"
         return f"<ReducedBody {self.name!r}: {size}, {names}>"
-
-
-def _rebuilt(kind: type[ReducedBody], values: dict[str, Any]) -> ReducedBody:
-    return kind(**values)

@@ -166,21 +166,18 @@ def _method(ksp: PETSc.KSP) -> str:
     return f"{pc.getType()} by mumps, ordering {_ORDERINGS.get(ordering, ordering)}"
 
 
-def is_mumps_cholesky(ksp: PETSc.KSP) -> bool:
-    """Return whether a solver is a symmetric factorization by MUMPS, whose inertia is known."""
+def _inertia(ksp: PETSc.KSP, definite: bool = False) -> tuple[int, int] | None:
+    """Return the numbers of negative and zero pivots, which only a Cholesky by MUMPS provides."""
     pc = ksp.getPC()
-    return bool(pc.getType() == "cholesky" and pc.getFactorSolverType() == "mumps")
+    if pc.getType() != "cholesky" or pc.getFactorSolverType() != "mumps":
+        return None
+    factor = pc.getFactorMatrix()
+    return (factor.getMumpsInfog(12), 0) if definite else factor.getInertia()[:2]
 
 
 def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
     """Raise an error if the inertia differs: MUMPS accepts negative pivots of any matrix."""
-    if not is_mumps_cholesky(ksp):
-        return
-    factor = ksp.getPC().getFactorMatrix()
-    if expected:
-        negative, zero, _ = factor.getInertia()
-    else:
-        negative, zero = factor.getMumpsInfog(12), 0
+    negative, zero = _inertia(ksp, definite=not expected) or (expected, 0)
     if negative > expected:
         raise FactorizationError(
             f"the stiffness matrix is not positive definite ({negative - expected} negative "
@@ -220,9 +217,10 @@ class SymmetricFactor:
             set_up(self.ksp, INDEFINITE, self._prefix, self._options)
         except PETSc.Error as error:
             raise solver_error(error, "the factorization failed") from error
-        if not is_mumps_cholesky(self.ksp):
+        inertia = _inertia(self.ksp)
+        if inertia is None:
             return None
-        negative, zero, _ = self.ksp.getPC().getFactorMatrix().getInertia()
+        negative, zero = inertia
         if zero:
             raise SingularError(
                 f"the matrix is singular ({zero} zero pivots): a part is not held, or a motion has "
