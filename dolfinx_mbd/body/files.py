@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dolfinx_mbd.archive import Kind, archive_writer, damage_as, is_archive, read_archive
-from dolfinx_mbd.body.data import BodyData
 from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError
 from dolfinx_mbd.files import has_content, write_aside
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.body.reduced_body import ReducedBody
 
 T = TypeVar("T")
 
@@ -43,7 +45,7 @@ class BodyFileError(FileError):
 _KIND = Kind("dolfinx_mbd reduced body", "reduced body", FORMAT_VERSION, BodyFileError)
 
 
-def save_body(body: BodyData, path: str | Path) -> Path:
+def save_body(body: ReducedBody, path: str | Path) -> Path:
     """Write a body to a file and return its path; see `ReducedBody.save`."""
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():
@@ -78,7 +80,7 @@ def is_body_file(path: Path) -> bool:
 
 
 def read_body(path: str | Path, create: Callable[..., T]) -> T:
-    """Return the body in a file; `create` is called with the attributes of `BodyData`."""
+    """Return the body in a file; `create` is called with the attributes of a body."""
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
         heads: dict[str, list[dict[str, Any]]] = {

@@ -30,9 +30,8 @@ def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
     distance is at most `MULTIPLE` times their size, or within the round-off errors. If the result
     is the number of all values, the group may be incomplete.
 
-    Example:
-        >>> end_of_group(np.array([1.0, 4.0, 4.0, 9.0]), 2)
-        3
+    >>> end_of_group(np.array([1.0, 4.0, 4.0, 9.0]), 2)
+    3
     """
     while 0 < count < len(values):
         error = 0.0 if errors is None else 2 * errors[count]
@@ -45,9 +44,8 @@ def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
 def groups_of(values: Array, errors: Array | None = None) -> NDArray[np.int64]:
     """Return the number of the group of each mode, shape (n,), from 0.
 
-    Example:
-        >>> groups_of(np.array([1.0, 4.0, 4.0, 9.0]))
-        array([0, 1, 1, 2])
+    >>> groups_of(np.array([1.0, 4.0, 4.0, 9.0]))
+    array([0, 1, 1, 2])
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]

@@ -69,8 +69,7 @@ def principal_values(tensor: Array) -> Array:
     The angle is computed from |S/|S| − D/|D|| and |S/|S| + D/|D||, with |D| = |S|²/√6. This keeps
     all digits where two eigenvalues are close; an inverse cosine would lose half of them.
 
-    References:
-        Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
+    Source: Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
     """
     return _principal(np.tensordot(_SPLIT, np.asarray(tensor, dtype=float), axes=1))
 

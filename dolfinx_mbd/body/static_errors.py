@@ -13,13 +13,17 @@ the relative error of the displacement at the point and in the direction of the 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.data import BodyData
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.checks import having
 from dolfinx_mbd.errors import AccuracyWarning, warn
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.body.reduced_body import ReducedBody
 
 Array = NDArray[np.float64]
 
@@ -30,13 +34,13 @@ NEGLIGIBLE = 1e-9  # work of a unit load, relative to the largest of its kind, w
 _WRENCH = ("force x", "force y", "force z", "moment x", "moment y", "moment z")
 
 
-def unit_load_names(body: BodyData) -> list[str]:
+def unit_load_names(body: ReducedBody) -> list[str]:
     """Return the names of the unit loads, for example `spin zz` and `force x at left`."""
     spins = [f"spin {'xyz'[i]}{'xyz'[j]}" for i, j in SPINS]
     return spins + [f"{component} at {i.name}" for i in body.interfaces for component in _WRENCH]
 
 
-def unit_work(body: BodyData) -> Array:
+def unit_work(body: ReducedBody) -> Array:
     """Return the work Ψᵀf of the unit loads on the modes, shape (n, 6 + 6 interfaces), J.
 
     The work of the centrifugal load −∫ρ ω×(ω×x) is a contraction of the second moments; the work
@@ -51,7 +55,7 @@ def unit_work(body: BodyData) -> Array:
     return np.hstack([spins, *[interface.motion.T for interface in body.interfaces]])
 
 
-def static_errors(body: BodyData) -> dict[str, float]:
+def static_errors(body: ReducedBody) -> dict[str, float]:
     """Return the relative error of the strain energy of the static response to each unit load.
 
     Args:
@@ -86,7 +90,7 @@ def static_errors(body: BodyData) -> dict[str, float]:
     return {n: float(e) for n, e in zip(names, np.clip(errors, 0.0, 1.0), strict=True)}
 
 
-def warn_of_statics(body: BodyData) -> None:
+def warn_of_statics(body: ReducedBody) -> None:
     """Warn if the modes do not represent the stretch under the spin that stretches most."""
     errors = static_errors(body)
     if not errors or body.stiffening is None or body.stiffening.work is None:

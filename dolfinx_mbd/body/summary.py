@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dolfinx_mbd.body.data import BodyData
 from dolfinx_mbd.body.static_errors import LIMIT, static_errors
 from dolfinx_mbd.errors import UnitsWarning, warn
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.body.reduced_body import ReducedBody
 
 STIFFENING = "geometric stiffening"
 """Entry of the provenance with the reason why a body has no geometric stiffening."""
@@ -17,7 +20,7 @@ HEAVY = 1e6
 """Mass (kg) above which the mesh is probably in millimetres; the part then weighs about a gram."""
 
 
-def summary(body: BodyData) -> str:
+def summary(body: ReducedBody) -> str:
     """Return the text of `ReducedBody.summary`."""
     lines = [*_properties(body), *_places(body), *_table_of_modes(body), *_static_response(body)]
     if body.skin is not None:
@@ -30,7 +33,7 @@ def summary(body: BodyData) -> str:
     return "\n".join(lines)
 
 
-def _properties(body: BodyData) -> list[str]:
+def _properties(body: ReducedBody) -> list[str]:
     reason = body.provenance.get(STIFFENING)
     without = "no" if reason is None else f"no ({reason})"
     plane = "no (a plane mesh deforms in its plane only)" if "plane" in body.provenance else ""
@@ -48,7 +51,7 @@ def _properties(body: BodyData) -> list[str]:
     return [title, "=" * len(title), *(f"{k:<25}{text}" for k, text in rows.items() if text)]
 
 
-def _places(body: BodyData) -> list[str]:
+def _places(body: ReducedBody) -> list[str]:
     """Return the tables of interfaces, points and loads."""
     lines = _head("interface        kind      point (mm)                         axis z")
     for i in body.interfaces:
@@ -65,7 +68,7 @@ def _places(body: BodyData) -> list[str]:
     return lines
 
 
-def _table_of_modes(body: BodyData) -> list[str]:
+def _table_of_modes(body: ReducedBody) -> list[str]:
     lines = _head("  k  mode                         frequency (Hz)  character")
     for k, m in enumerate(body.modes, 1):
         lines.append(f"{k:>3}  {m.label:<28} {m.frequency:14.2f}  {m.character}".rstrip())
@@ -76,7 +79,7 @@ def _table_of_modes(body: BodyData) -> list[str]:
     return lines
 
 
-def _static_response(body: BodyData) -> list[str]:
+def _static_response(body: ReducedBody) -> list[str]:
     """Return the table of unit loads whose static response the modes do not represent."""
     errors = static_errors(body)
     large = {name: error for name, error in errors.items() if error > LIMIT}
