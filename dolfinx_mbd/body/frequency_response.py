@@ -89,11 +89,7 @@ class FrequencyResponse:
         Args:
             output: Name of the output, for example `"small_end uz"`.
             input: Name of the input, for example `"small_end fz"`.
-            derivative: 0: displacement (receptance), 1: velocity (mobility), 2: acceleration
-                (accelerance).
-
-        Raises:
-            InputError: The output or the input is unknown; the message lists the known names.
+            derivative: 0: displacement (receptance), 1: velocity (mobility), 2: acceleration.
         """
         i, j = _index("output", output, self.outputs), _index("input", input, self.inputs)
         derivative = integer("derivative", derivative, low=0, high=2)
@@ -190,7 +186,9 @@ def frequency_response(
         '8.0e-07 m/N'
     """
     instance("body", body, ReducedBody)
-    f = _frequencies(frequencies)
+    f = np.atleast_1d(array("frequencies", frequencies))
+    if f.ndim != 1 or (f < 0).any():
+        refuse("frequencies", frequencies, "a list of numbers of at least 0 in Hz")
     loss_factor = number("loss_factor", loss_factor, low=0.0)
     base, fixed = name_list("driven", driven), name_list("held", held)
     if set(base) & set(fixed):
@@ -206,8 +204,8 @@ def frequency_response(
     by = name_list("inputs", inputs) if inputs is not None else [] if base else places
     rows, row_names = _maps(body, to, MOTIONS)
     columns, column_names = _maps(body, by, FORCES)
-    moved = np.vstack([np.zeros((0, 6 + body.num_modes)), *(interface_map(body, b) for b in base)])
-    column_names += tuple(f"{name} {motion}" for name in base for motion in MOTIONS)
+    moved, moved_names = _maps(body, [body.interface(name).name for name in base], MOTIONS)
+    column_names += moved_names
     H = _solve(system, f, loss_factor, *(part @ system.basis for part in (rows, columns, moved)))
     return FrequencyResponse(f, row_names, column_names, H, body.name)
 
@@ -250,13 +248,6 @@ def _solve(
         H[start : start + step] = (rows @ free) @ y
         H[start : start + step, :, len(loads) :] += rows @ base
     return H
-
-
-def _frequencies(values: ArrayLike) -> Array:
-    f: Array = np.atleast_1d(array("frequencies", values))
-    if f.ndim != 1 or (f < 0).any():
-        refuse("frequencies", values, "a list of numbers of at least 0 in Hz")
-    return f
 
 
 def _maps(
