@@ -95,7 +95,14 @@ class Rayleigh:
         return cls(max(0.0, float(mass)), max(0.0, float(stiffness)))
 
     def ratio(self, frequency: ArrayLike) -> Array:
-        """Return the damping ratio of modes with positive frequencies of any shape, Hz."""
+        """Return the damping ratio of modes.
+
+        Args:
+            frequency: Positive frequencies, any shape, Hz.
+
+        Raises:
+            InputError: A frequency is not positive.
+        """
         f = array("frequency", frequency)
         if not (f > 0).all():
             refuse("frequency", frequency, "positive numbers in Hz")

@@ -90,6 +90,9 @@ class FrequencyResponse:
             output: Name of the output, for example `"small_end uz"`.
             input: Name of the input, for example `"small_end fz"`.
             derivative: 0: displacement (receptance), 1: velocity (mobility), 2: acceleration.
+
+        Raises:
+            InputError: The output or the input is unknown; the message lists the known names.
         """
         i, j = _index("output", output, self.outputs), _index("input", input, self.inputs)
         derivative = integer("derivative", derivative, low=0, high=2)

@@ -206,7 +206,15 @@ class ReducedBody:
         unknown(kind, name, (part.name for part in parts), f"body {self.name!r} has")
 
     def replace(self, **changes: Any) -> ReducedBody:
-        """Return a copy with other values of the attributes that are keywords."""
+        """Return a copy with some attributes changed.
+
+        Args:
+            **changes: New values by name of the attribute.
+
+        Raises:
+            InputTypeError: A keyword is not an attribute.
+            InputError: A value does not fit the others.
+        """
         names = [f.name for f in fields(self)]
         if not set(changes) <= set(names):
             unknown = sorted(set(changes) - set(names))
@@ -214,7 +222,14 @@ class ReducedBody:
         return replace(self, **changes)
 
     def truncated(self, num_modes: int) -> ReducedBody:
-        """Return the body with only its first `num_modes` elastic coordinates."""
+        """Return the body with only its first elastic coordinates.
+
+        Args:
+            num_modes: Number of elastic coordinates to keep.
+
+        Raises:
+            InputError: The body has fewer elastic coordinates.
+        """
         n = integer("num_modes", num_modes, low=0, high=self.num_modes)
         return self.selected(range(n), reason=f"truncated to {n} modes")
 
