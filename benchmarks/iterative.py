@@ -108,7 +108,7 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
 
     from dolfinx_mbd.iterative.preconditioner import TwoLevel
     from dolfinx_mbd.linalg.matrices import constrain, set_near_null_space
-    from dolfinx_mbd.linalg.options import configure
+    from dolfinx_mbd.linalg.options import configured
 
     problem, held = held_problem(path)
     B = np.random.default_rng(0).standard_normal((problem.num_owned, 3))
@@ -128,12 +128,13 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
         level = TwoLevel(K, fine, problem.space, held, None, prefix="bench_", options=options)
         ksp.setOperators(fine)
         ksp.setPC(level.pc)
+        ksp.setUp()
     else:
         motions = problem.rigid_motions(problem.positions.mean(axis=0))
         set_near_null_space(K, motions, held)
         ksp.setOperators(K)
-        configure(ksp, "bench_", SOLVERS[name])
-    ksp.setUp()
+        with configured(ksp, "bench_", SOLVERS[name]):
+            ksp.setUp()
     facts: dict[str, Any] = {"dofs": problem.num_dofs, "setup": float((now() - start)[1])}
     b, x = K.createVecs()
     iterations = []

@@ -35,8 +35,7 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
     from dolfinx_mbd.linalg import block_lanczos as lanczos
     from dolfinx_mbd.linalg import eigenvalues as eigen
     from dolfinx_mbd.linalg.blocks import solve
-    from dolfinx_mbd.linalg.factorization import cholesky
-    from dolfinx_mbd.linalg.inertia import count_below
+    from dolfinx_mbd.linalg.factorization import cholesky, count_below
     from dolfinx_mbd.linalg.matrices import constrain
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 

@@ -29,17 +29,14 @@ import cloudpickle
 from dolfinx_mbd.checks import integer
 from dolfinx_mbd.errors import InputError, SolverError
 
-__all__ = ["LostWorkError", "completed", "worker_count"]
-
-#: Variables by which a launcher of MPI tells a process its rank.
 _LAUNCHER = ("OMPI_COMM_", "OMPI_UNIVERSE", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPI_LOCAL")
+"""Beginnings of the variables by which a launcher of MPI tells a process its rank."""
 
 
 class LostWorkError(SolverError):
-    """A worker process that ended before its task, or could not take it.
+    """A worker process that ended during a task, or could not accept it.
 
-    Attributes:
-        keys: Keys of all tasks that were in progress.
+    `keys` are the keys of all tasks that were in progress.
     """
 
     def __init__(self, message: str, keys: list[Any]) -> None:
@@ -48,11 +45,7 @@ class LostWorkError(SolverError):
 
 
 def worker_count(workers: int | None) -> int:
-    """Return a number of worker processes; by default one for each core that this one may use.
-
-    Raises:
-        InputError: This process is one of several ranks of MPI, which would all start workers.
-    """
+    """Return a number of worker processes; by default one for each core that this one may use."""
     if workers is not None and integer("workers", workers, low=0) < 2:
         return workers
     world = getattr(sys.modules.get("mpi4py.MPI"), "COMM_WORLD", None)
@@ -66,7 +59,7 @@ def worker_count(workers: int | None) -> int:
         )
     if workers is not None:
         return workers
-    if multiprocessing.parent_process() is not None:  # (this process is a worker itself)
+    if multiprocessing.parent_process() is not None:  # this process is a worker itself
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -78,19 +71,11 @@ def completed(
     shared: Any,
     tasks: Iterable[tuple[Any, Any]],
 ) -> Generator[tuple[Any, Any], None, None]:
-    """Yield the key and the result of each task in the order in which they end.
+    """Yield the keys of tasks (key, item) and `function(shared, item)` as the tasks end.
 
-    Args:
-        executor: An executor whose tasks run in other processes; None for worker processes.
-        limit: Greatest number of tasks that are in progress at the same time; without an executor
-            also the number of worker processes, or less than 2 for this process.
-        function: Called as `function(shared, item)` for each task.
-        shared: An object for all tasks; a process unpacks it once.
-        tasks: Key and item of each task.
-
-    Raises:
-        InputError: The function or its arguments cannot be sent to other processes.
-        LostWorkError: A worker process was lost.
+    The tasks run in the processes of an executor. Without one, `limit` is the number of worker
+    processes, or less than 2 for this process; with one, the greatest number of tasks in progress.
+    A process unpacks `shared` once. `LostWorkError` is raised if a worker process is lost.
     """
     if executor is not None:
         yield from _submitted(executor, limit, (function, shared), tasks)
@@ -105,6 +90,7 @@ def completed(
 def _submitted(
     executor: Executor, limit: int, call: tuple[Any, Any], tasks: Iterable[tuple[Any, Any]]
 ) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and results of tasks that an executor computes."""
     data, waiting = _packed(call), iter(tasks)
     pending: dict[Future[Any], Any] = {}
     try:
@@ -119,7 +105,7 @@ def _submitted(
     except InputError:
         raise
     except Exception as error:
-        text = f"a worker process could not take its work ({type(error).__name__}: {error})"
+        text = f"a worker process could not accept its task ({type(error).__name__}: {error})"
         if isinstance(error, BrokenExecutor):
             text = "a worker process ended early, as it does when memory runs out"
         raise LostWorkError(text, list(pending.values())) from error
@@ -131,28 +117,26 @@ def _submitted(
 def _packed(value: Any) -> bytes:
     try:
         return cloudpickle.dumps(value)  # type: ignore[no-any-return]
-    except Exception as error:  # (the pickling of an object may raise anything)
+    except Exception as error:  # the pickling of an object may raise anything
         raise InputError(
             f"the run or its arguments cannot be sent to other processes ({error}): create such "
-            "objects inside the run, or give workers=1"
+            "objects inside the run, or use workers=1"
         ) from error
 
 
-@lru_cache(maxsize=1)
-def _unpacked(data: bytes) -> Any:
-    return cloudpickle.loads(data)
+_unpacked = lru_cache(maxsize=1)(cloudpickle.loads)
 
 
 def _work(data: bytes, item: bytes) -> Any:
-    """Do a task in a worker process."""
+    """Compute a task in a worker process."""
     function, shared = _unpacked(data)
     return _interruptible(function, shared, cloudpickle.loads(item))
 
 
 def _interruptible(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function; raise `KeyboardInterrupt` after Ctrl-C, even if the function catches it."""
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not usual or threading.current_thread() is not threading.main_thread():
+    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not default or threading.current_thread() is not threading.main_thread():
         return function(*arguments)
     pressed: list[int] = []
 
@@ -172,13 +156,10 @@ def _interruptible(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextmanager
 def _worker_processes(count: int) -> Iterator[Executor]:
-    """Provide an executor with worker processes, which end when the context is left.
+    """Provide an executor with up to `count` worker processes, which end with the context.
 
-    They end even in the middle of a task, and if this process is killed; they leave Ctrl-C to it.
-    They do not import the main module, so that a script needs no `if __name__ == "__main__":`.
-
-    Args:
-        count: Greatest number of processes; each starts with the first task that finds none idle.
+    They end even during a task, and if this process is killed; they ignore Ctrl-C. They do not
+    import the main module, so that a script needs no `if __name__ == "__main__":`.
     """
     context = _Context()
     reader, writer = context.Pipe(duplex=False)
@@ -195,7 +176,7 @@ class _Worker(SpawnProcess):
     """A process that is no rank, has one BLAS thread and does not import the main module."""
 
     def start(self) -> None:
-        """Start the process with the environment and the main module that it should find."""
+        """Start the process with its environment and an empty main module."""
         main, environment = sys.modules["__main__"], dict(os.environ)
         sys.modules["__main__"] = types.ModuleType("__main__")
         for name in environment:

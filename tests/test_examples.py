@@ -1,7 +1,8 @@
 """The examples in the docstrings of the package.
 
 The docstring of each folder's `__init__.py` runs first. The names that it defines are available to
-the examples of all modules of the folder, each of which gets its own copy of them.
+the examples of all modules of the folder, each of which gets its own copy of them. In the folders
+of `WITH_BODY` these names are `mbd`, `np`, `body`, `engine` and `run`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +21,19 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from tests.test_examples_body import rod
+from dolfinx_mbd import mechanisms
+from tests.models.rods import rod
 
-one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
+pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
-FOLDERS = (
-    "export",
-    "fem",
-    "forms",
-    "geometry",
-    "imports",
-    "modal",
-    "multibody.model",
-    "multibody.start",
-)
+FOLDERS = ("forms", "geometry", "imports", "export")
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
-MODULES = (
-    "fem.elastic_model",
-    "modal.natural_modes",
-    "prescribed_motion.solve",
-    "reduction.front_end",
-    "reduction.interfaces",
-    "reduction.options",
-    "reduction.reducer",
-    "multibody.system",
-)
-"""Modules whose examples are run on any number of ranks."""
+WITH_BODY = ("body", "plotting")
+"""Folders likewise, whose examples use a body and a simulation without creating them."""
+
+OTHERS = ("archive", "checks", "cli", "errors", "files", "multibody.studies", "parallel")
+"""Modules and folders whose examples use the same names; not every public name has one."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 
@@ -53,6 +41,8 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 def modules(folder: str) -> list[str]:
     """Return the names of the modules of a folder and of its subfolders."""
     package = importlib.import_module(f"dolfinx_mbd.{folder}")
+    if not hasattr(package, "__path__"):
+        return [package.__name__]
     paths, prefix = package.__path__, f"{package.__name__}."
     return [module.name for module in pkgutil.walk_packages(paths, prefix)]
 
@@ -72,8 +62,22 @@ def run(test: doctest.DocTest) -> None:
     assert not runner.failures, "".join(report)
 
 
+@lru_cache
+def body_names() -> dict[str, Any]:
+    """Return a body, a slider-crank with it, and its simulation."""
+    body = rod()
+    masses = {"crank_mass": 0.5, "piston_mass": 0.2}
+    engine = mechanisms.slider_crank(
+        body, speed=100.0, crank_radius=0.2, ends=("left", "right"), **masses
+    )
+    run = mbd.simulate(engine, t_end=0.01, dt=1e-4)
+    return {"mbd": mbd, "np": np, "body": body, "engine": engine, "run": run}
+
+
 def shared_names(folder: str) -> dict[str, Any]:
-    """Return the names that the example in a folder's `__init__.py` defines."""
+    """Return the names that examples of a folder may use; run the one in its `__init__.py`."""
+    if folder not in FOLDERS:
+        return body_names()
     package = importlib.import_module(f"dolfinx_mbd.{folder}")
     text = inspect.getdoc(package) or ""
     test = doctest.DocTestParser().get_doctest(text, {}, package.__name__, package.__file__, 0)
@@ -81,44 +85,21 @@ def shared_names(folder: str) -> dict[str, Any]:
     return test.globs
 
 
-@one_rank
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.imports.FirstOrderInertiaWarning")
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", FOLDERS + WITH_BODY + OTHERS)
 def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names = shared_names(folder)
-    if folder == "multibody.model":
-        names["body"] = rod()
     for module in modules(folder):
         for test in examples(module, names):
             run(test)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_examples_on_all_ranks(module: str) -> None:
-    tests = list(examples(f"dolfinx_mbd.{module}", {"mbd": mbd, "np": np}))
-    assert tests
-    for test in tests:
-        run(test)
-
-
-def public_names(folder: str) -> Iterator[tuple[str, Any]]:
-    """Yield the names that a folder exports, or that the package exports from its modules."""
-    package = importlib.import_module(f"dolfinx_mbd.{folder}")
-    if hasattr(package, "__all__"):
-        yield from ((name, getattr(package, name)) for name in package.__all__)
-        return
-    for name in mbd.__all__:
-        value = getattr(mbd, name)
-        if getattr(value, "__module__", "").startswith(f"{package.__name__}."):
-            yield name, value
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", FOLDERS + WITH_BODY)
 def test_public_names_have_examples(folder: str) -> None:
-    names = list(public_names(folder))
-    assert names
-    for name, value in names:
+    package = importlib.import_module(f"dolfinx_mbd.{folder}")
+    for name in package.__all__:
+        value = getattr(package, name)
         exception = inspect.isclass(value) and issubclass(value, BaseException)
         if (inspect.isclass(value) or inspect.isfunction(value)) and not exception:
             assert ">>>" in (inspect.getdoc(value) or ""), f"{folder}.{name} has no example"

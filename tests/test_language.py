@@ -44,10 +44,12 @@ REWRITTEN: tuple[str, ...] = (
     "multibody/model",
     "multibody/start",
     "multibody/system.py",
+    "multibody/studies",
     "parallel.py",
     "plotting",
     "requirements.py",
     "time_integration.py",
+    "workers.py",
 )
 """Folders and files of the package whose text follows the rules; it must cover all of them."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
-from dolfinx_mbd.body.data import BodyData as BodyData  # base class of ReducedBody
 from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body

@@ -5,31 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import instance
 
-__all__ = ["Comparison", "Row", "compare"]
-
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Row:
-    """One property of two bodies.
-
-    Attributes:
-        name: Name of the property.
-        first: Value of the first body, as text.
-        second: Value of the second body, as text.
-        difference: Relative difference; None if the values are different and not numbers.
-    """
+    """One property of two bodies as text, and its relative difference."""
 
     name: str
     first: str
     second: str
-    difference: float | None = None
+    difference: float | None = None  # None if the values differ and are not numbers
 
 
 @dataclass(frozen=True)
@@ -55,16 +45,12 @@ class Comparison:
         return max(np.inf if r.difference is None else r.difference for r in self.rows)
 
     def __str__(self) -> str:
-        head = ("", *self.names, "difference")
-        table = [head] + [
+        table = [("", *self.names, "difference")] + [
             (r.name, r.first, r.second, "-" if r.difference is None else f"{r.difference:.2e}")
             for r in self.rows
         ]
-        widths = [max(len(row[k]) for row in table) for k in range(4)]
-        return "\n".join(
-            f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:>10}"
-            for row in table
-        )
+        a, b, c = (max(len(row[k]) for row in table) for k in range(3))
+        return "\n".join(f"{p:<{a}}  {q:>{b}}  {r:>{c}}  {s:>10}" for p, q, r, s in table)
 
 
 def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
@@ -87,38 +73,34 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
         0.0
     """
     a, b = instance("first", first, ReducedBody), instance("second", second, ReducedBody)
-    gyration = np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
+    size = 1e3 * np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
+    moments_a, moments_b = (np.linalg.eigvalsh(c.central_inertia) for c in (a, b))
+    names, others = ([i.name for i in c.interfaces] for c in (a, b))
     rows = [
         _number("mass (kg)", a.total_mass, b.total_mass),
-        _vector("centre of mass (mm)", 1e3 * a.centre, 1e3 * b.centre, 1e3 * gyration),
-        _vector(
-            "principal inertia (kg m²)",
-            np.linalg.eigvalsh(a.central_inertia),
-            np.linalg.eigvalsh(b.central_inertia),
-        ),
+        _vector("centre of mass (mm)", 1e3 * a.centre, 1e3 * b.centre, size),
+        _vector("principal inertia (kg m²)", moments_a, moments_b),
         _text("reference", a.reference, b.reference),
         _text("elastic coordinates", str(a.num_modes), str(b.num_modes)),
         _text("stiffening", *("no" if c.stiffening is None else "yes" for c in (a, b))),
+        _text("interfaces", ", ".join(names), ", ".join(others)),
     ]
-    names = [i.name for i in a.interfaces]
-    rows.append(_text("interfaces", *(", ".join(i.name for i in c.interfaces) for c in (a, b))))
-    if names == [i.name for i in b.interfaces]:
+    if names == others:
         for i, j in zip(a.interfaces, b.interfaces, strict=True):
-            rows.append(_vector(f"{i.name} (mm)", 1e3 * i.point, 1e3 * j.point, 1e3 * gyration))
+            rows.append(_vector(f"{i.name} (mm)", 1e3 * i.point, 1e3 * j.point, size))
             rows.append(_text(f"{i.name}, kind", i.kind, j.kind))
         if names and a.num_modes and b.num_modes:
             rows.append(_flexibility(a, b))
-    f, g = _hertz(a), _hertz(b)
-    rows += [_number(f"mode {k + 1} (Hz)", x, y) for k, (x, y) in enumerate(zip(f, g))]  # noqa: B905
+    pairs = zip(_hertz(a), _hertz(b), strict=False)
+    rows += [_number(f"mode {k} (Hz)", x, y) for k, (x, y) in enumerate(pairs, 1)]
     return Comparison((a.name, b.name), tuple(rows))
 
 
-def _hertz(body: ReducedBody) -> Array:
+def _hertz(body: ReducedBody) -> NDArray:
     """Return the frequencies of the elastic coordinates with the body frame at rest, Hz."""
     if not body.num_modes:
         return np.zeros(0)
-    L = np.linalg.cholesky(body.mass)
-    squares = np.linalg.eigvalsh(np.linalg.solve(L, np.linalg.solve(L, body.stiffness).T))
+    squares = scipy.linalg.eigh(body.stiffness, body.mass, eigvals_only=True)
     return np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
 
 

@@ -24,13 +24,11 @@ from dolfinx_mbd.body.linearized import (
     null_space,
     point_map,
 )
-from dolfinx_mbd.body.parts import assign, frozen
+from dolfinx_mbd.body.parts import assign, freeze, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, unknown
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-
-__all__ = ["FrequencyResponse", "frequency_response"]
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
@@ -79,7 +77,7 @@ class FrequencyResponse:
     body: str = "body"
 
     def __post_init__(self) -> None:
-        assign(self, frequencies=frozen("frequencies", self.frequencies, (-1,)))
+        freeze(self, frequencies=(-1,))
         for key in ("outputs", "inputs"):
             assign(self, **{key: names(key, getattr(self, key))})
         shape = (len(self.frequencies), len(self.outputs), len(self.inputs))
@@ -91,8 +89,7 @@ class FrequencyResponse:
         Args:
             output: Name of the output, for example `"small_end uz"`.
             input: Name of the input, for example `"small_end fz"`.
-            derivative: 0: displacement (receptance), 1: velocity (mobility), 2: acceleration
-                (accelerance).
+            derivative: 0: displacement (receptance), 1: velocity (mobility), 2: acceleration.
 
         Raises:
             InputError: The output or the input is unknown; the message lists the known names.
@@ -192,7 +189,9 @@ def frequency_response(
         '8.0e-07 m/N'
     """
     instance("body", body, ReducedBody)
-    f = _frequencies(frequencies)
+    f = np.atleast_1d(array("frequencies", frequencies))
+    if f.ndim != 1 or (f < 0).any():
+        refuse("frequencies", frequencies, "a list of numbers of at least 0 in Hz")
     loss_factor = number("loss_factor", loss_factor, low=0.0)
     base, fixed = name_list("driven", driven), name_list("held", held)
     if set(base) & set(fixed):
@@ -208,8 +207,8 @@ def frequency_response(
     by = name_list("inputs", inputs) if inputs is not None else [] if base else places
     rows, row_names = _maps(body, to, MOTIONS)
     columns, column_names = _maps(body, by, FORCES)
-    moved = np.vstack([np.zeros((0, 6 + body.num_modes)), *(interface_map(body, b) for b in base)])
-    column_names += tuple(f"{name} {motion}" for name in base for motion in MOTIONS)
+    moved, moved_names = _maps(body, [body.interface(name).name for name in base], MOTIONS)
+    column_names += moved_names
     H = _solve(system, f, loss_factor, *(part @ system.basis for part in (rows, columns, moved)))
     return FrequencyResponse(f, row_names, column_names, H, body.name)
 
@@ -243,23 +242,15 @@ def _solve(
         try:
             y = np.linalg.solve(free.T @ Z @ free, right)
         except np.linalg.LinAlgError as error:
-            raise InputError(
+            text = (
                 f"a frequency between {f[start]:g} and {f[start:][:step][-1]:g} Hz is an undamped "
-                "resonance: give the body damping (with_damping) or a loss factor",
-                argument="frequencies",
-                value=f,
-                expected="frequencies that are not undamped resonances",
-            ) from error
+                "resonance: give the body damping (with_damping) or a loss factor"
+            )
+            expected = "frequencies that are not undamped resonances"
+            raise InputError(text, argument="frequencies", value=f, expected=expected) from error
         H[start : start + step] = (rows @ free) @ y
         H[start : start + step, :, len(loads) :] += rows @ base
     return H
-
-
-def _frequencies(values: ArrayLike) -> Array:
-    f: Array = np.atleast_1d(array("frequencies", values))
-    if f.ndim != 1 or (f < 0).any():
-        refuse("frequencies", values, "a list of numbers of at least 0 in Hz")
-    return f
 
 
 def _maps(

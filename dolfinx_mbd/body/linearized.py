@@ -26,16 +26,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import SPINS, assign, frozen
+from dolfinx_mbd.body.parts import SPINS, freeze
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse, vector
 
-__all__ = ["LinearizedBody", "interface_map", "linearize_body", "null_space", "point_map"]
-
 Array = NDArray[np.float64]
 
-RANK_TOLERANCE = 1e-9
-"""Relative singular value below which conditions of held interfaces count as dependent."""
+RANK_TOLERANCE = 1e-9  # relative singular value below which conditions are dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +62,10 @@ class LinearizedBody:
     stiffened: bool = False
 
     def __post_init__(self) -> None:
-        m = len(array("mass", self.mass, (None, None)))
-        for name in ("mass", "damping", "gyroscopic", "stiffness", "elastic"):
-            assign(self, **{name: frozen(name, getattr(self, name), (m, m))})
-        assign(self, basis=frozen("basis", self.basis, (-1, m)))
+        freeze(self, mass=(-1, -1))
+        m = len(self.mass)
+        freeze(self, mass=(m, m), damping=(m, m), gyroscopic=(m, m), stiffness=(m, m))
+        freeze(self, elastic=(m, m), basis=(-1, m))
 
     def poles(self) -> NDArray[np.complex128]:
         """Return the eigenvalues λ of λ² M + λ (C + G) + K with Im λ ≥ 0, sorted by |λ|, 1/s.
@@ -152,15 +149,8 @@ def linearize_body(
         load = _centrifugal(body, omega, about, names, fields @ moments)
         wrenches = _reactions(load, elastic, rows, basis)
         stiffness = stiffness + _geometric(body, omega, names, load, wrenches)
-    return LinearizedBody(
-        mass=basis.T @ mass @ basis,
-        damping=basis.T @ damping @ basis,
-        gyroscopic=basis.T @ gyroscopic @ basis,
-        stiffness=basis.T @ stiffness @ basis,
-        elastic=basis.T @ elastic @ basis,
-        basis=basis,
-        stiffened=stiffened,
-    )
+    M, C, G, K, E = (basis.T @ A @ basis for A in (mass, damping, gyroscopic, stiffness, elastic))
+    return LinearizedBody(M, C, G, K, E, basis, stiffened)
 
 
 def _reactions(load: Array, elastic: Array, rows: Array, basis: Array) -> Array:
@@ -187,12 +177,7 @@ def point_map(body: ReducedBody, name: str) -> Array:
 
 
 def null_space(rows: Array, mass: Array) -> Array:
-    """Return a basis of the motions z with rows @ z = 0, shape (6+n, m).
-
-    Args:
-        rows: Conditions, shape (k, 6+n).
-        mass: Mass matrix, shape (6+n, 6+n); its diagonal scales the basis.
-    """
+    """Return a basis, scaled by the masses, of the motions z with rows @ z = 0, shape (6+n, m)."""
     scale = 1 / np.sqrt(np.diag(mass))
     scaled = rows * scale
     size = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -211,15 +196,16 @@ def _skew(a: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
+_TURNS = np.stack([_skew(axis) for axis in np.eye(3)])  # θ×x for unit rotations θ
+
+
 def _fields(body: ReducedBody) -> Array:
     """Return the fields φ_I as combinations of the fields (1, x, ψ_1, ...), (6+n, 3, 3n+4)."""
     n = body.num_modes
     L = np.zeros((6 + n, 3, 4 + 3 * n))
-    for i in range(3):
-        L[i, i, 0] = 1.0
-        L[3 + i, :, 1:4] = _skew(np.eye(3)[i])
-    for k in range(n):
-        L[6 + k, :, 4 + 3 * k : 7 + 3 * k] = np.eye(3)
+    L[:3, :, 0] = np.eye(3)
+    L[3:6, :, 1:4] = _TURNS
+    L[6:, :, 4:] = np.eye(3 * n).reshape(n, 3, 3 * n)
     return L
 
 
@@ -259,16 +245,13 @@ def _geometric(
     cases, n = body.stiffening, body.num_modes
     assert cases is not None
     K = np.zeros((6 + n, 6 + n))
-    for c, (i, j) in enumerate(SPINS):
-        K[6:, 6:] += omega[i] * omega[j] * cases.spin[c]
+    K[6:, 6:] = np.einsum("c,ckl->kl", [omega[i] * omega[j] for i, j in SPINS], cases.spin)
     turned = load.copy()
     index = {interface.name: k for k, interface in enumerate(body.interfaces)}
     for name, wrench in zip(names, wrenches, strict=True):
         K[6:, 6:] += np.einsum("c,ckl->kl", wrench, cases.interfaces[index[name]])
         turned += np.multiply.outer(wrench[:3], interface_map(body, name)[:3])
-    for i in range(3):
-        row = np.einsum("ca,acj->j", _skew(np.eye(3)[i]), turned)
-        K[3 + i, 3:] = row[3:]
-        K[6:, 3 + i] = row[6:]
+    rows = np.einsum("ica,acj->ij", _TURNS, turned)
+    K[3:6, 3:], K[6:, 3:6] = rows[:, 3:], rows[:, 6:].T
     K[3:6, 3:6] = 0.5 * (K[3:6, 3:6] + K[3:6, 3:6].T)
     return K

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import AccuracyWarning, warn
 
-__all__ = ["MULTIPLE", "end_of_group", "groups_of", "warn_of_cut_groups"]
-
 Array = NDArray[np.float64]
 
 MULTIPLE = 1e-6
@@ -28,20 +26,12 @@ of different modes are rarely so close.
 def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
     """Return the number of modes that completes the group of the last of `count` modes.
 
-    Neighbouring eigenvalues belong to the same group if their distance is at most `MULTIPLE` times
-    their size, or within the round-off errors.
+    Neighbouring eigenvalues, which are in ascending order, belong to the same group if their
+    distance is at most `MULTIPLE` times their size, or within the round-off errors. If the result
+    is the number of all values, the group may be incomplete.
 
-    Args:
-        values: Eigenvalues ω² in ascending order.
-        count: Number of modes; 0 is returned unchanged.
-        errors: Round-off errors of the values, same shape; None: zero.
-
-    Returns:
-        `count` or more. If it is the number of all values, the group may be incomplete.
-
-    Example:
-        >>> end_of_group(np.array([1.0, 4.0, 4.0, 9.0]), 2)
-        3
+    >>> end_of_group(np.array([1.0, 4.0, 4.0, 9.0]), 2)
+    3
     """
     while 0 < count < len(values):
         error = 0.0 if errors is None else 2 * errors[count]
@@ -54,13 +44,8 @@ def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
 def groups_of(values: Array, errors: Array | None = None) -> NDArray[np.int64]:
     """Return the number of the group of each mode, shape (n,), from 0.
 
-    Args:
-        values: Eigenvalues ω² in any order, shape (n,).
-        errors: Round-off errors of the values, same shape; None: zero.
-
-    Example:
-        >>> groups_of(np.array([1.0, 4.0, 4.0, 9.0]))
-        array([0, 1, 1, 2])
+    >>> groups_of(np.array([1.0, 4.0, 4.0, 9.0]))
+    array([0, 1, 1, 2])
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -75,14 +60,7 @@ def groups_of(values: Array, errors: Array | None = None) -> NDArray[np.int64]:
 
 
 def warn_of_cut_groups(name: str, K: Array, M: Array, modes: NDArray[np.int64]) -> None:
-    """Warn if only some modes of a multiple frequency are selected.
-
-    Args:
-        name: Name of the body.
-        K: Stiffness matrix of the body, shape (n, n).
-        M: Mass matrix of the body, shape (n, n). No warning is given if it is not diagonal.
-        modes: Numbers of the selected modes.
-    """
+    """Warn if only some modes of a multiple frequency are selected and M is diagonal."""
     masses = np.diag(M)
     if np.abs(M - np.diag(masses)).max(initial=0.0) > 1e-9 * masses.max(initial=0.0):
         return
@@ -90,12 +68,9 @@ def warn_of_cut_groups(name: str, K: Array, M: Array, modes: NDArray[np.int64]) 
     size, chosen = (np.bincount(g, minlength=len(groups)) for g in (groups, groups[modes]))
     number = int(np.sum((chosen > 0) & (chosen < size)))
     if number:
-        warn(
-            AccuracyWarning(
-                f"body {name!r}: only some modes of a multiple frequency are selected; which ones "
-                "depends on round-off. Select all of them or none",
-                quantity="multiple frequencies that are cut",
-                value=number,
-                limit=0,
-            )
+        text = (
+            f"body {name!r}: only some modes of a multiple frequency are selected; which ones "
+            "depends on round-off. Select all of them or none"
         )
+        quantity = "multiple frequencies that are cut"
+        warn(AccuracyWarning(text, quantity=quantity, value=number, limit=0))

@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import instance, number
-from dolfinx_mbd.errors import InputError
-
-__all__ = ["Participation", "most_of", "participation"]
+from dolfinx_mbd.checks import instance, number, refuse
 
 Array = NDArray[np.float64]
 
@@ -55,14 +52,7 @@ class Participation:
 def most_of(weights: Array, share: float, groups: NDArray[np.int64] | None = None) -> list[int]:
     """Return the fewest rows that have a given share of the sum of every column.
 
-    Args:
-        weights: Weights that are not negative, shape (n, columns).
-        share: Share of the sum, above 0 and at most 1.
-        groups: Numbers of groups of rows that are selected together, shape (n,), from 0; None:
-            every row is a group.
-
-    Raises:
-        InputError: `share` is out of range.
+    Rows with the same number in `groups`, from 0, are selected together.
     """
     if groups is not None:
         sums = np.zeros((int(groups.max(initial=-1)) + 1, weights.shape[1]))
@@ -99,13 +89,8 @@ def participation(body: ReducedBody) -> Participation:
     """
     K = instance("body", body, ReducedBody).stiffness
     if np.abs(K - np.diag(np.diag(K))).max(initial=0.0) > 1e-9 * np.abs(K).max(initial=0.0):
-        raise InputError(
-            f"body {body.name!r}: its elastic coordinates are coupled by the stiffness; reduce it "
-            "with orthonormalize=True",
-            argument="body",
-            value=body,
-            expected="a body with orthogonal modes",
-        )
+        expected = "a body with orthogonal modes, reduced with orthonormalize=True"
+        refuse("body", body, f"{expected}: the stiffness couples the elastic coordinates")
     names = [f"{i.name} {c}" for i in body.interfaces for c in _COMPONENTS]
     rows = [*(row for i in body.interfaces for row in i.motion), *(p.modes for p in body.loads)]
     names += [p.name for p in body.loads]

@@ -17,19 +17,6 @@ from dolfinx_mbd.checks import array, choice, instance, integer, number, refuse
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 
-__all__ = [
-    "SPINS",
-    "Interface",
-    "LoadPattern",
-    "Mode",
-    "Skin",
-    "Station",
-    "Stiffening",
-    "assign",
-    "frozen",
-    "mode_numbers",
-]
-
 Array = NDArray[np.float64]
 
 SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
@@ -39,16 +26,7 @@ SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
     """Return a read-only copy of an array in C order, after a check of its shape and numbers.
 
-    Args:
-        name: Name of the argument, for error messages.
-        value: Finite real numbers; complex numbers are accepted if `dtype` is complex.
-        shape: Length of each axis, −1 for any length.
-        dtype: Type of the result: float, complex or an integer type. For an integer type the
-            numbers must be whole.
-
-    Raises:
-        InputTypeError: `value` does not contain numbers.
-        InputError: The shape is wrong, or a number is not finite or not whole.
+    A length of −1 is any length. The type of the result is float, complex or an integer type.
     """
     sizes = tuple(None if length == -1 else length for length in shape)
     if isinstance(value, np.ndarray) and np.iscomplexobj(value) and dtype is complex:
@@ -68,18 +46,15 @@ def assign(owner: object, **values: Any) -> None:
         object.__setattr__(owner, name, value)
 
 
+def freeze(owner: object, label: str = "", **shapes: tuple[int, ...]) -> None:
+    """Replace arrays of a frozen dataclass by checked read-only copies, see `frozen`."""
+    for name, shape in shapes.items():
+        text = f"{label}: {name}" if label else name
+        assign(owner, **{name: frozen(text, getattr(owner, name), shape)})
+
+
 def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
-    """Return the numbers of elastic coordinates as an array, after a check.
-
-    Args:
-        argument: Name of the argument, for error messages.
-        modes: Numbers from 0 to `count` - 1, each at most once, in any order.
-        count: Number of elastic coordinates of the body.
-
-    Raises:
-        InputTypeError: `modes` is not a collection of whole numbers.
-        InputError: A number is out of range or occurs twice.
-    """
+    """Return different numbers of elastic coordinates from 0 to `count` - 1 as an array."""
     expected = f"numbers of elastic coordinates from 0 to {count - 1}, each at most once"
     if isinstance(modes, (str, bytes)) or not isinstance(modes, Iterable):
         refuse(argument, modes, expected, InputTypeError)
@@ -117,11 +92,10 @@ class Interface:
     def __post_init__(self) -> None:
         label = f"interface {checked_name('name', self.name)!r}"
         choice(f"{label}: kind", self.kind, ("rigid", "averaged"))
-        axes = frozen(f"{label}: axes", self.axes, (3, 3))
+        freeze(self, label, point=(3,), axes=(3, 3), motion=(6, -1))
+        axes = self.axes
         if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
-            refuse(f"{label}: axes", self.axes, "a right-handed orthonormal triad")
-        motion = frozen(f"{label}: motion", self.motion, (6, -1))
-        assign(self, point=frozen(f"{label}: point", self.point, (3,)), axes=axes, motion=motion)
+            refuse(f"{label}: axes", axes, "a right-handed orthonormal triad")
 
 
 @dataclass(frozen=True)
@@ -170,12 +144,7 @@ class Station:
     modes: Array
 
     def __post_init__(self) -> None:
-        label = f"point {checked_name('name', self.name)!r}"
-        assign(
-            self,
-            position=frozen(f"{label}: position", self.position, (3,)),
-            modes=frozen(f"{label}: modes", self.modes, (-1, 3)),
-        )
+        freeze(self, f"point {checked_name('name', self.name)!r}", position=(3,), modes=(-1, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,14 +176,8 @@ class LoadPattern:
 
     def __post_init__(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
-        modes = frozen(f"{label}: modes", self.modes, (-1,))
-        assign(
-            self,
-            force=frozen(f"{label}: force", self.force, (3,)),
-            moment=frozen(f"{label}: moment", self.moment, (3,)),
-            modes=modes,
-            moments=frozen(f"{label}: moments", self.moments, (len(modes), 3)),
-        )
+        freeze(self, label, force=(3,), moment=(3,), modes=(-1,))
+        freeze(self, label, moments=(len(self.modes), 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,12 +200,13 @@ class Skin:
     modes: Array
 
     def __post_init__(self) -> None:
-        points = frozen("skin: points", self.points, (-1, 3))
+        freeze(self, "skin", points=(-1, 3))
+        count = len(self.points)
         triangles = frozen("skin: triangles", self.triangles, (-1, 3), np.int64)
-        if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(points):
-            refuse("skin: triangles", self.triangles, f"indices from 0 to {len(points) - 1}")
-        modes = frozen("skin: modes", self.modes, (-1, len(points), 3))
-        assign(self, points=points, triangles=triangles, modes=modes)
+        if triangles.size and not 0 <= triangles.min() <= triangles.max() < count:
+            refuse("skin: triangles", self.triangles, f"indices from 0 to {count - 1}")
+        assign(self, triangles=triangles)
+        freeze(self, "skin", modes=(-1, count, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,17 +235,16 @@ class Stiffening:
     work: Array | None = None
 
     def __post_init__(self) -> None:
-        spin = frozen("stiffening: spin", self.spin, (6, -1, -1))
-        n = spin.shape[-1]
-        interfaces = frozen("stiffening: interfaces", self.interfaces, (-1, 6, n, n))
-        for name, matrices in (("spin", spin), ("interfaces", interfaces)):
+        freeze(self, "stiffening", spin=(6, -1, -1))
+        n = self.spin.shape[-1]
+        freeze(self, "stiffening", interfaces=(-1, 6, n, n))
+        for name in ("spin", "interfaces"):
+            matrices = getattr(self, name)
             size = np.abs(matrices).max(initial=0.0)
             if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=0, atol=1e-9 * size):
                 refuse(f"stiffening: {name}", matrices, "symmetric matrices")
-        assign(self, spin=spin, interfaces=interfaces)
         if self.work is not None:
-            shape = (6 + 6 * len(interfaces),)
-            assign(self, work=frozen("stiffening: work", self.work, shape))
+            freeze(self, "stiffening", work=(6 + 6 * len(self.interfaces),))
 
     def selected(self, modes: NDArray[np.int64]) -> Stiffening:
         """Return the matrices for the elastic coordinates with the numbers `modes`."""

@@ -15,46 +15,30 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import unknown
 
-__all__ = ["QUANTITIES", "STRESS_COMPONENTS", "Quantity", "principal_values", "quantity"]
-
 Array = NDArray[np.float64]
 Combine = Callable[[Array], Array]
 
 STRESS_COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
-"""Order of the components of a symmetric tensor."""
-
-PIECE = 4096
-"""Number of tensors whose eigenvalues are computed together, so that they fit into the cache."""
-
-SLACK = 1e-9
-"""Relative margin of bounds for round-off."""
+PIECE = 4096  # tensors whose eigenvalues are computed together, so that they fit into the cache
+SLACK = 1e-9  # relative margin of bounds for round-off
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
     """The definition of a quantity by linear quantities.
 
-    Attributes:
-        name: Name of the quantity.
-        unit: SI unit.
-        needs: Linear quantities; their components, one after the other, are the ingredients.
-        matrix: Matrix that maps ingredients to the rows that `combine` accepts, shape (rows,
-            ingredients).
-        combine: Function from rows (rows, ...), which it may overwrite, to values (...) or
-            (k, ...); None: the rows are the values.
-        finish: Increasing function of these values; None: the identity.
-        shape: Shape of one value: () for a scalar, (3,) or (3, 3).
-        bound: Function of rows and a sign that returns an upper bound of sign times the values and
-            does not change the rows; None: the values are cheap enough without a bound.
+    The components of the linear quantities `needs`, one after the other, are its ingredients. The
+    rows `matrix @ ingredients` are combined to values. `bound` returns an upper bound of a sign
+    times the values and does not change the rows; cheap quantities have none.
     """
 
     name: str
     unit: str
     needs: tuple[str, ...]
     matrix: Array
-    combine: Combine | None = None
-    finish: Combine | None = None
-    shape: tuple[int, ...] = ()
+    combine: Combine | None = None  # from rows (rows, ...), which it may overwrite; None: identity
+    finish: Combine | None = None  # increasing function of the values
+    shape: tuple[int, ...] = ()  # of one value: (), (3,) or (3, 3)
     bound: Callable[[Array, float], Array] | None = None
 
     @property
@@ -85,11 +69,7 @@ def principal_values(tensor: Array) -> Array:
     The angle is computed from |S/|S| − D/|D|| and |S/|S| + D/|D||, with |D| = |S|²/√6. This keeps
     all digits where two eigenvalues are close; an inverse cosine would lose half of them.
 
-    Args:
-        tensor: Components in the order of `STRESS_COMPONENTS`, shape (6, ...).
-
-    References:
-        Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
+    Source: Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
     """
     return _principal(np.tensordot(_SPLIT, np.asarray(tensor, dtype=float), axes=1))
 
@@ -134,24 +114,6 @@ def _sum_of_squares(rows: Array) -> Array:
     return total
 
 
-def _squares(rows: Array) -> Array:
-    """Return the sum of the squares of the rows, which are overwritten."""
-    np.multiply(rows, rows, out=rows)
-    total = rows[0]
-    for row in rows[1:]:
-        total += row
-    return total
-
-
-def _energy(rows: Array) -> Array:
-    """Return Σ of stresses (rows 0 to 5) times weighted strains (rows 6 to 11), in place."""
-    np.multiply(rows[:6], rows[6:], out=rows[:6])
-    total = rows[0]
-    for row in rows[1:6]:
-        total += row
-    return total
-
-
 def _principal_bound(rows: Array, sign: float) -> Array:
     """Return the bound tr/3 + √(2/3) |S| of σ_1, or the corresponding bound of −σ_3."""
     bound = np.sqrt(_sum_of_squares(rows[1:]))
@@ -172,12 +134,13 @@ def _tresca(rows: Array) -> Array:
     return first - last
 
 
-def _greatest(rows: Array) -> Array:
-    return _principal(rows, (0,))[0]
+def _extreme(k: int) -> Combine:
+    return lambda rows: _principal(rows, (k,))[0]
 
 
-def _least(rows: Array) -> Array:
-    return _principal(rows, (2,))[0]
+def _energy(rows: Array) -> Array:
+    """Return Σ of stresses (rows 0 to 5) times weighted strains (rows 6 to 11)."""
+    return np.einsum("i...,i...->...", rows[:6], rows[6:])
 
 
 # Mean, then the deviator in an orthonormal basis: (2 zz − xx − yy)/√6, (xx − yy)/√2, √2 xy, ...
@@ -195,42 +158,31 @@ _MEAN = np.array([[1 / 3, 1 / 3, 1 / 3, 0.0, 0.0, 0.0]])
 
 def _all_quantities() -> dict[str, Quantity]:
     stress, strain, u = ("stress",), ("strain",), ("displacement",)
-    six = np.eye(6)
     table = [
         Quantity("displacement", "m", u, np.eye(3), shape=(3,)),
-        Quantity("displacement magnitude", "m", u, np.eye(3), _squares, np.sqrt),
+        Quantity("displacement magnitude", "m", u, np.eye(3), _sum_of_squares, np.sqrt),
         Quantity("stress", "Pa", stress, _FULL, shape=(3, 3)),
         Quantity("strain", "", strain, _FULL, shape=(3, 3)),
-        Quantity("von Mises", "Pa", stress, _VON_MISES, _squares, np.sqrt),
+        Quantity("von Mises", "Pa", stress, _VON_MISES, _sum_of_squares, np.sqrt),
         Quantity("Tresca", "Pa", stress, _SPLIT, _tresca, bound=_tresca_bound),
         Quantity("principal", "Pa", stress, _SPLIT, _principal, shape=(3,)),
-        Quantity("greatest principal", "Pa", stress, _SPLIT, _greatest, bound=_principal_bound),
-        Quantity("least principal", "Pa", stress, _SPLIT, _least, bound=_principal_bound),
+        Quantity("greatest principal", "Pa", stress, _SPLIT, _extreme(0), bound=_principal_bound),
+        Quantity("least principal", "Pa", stress, _SPLIT, _extreme(2), bound=_principal_bound),
         Quantity("mean stress", "Pa", stress, _MEAN),
         Quantity("strain energy density", "J/m³", ("stress", "strain"), _ENERGY, _energy),
     ]
-    for tensor, unit in (("stress", "Pa"), ("strain", "")):
-        table += [
-            Quantity(f"{tensor} {component}", unit, (tensor,), six[k : k + 1])
-            for k, component in enumerate(STRESS_COMPONENTS)
-        ]
+    for k, component in enumerate(STRESS_COMPONENTS):
+        table.append(Quantity(f"stress {component}", "Pa", stress, np.eye(6)[[k]]))
+        table.append(Quantity(f"strain {component}", "", strain, np.eye(6)[[k]]))
     table += [Quantity(f"displacement {c}", "m", u, np.eye(3)[[k]]) for k, c in enumerate("xyz")]
     return {entry.name: entry for entry in table}
 
 
 QUANTITIES = _all_quantities()
-"""All quantities by name."""
 
 
 def quantity(name: str) -> Quantity:
-    """Return the quantity with a name.
-
-    Args:
-        name: A key of `QUANTITIES`, such as `von Mises` or `stress xx`.
-
-    Raises:
-        InputError: The name is unknown; the message lists the known names.
-    """
+    """Return the quantity with a name."""
     if not isinstance(name, str) or name not in QUANTITIES:
         unknown("quantity", name, QUANTITIES, "use one of")
     return QUANTITIES[name]

@@ -1,35 +1,74 @@
-"""The reduced flexible body, which every multibody model uses."""
+"""The reduced flexible body, which every multibody model uses.
+
+The displacement in the floating frame is u(x, t) = Σ ψ_k(x) η_k(t) with the modes ψ_k and the
+elastic coordinates η_k. With ψ_0 = x, all inertia properties follow from the moments
+
+    S_k = ∫ρ ψ_k,    H_kl^ab = ∫ρ ψ_k^a ψ_l^b.
+
+Mass, centre of mass, inertia tensor, and Coriolis, centrifugal and Euler terms are contractions of
+these moments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.damping import Damping, damping_matrix
-from dolfinx_mbd.body.data import BodyData
 from dolfinx_mbd.body.files import read_body, save_body
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
-from dolfinx_mbd.body.parts import mode_numbers
+from dolfinx_mbd.body.parts import (
+    Interface,
+    LoadPattern,
+    Mode,
+    Skin,
+    Station,
+    Stiffening,
+    mode_numbers,
+)
+from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.body.summary import summary
-from dolfinx_mbd.checks import array, integer, refuse
+from dolfinx_mbd.body.validation import check_body
+from dolfinx_mbd.checks import array, integer, refuse, unknown
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.parallel import on_rank_zero
 
-__all__ = ["ReducedBody"]
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ReducedBody(BodyData):
-    """A flexible body, reduced to the data that a multibody program needs.
+class ReducedBody:
+    """A flexible body, reduced to the data that a multibody program needs, in SI units.
 
-    A reduced body is frozen: its methods return new bodies. `mbd.reduce(...).body` is one;
-    `ReducedBody.from_arrays` creates one from matrices of another program. `BodyData` lists the
-    attributes.
+    A reduced body with n elastic coordinates is frozen: its methods return new bodies.
+    `mbd.reduce(...).body` is one; `ReducedBody.from_arrays` creates one from matrices of another
+    program.
+
+    Attributes:
+        name: Name of the body.
+        total_mass: Mass ∫ρ, kg.
+        first_moments: S_k = ∫ρ ψ_k, shape (n+1, 3), kg m.
+        second_moments: H_kl^ab = ∫ρ ψ_k^a ψ_l^b, shape (n+1, n+1, 3, 3), kg m².
+        mass: Modal mass matrix M, shape (n, n).
+        stiffness: Modal stiffness matrix K, shape (n, n).
+        damping: Modal damping matrix C, shape (n, n).
+        interfaces: Frames to which joints are attached.
+        modes: Descriptions of the n elastic coordinates; generated if empty.
+        points: Named material points.
+        skin: Surface of the body, or None.
+        stiffening: Geometric stiffness for unit spins and unit wrenches at the interfaces, or
+            None.
+        reference: Reference condition: `mean axis`, `attached to <interface>` or `rigid`.
+        provenance: Origin of the numbers, as a dictionary of plain numbers and strings.
+        left_out: Modes that the reduction computed but left out, each with the reason.
+        stress: Stress per unit of each elastic coordinate at the nodes of the skin, or None.
+        loads: Distributed loads with a known shape.
 
     Example:
         >>> body
@@ -44,6 +83,27 @@ class ReducedBody(BodyData):
         mass                     0.6 kg
         ...
     """
+
+    name: str
+    total_mass: float
+    first_moments: Array
+    second_moments: Array
+    mass: Array
+    stiffness: Array
+    damping: Array
+    interfaces: tuple[Interface, ...] = ()
+    modes: tuple[Mode, ...] = ()
+    points: tuple[Station, ...] = ()
+    skin: Skin | None = None
+    stiffening: Stiffening | None = None
+    reference: str = "mean axis"
+    provenance: Mapping[str, str | int | float] = field(default_factory=dict)
+    left_out: tuple[Mode, ...] = ()
+    stress: StressModes | None = None
+    loads: tuple[LoadPattern, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_body(self)
 
     @classmethod
     def from_arrays(
@@ -69,11 +129,11 @@ class ReducedBody(BodyData):
                 which is the consistent mass matrix.
             damping: Modal damping matrix C, shape (n, n). By default zero.
             name: Name of the body.
-            **parts: Values of other attributes of `BodyData`, such as `interfaces`.
+            **parts: Values of other attributes, such as `interfaces`.
 
         Raises:
             InputError: A shape does not fit, or a matrix is not symmetric or not positive definite.
-            TypeError: A keyword is not an attribute of `BodyData`.
+            TypeError: A keyword is not an attribute.
 
         Example:
             >>> ReducedBody.from_arrays(
@@ -100,14 +160,59 @@ class ReducedBody(BodyData):
             **parts,
         )
 
+    @property
+    def num_modes(self) -> int:
+        """Number of elastic coordinates n."""
+        return len(self.first_moments) - 1
+
+    @property
+    def frequencies(self) -> Array:
+        """Frequencies in the table of modes, shape (n,), Hz."""
+        return np.array([mode.frequency for mode in self.modes])
+
+    @property
+    def centre(self) -> Array:
+        """Centre of mass of the undeformed body, shape (3,), m."""
+        return self.first_moments[0] / self.total_mass
+
+    @property
+    def inertia(self) -> Array:
+        """Inertia tensor of the undeformed body about the frame's origin, shape (3, 3), kg m²."""
+        second = self.second_moments[0, 0]
+        return np.trace(second) * np.eye(3) - second
+
+    @property
+    def central_inertia(self) -> Array:
+        """Inertia tensor of the undeformed body about its centre of mass, shape (3, 3), kg m²."""
+        c = self.centre
+        return self.inertia - self.total_mass * (c @ c * np.eye(3) - np.outer(c, c))
+
+    def interface(self, name: str) -> Interface:
+        """Return the interface with a name; if it is unknown, the error lists the interfaces."""
+        return self._part("interface", name, self.interfaces)
+
+    def point(self, name: str) -> Station:
+        """Return the material point with a name; if it is unknown, the error lists the points."""
+        return self._part("point", name, self.points)
+
+    def load_pattern(self, name: str) -> LoadPattern:
+        """Return the distributed load with a name; if it is unknown, the error lists the loads."""
+        return self._part("load", name, self.loads)
+
+    def _part(self, kind: str, name: str, parts: Sequence[Any]) -> Any:
+        for part in parts:
+            if isinstance(name, str) and part.name == name:
+                return part
+        unknown(kind, name, (part.name for part in parts), f"body {self.name!r} has")
+
     def replace(self, **changes: Any) -> ReducedBody:
         """Return a copy with some attributes changed.
 
         Args:
-            **changes: New values by name of the attribute; see `BodyData`.
+            **changes: New values by name of the attribute.
 
         Raises:
-            InputTypeError: A keyword is not an attribute of `BodyData`.
+            InputTypeError: A keyword is not an attribute.
             InputError: A value does not fit the others.
         """
         names = [f.name for f in fields(self)]
@@ -117,7 +222,7 @@ class ReducedBody(BodyData):
         return replace(self, **changes)
 
     def truncated(self, num_modes: int) -> ReducedBody:
-        """Return the body with only its first `num_modes` elastic coordinates.
+        """Return the body with only its first elastic coordinates.
 
         Args:
             num_modes: Number of elastic coordinates to keep.
@@ -181,16 +286,11 @@ class ReducedBody(BodyData):
 
     def rigid(self) -> ReducedBody:
         """Return the rigid body with the same mass, interfaces and points."""
-        return self.truncated(0).replace(
-            reference="rigid", stiffening=None, stress=None, left_out=()
-        )
+        body = self.truncated(0)
+        return body.replace(reference="rigid", stiffening=None, stress=None, left_out=())
 
     def summary(self) -> str:
-        """Return a description of the body of about one page.
-
-        It lists mass properties, interfaces, modes, unit loads that the modes do not represent,
-        and the provenance.
-        """
+        """Return a page about mass properties, interfaces, modes, static errors and provenance."""
         return summary(self)
 
     def save(self, path: str | Path, *, comm: Any = None) -> Path:
@@ -231,15 +331,11 @@ class ReducedBody(BodyData):
         """
         return read_body(path, cls)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # (for other processes; `save` writes a file)
+    def __reduce__(self) -> tuple[Any, ...]:  # for other processes; `save` writes a file
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _rebuilt, (type(self), values | {"provenance": dict(self.provenance)})
+        return partial(type(self), **values | {"provenance": dict(self.provenance)}), ()
 
     def __repr__(self) -> str:
         names = ", ".join(i.name for i in self.interfaces) or "no interfaces"
         size = f"{self.total_mass:.6g} kg, {self.num_modes} modes"
         return f"<ReducedBody {self.name!r}: {size}, {names}>"
-
-
-def _rebuilt(kind: type[ReducedBody], values: dict[str, Any]) -> ReducedBody:
-    return kind(**values)

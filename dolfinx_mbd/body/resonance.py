@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.body.parts import frozen
 from dolfinx_mbd.checks import array, refuse
 
-__all__ = ["HalfPower", "half_power"]
-
 
 @dataclass(frozen=True)
 class HalfPower:

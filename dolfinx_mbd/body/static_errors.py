@@ -13,45 +13,39 @@ the relative error of the displacement at the point and in the direction of the 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.data import BodyData
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.checks import having
 from dolfinx_mbd.errors import AccuracyWarning, warn
 
-__all__ = ["LIMIT", "static_errors", "unit_load_names", "unit_work", "warn_of_statics"]
+if TYPE_CHECKING:
+    from dolfinx_mbd.body.reduced_body import ReducedBody
 
 Array = NDArray[np.float64]
 
-LIMIT = 0.05
-"""Error above which the summary of a body lists a unit load."""
-
-STRETCH_LIMIT = 0.9
-"""Error of the largest response to a spin above which `warn_of_statics` warns."""
-
-NEGLIGIBLE = 1e-9
-"""Work of a unit load, relative to the largest of its kind, that counts as no deformation."""
+LIMIT = 0.05  # error above which the summary of a body lists a unit load
+STRETCH_LIMIT = 0.9  # error of the largest response to a spin above which a warning is given
+NEGLIGIBLE = 1e-9  # work of a unit load, relative to the largest of its kind, without deformation
 
 _WRENCH = ("force x", "force y", "force z", "moment x", "moment y", "moment z")
 
 
-def unit_load_names(body: BodyData) -> list[str]:
+def unit_load_names(body: ReducedBody) -> list[str]:
     """Return the names of the unit loads, for example `spin zz` and `force x at left`."""
     spins = [f"spin {'xyz'[i]}{'xyz'[j]}" for i, j in SPINS]
     return spins + [f"{component} at {i.name}" for i in body.interfaces for component in _WRENCH]
 
 
-def unit_work(body: BodyData) -> Array:
+def unit_work(body: ReducedBody) -> Array:
     """Return the work Ψᵀf of the unit loads on the modes, shape (n, 6 + 6 interfaces), J.
 
     The work of the centrifugal load −∫ρ ω×(ω×x) is a contraction of the second moments; the work
-    of a wrench is the motion of its interface.
-
-    Args:
-        body: A body with the mean-axis reference, so that the inertia of a rigid acceleration does
-            no work on the modes.
+    of a wrench is the motion of its interface. The frame must be that of mean axes, so that the
+    inertia of a rigid acceleration does no work on the modes.
     """
     H = body.second_moments[1:, 0]
     spins = np.zeros((body.num_modes, len(SPINS)))
@@ -61,7 +55,7 @@ def unit_work(body: BodyData) -> Array:
     return np.hstack([spins, *[interface.motion.T for interface in body.interfaces]])
 
 
-def static_errors(body: BodyData) -> dict[str, float]:
+def static_errors(body: ReducedBody) -> dict[str, float]:
     """Return the relative error of the strain energy of the static response to each unit load.
 
     Args:
@@ -96,7 +90,7 @@ def static_errors(body: BodyData) -> dict[str, float]:
     return {n: float(e) for n, e in zip(names, np.clip(errors, 0.0, 1.0), strict=True)}
 
 
-def warn_of_statics(body: BodyData) -> None:
+def warn_of_statics(body: ReducedBody) -> None:
     """Warn if the modes do not represent the stretch under the spin that stretches most."""
     errors = static_errors(body)
     if not errors or body.stiffening is None or body.stiffening.work is None:
@@ -109,11 +103,5 @@ def warn_of_statics(body: BodyData) -> None:
             "lengthen the body. Use more modes, until one of them is axial, or give the load "
             "in `loads` with load_modes=True; body.summary() lists all such unit loads"
         )
-        warn(
-            AccuracyWarning(
-                text,
-                quantity=f"error of the static response to {name}",
-                value=errors[name],
-                limit=STRETCH_LIMIT,
-            )
-        )
+        quantity, value = f"error of the static response to {name}", errors[name]
+        warn(AccuracyWarning(text, quantity=quantity, value=value, limit=STRETCH_LIMIT))

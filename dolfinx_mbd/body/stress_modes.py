@@ -15,26 +15,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import assign, frozen, mode_numbers
+from dolfinx_mbd.body.parts import freeze, mode_numbers
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.checks import array, choice, integer, refuse
 from dolfinx_mbd.errors import InputError
 
-__all__ = [
-    "Extreme",
-    "PointEnvelope",
-    "StressModes",
-    "envelope_over_time",
-    "motion_of",
-    "rows_at",
-    "values_over_time",
-]
-
 Array = NDArray[np.float64]
 Extreme = Literal["greatest", "least"]
 
-BLOCK = 128
-"""Number of points, and of instants, in a block: 128 × 128 × 5 numbers are 0.6 MB."""
+BLOCK = 128  # points, and instants, in a block: 128 × 128 × 5 numbers are 0.6 MB
 
 
 class PointEnvelope(NamedTuple):
@@ -52,15 +41,8 @@ class PointEnvelope(NamedTuple):
 def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
     """Return the times (nt,) and the elastic coordinates (nt, n) of a history.
 
-    Args:
-        history: An object with the attributes `time`, shape (nt,), s, and `eta`, shape (nt, n),
-            such as `run.body("rod")`. Or elastic coordinates alone, shape (nt, n) or (n,); their
-            times are then 0, 1, ...
-        num_modes: Number of elastic coordinates n.
-
-    Raises:
-        InputTypeError: `history` is neither.
-        InputError: The shapes do not fit, the history is empty, or a number is not finite.
+    The history is an object with `time` and `eta`, such as `run.body("rod")`, or elastic
+    coordinates alone, shape (nt, n) or (n,), whose times are 0, 1, ...
     """
     expected = f"a history with `time` (nt,) and `eta` (nt, {num_modes}), or such an `eta`"
     if hasattr(history, "eta") and hasattr(history, "time"):
@@ -71,31 +53,19 @@ def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
         time = np.arange(float(len(eta))) if eta.ndim else np.zeros(0)
     if time.ndim != 1 or eta.shape != (len(time), num_modes):
         shape = f"elastic coordinates of shape ({len(time)}, {num_modes})"
-        raise InputError(
-            f"the history must have {shape} for {len(time)} times; got {eta.shape}",
-            argument="history",
-            value=eta,
-            expected=shape,
-        )
+        text = f"the history must have {shape} for {len(time)} times; got {eta.shape}"
+        raise InputError(text, argument="history", value=eta, expected=shape)
     if not len(time):
-        raise InputError(
-            "the history has no instants", argument="history", value=eta, expected="instants"
-        )
+        refuse("history", history, "a history with one or more instants")
     if not (np.isfinite(eta).all() and np.isfinite(time).all()):
         refuse("history", eta, "finite; the simulation failed")
     return time, eta
 
 
 def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np.int64]:
-    """Return the rows of a history at some times, each at most once, or every n-th row.
+    """Return the rows of a history nearest to some times, each once, or every `stride`-th row.
 
-    Args:
-        time: Times of the history, shape (nt,), s.
-        times: Requested times, s; the nearest rows are taken. None: every `stride`-th row.
-        stride: Distance of the rows if `times` is None.
-
-    Raises:
-        InputError: `times` is empty, or a time is outside the history by more than half a step.
+    A time may lie outside the history by half a step at most.
     """
     if times is None:
         return np.arange(0, len(time), min(integer("stride", stride, low=1), len(time)))
@@ -107,22 +77,15 @@ def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np
     for t in requested:
         if not time.min() - margin <= t <= time.max() + margin:
             limits = f"{time.min():g} to {time.max():g} s"
-            raise InputError(
-                f"time {t:g} s is outside the history, {limits}",
-                argument="times",
-                value=times,
-                expected=f"within {limits}",
-            )
+            text = f"time {t:g} s is outside the history, {limits}"
+            raise InputError(text, argument="times", value=times, expected=f"within {limits}")
     return np.unique([int(np.argmin(np.abs(time - t))) for t in requested])
 
 
 def values_over_time(modes: Array, eta: Array, definition: Quantity) -> Array:
     """Return the values of a quantity at all points and instants, shape (nt, np, *shape).
 
-    Args:
-        modes: Ingredients of the quantity per elastic coordinate, shape (ingredients, np, n).
-        eta: Elastic coordinates, shape (nt, n).
-        definition: The quantity.
+    `modes` are the ingredients of the quantity per elastic coordinate, (ingredients, np, n).
     """
     rows = np.asarray(np.tensordot(definition.matrix, modes @ eta.T, axes=1), dtype=np.float64)
     return np.moveaxis(definition.evaluate(rows), 1, 0)
@@ -131,30 +94,14 @@ def values_over_time(modes: Array, eta: Array, definition: Quantity) -> Array:
 def envelope_over_time(
     modes: Sequence[Array], eta: Array, definition: Quantity, extreme: Extreme = "greatest"
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Return the extreme value of a scalar quantity at each point, and its first instant.
+    """Return the extreme value of a scalar quantity at each point, and the first row of it.
 
-    Args:
-        modes: Arrays of ingredients of the quantity per elastic coordinate, each of shape
-            (ingredients, np, n); they are stacked.
-        eta: Elastic coordinates, shape (nt, n).
-        definition: The quantity.
-        extreme: `greatest` or `least`.
-
-    Returns:
-        The values (np,) and the rows of `eta` (np,).
-
-    Raises:
-        InputError: The quantity is not a scalar, or `extreme` is unknown.
+    `modes` are arrays of ingredients per elastic coordinate, (ingredients, np, n), which are
+    stacked; `eta` has the shape (nt, n).
     """
     if definition.shape:
         scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
-        raise InputError(
-            f"an envelope requires a scalar, but {definition.name!r} has shape {definition.shape}. "
-            f"Scalars are {scalars}",
-            argument="quantity",
-            value=definition.name,
-            expected=f"one of {scalars}",
-        )
+        refuse("quantity", definition.name, f"a scalar for an envelope, one of {scalars}")
     choice("extreme", extreme, ("greatest", "least"))
     sign = 1.0 if extreme == "greatest" else -1.0
     count = modes[0].shape[1]
@@ -212,9 +159,8 @@ class StressModes:
     stress: Array
 
     def __post_init__(self) -> None:
-        points = frozen("stress modes: points", self.points, (-1, 3))
-        stress = frozen("stress modes: stress", self.stress, (6, len(points), -1))
-        assign(self, points=points, stress=stress)
+        freeze(self, "stress modes", points=(-1, 3))
+        freeze(self, "stress modes", stress=(6, len(self.points), -1))
 
     @property
     def num_modes(self) -> int:
@@ -229,22 +175,18 @@ class StressModes:
     def values(
         self, name: str, history: Any, *, times: ArrayLike | None = None, stride: int = 1
     ) -> Array:
-        """Return a quantity at all points and some instants.
+        """Return a quantity at all points and some instants, shape (nt, np, *shape of one value).
 
         Args:
             name: A quantity of stress, such as `von Mises` or `stress xx`.
             history: An object with `time` (nt,), s, and `eta` (nt, n), such as `run.body("rod")`;
                 or elastic coordinates, shape (nt, n) or (n,).
-            times: Requested times, s; the nearest instants are taken. None: every `stride`-th
+            times: Requested times, s; the nearest instants are taken. By default every `stride`-th
                 instant.
             stride: Distance of the instants if `times` is None.
 
-        Returns:
-            Values of shape (nt, np, *shape of the quantity).
-
         Raises:
-            InputError: The quantity is unknown or does not follow from stress alone, or the history
-                does not fit.
+            InputError: The quantity is unknown or needs more than stress, or the history is wrong.
         """
         definition = self._quantity(name)
         time, eta = motion_of(history, self.num_modes)
@@ -260,8 +202,8 @@ class StressModes:
             extreme: `greatest` or `least`.
 
         Raises:
-            InputError: The quantity is unknown, not a scalar or does not follow from stress alone,
-                or the history does not fit.
+            InputError: The quantity is unknown, not a scalar or needs more than stress, or the
+                history is wrong.
         """
         definition = self._quantity(name)
         time, eta = motion_of(history, self.num_modes)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dolfinx_mbd.body.data import BodyData
 from dolfinx_mbd.body.static_errors import LIMIT, static_errors
 from dolfinx_mbd.errors import UnitsWarning, warn
 
-__all__ = ["STIFFENING", "summary", "warn_of_units"]
+if TYPE_CHECKING:
+    from dolfinx_mbd.body.reduced_body import ReducedBody
 
 STIFFENING = "geometric stiffening"
 """Entry of the provenance with the reason why a body has no geometric stiffening."""
@@ -19,7 +20,7 @@ HEAVY = 1e6
 """Mass (kg) above which the mesh is probably in millimetres; the part then weighs about a gram."""
 
 
-def summary(body: BodyData) -> str:
+def summary(body: ReducedBody) -> str:
     """Return the text of `ReducedBody.summary`."""
     lines = [*_properties(body), *_places(body), *_table_of_modes(body), *_static_response(body)]
     if body.skin is not None:
@@ -32,40 +33,32 @@ def summary(body: BodyData) -> str:
     return "\n".join(lines)
 
 
-def _properties(body: BodyData) -> list[str]:
-    moments = np.linalg.eigvalsh(body.central_inertia)
-    lines = [
-        f"Reduced flexible body '{body.name}'",
-        "=" * (24 + len(body.name)),
-        f"mass                     {body.total_mass:.6g} kg",
-        f"centre of mass (mm)      {_vector(body.centre, 1e3)}",
-        f"principal inertia (kg m²){_vector(moments)}",
-        f"reference                {body.reference}",
-        f"geometric stiffening     {_stiffening(body)}",
-    ]
-    if "plane" in body.provenance:
-        lines.append("out-of-plane bending     no (a plane mesh deforms in its plane only)")
-    return [
-        *lines,
-        f"damping                  {'yes' if body.damping.any() else 'no'}",
-        f"elastic coordinates      {body.num_modes}",
-    ]
-
-
-def _stiffening(body: BodyData) -> str:
-    if body.stiffening is not None:
-        return "yes"
+def _properties(body: ReducedBody) -> list[str]:
     reason = body.provenance.get(STIFFENING)
-    return "no" if reason is None else f"no ({reason})"
+    without = "no" if reason is None else f"no ({reason})"
+    plane = "no (a plane mesh deforms in its plane only)" if "plane" in body.provenance else ""
+    rows = {
+        "mass": f"{body.total_mass:.6g} kg",
+        "centre of mass (mm)": _vector(body.centre, 1e3),
+        "principal inertia (kg m²)": _vector(np.linalg.eigvalsh(body.central_inertia)),
+        "reference": body.reference,
+        "geometric stiffening": without if body.stiffening is None else "yes",
+        "out-of-plane bending": plane,
+        "damping": "yes" if body.damping.any() else "no",
+        "elastic coordinates": str(body.num_modes),
+    }
+    title = f"Reduced flexible body '{body.name}'"
+    return [title, "=" * len(title), *(f"{k:<25}{text}" for k, text in rows.items() if text)]
 
 
-def _places(body: BodyData) -> list[str]:
+def _places(body: ReducedBody) -> list[str]:
     """Return the tables of interfaces, points and loads."""
     lines = _head("interface        kind      point (mm)                         axis z")
-    lines += [
-        f"{i.name:<16} {i.kind:<8} {_vector(i.point, 1e3)}  {_direction(i.axes[:, 2])}"
-        for i in body.interfaces
-    ] or ["(none)"]
+    for i in body.interfaces:
+        axis = ", ".join(f"{component + 0.0:.3g}" for component in i.axes[:, 2])
+        lines.append(f"{i.name:<16} {i.kind:<8} {_vector(i.point, 1e3)}  ({axis})")
+    if not body.interfaces:
+        lines.append("(none)")
     if body.points:
         lines += _head("point                      position (mm)")
         lines += [f"{p.name:<24} {_vector(p.position, 1e3)}" for p in body.points]
@@ -75,39 +68,30 @@ def _places(body: BodyData) -> list[str]:
     return lines
 
 
-def _table_of_modes(body: BodyData) -> list[str]:
+def _table_of_modes(body: ReducedBody) -> list[str]:
     lines = _head("  k  mode                         frequency (Hz)  character")
-    lines += [
-        f"{k:>3}  {m.label:<28} {m.frequency:14.2f}  {m.character}".rstrip()
-        for k, m in enumerate(body.modes, 1)
-    ]
+    for k, m in enumerate(body.modes, 1):
+        lines.append(f"{k:>3}  {m.label:<28} {m.frequency:14.2f}  {m.character}".rstrip())
     if body.left_out:
         lines += _head("     left out                     frequency (Hz)  reason")
-        lines += [
-            f"     {m.label:<28} {m.frequency:14.2f}  {m.reason}".rstrip() for m in body.left_out
-        ]
+    for m in body.left_out:
+        lines.append(f"     {m.label:<28} {m.frequency:14.2f}  {m.reason}".rstrip())
     return lines
 
 
-def _static_response(body: BodyData) -> list[str]:
+def _static_response(body: ReducedBody) -> list[str]:
     """Return the table of unit loads whose static response the modes do not represent."""
     errors = static_errors(body)
-    if not errors:
-        return []
     large = {name: error for name, error in errors.items() if error > LIMIT}
-    if not large:
+    if large:
+        titles = "unit load not represented    error of the strain energy of the static response"
         return [
-            "",
-            f"static response: the modes represent all {len(errors)} unit loads within "
-            f"{100 * LIMIT:g} % of the strain energy",
+            *_head(" " * 5 + titles),
+            *(f"     {name:<28} {100 * error:8.1f} %" for name, error in large.items()),
+            "     (more modes represent it, or a load mode: `loads` with load_modes=True)",
         ]
-    return [
-        *_head(
-            "     unit load not represented    error of the strain energy of the static response"
-        ),
-        *(f"     {name:<28} {100 * error:8.1f} %" for name, error in large.items()),
-        "     (more modes represent it, or a load mode: `loads` with load_modes=True)",
-    ]
+    text = f"static response: the modes represent all {len(errors)} unit loads within "
+    return ["", f"{text}{100 * LIMIT:g} % of the strain energy"] if errors else []
 
 
 def _head(titles: str) -> list[str]:
@@ -123,18 +107,8 @@ def _vector(values: np.ndarray, scale: float = 1.0) -> str:
     )
 
 
-def _direction(axis: np.ndarray) -> str:
-    return f"({', '.join(f'{component + 0.0:.3g}' for component in axis)})"
-
-
 def warn_of_units(mass: float, size: float, verb: str = "weighs") -> None:
-    """Warn about a mass that suggests a mesh in millimetres.
-
-    Args:
-        mass: Mass of the body, kg.
-        size: Size of the body, for the message, m.
-        verb: Verb of the message between the size and the mass.
-    """
+    """Warn about a mass (kg) that suggests a mesh in millimetres; the text has the size (m)."""
     if mass > HEAVY:
         text = (
             f"implausible: the body is {size:.3g} m long and {verb} {mass:.3g} kg. If its mesh "

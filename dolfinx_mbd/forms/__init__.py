@@ -20,7 +20,6 @@ from dolfinx_mbd.forms.beam_fields import BeamField
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam, axial_force_of_motion
 from dolfinx_mbd.forms.cables import Cable, CableField
-from dolfinx_mbd.forms.damping import viscous_damping
 from dolfinx_mbd.forms.elasticity import (
     PLANES,
     AnyMaterial,
@@ -42,6 +41,7 @@ from dolfinx_mbd.forms.floating_frame import (
     mass,
     traction_load,
     translational_load,
+    viscous_damping,
 )
 from dolfinx_mbd.forms.hyperelastic import linear_elastic, neo_hookean, saint_venant_kirchhoff
 from dolfinx_mbd.forms.materials import (

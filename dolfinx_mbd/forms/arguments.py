@@ -14,19 +14,6 @@ from ufl.measure import MeasureProduct, MeasureSum
 from dolfinx_mbd.checks import array, instance, number, refuse
 from dolfinx_mbd.errors import InputError
 
-__all__ = [
-    "Value",
-    "as_ufl_value",
-    "coefficient",
-    "expression",
-    "integral",
-    "integration",
-    "nonzero",
-    "positive",
-    "scalar",
-    "triad",
-]
-
 Value: TypeAlias = "Expr | float | Sequence[Any] | npt.NDArray[np.floating[Any]]"
 """A UFL expression, or numbers that are converted to one."""
 
@@ -56,12 +43,9 @@ def positive(argument: str, value: Any, unit: str = "") -> Any:
 
 
 def as_ufl_value(value: Any, argument: str = "the value", shapes: Sequence[Shape] = ()) -> Expr:
-    """Return a UFL scalar or vector.
+    """Return a UFL expression, a number, or a sequence of both as UFL scalar or vector.
 
-    Args:
-        value: A UFL expression, a number, or a sequence of numbers and scalar expressions.
-        argument: Name of the argument, for the message.
-        shapes: Accepted shapes; any shape by default.
+    The argument's name is for the message; `shapes` lists the accepted shapes, by default any.
     """
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         if not len(value):
@@ -77,12 +61,8 @@ def expression(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Expr:
     instance(argument, value, Expr, "a UFL expression")
     if (shapes and value.ufl_shape not in shapes) or value.ufl_free_indices:
         words = " or ".join("scalar" if shape == () else f"of shape {shape}" for shape in shapes)
-        raise InputError(
-            f"{argument} must be {words}; got a UFL expression of shape {value.ufl_shape}",
-            argument=argument,
-            value=value,
-            expected=words,
-        )
+        text = f"{argument} must be {words}; got a UFL expression of shape {value.ufl_shape}"
+        raise InputError(text, argument=argument, value=value, expected=words)
     return value
 
 

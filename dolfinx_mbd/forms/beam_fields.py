@@ -12,8 +12,6 @@ from ufl.geometry import CellVertices
 
 from dolfinx_mbd.forms.arguments import expression, scalar, triad
 
-__all__ = ["BeamField", "arm", "hermite"]
-
 
 class BeamField:
     """The displacement of a beam with given nodal displacements and rotations.
@@ -116,15 +114,10 @@ class BeamField:
 def hermite(
     h: Expr, xi: Expr, w: Expr, slope: Expr, chord: Expr, rate: Expr
 ) -> tuple[Expr, Expr, Expr]:
-    """Return value, slope and curvature of Hermite's cubic on a cell.
+    """Return value, slope and curvature of Hermite's cubic on a cell of length h, 0 ≤ xi ≤ 1.
 
-    Args:
-        h: Length of the cell.
-        xi: Coordinate from 0 to 1 on the cell.
-        w: Linear interpolation of the values at the ends.
-        slope: Linear interpolation of the slopes at the ends.
-        chord: Derivative of `w`.
-        rate: Derivative of `slope`.
+    `w` and `slope` interpolate the values and slopes at both ends linearly; `chord` and `rate` are
+    their derivatives.
     """
     at_a, at_b = slope - xi * h * rate, slope + (1 - xi) * h * rate
     value = w + h * xi * (1 - xi) * ((1 - xi) * (at_a - chord) - xi * (at_b - chord))

@@ -12,10 +12,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.checks import choice, refuse
 from dolfinx_mbd.forms.arguments import positive, scalar
 
-__all__ = ["Section"]
-
-SERIES = 21
-"""Last odd term of the series for a rectangle; the relative remainder is below 1e-6."""
+SERIES = 21  # last odd term for a rectangle; the relative remainder is below 1e-6
 
 
 @dataclass(frozen=True, eq=False)

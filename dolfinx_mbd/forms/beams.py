@@ -5,15 +5,13 @@ A straight beam along x has the displacement
     u(x, y, z) = (u − y v′ − z w′, v − z φ, w + y φ) = d + θ×(0, y, z),   θ = (φ, −w′, v′)
 
 with axial displacement, twist and two deflections. `Beam.over_section` inserts it into the forms of
-`floating_frame` and integrates over y and z. This yields all inertia terms of the axis and of the
-sections, including rotary inertia, without a separate derivation.
+`floating_frame` and integrates over y and z, which yields all inertia terms of axis and sections.
 
-The unknown is a P1 field of six components (d, θ) on an interval mesh: displacement and rotation of
-each vertex in body components, which joints can hold directly. Between the vertices, the deflection
-is Hermite's cubic, written here in terms of the values and slopes at both ends; axial displacement
-and twist are linear. Cells may have any length and orientation. (Basix's Hermite element defines
-slopes on the reference cell, so its deflection has kinks between cells of different lengths.) The
-mesh has one dimension, which is x of the body, or lies in space.
+The unknown is a P1 field (d, θ) of six body components on an interval mesh, of one dimension (x of
+the body) or in space, whose cells may have any length and orientation. Between the vertices the
+deflection is Hermite's cubic in terms of the values and slopes at both ends; axial displacement and
+twist are linear. (Basix's Hermite element defines slopes on the reference cell, so its deflection
+has kinks between cells of different lengths.)
 
 Shear deformation and warping are neglected. In a pinned beam, rotary inertia and shear lower the
 frequency of n half waves by the fraction ½ (1 + E/(κG)) (nπ r/L)², with the radius of gyration r;
@@ -46,11 +44,8 @@ from dolfinx_mbd.forms.beam_fields import BeamField
 from dolfinx_mbd.forms.beam_fields import arm as section_arm
 from dolfinx_mbd.forms.beam_sections import Section
 
-__all__ = ["Beam", "BeamField", "axial_force_of_motion"]
-
 Value: TypeAlias = Any
-Fibre: TypeAlias = Callable[[Expr, Expr], Any]
-"""A function that returns an integrand or a form at the point (y, z) of the section."""
+Fibre: TypeAlias = Callable[[Expr, Expr], Any]  # integrand or form at (y, z) of the section
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +92,7 @@ class Beam:
 
         With the centroid at the origin the integral is A f + ½ (Izz f_yy + 2 Iyz f_yz + Iyy f_zz),
         with f and its derivatives at y = z = 0. Terms of third order are omitted; they vanish for
-        sections with two axes of symmetry.
-
-        Args:
-            fibre: Function of y and z that returns a scalar expression or a form.
+        sections with two axes of symmetry. `fibre` is a function of y and z.
         """
         function("fibre", fibre, "fibre(y, z)")
         zero = ufl.as_ufl(0.0)
@@ -132,11 +124,14 @@ class Beam:
             )
         )
 
-    def _load(self, form: Callable[..., ufl.Form], v: Expr, motion: Any, **more: Any) -> ufl.Form:
+    def _load(
+        self, form: Callable[..., ufl.Form], v: Expr, motion: Any, origin: Any = None
+    ) -> ufl.Form:
         b, density = self.field(v), self.material.density
+        centre = None if origin is None else as_ufl_value(origin, "origin", ((3,),))
 
         def fibre(y: Expr, z: Expr) -> ufl.Form:
-            x = {"x": b.position_at(y, z) - more["origin"]} if "origin" in more else {}
+            x = {} if centre is None else {"x": b.position_at(y, z) - centre}
             return form(b.in_body(b.at(y, z)), density, motion, self.measure, **x)
 
         return self.over_section(fibre)
@@ -163,13 +158,13 @@ class Beam:
 
     def euler_load(self, v: Expr, alpha: Value, *, origin: Sequence[float] = (0, 0, 0)) -> ufl.Form:
         """Return the load −∫ ρ (α×(x − origin))·v on axis and sections; `origin` in m."""
-        return self._load(inertial.euler_load, v, alpha, origin=_origin(origin))
+        return self._load(inertial.euler_load, v, alpha, origin)
 
     def centrifugal_load(
         self, v: Expr, omega: Value, *, origin: Sequence[float] = (0, 0, 0)
     ) -> ufl.Form:
         """Return the load −∫ ρ (ω×(ω×(x − origin)))·v on axis and sections; `origin` in m."""
-        return self._load(inertial.centrifugal_load, v, omega, origin=_origin(origin))
+        return self._load(inertial.centrifugal_load, v, omega, origin)
 
     def gravity_load(self, v: Expr, gravity: Value) -> ufl.Form:
         """Return the load ∫ ρ g·v; g in body components, m/s²."""
@@ -245,10 +240,10 @@ class Beam:
         (whirling shafts).
 
         The form is the second derivative of the work of the stresses on second-order strains, less
-        the work of the body forces on second-order displacements. Sections turn by exp(θ), so the
-        displacement of a fibre at ρ is d + θ×ρ + ½ θ×(θ×ρ). Consequently a moment that is applied
-        to a node must be conjugate to its rotation vector. Stresses of third order in y and z are
-        neglected; they vanish for sections with two axes of symmetry.
+        that of the body forces on second-order displacements. Sections turn by exp(θ): a fibre at ρ
+        moves by d + θ×ρ + ½ θ×(θ×ρ), and a moment at a node must be conjugate to its rotation
+        vector. Stresses of third order in y and z, which vanish for sections with two axes of
+        symmetry, are neglected.
 
         Args:
             u: Trial field.
@@ -261,9 +256,6 @@ class Beam:
         if body_force is not None:
             function("body_force", body_force, "body_force(y, z)")
 
-        def force_at(y: Expr, z: Expr) -> Expr:
-            return as_ufl_value(body_force(y, z), "body_force(y, z)", ((3,),))  # type: ignore[misc]
-
         a, b = self.field(u), self.field(v)
         stressed, E = self.field(q0), self.material.young
 
@@ -273,7 +265,8 @@ class Beam:
             second += _second_rotation_rate(a, b, arm)[0]
             work = E * stressed.strain_at(y, z) * second
             if body_force is not None:
-                work -= ufl.dot(force_at(y, z), _second_rotation(a.rotation, b.rotation, arm))
+                force = as_ufl_value(body_force(y, z), "body_force(y, z)", ((3,),))
+                work -= ufl.dot(force, _second_rotation(a.rotation, b.rotation, arm))
             return work
 
         y_axis, z_axis = ufl.as_vector([0.0, 1.0, 0.0]), ufl.as_vector([0.0, 0.0, 1.0])
@@ -296,10 +289,6 @@ class Beam:
                 + ufl.dot(n, _second_rotation_rate(a, b, other))
             )
         return work * self.measure
-
-
-def _origin(origin: Value) -> Expr:
-    return as_ufl_value(origin, "origin", ((3,),))
 
 
 def _second_rotation(a: Expr, b: Expr, arm: Expr) -> Expr:

@@ -8,7 +8,7 @@ per unit of thickness unless a thickness is given.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import ufl
 from ufl.core.expr import Expr
@@ -18,26 +18,7 @@ from dolfinx_mbd.forms.arguments import expression, integration, nonzero, scalar
 from dolfinx_mbd.forms.materials import GradedMaterial, Material, expansion
 from dolfinx_mbd.forms.orthotropic import VOIGT, Orthotropic
 
-__all__ = [
-    "PLANES",
-    "AnyMaterial",
-    "Plane",
-    "elastic_stiffness",
-    "geometric_stiffness",
-    "plane_lame",
-    "strain",
-    "stress",
-    "tensor",
-    "thermal_modulus",
-    "thermal_stress",
-    "turned",
-    "turning_axes",
-    "voigt_strain",
-    "voigt_stress",
-]
-
-VECTORS = ((2,), (3,))
-"""Shapes of a displacement."""
+VECTORS = ((2,), (3,))  # shapes of a displacement
 
 AnyMaterial: TypeAlias = Material | GradedMaterial | Orthotropic
 """A material of a body."""
@@ -45,11 +26,9 @@ AnyMaterial: TypeAlias = Material | GradedMaterial | Orthotropic
 Plane: TypeAlias = Literal["strain", "stress"]
 """Assumption about the direction across a plane body."""
 
-PLANES = ("strain", "stress")
-"""The values of `Plane`."""
+PLANES = get_args(Plane)
 
-PLANE_VOIGT = ((0, 0), (1, 1), (0, 1))
-"""Components of a symmetric tensor in the plane, in Voigt's order."""
+PLANE_VOIGT = ((0, 0), (1, 1), (0, 1))  # components xx, yy, xy
 
 
 def strain(u: Expr) -> Expr:
@@ -136,12 +115,8 @@ def thermal_modulus(material: Material | GradedMaterial, dim: int, plane: str) -
 def voigt_stress(eps: Expr, C: Expr, axes: Expr | None = None) -> Expr:
     """Return the stress of a strain by a stiffness matrix in Voigt's order.
 
-    Args:
-        eps: Strain, shape (dim, dim).
-        C: Matrix from the strains xx, yy, zz, yz, xz, xy with shears γ = 2ε to the stresses, Pa,
-            shape (6, 6); in the plane xx, yy, xy, shape (3, 3).
-        axes: Matrix whose columns are the axes in which `C` holds, shape (dim, dim); by default
-            the axes of `eps`.
+    C maps the strains xx, yy, zz, yz, xz, xy (in the plane xx, yy, xy) with shears γ = 2ε to the
+    stresses. The columns of `axes` are the axes in which C holds, by default those of the strain.
     """
     return turned(tensor(ufl.dot(C, voigt_strain(eps, axes))), axes)
 

@@ -29,19 +29,6 @@ from ufl.domain import extract_unique_domain
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.arguments import Value, as_ufl_value, expression, integral
 
-__all__ = [
-    "centrifugal_load",
-    "centrifugal_stiffness",
-    "coriolis",
-    "cross",
-    "euler_load",
-    "euler_stiffness",
-    "gravity_load",
-    "mass",
-    "traction_load",
-    "translational_load",
-]
-
 
 def _position(v: Expr, x: Expr | None) -> Expr:
     """Return the reference position x; by default the coordinates of the mesh of `v`."""
@@ -71,12 +58,8 @@ def cross(omega: Value, u: Value) -> Expr:
         case (), (2,):
             return ufl.as_vector((-w * a[1], w * a[0]))
     expected = "of shape (3,) with vectors of shape (3,), or a scalar with vectors of shape (2,)"
-    raise InputError(
-        f"omega must be {expected}; got shapes {w.ufl_shape} and {a.ufl_shape}",
-        argument="omega",
-        value=omega,
-        expected=expected,
-    )
+    text = f"omega must be {expected}; got shapes {w.ufl_shape} and {a.ufl_shape}"
+    raise InputError(text, argument="omega", value=omega, expected=expected)
 
 
 def mass(u: Expr, v: Expr, density: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
@@ -246,3 +229,27 @@ def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> uf
         >>> load = traction_load(v, -1e5 * ufl.FacetNormal(box))
     """
     return integral(("factor", 1.0), ("traction", traction), v, measure)
+
+
+def viscous_damping(u: Expr, v: Expr, viscosity: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
+    """Return the damping form ∫ μ u·v, which multiplies u̇; it is symmetric and semi-definite.
+
+    With μ = 2ζωρ, a mode of the angular frequency ω has the damping ratio ζ
+    (`test_logarithmic_decrement_of_viscous_damping`).
+
+    The velocity u̇ is relative to the body frame: the form does not resist the motion of the
+    frame. Unlike the stiffness, it does not vanish for rigid motions in u̇, so the damped motion
+    depends on the choice of the frame. Drag in a medium at rest acts on the absolute velocity
+    V + ω×(x+u) + u̇ and is a load.
+
+    Args:
+        u: Trial function, or any displacement or velocity.
+        v: Test function of the same shape.
+        viscosity: μ, N s/m⁴ (on a plane mesh times the thickness), not negative: a number, a
+            `Constant` or a function of space.
+        measure: Integration measure.
+
+    Example:
+        >>> C = viscous_damping(u, v, 2 * 0.01 * 500.0 * STEEL.density)
+    """
+    return integral(("viscosity", viscosity), ("u", expression("u", u)), v, measure)

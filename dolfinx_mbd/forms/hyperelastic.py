@@ -21,8 +21,6 @@ from dolfinx_mbd.forms.arguments import expression
 from dolfinx_mbd.forms.elasticity import VECTORS, Plane, check_plane, plane_lame, strain, stress
 from dolfinx_mbd.forms.materials import Material
 
-__all__ = ["linear_elastic", "neo_hookean", "saint_venant_kirchhoff"]
-
 
 def linear_elastic(u: Expr, material: Material, *, plane: Plane = "strain") -> Expr:
     """Return ½ σ(u):ε(u), the energy of Hooke's law with small strains.

@@ -12,18 +12,6 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.arguments import positive, scalar
 
-__all__ = [
-    "ALUMINIUM",
-    "ALUMINIUM_7075",
-    "MATERIALS",
-    "STEEL",
-    "GradedMaterial",
-    "Material",
-    "Temperature",
-    "expansion",
-    "material",
-]
-
 
 class _Isotropic:
     """Checks and Lamé's constants, shared by `Material` and `GradedMaterial`."""
@@ -186,11 +174,8 @@ def material(name: str) -> Material:
 def expansion(material: Any) -> Any:
     """Return the coefficients of thermal expansion, 1/K; raise an error if there are none."""
     if material.thermal_expansion is None:
-        refuse(
-            "thermal_expansion",
-            None,
-            f"set for material {material.name!r}, in 1/K (steel: 12e-6), if there is a temperature",
-        )
+        expected = f"set for material {material.name!r}, in 1/K (steel: 12e-6)"
+        refuse("thermal_expansion", None, f"{expected}, if there is a temperature")
     return material.thermal_expansion
 
 

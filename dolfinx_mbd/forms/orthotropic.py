@@ -10,19 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.checks import array, choice, instance, refuse
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.arguments import expression, positive, triad
 from dolfinx_mbd.forms.materials import expansion
 
-__all__ = ["Orthotropic"]
-
 Array = NDArray[np.float64]
 
-VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
-"""Components of a symmetric tensor in Voigt's order: xx, yy, zz, yz, xz, xy."""
-
-IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]
-"""Indices in `VOIGT` of the components in the plane z = 0, and of the others."""
+VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # xx, yy, zz, yz, xz, xy
+IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]  # in the plane z = 0, and the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +74,11 @@ class Orthotropic:
             object.__setattr__(self, name, value)
         scale = np.sqrt(np.outer(self.young, self.young))
         if not np.linalg.eigvalsh(self._compliance() * scale)[0] > 0:
-            refuse(
-                "poisson",
-                self.poisson,
+            expected = (
                 "such that every strain stores positive energy with these moduli; "
-                f"|ν_ij| < √(E_i/E_j) is necessary (ν₁₂, ν₁₃, ν₂₃; young={self.young})",
+                f"|ν_ij| < √(E_i/E_j) is necessary (ν₁₂, ν₁₃, ν₂₃; young={self.young})"
             )
+            refuse("poisson", self.poisson, expected)
         object.__setattr__(self, "axes", _checked_axes(self.axes))
 
     def _compliance(self) -> Array:
@@ -175,13 +168,7 @@ def _checked_axes(axes: Any) -> Array | Expr:
     if axes is not None:
         columns = array("axes", axes)
         if columns.shape not in ((3, 3), (2, 2)):
-            expected = "of shape (3, 3), or (2, 2) if axis 3 is z"
-            raise InputError(
-                f"axes must be {expected}; got shape {columns.shape}",
-                argument="axes",
-                value=axes,
-                expected=expected,
-            )
+            refuse("axes", axes, "of shape (3, 3), or (2, 2) if axis 3 is z")
         matrix[: len(columns), : len(columns)] = columns
     rotation: Array = triad("axes", matrix)
     rotation.flags.writeable = False

@@ -1,4 +1,8 @@
-"""Linear algebra on PETSc and SLEPc: factorizations and eigenvalue problems."""
+"""Linear algebra on PETSc and SLEPc: factorizations and eigenvalue problems.
+
+Functions of distributed matrices and vectors are collective. Small results are bitwise equal on all
+ranks. The caller destroys the PETSc objects that a function returns.
+"""
 
 from __future__ import annotations
 

@@ -24,26 +24,17 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.linalg.blocks import gram
 
-__all__ = ["BLOCK", "Breakdown", "block_lanczos"]
-
 Array = NDArray[np.float64]
 
 BLOCK = 8
-"""Number of vectors in a block.
+"""Vectors in a block; more cost less each, but more are needed (benchmarks/lanczos.py)."""
 
-Larger blocks cost less per vector, but need more vectors (benchmarks/lanczos.py)."""
-
-GUARD = 1e-2
-"""Relative residual up to which the first pair beyond the requested ones counts as known."""
-
-MAX_SOLVES = 400
-"""Largest number of blocks."""
+GUARD = 1e-2  # relative residual up to which the first pair beyond the requested ones is known
+MAX_SOLVES = 400  # largest number of blocks
 
 SAFE, DEPENDENT, PASSES = 1e3, 1e-7, 4
-"""Limits of the orthogonalization of a block.
-
-Condition number up to which a block is orthogonal after a pass; reciprocal condition number below
-which it has lost rank; largest number of passes."""
+"""Limits of orthogonalization: condition number up to which a block is orthogonal after a pass;
+reciprocal condition number below which it has lost rank; largest number of passes."""
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -53,11 +44,7 @@ class Breakdown(RuntimeError):
 
 
 def largest_space(num_modes: int) -> int:
-    """Return the dimension of the Krylov space at which it is restarted.
-
-    Args:
-        num_modes: Number of requested eigenpairs.
-    """
+    """Return the dimension of the Krylov space at which it is restarted."""
     return num_modes + max(num_modes, 16 * BLOCK)
 
 
@@ -76,22 +63,8 @@ def block_lanczos(
     this is practically impossible: the probability that all components are below ε is of the order
     ε⁸. In addition the iteration continues until the next higher mode is known.
 
-    Args:
-        comm: Communicator of the distributed rows.
-        solve: Returns X = K⁻¹B for blocks of shape (owned rows, k).
-        mass: Returns M X for such blocks.
-        start: Random vectors, shape (owned rows, block), zero where M has zero rows.
-        num_modes: Number of eigenpairs.
-        tolerance: Residual relative to the eigenvalue.
-
-    Returns:
-        Eigenvalues λ, |λ| ascending, shape (num_modes,), equal on all ranks; eigenvectors, shape
-        (owned rows, num_modes), Fortran order.
-
-    Raises:
-        Breakdown: The iteration did not converge, or the vectors of a block became dependent.
-
-    Note: Collective over `comm`.
+    `solve` returns K⁻¹B and `mass` returns M X for blocks of shape (owned rows, k). The start
+    vectors are zero where M has zero rows. The tolerance is that of the residual, relative to λ.
     """
     space = _Space(comm, mass, start, largest_space(num_modes))
     for count in range(1, MAX_SOLVES + 1):

@@ -13,23 +13,11 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.linalg.factorization import solver_error
 
-__all__ = ["column_sums", "gram", "multiply", "solve"]
-
 Array = NDArray[np.float64]
 
 
 def multiply(A: PETSc.Mat, X: Array) -> Array:
-    """Return A X.
-
-    Args:
-        A: Matrix.
-        X: Block, shape (owned columns of A, k).
-
-    Returns:
-        Block of shape (owned rows of A, k).
-
-    Note: Collective.
-    """
+    """Return A X."""
     if X.shape[1] == 0:
         return np.zeros((A.getLocalSize()[0], 0), order="F")
     D = _dense(A.comm, np.asfortranarray(X))
@@ -41,17 +29,7 @@ def multiply(A: PETSc.Mat, X: Array) -> Array:
 
 
 def solve(ksp: PETSc.KSP, B: Array) -> Array:
-    """Return A⁻¹B, with all right-hand sides in one call of the solver.
-
-    Args:
-        ksp: Solver of A.
-        B: Right-hand sides, shape (owned rows, k).
-
-    Raises:
-        FactorizationError: The solver failed.
-
-    Note: Collective.
-    """
+    """Return A⁻¹B, with all right-hand sides in one call of the solver."""
     if B.shape[1] == 0:
         return np.zeros_like(B)
     X = np.zeros(B.shape, order="F")
@@ -66,28 +44,12 @@ def solve(ksp: PETSc.KSP, B: Array) -> Array:
 
 
 def gram(comm: MPI.Comm, X: Array, Y: Array) -> Array:
-    """Return XᵀY over all ranks, bitwise equal on all ranks.
-
-    Args:
-        comm: Communicator of the rows.
-        X: Block, shape (owned rows, m).
-        Y: Block, shape (owned rows, n).
-
-    Note: Collective over `comm`.
-    """
+    """Return XᵀY over all ranks, bitwise equal on all ranks."""
     return _sum(comm, np.ascontiguousarray(X.T @ Y))
 
 
 def column_sums(comm: MPI.Comm, X: Array, Y: Array) -> Array:
-    """Return xᵀy for each pair of columns, bitwise equal on all ranks.
-
-    Args:
-        comm: Communicator of the rows.
-        X: Block, shape (owned rows, k).
-        Y: Block of the same shape.
-
-    Note: Collective over `comm`.
-    """
+    """Return xᵀy for each pair of columns, bitwise equal on all ranks."""
     return _sum(comm, np.array([np.dot(x, y) for x, y in zip(X.T, Y.T, strict=True)]))
 
 

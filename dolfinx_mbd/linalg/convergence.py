@@ -20,25 +20,16 @@ from dolfinx_mbd.linalg.blocks import column_sums
 from dolfinx_mbd.linalg.eigenvalues import EigenError
 from dolfinx_mbd.linalg.factorization import FactorizationError
 
-__all__ = ["INTERVAL", "ROUND_OFF", "IterationError", "Stagnation", "round_off_level"]
-
 Array = NDArray[np.float64]
 
-ROUND_OFF = 1e3
-"""Level of round-off up to which a residual is accepted if it no longer decreases."""
-
-INTERVAL = 10
-"""Number of iterations between two checks for stagnation."""
+ROUND_OFF = 1e3  # level up to which a residual is accepted if it no longer decreases
+INTERVAL = 10  # number of iterations between two checks for stagnation
 
 
 class IterationError(FactorizationError, EigenError):
     """An iteration that reached neither its tolerance nor the level of round-off.
 
-    Args:
-        message: Text of the error.
-        iterations: Number of iterations.
-        error: Relative residual that was reached, in the norm of the preconditioner.
-        tolerance: Relative residual that was requested.
+    `error` and `tolerance` are relative residuals in the norm of the preconditioner.
     """
 
     def __init__(
@@ -54,15 +45,9 @@ class IterationError(FactorizationError, EigenError):
 
 
 def round_off_level(comm: MPI.Comm, scale: Array, R: Array, X: Array) -> Array:
-    """Return the level of round-off of residuals, one number for each column.
+    """Return the level of round-off of the columns of R, the residuals of K X.
 
-    Args:
-        comm: Communicator of the distributed rows.
-        scale: Diagonal of D^½, zero in held rows, shape (owned rows,).
-        R: Residuals, shape (owned rows, k).
-        X: Vectors that the stiffness is multiplied by, shape (owned rows, k).
-
-    Note: Collective over `comm`.
+    `scale` is the diagonal of D^½, with zeros in held rows.
     """
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     scaled = R * inverse[:, None], X * scale[:, None]
@@ -79,12 +64,7 @@ class Stagnation:
         self._least = self._before = np.inf
 
     def check(self, count: int, error: float) -> bool:
-        """Return whether the error was not halved in the last interval.
-
-        Args:
-            count: Number of the iteration; between two checks the result is False.
-            error: Error in this iteration.
-        """
+        """Return whether the error of a check was not halved since the check before it."""
         self._least = min(self._least, error)
         if count % INTERVAL:
             return False

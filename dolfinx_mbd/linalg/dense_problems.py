@@ -1,4 +1,4 @@
-"""Dense eigenvalue problems: that of a reduced body, and sparse ones of few unknowns."""
+"""Dense eigenvalue problems: of reduced bodies, quadratic ones, and sparse ones of few unknowns."""
 
 from __future__ import annotations
 
@@ -13,31 +13,23 @@ from petsc4py import PETSc
 from dolfinx_mbd.linalg.matrices import owned_rows
 from dolfinx_mbd.parallel import agreed
 
-__all__ = ["independent_columns", "solve_on_first_rank", "solve_small_problem"]
-
 Array = NDArray[np.float64]
+ComplexArray = NDArray[np.complex128]
 
-DEPENDENT_TOLERANCE = 1e-10
-"""Squared M-norm of the new part of a column, relative to the column, below which it is dropped."""
+DEPENDENT = 1e-10  # squared M-norm of the new part of a column, relative to the column
 
 
 def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, list[int]]:
-    """Return the eigenpairs of (K, M) on the M-complement of the rigid motions.
+    """Return the eigenpairs of the columns Ψ of a basis on the M-complement of the rigid motions R.
 
-    Args:
-        K: ΨᵀKΨ for the columns Ψ of a basis.
-        M: ΨᵀMΨ.
-        B: ΨᵀMR for the rigid motions R to be removed, shape (columns, rigid motions), or no
-            columns.
-
-    Returns:
-        Eigenvalues; eigenvectors as coefficients of the columns; numbers of the dependent columns,
-        which were dropped and have zero coefficients.
+    K and M are ΨᵀKΨ and ΨᵀMΨ, and B is ΨᵀMR for the rigid motions to be removed, if any. The
+    eigenvectors are coefficients of the columns. The third result are the numbers of dependent
+    columns, which were dropped and have zero coefficients.
     """
     scale = 1 / np.sqrt(np.diag(M))
     K = (K + K.T) / 2 * np.outer(scale, scale)
     M = (M + M.T) / 2 * np.outer(scale, scale)
-    columns = independent_columns(M, DEPENDENT_TOLERANCE)
+    columns = independent_columns(M, DEPENDENT)
     B = (B * scale[:, None])[columns]
     Z = np.eye(len(columns))
     if B.shape[1]:
@@ -52,23 +44,12 @@ def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, lis
 
 
 def independent_columns(M: Array, tolerance: float) -> list[int]:
-    """Return the numbers of independent columns, in ascending order, by pivoted Cholesky.
+    """Return the numbers of independent columns with a Gram matrix M of unit diagonal.
 
-    Args:
-        M: Gram matrix of the columns with unit diagonal.
-        tolerance: Squared norm of the new part of a column below which it is dependent.
+    The new part of a dependent column has a squared norm below the tolerance.
     """
-    rest = np.array(M)
-    columns: list[int] = []
-    for _ in range(len(M)):
-        diagonal = np.diag(rest).copy()
-        diagonal[columns] = -np.inf
-        k = int(np.argmax(diagonal))
-        if diagonal[k] < tolerance:
-            break
-        columns.append(k)
-        rest -= np.outer(rest[:, k], rest[k]) / rest[k, k]
-    return sorted(columns)
+    _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(M, tol=tolerance)
+    return sorted((pivots[:rank] - 1).tolist())
 
 
 def solve_on_first_rank(
@@ -78,17 +59,9 @@ def solve_on_first_rank(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Gather sparse matrices on the first rank, solve an eigenvalue problem, scatter the vectors.
 
-    Args:
-        matrices: Square matrices with the same layout; None is passed on.
-        held: Owned held rows (local numbers).
-        solve: Called on the first rank with the numbers of all other rows and the dense matrices;
-            returns eigenvalues, and vectors of shape (rows, modes).
-
-    Returns:
-        Eigenvalues, bitwise equal on all ranks; owned rows of the vectors, shape (owned rows,
-        modes).
-
-    Note: Collective.
+    The first rank calls `solve` with the numbers of the rows that are not held and the dense
+    matrices, or None for None. It returns eigenvalues and vectors. The result are eigenvalues,
+    bitwise equal on all ranks, and the owned rows of the vectors.
     """
     first = next(A for A in matrices if A is not None)
     comm, size = first.comm.tompi4py(), first.getSize()[0]
@@ -107,3 +80,63 @@ def solve_on_first_rank(
             pieces = np.split(vectors, np.cumsum([p[2] for p in parts])[:-1])
     local = comm.scatter(pieces, root=0)
     return comm.bcast(values, root=0), np.asfortranarray(local)
+
+
+def dense_modes(
+    M: Array, C: Array | None, K: Array, num_modes: int | None = None
+) -> tuple[ComplexArray, ComplexArray]:
+    """Return λ and z of the modes of λ²M + λC + K closest to zero, by LAPACK.
+
+    All modes are returned by default. Without C all unstable modes are returned.
+    """
+    n = len(M)
+    squares, modes = scipy.linalg.eigh((K + K.T) / 2, (M + M.T) / 2)
+    if C is None:
+        count = max(num_modes or n, int(np.sum(squares < 0)))
+        return rates(squares[:count]), modes[:, :count].astype(complex)
+    scale = np.sqrt(np.abs(squares).max())  # 1/time
+    small = modes.T @ C @ modes
+    A = np.zeros((2 * n, 2 * n))
+    A[:n, n:], A[n:, :n], A[n:, n:] = np.eye(n), -np.diag(squares) / scale**2, -small / scale
+    eigenvalues, y = np.linalg.eig(A)
+    values, columns = select_modes(scale * eigenvalues)
+    values, y = values[:num_modes], y[:n, columns[:num_modes]]
+    products = (y, small @ y, squares[:, None] * y)
+    quotients = np.array([np.einsum("ik,ik->k", y.conj(), a) for a in products])
+    return improved_roots(values, quotients), modes @ y
+
+
+def select_modes(values: ComplexArray) -> tuple[ComplexArray, NDArray[np.intp]]:
+    """Return one eigenvalue per mode by distance from zero, real unstable ones first, and indices.
+
+    The one with Im λ > 0 represents a conjugate pair. Real eigenvalues are paired by distance from
+    zero, and the greater one represents the pair.
+    """
+    upper, real = (list(map(int, np.flatnonzero(a))) for a in (values.imag > 0, values.imag == 0))
+    real.sort(key=lambda k: (abs(values[k]), values[k].real))
+    pairs = [real[k : k + 2] for k in range(0, len(real), 2)]
+    chosen = upper + [max(pair, key=lambda k: values[k].real) for pair in pairs]
+    growing = {k for k in chosen if values[k].imag == 0 and values[k].real > 0}
+    chosen.sort(key=lambda k: -abs(values[k]) if k in growing else abs(values[k]))
+    columns = np.array(chosen, dtype=np.intp)
+    return values[columns], columns
+
+
+def improved_roots(values: ComplexArray, quotients: ComplexArray) -> ComplexArray:
+    """Return the roots of mλ² + cλ + k that are closest to approximate eigenvalues.
+
+    The rows of `quotients` are m = zᴴMz, c = zᴴCz and k = zᴴKz.
+    """
+    m, c, k = quotients
+    m, k = m.real, k.real
+    root = np.sqrt(c * c - 4 * m * k + 0j)
+    both = np.array([-c + root, -c - root]) / (2 * m)
+    closest = np.argmin(np.abs(both - values), axis=0)
+    better = both[closest, np.arange(len(values))]
+    return np.where(values.imag == 0, better.real, better.real + 1j * np.abs(better.imag))
+
+
+def rates(squares: Array) -> ComplexArray:
+    """Return λ = iω for positive ω², and the growth rate √(-ω²) for negative ω²."""
+    root = np.sqrt(np.abs(squares))
+    return np.where(squares < 0, root + 0j, 1j * root)

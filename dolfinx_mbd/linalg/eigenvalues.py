@@ -22,27 +22,19 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.linalg.block_lanczos import BLOCK, Breakdown, block_lanczos, largest_space
 from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.dense_problems import solve_on_first_rank
-from dolfinx_mbd.linalg.options import Options, configure, database_options, forget
-
-__all__ = [
-    "DENSE_ALWAYS",
-    "EigenError",
-    "block_modes",
-    "check_num_modes",
-    "eigensolver",
-    "log_completed_group",
-    "lowest_modes",
-    "uses_block_lanczos",
-]
+from dolfinx_mbd.linalg.factorization import GENERAL
+from dolfinx_mbd.linalg.options import Options, configured, database_options
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-9
-"""Residual tolerance of the iterations, relative to the eigenvalue."""
+TOLERANCE = 1e-9  # residual of the iterations, relative to the eigenvalue
 
 DENSE_ALWAYS, DENSE_MOST = 150, 3000
 """Numbers of free dofs up to which LAPACK computes the modes: always; if at least half of all modes
 are requested."""
+
+SHIFTED = {f"st_{key}": value for key, value in GENERAL.items()}
+"""Options of the factorization at a shift."""
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -50,10 +42,8 @@ _log = logging.getLogger("dolfinx_mbd")
 class EigenError(SolverError):
     """An eigenvalue solver that did not converge.
 
-    Args:
-        message: Text of the error.
-        requested: Number of eigenpairs that were requested; None if the solver failed otherwise.
-        converged: Number of eigenpairs that converged; None likewise.
+    If some of the requested eigenpairs are missing, `requested` and `converged` are numbers of
+    eigenpairs; otherwise they are None.
     """
 
     def __init__(
@@ -64,33 +54,15 @@ class EigenError(SolverError):
 
 
 def log_completed_group(requested: int, count: int, values: Array) -> None:
-    """Log that more modes are computed than were requested, if that is the case.
-
-    Args:
-        requested: Number of modes.
-        count: Number of modes with the group of the last one (`body.multiple.end_of_group`).
-        values: ω².
-    """
+    """Log that `count` modes replace those requested, to complete a group with the same ω²."""
     if count > requested:
         frequency = float(np.sqrt(max(values[count - 1], 0.0)) / (2 * np.pi))
-        _log.info(
-            "%d modes instead of %d: the last ones share the frequency %.6g Hz",
-            count,
-            requested,
-            frequency,
-        )
+        text = "%d modes instead of %d: the last ones share the frequency %.6g Hz"
+        _log.info(text, count, requested, frequency)
 
 
 def check_num_modes(num_modes: int, free: int) -> None:
-    """Raise an error if more modes are requested than there are free degrees of freedom.
-
-    Args:
-        num_modes: Requested number.
-        free: Number of free degrees of freedom.
-
-    Raises:
-        InputError: There are too few.
-    """
+    """Raise an error if more modes are requested than there are free degrees of freedom."""
     if num_modes > free:
         raise InputError(
             f"{num_modes} modes were requested, but the mesh has only {free} free degrees of "
@@ -110,60 +82,59 @@ def eigensolver(
     prefix: str,
     options: Options = None,
 ) -> SLEPc.EPS:
-    """Return a solved Krylov-Schur solver with shift-and-invert at zero.
-
-    Args:
-        K: Symmetric matrix.
-        M: Symmetric positive semi-definite matrix.
-        ksp: Solver of K; SLEPc takes it over.
-        num_modes: Number of eigenpairs.
-        prefix: PETSc options prefix.
-        options: PETSc options; those that begin with ``eps_`` or ``st_`` are used.
-
-    Returns:
-        The solver; the caller destroys it.
-
-    Raises:
-        EigenError: Fewer eigenpairs converged than were requested.
-
-    Note: Collective.
-    """
+    """Return a solved Krylov-Schur solver, which takes over the solver of K."""
     eps = SLEPc.EPS().create(K.comm)
     eps.setOperators(K, M)
     eps.setProblemType(SLEPc.EPS.ProblemType.GHEP)
     eps.setType(SLEPc.EPS.Type.KRYLOVSCHUR)
-    eps.setTarget(0.0)
-    eps.setWhichEigenpairs(SLEPc.EPS.Which.TARGET_MAGNITUDE)
-    space = min(K.getSize()[0], max(2 * num_modes, num_modes + 15))
-    eps.setDimensions(num_modes, space)
     eps.setTolerances(TOLERANCE, 200)
-    st = eps.getST()
+    return run_slepc(eps, "eps", num_modes, ksp, prefix=prefix, options=options)
+
+
+def run_slepc(
+    solver: SLEPc.EPS | SLEPc.PEP,
+    kind: str,
+    count: int,
+    ksp: PETSc.KSP | None,
+    shift: float = 0.0,
+    *,
+    prefix: str,
+    options: Options,
+) -> SLEPc.EPS | SLEPc.PEP:
+    """Let an EPS or PEP compute the eigenvalues closest to a shift, and return it.
+
+    With a solver of K the shift is zero; without one, SLEPc factorizes the matrix at the shift. Of
+    the options, those that begin with the `kind` of the solver, "eps" or "pep", or "st" are used.
+    """
+    size = solver.getOperators()[0].getSize()[0]
+    solver.setDimensions(count, min(size, max(2 * count, count + 15)))
+    solver.setWhichEigenpairs(type(solver).Which.TARGET_MAGNITUDE)
+    solver.setTarget(shift)
+    st = solver.getST()
     st.setType(SLEPc.ST.Type.SINVERT)
-    st.setShift(0.0)
-    st.setKSP(ksp)
-    relevant = {k: value for k, value in (options or {}).items() if k.startswith(("eps_", "st_"))}
-    keys = configure(eps, prefix, relevant)
-    try:
-        eps.solve()
-    except Exception as error:  # slepc4py raises SystemError for some errors of SLEPc
-        raise EigenError(f"the eigenvalue solver failed: {error}") from error
-    finally:
-        forget(prefix, keys)
-    converged = eps.getConverged()
-    if converged < num_modes:
+    settings = dict(SHIFTED) if ksp is None else {}
+    if ksp is not None:
+        st.setKSP(ksp)
+    prefixes = f"{kind}_", "st_"
+    settings |= {k: value for k, value in (options or {}).items() if k.startswith(prefixes)}
+    with configured(solver, prefix, settings):
+        try:
+            solver.solve()
+        except Exception as error:  # slepc4py raises SystemError for some errors of SLEPc
+            raise EigenError(f"the eigenvalue solver failed: {error}") from error
+    converged, iterations = solver.getConverged(), solver.getIterationNumber()
+    if converged < count:
+        code = solver.getConvergedReason()
+        reasons = vars(type(solver).ConvergedReason).items()
+        reason = next((k for k, v in reasons if k.isupper() and v == code), "unknown")
+        solver.destroy()
         raise EigenError(
-            f"{converged} of {num_modes} modes converged in {eps.getIterationNumber()} "
-            f"iterations ({_reason(eps.getConvergedReason())}); raise the option eps_max_it or "
-            "eps_ncv",
-            requested=num_modes,
+            f"{converged} of {count} eigenvalues converged in {iterations} iterations "
+            f"({reason.lower().replace('_', ' ')}); raise the option {kind}_max_it or {kind}_ncv",
+            requested=count,
             converged=converged,
         )
-    return eps
-
-
-def _reason(code: int) -> str:
-    names = {v: k for k, v in vars(SLEPc.EPS.ConvergedReason).items() if k.isupper()}
-    return str(names.get(code, code)).lower().replace("_", " ")
+    return solver
 
 
 def lowest_modes(
@@ -177,32 +148,15 @@ def lowest_modes(
     prefix: str,
     options: Options = None,
 ) -> tuple[Array, Array]:
-    """Return the eigenpairs with the smallest |λ|, M-normalized.
+    """Return the eigenvalues λ with the smallest |λ|, and M-normalized owned rows of eigenvectors.
 
-    Args:
-        K: Symmetric matrix with unit rows at the held degrees of freedom; or such a matrix bordered
-            by constraints, whose rows are the last ones.
-        M: Positive semi-definite, with zero rows at held degrees of freedom and constraints.
-        ksp: Solver of K.
-        num_modes: Number of eigenpairs.
-        held: Owned held degrees of freedom (local numbers).
-        num_border: Number of constraints.
-        prefix: PETSc options prefix.
-        options: PETSc options; those that begin with ``eps_`` or ``st_`` select SLEPc's solver.
-
-    Returns:
-        Eigenvalues λ, shape (num_modes,), bitwise equal on all ranks; eigenvectors, shape
-        (owned rows of K, num_modes).
-
-    Raises:
-        EigenError: The solver did not converge.
-        InputError: There are fewer free degrees of freedom than requested modes.
-
-    Note: Collective.
+    K has unit rows, and M zero rows, at the owned `held` degrees of freedom (local numbers). The
+    last `num_border` rows of K may be constraints, where M is zero. Options that begin with "eps_"
+    or "st_" select SLEPc's solver. The eigenvalues are bitwise equal on all ranks.
     """
-    comm = K.comm.tompi4py()
+    comm, rows = K.comm.tompi4py(), K.getLocalSize()[0]
     if num_modes == 0:
-        return np.zeros(0), np.zeros((K.getLocalSize()[0], 0), order="F")
+        return np.zeros(0), np.zeros((rows, 0), order="F")
     free = K.getSize()[0] - 2 * num_border - comm.allreduce(len(held))
     check_num_modes(num_modes, free)
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
@@ -214,26 +168,18 @@ def lowest_modes(
         except Breakdown as error:
             _log.warning("block Lanczos: %s; SLEPc's Krylov-Schur is used instead", error)
     eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
-    vectors = np.empty((K.getLocalSize()[0], num_modes), order="F")
+    values, vectors = np.empty(num_modes), np.empty((rows, num_modes), order="F")
     x = K.createVecRight()
     for k in range(num_modes):
-        eps.getEigenvector(k, x)
+        values[k] = eps.getEigenpair(k, x).real
         vectors[:, k] = x.array_r
-    values = comm.bcast(np.array([eps.getEigenvalue(k).real for k in range(num_modes)]), root=0)
     x.destroy()
     eps.destroy()
-    return values, vectors
+    return comm.bcast(values, root=0), vectors
 
 
 def uses_block_lanczos(num_modes: int, free: int, *, prefix: str, options: Options) -> bool:
-    """Return whether block Lanczos is used: no option for SLEPc, and enough degrees of freedom.
-
-    Args:
-        num_modes: Number of eigenpairs.
-        free: Number of free degrees of freedom.
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix.
-    """
+    """Return whether block Lanczos is used: no option for SLEPc, and enough degrees of freedom."""
     keys = (*(options or {}), *database_options(prefix))
     if any(key.startswith(("eps_", "st_")) for key in keys):
         return False
@@ -243,20 +189,9 @@ def uses_block_lanczos(num_modes: int, free: int, *, prefix: str, options: Optio
 def block_modes(
     comm: MPI.Comm, inverse: Callable[[Array], Array], M: PETSc.Mat, num_modes: int
 ) -> tuple[Array, Array]:
-    """Return the eigenpairs with the smallest |λ| by block Lanczos.
+    """Return the result of `lowest_modes` by block Lanczos; `inverse` returns K⁻¹B for blocks B.
 
     The start vectors are M times random vectors, so that they are zero where M has zero rows.
-
-    Args:
-        comm: Communicator of the rows.
-        inverse: Returns X = K⁻¹B for blocks of vectors, shape (owned rows, k).
-        M: Mass matrix with zero rows where the body is held.
-        num_modes: Number of eigenpairs.
-
-    Raises:
-        Breakdown: The iteration did not converge.
-
-    Note: Collective.
     """
     random = np.random.default_rng(comm.rank).standard_normal((BLOCK, M.getLocalSize()[0])).T
     start, mass = multiply(M, random), partial(multiply, M)

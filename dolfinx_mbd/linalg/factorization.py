@@ -4,7 +4,7 @@
 |---|---|---|
 | symmetric positive definite | `cholesky` | CHOLMOD on one rank, MUMPS on several, both L Lᵀ |
 | symmetric, n negative eigenvalues | `cholesky(..., negative=n)` | MUMPS, L D Lᵀ |
-| symmetric, values change, inertia unknown | `inertia.SymmetricFactor` | MUMPS, L D Lᵀ |
+| symmetric, values change, inertia unknown | `SymmetricFactor` | MUMPS, L D Lᵀ |
 | general | the options `GENERAL` | MUMPS, L U |
 """
 
@@ -16,20 +16,8 @@ import re
 from petsc4py import PETSc
 
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.linalg.options import Options, configure, database_options, forget, last_line
-from dolfinx_mbd.parallel import discard
-
-__all__ = [
-    "GENERAL",
-    "INDEFINITE",
-    "FactorizationError",
-    "SingularError",
-    "cholesky",
-    "create_solver",
-    "is_mumps_cholesky",
-    "set_up",
-    "solver_error",
-]
+from dolfinx_mbd.linalg.options import Options, configured, database_options, last_line
+from dolfinx_mbd.parallel import discard, released
 
 DEFINITE = {
     "ksp_type": "preonly",
@@ -75,10 +63,8 @@ _log = logging.getLogger("dolfinx_mbd")
 class FactorizationError(SolverError):
     """A matrix that could not be factorized, or a linear system that could not be solved.
 
-    Args:
-        message: Text of the error.
-        info: MUMPS's error code INFOG(1); None if the error has another source.
-        negative: Number of negative pivots of a matrix that should have fewer; None if unknown.
+    `info` is MUMPS's error code INFOG(1), None if the error has another source. `negative` is the
+    number of negative pivots of a matrix that should have fewer, None if unknown.
     """
 
     def __init__(
@@ -104,21 +90,10 @@ def cholesky(
 
     On one rank a positive definite matrix is factorized by CHOLMOD if PETSc has it, because its
     solutions are faster. MUMPS factorizes all other matrices, and those that CHOLMOD does not
-    accept, because it reports the cause.
+    accept, because it reports the cause. Options of the user may replace any part.
 
-    Args:
-        A: Positive definite matrix, or one bordered by constraints.
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix. They may replace any part, for example the
-            factorization by an iterative method.
-        negative: Number of negative eigenvalues of `A`: zero, or the number of constraints.
-        ksp: Solver to be set up, for example that of a level of multigrid; None for a new one,
-            which the caller destroys.
-
-    Raises:
-        FactorizationError: The factorization failed, or the number of negative eigenvalues differs.
-
-    Note: Collective over the communicator of the matrix.
+    `negative` is the number of negative eigenvalues of A, zero or the number of constraints. An
+    existing solver, for example of a level of multigrid, may be passed as `ksp`.
     """
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     A.setOption(PETSc.Mat.Option.SPD, negative == 0)
@@ -153,12 +128,7 @@ def _cholmod_succeeds(ksp: PETSc.KSP, A: PETSc.Mat, prefix: str, options: Option
 
 
 def solver_error(error: PETSc.Error, what: str) -> FactorizationError:
-    """Return an error that explains the cause of a PETSc error.
-
-    Args:
-        error: PETSc's error.
-        what: Beginning of the message, for example "the factorization failed".
-    """
+    """Return an error that explains the cause of a PETSc error."""
     match = re.search(r"INFOG\(1\)\s*=\s*(-?\d+)", str(error))
     if match is None:
         return FactorizationError(f"{what}: {last_line(error)}")
@@ -168,14 +138,7 @@ def solver_error(error: PETSc.Error, what: str) -> FactorizationError:
 
 
 def create_solver(A: PETSc.Mat, ksp: PETSc.KSP | None = None) -> PETSc.KSP:
-    """Return a KSP for a matrix that raises an error on failure.
-
-    Args:
-        A: The matrix.
-        ksp: Existing solver that is used; None for a new one, which the caller destroys.
-
-    Note: Collective.
-    """
+    """Return a KSP for a matrix that raises an error on failure."""
     ksp = ksp or PETSc.KSP().create(A.comm)
     ksp.setErrorIfNotConverged(True)  # a failure of MUMPS is silent otherwise
     ksp.setOperators(A)
@@ -183,26 +146,11 @@ def create_solver(A: PETSc.Mat, ksp: PETSc.KSP | None = None) -> PETSc.KSP:
 
 
 def set_up(ksp: PETSc.KSP, defaults: Options, prefix: str, options: Options) -> PETSc.KSP:
-    """Set up a KSP, which factorizes its matrix, and return it.
-
-    Args:
-        ksp: The solver.
-        defaults: PETSc options that the user's options replace, for example `INDEFINITE`.
-        prefix: PETSc options prefix.
-        options: The user's options without the prefix.
-
-    Raises:
-        PETSc.Error: The factorization failed.
-
-    Note: Collective.
-    """
+    """Set up a KSP, which factorizes its matrix, and return it."""
     database = database_options(prefix)
     settings = {key: value for key, value in (defaults or {}).items() if key not in database}
-    keys = configure(ksp, prefix, settings | dict(options or {}))
-    try:
+    with configured(ksp, prefix, settings | dict(options or {})):
         ksp.setUp()
-    finally:
-        forget(prefix, keys)
     return ksp
 
 
@@ -218,25 +166,18 @@ def _method(ksp: PETSc.KSP) -> str:
     return f"{pc.getType()} by mumps, ordering {_ORDERINGS.get(ordering, ordering)}"
 
 
-def is_mumps_cholesky(ksp: PETSc.KSP) -> bool:
-    """Return whether a solver is a symmetric factorization by MUMPS, whose inertia is known.
-
-    Args:
-        ksp: The solver.
-    """
+def _inertia(ksp: PETSc.KSP, definite: bool = False) -> tuple[int, int] | None:
+    """Return the numbers of negative and zero pivots, which only a Cholesky by MUMPS provides."""
     pc = ksp.getPC()
-    return bool(pc.getType() == "cholesky" and pc.getFactorSolverType() == "mumps")
+    if pc.getType() != "cholesky" or pc.getFactorSolverType() != "mumps":
+        return None
+    factor = pc.getFactorMatrix()
+    return (factor.getMumpsInfog(12), 0) if definite else factor.getInertia()[:2]
 
 
 def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
     """Raise an error if the inertia differs: MUMPS accepts negative pivots of any matrix."""
-    if not is_mumps_cholesky(ksp):
-        return
-    factor = ksp.getPC().getFactorMatrix()
-    if expected:
-        negative, zero, _ = factor.getInertia()
-    else:
-        negative, zero = factor.getMumpsInfog(12), 0
+    negative, zero = _inertia(ksp, definite=not expected) or (expected, 0)
     if negative > expected:
         raise FactorizationError(
             f"the stiffness matrix is not positive definite ({negative - expected} negative "
@@ -249,3 +190,62 @@ def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
             f"negative ones instead of {expected}): a part of the body is not held, or the mesh "
             "is too coarse to tell the motions of the interfaces apart"
         )
+
+
+class SymmetricFactor:
+    """L D Lᵀ of a symmetric matrix with constant pattern and changing values.
+
+    The stiffness of a rotating body is an example: it changes with the speed, and it is indefinite
+    above a critical one. The symbolic factorization is computed once. The object takes over the
+    matrix; change it in place before you call `factorize`. `ksp` solves with the last factors.
+    """
+
+    def __init__(self, matrix: PETSc.Mat, *, prefix: str, options: Options = None) -> None:
+        self.matrix = matrix
+        matrix.setOption(PETSc.Mat.Option.SYMMETRIC, True)
+        matrix.setOption(PETSc.Mat.Option.SPD, False)
+        self._prefix, self._options = prefix, options
+        self.ksp = create_solver(matrix)
+
+    def factorize(self) -> int | None:
+        """Factorize the present values, and return the number of negative eigenvalues.
+
+        The result is None if the user's options select a method that does not provide the number.
+        """
+        self.ksp.setOperators(self.matrix)
+        try:
+            set_up(self.ksp, INDEFINITE, self._prefix, self._options)
+        except PETSc.Error as error:
+            raise solver_error(error, "the factorization failed") from error
+        inertia = _inertia(self.ksp)
+        if inertia is None:
+            return None
+        negative, zero = inertia
+        if zero:
+            raise SingularError(
+                f"the matrix is singular ({zero} zero pivots): a part is not held, or a motion has "
+                "lost its stiffness (at a critical speed; take another speed nearby)"
+            )
+        return int(negative)
+
+    def destroy(self) -> None:
+        """Free the factor and the matrix."""
+        self.ksp.destroy()
+        self.matrix.destroy()
+
+
+def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
+    """Return the number of eigenvalues of K ψ = λ M ψ below a value, by Sylvester's law of inertia.
+
+    A zero row of `M` with a positive diagonal entry in `K` is not counted.
+    """
+    A = K.copy()
+    A.axpy(-value, M, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
+    factor = SymmetricFactor(A, prefix="dolfinx_mbd_count_")
+    with released(A.comm, factor):
+        try:
+            count = factor.factorize()
+        except SingularError as error:
+            raise SingularError(f"{value:g} is an eigenvalue") from error
+    assert count is not None  # it is None only with another solver than MUMPS
+    return count

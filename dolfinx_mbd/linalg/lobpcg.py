@@ -23,31 +23,19 @@ from numpy.typing import NDArray
 from dolfinx_mbd.linalg.blocks import column_sums, gram
 from dolfinx_mbd.linalg.convergence import ROUND_OFF, IterationError, Stagnation, round_off_level
 
-__all__ = ["guard_vectors", "lobpcg"]
-
 Array = NDArray[np.float64]
 Operator = Callable[[Array], Array]
 
 MAX_ITERATIONS = 500
-
-DEPENDENT = 1e-12
-"""Relative squared length of the new part of a direction below which it is left out."""
-
-MOVED = 1e-10
-"""Relative change of an eigenvalue above which its pair is iterated again."""
-
-ROWS = 8192
-"""Number of rows in which vectors are combined in place at a time."""
+DEPENDENT = 1e-12  # relative squared length of the new part of a direction that is left out
+MOVED = 1e-10  # relative change of an eigenvalue above which its pair is iterated again
+ROWS = 8192  # rows in which vectors are combined in place at a time
 
 _log = logging.getLogger("dolfinx_mbd")
 
 
 def guard_vectors(num_modes: int) -> int:
-    """Return the number of vectors to iterate in addition to the requested ones.
-
-    Args:
-        num_modes: Number of requested eigenpairs.
-    """
+    """Return the number of vectors to iterate in addition to the requested ones."""
     return max(4, num_modes // 4)
 
 
@@ -66,28 +54,12 @@ def lobpcg(
 
     An eigenvalue has converged if rᵀT r ≤ `tolerance` λ for its residual r. With T = K⁻¹ this is
     the relative error of the eigenvalue except for a factor that depends on the other eigenvalues.
-    Residuals that no longer decrease are accepted at the level of round-off.
+    Residuals that no longer decrease are accepted at the level of round-off, if `scale`, the square
+    roots of the diagonal of K with zeros in held rows, is present.
 
-    Args:
-        comm: Communicator of the distributed rows.
-        stiffness: Returns K X for blocks of vectors, shape (owned rows, k).
-        mass: Returns M X.
-        precondition: Returns T R; the eigenvectors are sought in its range. It may subtract forces
-            of constraints from R in place.
-        start: Start vectors in that range, shape (owned rows, `num_modes` and some more).
-        num_modes: Number of eigenpairs.
-        tolerance: Relative error of the eigenvalues.
-        scale: Square roots of the diagonal of K, zero in held rows, shape (owned rows,), for the
-            level of round-off; None to require `tolerance`.
-
-    Returns:
-        Eigenvalues λ, ascending, shape (num_modes,), equal on all ranks; eigenvectors, shape
-        (owned rows, num_modes), Fortran order.
-
-    Raises:
-        IterationError: The iteration did not converge, or K is not positive definite.
-
-    Note: Collective over `comm`.
+    The operators accept blocks of vectors of shape (owned rows, k); `precondition`, T, may subtract
+    forces of constraints from its argument in place. The eigenvectors, of shape (owned rows,
+    `num_modes`), are in the range of T, as are the start vectors, of which there are some more.
     """
     size = start.shape[1]
     basis = _Basis(comm, start, stiffness, mass)
@@ -175,8 +147,7 @@ class _Basis:
     def rayleigh_ritz(self, values: Array) -> Array:
         """Replace the basis by the lowest Ritz vectors and their steps; return the Ritz values.
 
-        Args:
-            values: Ritz values of the first vectors, whose small matrices are diagonal.
+        The first vectors are Ritz vectors with the present `values`: their matrices are diagonal.
         """
         used, known = slice(0, self.used), len(values)
         small: list[Array] = []

@@ -1,4 +1,7 @@
-"""Sparse matrices: held rows, owned rows, near-null spaces, and borders of constraints."""
+"""Sparse matrices: held rows, owned rows, near-null spaces, and borders of constraints.
+
+Arguments that select rows are owned rows in local numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,16 @@ import scipy
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
-__all__ = [
-    "bordered_mass",
-    "bordered_stiffness",
-    "constrain",
-    "owned_rows",
-    "set_near_null_space",
-    "set_unit_diagonal",
-]
-
 
 def constrain(A: PETSc.Mat, rows: NDArray[np.int32], diagonal: float) -> None:
-    """Set rows and their columns to zero, and their diagonal entries to a value, in place.
-
-    Args:
-        A: Square matrix.
-        rows: Owned rows (local numbers).
-        diagonal: Value of the diagonal entries.
-
-    Note: Collective.
-    """
+    """Set rows and their columns to zero, and their diagonal entries to a value, in place."""
     start, _ = A.getOwnershipRange()
     A.setOption(PETSc.Mat.Option.KEEP_NONZERO_PATTERN, True)
     A.zeroRowsColumns((rows + start).astype(PETSc.IntType), diagonal)
 
 
 def set_unit_diagonal(A: PETSc.Mat, rows: NDArray[np.int32]) -> None:
-    """Set the diagonal entries of owned rows that are zero to one.
-
-    Args:
-        A: Square matrix.
-        rows: Owned rows (local numbers).
-
-    Note: Collective.
-    """
+    """Set the diagonal entries of owned rows that are zero to one."""
     A.setOption(PETSc.Mat.Option.NEW_NONZERO_ALLOCATION_ERR, False)
     vector = A.createVecLeft()
     vector.array[rows] = 1.0
@@ -52,15 +31,7 @@ def set_unit_diagonal(A: PETSc.Mat, rows: NDArray[np.int32]) -> None:
 def set_near_null_space(
     A: PETSc.Mat, columns: NDArray[np.float64], held: NDArray[np.int32]
 ) -> None:
-    """Attach a near-null space to a matrix.
-
-    Args:
-        A: Square matrix.
-        columns: Its basis without held rows, which need not be orthonormal, shape (owned rows, k).
-        held: Owned held rows (local numbers), where the near-null space is zero.
-
-    Note: Collective.
-    """
+    """Attach the span of columns, which need not be orthonormal, as near-null space."""
     vectors: list[PETSc.Vec] = []
     for column in columns.T:
         vector = A.createVecRight()
@@ -77,11 +48,7 @@ def set_near_null_space(
 
 
 def owned_rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
-    """Return the owned rows of a matrix with global column numbers.
-
-    Args:
-        A: Matrix of PETSc's type AIJ.
-    """
+    """Return the owned rows of a matrix with global column numbers."""
     indptr, columns, values = A.getValuesCSR()
     return scipy.sparse.csr_matrix(
         (values, columns, indptr), shape=(len(indptr) - 1, A.getSize()[1])
@@ -89,14 +56,7 @@ def owned_rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
 
 
 def bordered_stiffness(K: PETSc.Mat, border: scipy.sparse.csr_matrix) -> PETSc.Mat:
-    """Return [[K, Cᵀ], [C, 0]], with the rows of C on the last rank; the caller destroys it.
-
-    Args:
-        K: Stiffness.
-        border: Owned rows of Cᵀ.
-
-    Note: Collective.
-    """
+    """Return [[K, Cᵀ], [C, 0]], with the rows of C on the last rank; `border`: owned rows of Cᵀ."""
     rows, count = K.getLocalSize()[0], border.shape[1]
     size, owned = K.getSize()[0], _owned(K, count)
     indptr, indices = (a.astype(PETSc.IntType) for a in (border.indptr, border.indices))
@@ -109,14 +69,7 @@ def bordered_stiffness(K: PETSc.Mat, border: scipy.sparse.csr_matrix) -> PETSc.M
 
 
 def bordered_mass(M: PETSc.Mat, count: int) -> PETSc.Mat:
-    """Return [[M, 0], [0, 0]] in the layout of `bordered_stiffness`; the caller destroys it.
-
-    Args:
-        M: Mass matrix.
-        count: Number of constraints.
-
-    Note: Collective.
-    """
+    """Return [[M, 0], [0, 0]] in the layout of `bordered_stiffness`."""
     Z = _zero(M, count)
     return _joined(M, [[M, None], [None, Z]], [Z])
 

@@ -6,8 +6,6 @@ import os
 
 from mpi4py import MPI
 
-__all__ = ["factorization_memory", "free_memory"]
-
 BASE, PER_MILLION, FACTORS = 0.25, 2.8, 9.6
 """GB: the programs; matrices and vectors of a million dofs; factors of a million dofs."""
 
@@ -30,22 +28,13 @@ def factorization_memory(num_dofs: int) -> float:
 
     On two ranks, where MUMPS factorizes, 15.3 GB were measured for the last case. Thin bodies and
     bodies in the plane need less.
-
-    Args:
-        num_dofs: Displacement degrees of freedom of a body in space.
     """
     millions = num_dofs / 1e6
     return 1e9 * (BASE + PER_MILLION * millions + FACTORS * millions ** (4 / 3))
 
 
 def free_memory(comm: MPI.Comm) -> float:
-    """Return the free memory of all computers that take part, in bytes, equal on all ranks.
-
-    Args:
-        comm: Communicator of mpi4py.
-
-    Note: Collective over `comm`.
-    """
+    """Return the free memory of all computers that take part, in bytes, equal on all ranks."""
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     free = 0.0
     if node.rank == 0:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from dolfinx_mbd.linalg.factorization import cholesky, solver_error
-from dolfinx_mbd.linalg.options import Options, configure, forget
-
-__all__ = ["algebraic_multigrid", "two_level_multigrid"]
+from dolfinx_mbd.linalg.options import Options, configured
 
 SMOOTHER = {
     "ksp_type": "chebyshev",
@@ -22,8 +20,7 @@ SMOOTHER = {
 }
 """PETSc options of the smoother, ``mg_levels_...``."""
 
-LARGEST_FACTOR = 1_000_000
-"""Number of coarse unknowns above which GAMG replaces the factorization of the coarse level."""
+LARGEST_FACTOR = 1_000_000  # coarse unknowns above which GAMG replaces the factorization
 
 GAMG = {
     "pc_type": "gamg",
@@ -37,18 +34,7 @@ GAMG = {
 
 
 def algebraic_multigrid(K: PETSc.Mat, *, prefix: str, options: Options) -> PETSc.KSP:
-    """Return a solver that applies one cycle of GAMG; the caller destroys it.
-
-    Args:
-        K: Symmetric positive definite matrix with its near-null space.
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix, for example ``pc_gamg_threshold``.
-
-    Raises:
-        FactorizationError: PETSc cannot set up the preconditioner.
-
-    Note: Collective.
-    """
+    """Return a solver that applies one cycle of GAMG to a matrix with its near-null space."""
     return cholesky(K, prefix=prefix, options={**GAMG, **(options or {})})
 
 
@@ -61,24 +47,10 @@ def two_level_multigrid(
     prefix: str,
     options: Options,
 ) -> tuple[PETSc.PC, PETSc.KSP]:
-    """Return PCMG with two levels, and the solver of its coarse level.
+    """Return PCMG with two levels and the interpolation P, and the solver of its coarse level.
 
-    Args:
-        fine: Symmetric positive definite matrix, of any format with products.
-        coarse: Matrix of the coarse level.
-        P: Interpolation.
-        negative: Number of negative eigenvalues of `coarse`: that of the constraints.
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix; those that begin with ``mg_levels_`` or
-            ``mg_coarse_`` are used.
-
-    Returns:
-        The preconditioner, which the caller destroys, and the coarse solver, which belongs to it.
-
-    Raises:
-        FactorizationError: The coarse matrix cannot be factorized, or the smoother not set up.
-
-    Note: Collective.
+    `negative` is the number of constraints in `coarse`. The coarse solver belongs to PCMG. Options
+    that begin with "mg_levels_" or "mg_coarse_" are used.
     """
     pc = PETSc.PC().create(fine.comm)
     pc.setOptionsPrefix(prefix)
@@ -99,13 +71,11 @@ def two_level_multigrid(
     smoother = pc.getMGSmoother(1)
     smoother.setOperators(fine)
     prefix += "mg_levels_"
-    keys = configure(smoother, prefix, SMOOTHER | _part(options, "mg_levels_"))
-    try:
-        pc.setUp()
-    except PETSc.Error as error:
-        raise solver_error(error, "the set-up of multigrid failed") from error
-    finally:
-        forget(prefix, keys)
+    with configured(smoother, prefix, SMOOTHER | _part(options, "mg_levels_")):
+        try:
+            pc.setUp()
+        except PETSc.Error as error:
+            raise solver_error(error, "the set-up of multigrid failed") from error
     return pc, coarse_solver
 
 

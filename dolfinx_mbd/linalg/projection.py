@@ -23,20 +23,14 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.linalg.blocks import gram
 
-__all__ = ["Projection"]
-
 Array = NDArray[np.float64]
 
 
 class Projection:
     """The preconditioner P, also as a Python context of PETSc's PC.
 
-    Args:
-        comm: Communicator of the rows.
-        border: Owned rows of Cᵀ, zero where the body is held.
-        precondition: Returns T R for blocks of vectors, shape (owned rows, k).
-
-    Note: Collective, as all methods are.
+    `border` holds the owned rows of Cᵀ, zero where the body is held; `precondition` returns T R for
+    blocks of vectors of shape (owned rows, k).
     """
 
     def __init__(
@@ -59,13 +53,7 @@ class Projection:
         return Z
 
     def apply(self, pc: PETSc.PC, r: PETSc.Vec, z: PETSc.Vec) -> None:
-        """Set z = P r; PETSc calls this method.
-
-        Args:
-            pc: The preconditioner whose context this is.
-            r: Residual.
-            z: Result.
-        """
+        """Set z = P r; PETSc calls this method."""
         z.array[:] = self.precondition(r.array_r[:, None].copy())[:, 0]
 
     def multipliers(self, R: Array) -> Array:

@@ -23,7 +23,9 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,26 +33,29 @@ from petsc4py import PETSc
 from slepc4py import SLEPc
 
 from dolfinx_mbd.linalg.blocks import multiply, solve
-from dolfinx_mbd.linalg.dense_problems import solve_on_first_rank
-from dolfinx_mbd.linalg.dense_quadratic import dense_modes, improved_roots, rates, select_modes
+from dolfinx_mbd.linalg.dense_problems import (
+    dense_modes,
+    improved_roots,
+    rates,
+    select_modes,
+    solve_on_first_rank,
+)
 from dolfinx_mbd.linalg.eigenvalues import (
     DENSE_ALWAYS,
     EigenError,
     check_num_modes,
     eigensolver,
     lowest_modes,
+    run_slepc,
 )
-from dolfinx_mbd.linalg.factorization import GENERAL
-from dolfinx_mbd.linalg.options import Options, configure, forget
-
-__all__ = ["quadratic_modes"]
+from dolfinx_mbd.linalg.options import Options
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
-TOLERANCE, ITERATIONS, SPARE = 1e-10, 300, 2
-"""Settings of TOAR: backward error; restarts; modes beyond the requested ones, so that no conjugate
-pair is split."""
+TOLERANCE, ITERATIONS = 1e-10, 300  # of TOAR: backward error, restarts
+
+SPARE = 2  # modes beyond the requested ones, so that no conjugate pair is split
 
 DENSE_MOST = 500
 """Number of free dofs up to which LAPACK is used if at least half of all modes are requested."""
@@ -62,9 +67,6 @@ Round-off contributes 1e-16 times the square of the ratio of the highest frequen
 that of the mode. The residual of SLEPc is amplified by the square of the ratio of λ to the smallest
 one.
 """
-
-SHIFTED = {f"st_{key}": value for key, value in GENERAL.items()}
-"""Options of the factorization at a shift."""
 
 
 def quadratic_modes(
@@ -79,55 +81,33 @@ def quadratic_modes(
     prefix: str,
     options: Options = None,
 ) -> tuple[ComplexArray, ComplexArray]:
-    """Return the modes of λ²M + λC + K closest to zero; real unstable modes come first.
+    """Return λ (Im λ ≥ 0) and z of the modes closest to zero; real unstable modes come first.
 
-    Args:
-        M: Mass matrix with zero rows and columns at held degrees of freedom.
-        C: Velocity matrix, likewise; None if there is no such term.
-        K: Stiffness with unit rows and columns at held degrees of freedom.
-        ksp: Solver of K.
-        num_modes: Number of modes, which have two eigenvalues each.
-        held: Owned held degrees of freedom (local numbers).
-        negative: Number of negative eigenvalues of K; None if unknown. Without C it is the number
-            of unstable modes, and all of them are returned, even if they are more than
-            `num_modes`.
-        prefix: PETSc options prefix.
-        options: PETSc options; those of the eigensolver begin with ``pep_``, ``eps_`` or ``st_``.
-
-    Returns:
-        λ, Im λ ≥ 0, shape (num_modes,), bitwise equal on all ranks; z, shape (owned rows,
-        num_modes).
-
-    Raises:
-        EigenError: The solver did not converge.
-        InputError: There are fewer free degrees of freedom than requested modes.
-
-    Note: Collective.
+    K has unit rows, M and C have zero rows at the owned `held` degrees of freedom (local numbers).
+    `negative` is the number of negative eigenvalues of K, None if unknown. Without C it is the
+    number of unstable modes, and all of them are returned, even if they are more than `num_modes`.
+    The eigenvalues are bitwise equal on all ranks; the vectors have the owned rows.
     """
     comm = K.comm.tompi4py()
     free = K.getSize()[0] - comm.allreduce(len(held))
     check_num_modes(num_modes, free)
+    settings: dict[str, Any] = {"prefix": prefix, "options": options}
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
         return solve_on_first_rank((M, C, K), held, partial(_free_modes, num_modes=num_modes))
     if C is None:
-        return _symmetric_modes(
-            M, K, ksp, num_modes, held, negative=negative, prefix=prefix, options=options
-        )
+        modes = partial(lowest_modes, K, M, ksp, held=held, **settings)
+        return _symmetric_modes(modes, num_modes, negative)
     try:
-        values, vectors, residual = _attempt(
-            M, C, K, ksp, num_modes, 0.0, prefix=prefix, options=options
-        )
+        values, vectors, residual = _attempt(M, C, K, ksp, num_modes, 0.0, settings)
     except EigenError:
         residual = np.inf
     if residual > RESIDUAL:
         # SLEPc has taken over the KSP and factorizes again
-        eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
+        eps = eigensolver(K, M, ksp, num_modes, **settings)
         squares = [abs(eps.getEigenvalue(k)) for k in range(num_modes)]
         eps.destroy()
         shift = 0.5 * comm.bcast(float(np.sqrt(max(squares))), root=0)
-        values, vectors, _ = _attempt(
-            M, C, K, None, num_modes, shift, prefix=prefix, options=options
-        )
+        values, vectors, _ = _attempt(M, C, K, None, num_modes, shift, settings)
     return comm.bcast(values, root=0), vectors
 
 
@@ -138,14 +118,17 @@ def _attempt(
     ksp: PETSc.KSP | None,
     num_modes: int,
     shift: float,
-    *,
-    prefix: str,
-    options: Options,
+    settings: dict[str, Any],
 ) -> tuple[ComplexArray, ComplexArray, float]:
     """Return modes by TOAR with improved eigenvalues, and their greatest relative residual."""
     requested = num_modes + SPARE
     for _ in range(4):
-        pep = _toar(M, C, K, ksp, 2 * requested, shift, prefix=prefix, options=options)
+        pep = SLEPc.PEP().create(K.comm)
+        pep.setOperators([K, C, M])
+        pep.setType(SLEPc.PEP.Type.TOAR)
+        pep.setScale(SLEPc.PEP.Scale.SCALAR)
+        pep.setTolerances(TOLERANCE, ITERATIONS)
+        run_slepc(pep, "pep", 2 * requested, ksp, shift, **settings)
         eigenvalues, z = _eigenpairs(pep, K)
         values, columns = select_modes(eigenvalues)
         if len(values) >= num_modes:
@@ -153,19 +136,15 @@ def _attempt(
         pep.destroy()
         requested += 2 * (num_modes - len(values)) + SPARE
     else:
-        raise EigenError(
-            f"{len(values)} of {num_modes} modes converged; raise the option pep_ncv",
-            requested=num_modes,
-            converged=len(values),
-        )
+        raise _missing(len(values), num_modes, "modes", "pep_ncv")
     values, vectors = values[:num_modes], np.asfortranarray(z[:, columns[:num_modes]])
-    products = [_multiply(A, vectors) for A in (M, C, K)]
+    products = [_complex(partial(multiply, A), vectors) for A in (M, C, K)]
     local = np.array([np.sum(vectors.conj() * y, axis=0) for y in products])
     comm = K.comm.tompi4py()
     values = improved_roots(values, comm.bcast(comm.allreduce(local), root=0))
     residual = 0.0
     if ksp is not None:  # the solver of K belongs to the eigensolver until that is destroyed
-        y = _solve(ksp, values**2 * products[0] + values * products[1])
+        y = _complex(partial(solve, ksp), values**2 * products[0] + values * products[1])
         diagonal = M.getDiagonal()
         local = np.array([diagonal.array_r @ np.abs(a) ** 2 for a in (vectors + y, vectors)])
         diagonal.destroy()
@@ -175,67 +154,15 @@ def _attempt(
     return values, vectors, residual
 
 
-def _multiply(A: PETSc.Mat, Z: ComplexArray) -> ComplexArray:
-    """Return A Z for a complex block."""
-    y = multiply(A, np.asfortranarray(np.hstack([Z.real, Z.imag])))
+def _missing(converged: int, requested: int | None, modes: str, option: str) -> EigenError:
+    text = f"{converged} of {requested} {modes} converged; raise the option {option}"
+    return EigenError(text, requested=requested, converged=converged)
+
+
+def _complex(operator: Callable[[Array], Array], Z: ComplexArray) -> ComplexArray:
+    """Return a real operator applied to a complex block."""
+    y = operator(np.asfortranarray(np.hstack([Z.real, Z.imag])))
     return y[:, : Z.shape[1]] + 1j * y[:, Z.shape[1] :]
-
-
-def _solve(ksp: PETSc.KSP, Z: ComplexArray) -> ComplexArray:
-    """Return A⁻¹ Z for a complex block."""
-    y = solve(ksp, np.asfortranarray(np.hstack([Z.real, Z.imag])))
-    return y[:, : Z.shape[1]] + 1j * y[:, Z.shape[1] :]
-
-
-def _toar(
-    M: PETSc.Mat,
-    C: PETSc.Mat,
-    K: PETSc.Mat,
-    ksp: PETSc.KSP | None,
-    count: int,
-    shift: float,
-    *,
-    prefix: str,
-    options: Options,
-) -> SLEPc.PEP:
-    """Return a solver with at least `count` eigenvalues closest to a shift.
-
-    Both eigenvalues of a pair count. The caller destroys the solver. With a solver of K the shift
-    is zero; without one, SLEPc factorizes the matrix at the shift.
-    """
-    pep = SLEPc.PEP().create(K.comm)
-    pep.setOperators([K, C, M])
-    pep.setType(SLEPc.PEP.Type.TOAR)
-    pep.setScale(SLEPc.PEP.Scale.SCALAR)
-    pep.setDimensions(count, min(K.getSize()[0], max(2 * count, count + 15)))
-    pep.setTarget(shift)
-    pep.setWhichEigenpairs(SLEPc.PEP.Which.TARGET_MAGNITUDE)
-    pep.setTolerances(TOLERANCE, ITERATIONS)
-    st = pep.getST()
-    st.setType(SLEPc.ST.Type.SINVERT)
-    relevant = {k: value for k, value in (options or {}).items() if k.startswith(("pep_", "st_"))}
-    if ksp is not None:
-        st.setKSP(ksp)
-    else:
-        relevant = {**SHIFTED, **relevant}
-    keys = configure(pep, prefix, relevant)
-    try:
-        pep.solve()
-    except Exception as error:  # slepc4py raises SystemError for some errors of SLEPc
-        raise EigenError(f"the quadratic eigenvalue solver failed: {error}") from error
-    finally:
-        forget(prefix, keys)
-    converged = pep.getConverged()
-    if converged < count:
-        iterations = pep.getIterationNumber()
-        pep.destroy()
-        raise EigenError(
-            f"{converged} of {count} eigenvalues converged in {iterations} iterations; raise the "
-            "option pep_max_it or pep_ncv",
-            requested=count,
-            converged=converged,
-        )
-    return pep
 
 
 def _eigenpairs(pep: SLEPc.PEP, K: PETSc.Mat) -> tuple[ComplexArray, ComplexArray]:
@@ -253,30 +180,18 @@ def _eigenpairs(pep: SLEPc.PEP, K: PETSc.Mat) -> tuple[ComplexArray, ComplexArra
 
 
 def _symmetric_modes(
-    M: PETSc.Mat,
-    K: PETSc.Mat,
-    ksp: PETSc.KSP,
-    num_modes: int,
-    held: NDArray[np.int32],
-    *,
-    negative: int | None,
-    prefix: str,
-    options: Options,
+    modes: Callable[..., tuple[Array, Array]], num_modes: int, negative: int | None
 ) -> tuple[ComplexArray, ComplexArray]:
     """Return the modes of K z = ω² M z: λ = iω, or λ = √(-ω²) if ω² is negative."""
     requested = max(num_modes, negative or 0)
     for _ in range(4):
-        squares, vectors = lowest_modes(K, M, ksp, requested, held, prefix=prefix, options=options)
+        squares, vectors = modes(num_modes=requested)
         below = int(np.sum(squares < 0))
         if negative is None or below == negative:
             break
         requested += 2 * (negative - below) + SPARE
     else:
-        raise EigenError(
-            f"{below} of {negative} unstable modes converged; raise the option eps_ncv",
-            requested=negative,
-            converged=below,
-        )
+        raise _missing(below, negative, "unstable modes", "eps_ncv")
     order = np.argsort(squares)[: max(num_modes, below)]
     return rates(squares[order]), np.asfortranarray(vectors[:, order].astype(complex))
 

@@ -9,12 +9,9 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import AccuracyWarning, warn
 
-__all__ = ["round_off", "warn_of_round_off"]
-
 Array = NDArray[np.float64]
 
-LIMIT = 0.02
-"""Relative error of the first frequency by round-off above which a warning is given."""
+LIMIT = 0.02  # relative error of the first frequency above which a warning is given
 
 
 def round_off(problem: Any, vectors: Array) -> Array:
@@ -23,12 +20,6 @@ def round_off(problem: Any, vectors: Array) -> Array:
     The error is four times the unit round-off times ψᵀ diag(K) ψ. These terms cancel almost
     completely in ψᵀKψ for a slow mode ψ of a slender body. In strips that are 1000 to 3300 times as
     long as thick, with one layer of cells, the greatest error was 1.1 times this estimate.
-
-    Args:
-        problem: Matrices of a body (`fem.assembly.ElasticProblem`).
-        vectors: M-normalized modes, shape (owned dofs, k).
-
-    Note: Collective.
     """
     diagonal = problem.stiffness.getDiagonal()
     local = np.einsum("i,ik,ik->k", diagonal.array_r, vectors, vectors)
@@ -38,12 +29,7 @@ def round_off(problem: Any, vectors: Array) -> Array:
 
 
 def warn_of_round_off(squares: Array, errors: Array) -> None:
-    """Warn if round-off changes the first frequency by more than `LIMIT` times its value.
-
-    Args:
-        squares: ω², ascending.
-        errors: Error of each of them, from `round_off`.
-    """
+    """Warn if round-off changes the first frequency by more than `LIMIT` times its value."""
     if not len(squares):
         return
     relative = errors[0] / max(2 * squares[0], errors[0])

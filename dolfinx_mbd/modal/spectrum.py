@@ -24,8 +24,7 @@ from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.linalg.eigenvalues import EigenError, log_completed_group, lowest_modes
-from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
-from dolfinx_mbd.linalg.inertia import count_below
+from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky, count_below
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.round_off import round_off, warn_of_round_off

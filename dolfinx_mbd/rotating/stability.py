@@ -31,7 +31,7 @@ from petsc4py import PETSc
 from dolfinx_mbd.checks import array, flag, instance, integer, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.linalg.blocks import gram, multiply
-from dolfinx_mbd.linalg.dense_quadratic import dense_modes
+from dolfinx_mbd.linalg.dense_problems import dense_modes
 from dolfinx_mbd.linalg.factorization import SingularError
 from dolfinx_mbd.modal.natural_modes import check_num_modes
 from dolfinx_mbd.parallel import agreed

@@ -40,7 +40,7 @@ from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.operators import apply_inertia, centrifugal, coriolis, inertia_matrix
 from dolfinx_mbd.linalg.blocks import solve
-from dolfinx_mbd.linalg.inertia import SymmetricFactor
+from dolfinx_mbd.linalg.factorization import SymmetricFactor
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import Options, solver_options
 from dolfinx_mbd.parallel import raise_together

@@ -17,8 +17,7 @@ from dolfinx_mbd.linalg import eigenvalues as eigen
 from dolfinx_mbd.linalg.block_lanczos import BLOCK, Breakdown, block_lanczos, largest_space
 from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.eigenvalues import lowest_modes
-from dolfinx_mbd.linalg.factorization import cholesky
-from dolfinx_mbd.linalg.inertia import count_below
+from dolfinx_mbd.linalg.factorization import cholesky, count_below
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import box

@@ -12,8 +12,7 @@ from petsc4py import PETSc
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.dense_problems import independent_columns, solve_small_problem
-from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
-from dolfinx_mbd.linalg.inertia import count_below
+from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky, count_below
 from dolfinx_mbd.reduction.front_end import reduce
 from tests.models.bodies import box
 from tests.models.calls import flat

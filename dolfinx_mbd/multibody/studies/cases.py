@@ -1,4 +1,4 @@
-"""The cases of a parameter study, the work on one of them, and the table of all outcomes."""
+"""The cases of a parameter study, the computation of one of them, and the table of all outcomes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from dolfinx_mbd.multibody.results.solution import Solution
 if TYPE_CHECKING:
     from xarray import Dataset
 
-__all__ = ["MISSING", "Outcome", "cases_of", "describe", "perform", "table_of"]
-
 Arrays = dict[str, NDArray[Any]]
 Outcome = tuple[dict[str, Any], Arrays]
 """Facts about a case, with the names in `MISSING`, and its results by name."""
@@ -33,17 +31,16 @@ MISSING: dict[str, Any] = {
     "seconds": math.nan,
     "steps": False,  # whether the first axis of all results is that of the steps of a simulation
 }
-"""Facts about a case that has not been done."""
+"""Facts about a case without an outcome."""
 
-_PLAIN = "biufcUS"  # kinds of arrays that can be saved
-_CASE = 200.0  # bytes that a case takes at least
+_PLAIN = "biufcUS"  # kinds of arrays that files can store
+_CASE = 200.0  # least memory of a case, bytes
 
 
 def cases_of(parameters: Any) -> tuple[dict[str, list[Any]], list[dict[str, Any]]]:
     """Return the values of each parameter, and the parameters of each case.
 
-    Args:
-        parameters: A grid (values by name; the last parameter runs fastest), or a list of cases.
+    The parameters are a grid (values by name; the last name varies fastest), or a list of cases.
     """
     grid = isinstance(parameters, Mapping)
     rows = (parameters,) if grid else items("parameters", parameters, Mapping)
@@ -65,12 +62,7 @@ def cases_of(parameters: Any) -> tuple[dict[str, list[Any]], list[dict[str, Any]
 
 
 def perform(call: tuple[Callable[..., Any], dict[str, Any]], case: Mapping[str, Any]) -> Outcome:
-    """Do a case on one BLAS thread; an error that it raises is a fact about the case.
-
-    Args:
-        call: The run and its fixed arguments.
-        case: Its other arguments.
-    """
+    """Call a run with its fixed arguments and a case on one BLAS thread, and record its error."""
     run, fixed = call
     start = time.perf_counter()
     facts, arrays = MISSING | {"status": "done"}, {}
@@ -86,13 +78,8 @@ def perform(call: tuple[Callable[..., Any], dict[str, Any]], case: Mapping[str, 
     return facts, arrays
 
 
-def _arrays(result: Any, taken: set[str]) -> Arrays:
-    """Return what a run returned as arrays by name; of a solution its histories.
-
-    Args:
-        result: The object that the run returned.
-        taken: Names that no result may have.
-    """
+def _arrays(result: Any, reserved: set[str]) -> Arrays:
+    """Return the result of a run, or the histories of a solution, as arrays by name."""
     if isinstance(result, Solution):
         if not result.complete:
             raise SolverError(f"the simulation was interrupted at t = {result.time[-1]:g} s")
@@ -107,24 +94,21 @@ def _arrays(result: Any, taken: set[str]) -> Arrays:
                 f"the run returned {short(values[name])} for {name!r}; it must return numbers, "
                 "texts or arrays of them, by name, or a Solution"
             )
-        if name in taken or name.startswith("case_"):
+        if name in reserved or name.startswith("case_"):
             raise InputError(f"a result must not have the name {name!r}")
     return arrays
 
 
 def describe(k: int, case: Mapping[str, Any]) -> str:
-    """Return the number and the parameters of a case in words."""
+    """Return the number and the parameters of a case as text."""
     values = [f"{name}={getattr(value, 'name', short(value))}" for name, value in case.items()]
     return f"case {k} ({', '.join(values)})"
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Outcome]) -> Dataset:
-    """Return outcomes as a table, and remove their arrays, to save memory.
+    """Return the outcomes of all cases as a table, and remove their arrays, to save memory.
 
-    Args:
-        columns: Values of each parameter.
-        grid: Whether the cases are all combinations of the values, or have one of each.
-        rows: Outcome of each case.
+    The cases are all combinations of the values in the `columns` if `grid`, else their rows.
     """
     import xarray
 
@@ -132,15 +116,15 @@ def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Ou
     shape = tuple(map(len, columns.values()))[: len(dims)]
     variables: dict[str, Any] = {}
     for fact in ("status", "error", "traceback", "seconds"):
-        kind: Any = object if fact in ("error", "traceback") else None  # (of very different length)
+        kind: Any = object if fact in ("error", "traceback") else None  # lengths differ widely
         column = np.array([facts[fact] for facts, _ in rows], dtype=kind)
         variables[f"case_{fact}"] = dims, column.reshape(shape)
     results = dict.fromkeys(name for _, arrays in rows for name in arrays)
     for name in results:
-        given = {k: arrays.pop(name) for k, (_, arrays) in enumerate(rows) if name in arrays}
-        table = _stacked(given, len(rows))
+        present = {k: arrays.pop(name) for k, (_, arrays) in enumerate(rows) if name in arrays}
+        table = _stacked(present, len(rows))
         axes = [f"{name}_{axis}" for axis in range(table.ndim - 1)]
-        if rows[min(given)][0]["steps"]:
+        if rows[min(present)][0]["steps"]:
             axes[0] = "step"
         axes = [f"{axis}_" if axis in {*results, *columns} else axis for axis in axes]
         variables[name] = [*dims, *axes], table.reshape(shape + table.shape[1:])
@@ -149,7 +133,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Ou
 
 
 def _labels(values: Sequence[Any]) -> NDArray[Any]:
-    """Return numbers or texts as they are, and the names of other objects."""
+    """Return an array of numbers or texts unchanged, and the names of other objects."""
     for kinds in (str, (bool, int, float, complex)):
         array = np.array(values) if all(isinstance(value, kinds) for value in values) else None
         if array is not None and array.dtype.kind in _PLAIN:
@@ -158,7 +142,7 @@ def _labels(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _stacked(rows: Mapping[int, NDArray[Any]], count: int) -> NDArray[Any]:
-    """Return arrays as rows of a table that is filled up with NaN or empty texts."""
+    """Return a table with arrays as rows; missing entries are NaN or empty texts."""
     shapes = [row.shape for row in rows.values()]
     shape = tuple(map(max, itertools.zip_longest(*shapes, fillvalue=1)))
     dtype = np.result_type(*(row.dtype for row in rows.values()))

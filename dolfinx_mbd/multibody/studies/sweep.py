@@ -19,15 +19,12 @@ from dolfinx_mbd.workers import LostWorkError, completed, worker_count
 if TYPE_CHECKING:
     from xarray import Dataset
 
-__all__ = ["StudyError", "sweep"]
-
 
 class StudyError(SolverError):
     """An error that ends a study: a failed case with `on_error="raise"`, or a lost worker process.
 
-    Attributes:
-        cases: Numbers of the cases that failed, or that were in progress.
-        study: The results until then.
+    `cases` are the numbers of the cases that failed or were in progress; `study` holds the results
+    until then.
     """
 
     def __init__(self, message: str, cases: list[int], study: Dataset) -> None:
@@ -49,44 +46,44 @@ def sweep(
 ) -> Dataset:
     """Call a run for all combinations of parameters, or for each of a list of cases.
 
-        def run(speed, rod):
-            solution = mbd.simulate(mbd.mechanisms.inline_engine(rod, speed=speed), ...)
-            return {"force": np.linalg.norm(solution.joint("crank pin 1").force, axis=1)}
-
-        study = mbd.sweep(run, {"speed": [300.0, 450.0]}, fixed={"rod": rod}, path="results")
-        study["force"].sel(speed=450.0).max()
-
-    Each case has one BLAS thread, so that its numbers are the same bits wherever it is done.
+    Each case has one BLAS thread, so that its numbers are bitwise equal in all processes.
 
     Args:
-        run: A function that is called with the parameters of a case as keywords. It returns
-            numbers, texts or arrays by name, a single one ("result"), or a `Solution`, of which all
-            histories are kept ("rod.position").
+        run: Function that is called with the parameters of a case as keywords. It returns numbers,
+            texts or arrays by name, a single one ("result"), or a `Solution`, of which all
+            histories are stored ("rod.position").
         parameters: Lists of values by name, for all combinations; or a list of cases, each with
             its parameters by name.
-        fixed: Arguments that are the same in every case, for example bodies.
+        fixed: Arguments that are the same in every case, for example bodies; by default none.
         workers: Number of worker processes; by default one for each core that this process may
-            use. With 1 the cases are done in this process, with 0 none is done.
+            use. With 1 this process computes the cases, with 0 no case is computed.
         executor: Instead of `workers`, an executor whose tasks run in other processes one at a
             time: `mpi4py.futures.MPICommExecutor` for ranks, `client.get_executor()` of Dask, ...
-        path: A folder to which the outcome of each case is written. The same call goes on from
-            there: with the same parameters, fixed arguments and name of the run. A change inside
-            the function is not noticed.
-        on_error: "keep" records the errors of cases among the results; "raise" ends the study.
-        retry_failed: Whether cases that failed before (see `path`) are done again.
-        progress: Whether to show a progress bar (with tqdm).
+        path: Folder to which the outcome of each case is written; by default none. The same call
+            continues the study, if parameters, fixed arguments and the name of the run are equal.
+            A change inside the function is not detected.
+        on_error: "keep" records the errors of cases in the results; "raise" ends the study.
+        retry_failed: Whether cases that failed in an earlier call (see `path`) are computed again.
+        progress: Whether a progress bar is shown (with tqdm).
 
     Returns:
         A dataset whose dimensions are the parameters, or "case" for a list of cases. `case_status`
-        is "done", "failed" or "missing"; results that are not there are NaN or empty texts.
-        `case_error`, `case_traceback` and `case_seconds` hold more about each case. After Ctrl-C
-        the cases that were done are returned, with a warning.
+        is "done", "failed" or "missing"; results of failed and missing cases are NaN or empty
+        texts. `case_error`, `case_traceback` and `case_seconds` describe each case. After Ctrl-C
+        the completed cases are returned, with a warning.
 
     Raises:
-        InputError: The arguments do not fit together, or cannot be sent to other processes.
+        InputError: The arguments contradict one another, or cannot be sent to other processes.
         StudyError: A case failed and `on_error` is "raise", or a worker process was lost.
         RunFileError: `path` belongs to another study; the message names the differences.
         OSError: The folder cannot be created.
+
+    Example:
+        >>> def kinetic_energy(mass, speed):
+        ...     return {"energy": mass * speed**2 / 2}
+        >>> study = mbd.sweep(kinetic_energy, {"speed": [1.0, 2.0]}, fixed={"mass": 3.0}, workers=1)
+        >>> float(study["energy"].sel(speed=2.0))
+        6.0
     """
     fixed = dict(instance("fixed", fixed, (Mapping, type(None))) or {})
     columns, cases = cases_of(parameters)
@@ -103,15 +100,13 @@ def sweep(
         files = CaseFiles(file_path("path", path), _identity(run, fixed, cases))
     outcomes = {k: row for k, row in files.read().items() if not (retry and row[0]["error"])}
     ended = limit == 0 or (stop and any(facts["error"] for facts, _ in outcomes.values()))
-    todo = [k for k in range(len(cases)) if k not in outcomes and not ended]
-    limit = min(limit, max(2, len(todo)))  # (a single case is not done here if there are workers)
-    tasks = completed(executor, limit, perform, (run, fixed), [(k, cases[k]) for k in todo])
+    open_cases = [(k, case) for k, case in enumerate(cases) if k not in outcomes and not ended]
+    limit = min(limit, max(2, len(open_cases)))  # a worker computes even a single case, if any
+    tasks = completed(executor, limit, perform, (run, fixed), open_cases)
     reason: KeyboardInterrupt | LostWorkError | None = None
+    show = show and bool(open_cases)
     try:
-        with (
-            closing(tasks),
-            progress_bar(len(todo), show and bool(todo), "sweep", "case") as bar,
-        ):
+        with closing(tasks), progress_bar(len(open_cases), show, "sweep", "case") as bar:
             for k, outcome in tasks:
                 outcomes[k] = outcome
                 files.write(k, outcome)
@@ -122,12 +117,16 @@ def sweep(
     except (KeyboardInterrupt, LostWorkError) as error:
         reason = error
     if isinstance(reason, LostWorkError) and executor is None:
-        for k in reason.keys:  # (or they would come first again when the study is continued)
+        for k in reason.keys:  # they would be the first ones when the study is continued
             outcomes[k] = MISSING | {"status": "failed", "error": str(reason)}, {}
             files.write(k, outcomes[k])
     rows = [outcomes.get(k, (MISSING, {})) for k in range(len(cases))]
     study = table_of(columns, isinstance(parameters, Mapping), rows)
-    _report(study, [facts for facts, _ in rows], cases, reason, stop, path)
+    if isinstance(reason, LostWorkError):
+        place = "" if path is None else f"; the same call continues the study in {path}"
+        lost = ", ".join(describe(k, cases[k]) for k in reason.keys)
+        raise StudyError(f"{reason} during {lost}{place}", reason.keys, study) from reason
+    _report(study, [facts for facts, _ in rows], cases, reason is not None, stop)
     return study
 
 
@@ -145,25 +144,20 @@ def _report(
     study: Dataset,
     facts: Sequence[Mapping[str, Any]],
     cases: Sequence[Mapping[str, Any]],
-    reason: KeyboardInterrupt | LostWorkError | None,
+    interrupted: bool,
     stop: bool,
-    path: str | Path | None,
 ) -> None:
-    """Warn of cases that failed or are missing, or raise a `StudyError`."""
-    if isinstance(reason, LostWorkError):
-        place = "" if path is None else f"; the same call goes on from {path}"
-        during = ", ".join(describe(k, cases[k]) for k in reason.keys)
-        raise StudyError(f"{reason} during {during}{place}", reason.keys, study) from reason
+    """Warn of cases that failed or are missing, or raise a `StudyError` if `stop`."""
     failed = [k for k, entry in enumerate(facts) if entry["error"]]
-    done = sum(entry["status"] != "missing" for entry in facts)
     text = f"{len(failed)} of {len(cases)} cases failed"
     if failed:
-        text += f", the first of them {describe(failed[0], cases[failed[0]])}: "
-        text += facts[failed[0]]["error"]
-    if failed and stop:
-        raise StudyError(text, failed, study)
-    if reason is not None:
-        text = f"interrupted after {done} of {len(cases)} cases; what was done is returned"
+        first = failed[0]
+        text += f", the first of them {describe(first, cases[first])}: {facts[first]['error']}"
+        if stop:
+            raise StudyError(text, failed, study)
+    if interrupted:
+        done = sum(entry["status"] != "missing" for entry in facts)
+        text = f"interrupted after {done} of {len(cases)} cases; the completed ones are returned"
         warn(MbdWarning(text, quantity="cases done", value=done, limit=len(cases)))
     elif failed:
         warn(MbdWarning(text, quantity="cases failed", value=len(failed), limit=0))

@@ -141,7 +141,7 @@ def test_a_study_that_is_stopped_goes_on(
         if not any(map(alive, workers)):
             break
     if number == signal.SIGINT:
-        assert child.returncode == 0 and "of 40 cases; what was done is returned" in said
+        assert child.returncode == 0 and "of 40 cases; the completed ones are returned" in said
         assert "Traceback" not in said
     settings = {"fixed": {"folder": str(folder)}, "path": path}
     before = set(folder.iterdir())
