@@ -40,6 +40,10 @@ class BodyHistory:
         eta: Elastic coordinates, (nt, n); n = 0 for a rigid body.
         eta_rate: Their rates, (nt, n), 1/s.
         eta_acceleration: Rates of their rates, (nt, n), 1/s².
+
+    Example:
+        >>> print(run.body("bob").omega[-1].round(3))
+        [ 0.     0.    -4.234]
     """
 
     name: str
@@ -79,6 +83,11 @@ class JointHistory:
         moment: Moment on the second body about the point of its frame, axes of the first frame,
             (nt, 3), N m. That of a universal joint is along z, the normal of the plane of its pins.
         rotation: Rotation about the axis, counted over turns, (nt,), rad.
+
+    Example:
+        >>> history = run.joint("pin")
+        >>> print(f"{history.rotation[-1]:.4f} rad, {history.force[-1, 1]:.3f} N")
+        -1.1637 rad, 49.485 N
     """
 
     name: str
@@ -97,6 +106,11 @@ class Energies:
         kinetic: Kinetic energy, (nt,), J.
         elastic: Elastic energy, (nt,), J.
         gravity: Gravitational energy, (nt,), J.
+
+    Example:
+        >>> total = run.energies().total
+        >>> bool(np.ptp(total) < 1e-4)
+        True
     """
 
     time: Array

@@ -11,30 +11,17 @@ from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body
 from dolfinx_mbd.multibody.results.histories import BodyHistory, rotation_matrices
 
-__all__ = ["SENSOR_QUANTITIES", "fixed_axes", "material_point", "material_point_motion"]
+__all__ = ["fixed_axes", "material_point", "material_point_motion"]
 
 Array = NDArray[np.float64]
 
-SENSOR_QUANTITIES = ("position", "velocity", "acceleration")
-"""Quantities of a point that a sensor measures."""
-
 
 def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
-    """Return the reference position (3,) and the modes (n, 3) of a point of a body.
-
-    Args:
-        body: A rigid or a flexible body.
-        point: Position in the body frame (3,), m, or the name of a frame, an interface or a named
-            point. On a flexible body a position must be a node of its skin.
-
-    Raises:
-        InputError: The body has no such point.
-    """
+    """Return reference position (3,) and modes (n, 3) of a point; see `Solution.sensor`."""
     if isinstance(body, RigidBody):
         if isinstance(point, str):
-            point = body.frames[
-                choice(f"frame of body {body.name!r}", point, body.frame_names)
-            ].point
+            frame = choice(f"frame of body {body.name!r}", point, body.frame_names)
+            point = body.frames[frame].point
         return vector("point", point, unit="m"), np.zeros((0, 3))
     if not isinstance(body, FlexibleBody):
         raise InputError(f"sensors need a rigid or a flexible body; {body.name!r} is neither")
@@ -49,54 +36,38 @@ def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
     if reduced.num_modes == 0:
         return x, np.zeros((0, 3))
     if reduced.skin is None:
-        raise InputError(
-            f"body {body.name!r} has no skin; measure at a named point or an interface"
-        )
+        text = f"body {body.name!r} has no skin; measure at a named point or an interface"
+        raise InputError(text)
     distance = np.linalg.norm(reduced.skin.points - x, axis=1)
     node = int(np.argmin(distance))
     if distance[node] > 1e-6 * np.ptp(reduced.skin.points, axis=0).max():
         raise InputError(
             f"{x} m is not a node of the skin of body {body.name!r} (the nearest is "
-            f"{reduced.skin.points[node]} m); name the point when the body is reduced: "
-            "points={...}"
+            f"{reduced.skin.points[node]} m); name the point when the body is reduced: points=..."
         )
     return reduced.skin.points[node], reduced.skin.modes[:, node]
 
 
 def material_point_motion(history: BodyHistory, x: Array, modes: Array, quantity: str) -> Array:
-    """Return the absolute motion of a material point, global components, shape (nt, 3).
-
-    Args:
-        history: Motion of the body.
-        x: Reference position of the point in the body frame, shape (3,), m.
-        modes: Displacement per unit of each elastic coordinate, shape (n, 3).
-        quantity: One of `SENSOR_QUANTITIES`.
-    """
+    """Return the absolute motion of a material point, global components, shape (nt, 3)."""
     c = x + history.eta @ modes
     du, ddu = history.eta_rate @ modes, history.eta_acceleration @ modes
-    A = rotation_matrices(history.rotation)
     w, alpha = history.omega, history.alpha
     if quantity == "position":
-        return history.position + _rotate(A, c)
-    if quantity == "velocity":
-        return history.velocity + _rotate(A, np.cross(w, c) + du)
-    spin = np.cross(w, np.cross(w, c) + 2 * du)
-    return history.acceleration + _rotate(A, np.cross(alpha, c) + spin + ddu)
+        origin, relative = history.position, c
+    elif quantity == "velocity":
+        origin, relative = history.velocity, np.cross(w, c) + du
+    else:
+        spin = np.cross(w, np.cross(w, c) + 2 * du)
+        origin, relative = history.acceleration, np.cross(alpha, c) + spin + ddu
+    return origin + np.einsum("tij,tj->ti", rotation_matrices(history.rotation), relative)
 
 
 def fixed_axes(axes: ArrayLike) -> Array:
-    """Return the axes of a sensor as a matrix (3, 3).
-
-    Raises:
-        InputError: The matrix is not orthonormal.
-    """
+    """Return the axes of a sensor as an orthonormal matrix (3, 3)."""
     expected = "'global', 'body', the name of a body or an orthonormal matrix (3, 3)"
     triad: Array = array("axes", axes, (3, 3), expected=expected)
     with np.errstate(over="ignore"):
         if not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
             refuse("axes", axes, expected)
     return triad
-
-
-def _rotate(A: Array, vectors: Array) -> Array:
-    return np.einsum("tij,tj->ti", A, vectors)

@@ -1,7 +1,4 @@
-"""Prediction and correction of a step, and when it has converged.
-
-The measure of a residual, and what its history foretells.
-"""
+"""Convergence of the iterations of a time step."""
 
 from __future__ import annotations
 
@@ -14,48 +11,37 @@ from dolfinx_mbd.kernels.time_steps import relative_residual
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = [
-    "Measure",
-    "Monitor",
-    "row_kinds",
-]
+__all__ = ["Measure", "Monitor", "row_kinds"]
 
 Array = NDArray[np.float64]
 
-_SAFETY = 10.0  # by which a residual that is not evaluated is foretold to be below its tolerance
-_SLOW = 0.05  # contraction per iteration above which the next step makes the matrix anew
-_TOO_SLOW = 0.3  # above which this iteration does
-_TINY = 1e-14  # of the size of the mechanism: increments that may be round-off
-_MANY = 4  # iterations that are more than a new matrix costs
+_SAFETY = 10.0  # by which a residual that is not evaluated is predicted to be below its tolerance
+_SLOW = 0.05  # contraction per iteration above which the next step needs a new matrix
+_TOO_SLOW = 0.3  # contraction above which this iteration needs a new matrix
+_TINY = 1e-14  # increments that may be round-off, relative to the size of the mechanism
+_MANY = 4  # iterations that cost more than a new matrix
 
 
 class Monitor:
-    """Follows the errors of a step's iterations, each relative to its tolerance.
+    """History of the errors of the iterations of one step, each relative to its tolerance.
 
-    With one matrix the errors fall by a factor per iteration that grows towards the greatest
-    eigenvalue of the iteration: the first correction takes away most of what is easy, and says
-    nothing of later ones, nor do steps before, since a matrix ages.  Two factors of this step, the
-    greater with a margin, foretell the next error.  Where all that acts is smooth, a correction
-    after which that is a tenth of its tolerance is the last, and is not evaluated.
-
-    Args:
-        smooth: Whether nothing acts that may jump between two evaluations.
-
-    Attributes:
-        error: Of the last evaluation.
-        tiny: Whether the last correction was round-off of the positions.
-        exhausted: Whether such a correction did not reduce the error, so that none will.
+    With one matrix the errors fall by a factor per iteration that grows towards the largest
+    eigenvalue of the iteration. The first correction removes more than later ones, and matrices
+    age, so that only two factors of the same step predict the next error: the larger of them with a
+    margin. If everything that acts is smooth, a correction whose error is predicted to be a tenth
+    of its tolerance is not evaluated.
     """
 
     def __init__(self, smooth: bool) -> None:
-        self.smooth = smooth
-        self.error = math.nan
-        self.tiny = self.exhausted = False
+        self.smooth = smooth  # nothing acts that may jump between two evaluations
+        self.error = math.nan  # of the last evaluation
+        self.tiny = False  # the last correction was round-off of the positions
+        self.exhausted = False  # such a correction did not reduce the error, so that none will
         self._factor = 0.0
-        self._factors = -1  # how many are known
+        self._factors = -1  # number of factors
 
     def see(self, error: float) -> None:
-        """Take in the error of an evaluated iteration."""
+        """Add the error of an iteration that was evaluated."""
         self._factors += 1
         self.exhausted = self.tiny and error > 0.5 * self.error
         if self._factors > 0:
@@ -63,7 +49,7 @@ class Monitor:
         self.error = error
 
     def renewed(self) -> None:
-        """The matrix is new: factors of the old one say nothing."""
+        """Forget the factors because the matrix is new."""
         self._factor, self._factors = 0.0, 0
 
     @property
@@ -73,28 +59,24 @@ class Monitor:
 
     @property
     def slow(self) -> bool:
-        """Whether later steps are better off with a new matrix."""
+        """Whether later steps are faster with a new matrix."""
         return self._factor > _SLOW
 
     def too_slow(self, left: int) -> bool:
-        """Whether the next correction is better off with a new matrix, of as many as are left."""
+        """Return whether a new matrix is worthwhile now, with `left` iterations left after this."""
         return self._factor > _TOO_SLOW or self.error * self._factor ** min(_MANY, left) > 1.0
 
 
 class Measure:
-    """Measure of the residual of a step, for each body by itself.
+    """Measure of the residual of a step, for each body separately.
 
-    The rows of a body count relative to the greatest sum of magnitudes of terms among its rows of
-    the same kind (forces, moments, elastic forces), so that what acts on one body does not change
-    how well another one is balanced.  A constraint may be off by what changes the accelerations of
-    its two bodies no more than that.
+    The rows of a body are relative to the largest sum of magnitudes of terms among its rows of the
+    same kind (forces, moments, elastic forces), so that the loads on one body do not change how
+    accurate another one is. A constraint may be violated by what changes the accelerations of its
+    two bodies no more than that.
 
-    Args:
-        system: The mechanism.
-
-    Attributes:
-        lengths: Displacements of a body (root mean square over its mass) per unit of each increment
-            of coordinates, shape (nv,).
+    `lengths` (nv,) are the displacements of a body (root mean square over its mass) per unit of
+    each increment of coordinates.
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -118,14 +100,10 @@ class Measure:
     def error(
         self, rows: Array, scale: Array, values: Array, length: float, tolerance: float, rate: float
     ) -> float:
-        """Return the greatest residual over its tolerance; infinite where one is not finite.
+        """Return the largest residual over its tolerance; infinite if one is not finite.
 
-        Args:
-            rows, scale: Rows (nv,) and the magnitudes of their terms.
-            values: Of the constraints (nc,).
-            length: Size of the mechanism, m.
-            tolerance: Relative tolerance of the rows.
-            rate: Change of accelerations per increment, 1/s².
+        Rows (nv,) come with the magnitudes of their terms, `values` (nc,) are the constraints,
+        `length` is the size of the mechanism, `rate` the change of accelerations per increment.
         """
         return relative_residual(
             rows, scale, self._groups, self._masses, values, self._pairs, self._rotations,

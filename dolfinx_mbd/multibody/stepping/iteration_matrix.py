@@ -1,5 +1,7 @@
-"""The iteration matrix of a step: derivatives of all rows to the corrections of increments and
-multipliers, dense or sparse."""
+"""The iteration matrix of a step, dense or sparse.
+
+It contains the derivatives of all rows to the corrections of increments and multipliers.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,11 @@ Array = NDArray[np.float64]
 
 
 class IterationMatrix:
-    """Makes the iteration matrix of a system again and again.
+    """Iteration matrices of a system.
 
-    Rows of forces are divided by ``by_rate``, the change of accelerations per increment, those of
-    the constraints and the multipliers scaled by a mass, so that its condition does not grow as dt
-    falls.
-
-    Args:
-        system: The mechanism.
-        mass: kg.
-        sparse: Whether the matrix is sparse.
+    Rows of forces are divided by `by_rate`, the change of accelerations per increment; those of the
+    constraints and the multipliers are scaled by a mass (kg), so that the condition number does not
+    grow as dt falls.
     """
 
     def __init__(self, system: SystemData, mass: float, sparse: bool) -> None:
@@ -50,14 +47,10 @@ class IterationMatrix:
     def at(
         self, at: Assembler, t: float, move: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
-        """Iteration matrix and mass matrix, after the residual at the same point.
+        """Return iteration matrix and mass matrix, after `residual` at the same point.
 
-        Args:
-            at: The point of evaluation.
-            t: Its time, s.
-            move: Increments since the last step (nv,).
-            by_rate: Change of accelerations per increment, 1/s².
-            by_speed: Change of velocities per increment, 1/s.
+        `move` are the increments since the last step (nv,); `by_rate` and `by_speed` the changes of
+        accelerations and velocities per increment.
         """
         turns = self._turns(move)
         if self.sparse:
@@ -72,7 +65,7 @@ class IterationMatrix:
     def _by_blocks(
         self, tangent: TangentBlocks, turns: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
-        """The same without the blocks that are zero."""
+        """Return sparse matrices without the blocks that are zero."""
         bodies, S = len(self._system.bodies), SparseBlocks(self._unknowns)
         for (i, j), block in tangent.M.items():
             S.add(i, j, block)
@@ -87,13 +80,13 @@ class IterationMatrix:
         return self._stacked.matrix(S), self._stacked_mass.matrix(tangent.M)
 
     def _turns(self, move: Array) -> Array:
-        """Tangent operators of the increments of the bodies that turn, shape (·, 3, 3)."""
+        """Return the tangent operators of the increments of the bodies that turn, (·, 3, 3)."""
         bodies, slices = self._system.bodies, self._system.v_slices
         turns = [bodies[k].increment_tangent(move[slices[k]]) for k in self._place]
         return np.array(turns).reshape(-1, 3, 3)
 
     def _turned(self, block: Array, turns: Array, body: int) -> Array:
-        """A block's columns of the rotation, to the corrections of an increment."""
+        """Return a block whose rotation columns refer to corrections of the increment."""
         if body not in self._place:
             return block
         block = block.copy()
