@@ -17,13 +17,15 @@ from typing import Any
 import pytest
 from mpi4py import MPI
 
+import dolfinx_mbd as mbd
+
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
 FOLDERS = ("forms", "geometry", "imports", "export")
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
 ROOMS = ("multibody.analyses", "multibody.results", "multibody.stepping")
-"""Folders whose public names are those of `dolfinx_mbd.multibody`."""
+"""Folders whose examples use the names of `multibody.analyses`."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 
@@ -63,22 +65,29 @@ def shared_names(folder: str) -> dict[str, Any]:
 @pytest.mark.parametrize("folder", FOLDERS + ROOMS)
 def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names = shared_names(folder)
+    names = shared_names("multibody.analyses" if folder in ROOMS else folder)
     for module in modules(folder):
         for test in examples(module, names):
             run(test)
 
 
+def public_names(folder: str) -> Iterator[tuple[str, Any]]:
+    """Yield the names that a folder exports, or that the package exports from its modules."""
+    package = importlib.import_module(f"dolfinx_mbd.{folder}")
+    if hasattr(package, "__all__"):
+        yield from ((name, getattr(package, name)) for name in package.__all__)
+        return
+    for name in (*mbd.__all__, *mbd.multibody.__all__):
+        value = getattr(mbd, name, None) or getattr(mbd.multibody, name)
+        if getattr(value, "__module__", "").startswith(f"{package.__name__}."):
+            yield name, value
+
+
 @pytest.mark.parametrize("folder", FOLDERS + ROOMS)
 def test_public_names_have_examples(folder: str) -> None:
-    public = folder.split(".")[0]
-    package = importlib.import_module(f"dolfinx_mbd.{public}")
-    for name in package.__all__:
-        value = getattr(package, name)
-        if folder in ROOMS and not getattr(value, "__module__", "").startswith(
-            f"dolfinx_mbd.{folder}."
-        ):
-            continue
+    names = list(public_names(folder))
+    assert names
+    for name, value in names:
         exception = inspect.isclass(value) and issubclass(value, BaseException)
         if (inspect.isclass(value) or inspect.isfunction(value)) and not exception:
             assert ">>>" in (inspect.getdoc(value) or ""), f"{folder}.{name} has no example"

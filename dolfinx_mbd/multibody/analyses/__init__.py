@@ -1,7 +1,7 @@
 """Analyses of a mechanism: simulation, equilibrium, linearization, known motions, spectra.
 
-The examples of this folder assume a pendulum of 1 m, which is placed horizontally, and the same
-with a driver:
+The examples of this folder, `stepping` and `results` assume a pendulum of 1 m, which is placed
+horizontally, the same with a driver, and a simulation:
 
     >>> import numpy as np
     >>> import dolfinx_mbd as mbd
@@ -11,4 +11,5 @@ with a driver:
     >>> pendulum = mbd.System([ground, bob], [pin], gravity=(0, -9.81, 0))
     >>> drive = mbd.Driver("drive", "pin", mbd.constant_speed(2.0))
     >>> driven = mbd.System([ground, bob], [pin], drivers=[drive], gravity=(0, -9.81, 0))
+    >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
 """

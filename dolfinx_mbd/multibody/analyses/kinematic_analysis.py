@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import choice, increasing, instance, number, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
-from dolfinx_mbd.multibody.assembly.redundancy import find_redundant
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.multibody.assembly.redundancy import find_redundant, without_units
 from dolfinx_mbd.multibody.model.loads import JointCoordinate
 from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -36,10 +36,10 @@ class KinematicError(SolverError, ValueError):
     Its attribute `time` is the time of the error, s; `solution` is the motion before it, or None.
     """
 
-    def __init__(self, message: str, time: float, states: list[State], system: SystemData) -> None:
+    def __init__(self, message: str, time: float) -> None:
         super().__init__(message)
         self.time = time
-        self.solution = Solution(system, states) if states else None
+        self.solution: Solution | None = None
 
 
 def kinematic_analysis(
@@ -91,26 +91,30 @@ def kinematic_analysis(
     states: list[State] = []
     rows: Index | None = None
     first_sign = 0.0
-    for t in instants:
-        limit = _approach(at, t, states)
-        whole = at.constraint_matrix(at.jacobians())
-        B = whole[:, system.rigid]
-        if rows is None:
-            redundant = [r.row for r in find_redundant(system, whole, system.rigid, limit)]
-            rows = np.setdiff1d(np.arange(len(B)), redundant)
-            _check_determined(at, B, len(rows), t)
-        sign = _orientation(at, B[rows], t, states)
-        first_sign = first_sign or sign
-        if sign != first_sign:
-            raise KinematicError(
-                f"between t = {states[-1].time:g} and {t:g} s the mechanism passes a singular "
-                "position, or the nearest position is that of another assembly: the drivers do not "
-                "determine the motion after it. Drive another joint, or take shorter steps",
-                t,
-                states,
-                system,
-            )
-        states.append(_moving(at, B, t, limit) if elastic == "undeformed" else _settled(at, t))
+    try:
+        for t in instants:
+            limit = _approach(at, t, states)
+            whole = at.constraint_matrix(at.jacobians())
+            B = whole[:, system.rigid]
+            if rows is None:
+                redundant = [r.row for r in find_redundant(system, whole, system.rigid, limit)]
+                rows = np.setdiff1d(np.arange(len(B)), redundant)
+                _check_determined(at, B, len(rows), t)
+            sign = _orientation(without_units(system, whole)[0][rows][:, system.rigid])
+            first_sign = first_sign or sign
+            if sign != first_sign or not sign:
+                before = f" or between t = {states[-1].time:g} s and there" if states else ""
+                raise KinematicError(
+                    f"the position at t = {t:g} s{before} is singular, or it is that of another "
+                    "assembly: the drivers do not determine the motion after it. Drive another "
+                    "joint, leave this time out, or take shorter steps",
+                    t,
+                )
+            moving = elastic == "undeformed"
+            states.append(_moving(at, B, t, limit) if moving else _settled(at, t))
+    except KinematicError as error:
+        error.solution = Solution(system, states) if states else None
+        raise
     return Solution(system, states)
 
 
@@ -136,8 +140,6 @@ def _approach(at: Assembler, t: float, states: list[State]) -> float:
             f"the drivers cannot be followed from t = {states[-1].time:g} to {t:g} s, past a limit "
             f"of the mechanism (a singular position): {error}",
             t,
-            states,
-            s,
         ) from error
     at.update_poses(t)
     return limit
@@ -159,31 +161,14 @@ def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
         f"(of {', '.join(names)}): the position is singular, or the mechanism needs more drivers. "
         "Use simulate for a motion that forces determine",
         t,
-        [],
-        s,
     )
 
 
-def _orientation(at: Assembler, B: Array, t: float, states: list[State]) -> float:
-    """Return the sign of the determinant of the constraints, which must not be singular."""
-    s = at.system
-    scale = np.ones(s.num_velocities)
-    for body, part in zip(s.bodies, s.v_slices, strict=True):
-        if body.num_velocities:
-            scale[part.start : part.start + 3] = extent(at)
-    rows = B * scale[s.rigid]
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+def _orientation(rows: Array) -> float:
+    """Return the sign of the determinant of the constraints, zero in a singular position."""
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     values = np.linalg.svd(rows, compute_uv=False)
-    if values[-1] < _SINGULAR * values[0]:
-        raise KinematicError(
-            f"the position at t = {t:g} s is singular: the drivers do not determine the motion "
-            f"after it (smallest over largest singular value {values[-1] / values[0]:.1e}). Drive "
-            "another joint, or leave this time out",
-            t,
-            states,
-            s,
-        )
-    return float(np.linalg.slogdet(rows)[0])
+    return 0.0 if values[-1] < _SINGULAR * values[0] else float(np.linalg.slogdet(rows)[0])
 
 
 def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
@@ -201,11 +186,11 @@ def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
 
 def _settled(at: Assembler, t: float) -> State:
     """Return the quasi-static state next to the position of the assembler, with turns counted."""
-    state = consistent_state(at.system, t, elastic_start="quasi-static", q=at.q)
+    state = consistent_state(at.system, t, q=at.q)
     at.q[:] = state.q
     at.update_poses(t)
     at.angles[:] = at.joint_rotations()
-    return State(t, state.q, state.v, state.a, state.lam, at.angles.copy())
+    return replace(state, angles=at.angles.copy())
 
 
 # ---- inverse dynamics ---------------------------------------------------------------------------

@@ -88,8 +88,7 @@ class LinearizedSystem:
     @property
     def damping_ratios(self) -> Array:
         """−Re λ/|λ| of each pole, shape (p,); 0 for λ = 0, ±1 for a real pole."""
-        size = np.abs(self.poles)
-        return 0.0 - np.where(size > 0, self.poles.real / np.where(size > 0, size, 1.0), 0.0)
+        return 0.0 - self.poles.real / np.maximum(np.abs(self.poles), 1e-300)
 
     @property
     def stability(self) -> Literal["unstable", "neutral", "stable", "asymptotically stable"]:
@@ -129,12 +128,9 @@ class LinearizedSystem:
         M = at.tangent(self.state.time).M
         lines = [f"{self.stability}; {len(self.mass)} coordinates ({self.axes} axes)"]
         lines.append(f"{'':>3}{'Hz':>14}{'damping':>10}{'pole, 1/s':>28}  mostly")
-        rows = zip(self.poles, self.frequencies, self.damping_ratios, strict=True)
-        for k, (pole, frequency, ratio) in enumerate(rows):
-            shares = [
-                float(np.real(self.modes[s, k].conj() @ M[s, s] @ self.modes[s, k]))
-                for s in self.system.v_slices
-            ]
+        rows = zip(self.poles, self.frequencies, self.damping_ratios, self.modes.T, strict=True)
+        for k, (pole, frequency, ratio, x) in enumerate(rows):
+            shares = [np.real(x[s].conj() @ M[s, s] @ x[s]) for s in self.system.v_slices]
             name = self.system.bodies[int(np.argmax(shares))].name
             value = f"{pole.real:.5g} {pole.imag:+.5g}i"
             lines.append(f"{k + 1:>3}{frequency:>14.6g}{ratio:>10.4f}{value:>28}  {name}")
@@ -182,8 +178,7 @@ def linearize(
     instance("system", system, SystemData)
     check_state("state", state, system)
     at = Assembler(system)
-    at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
-    bodies, fixed = Axes.of_bodies(system, at.q, at.v), Axes.common(system, np.zeros(3))
+    bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
     if not isinstance(axes, str):
         choices = {"given": Axes.common(system, vector("axes", axes, unit="rad/s"))}
@@ -191,7 +186,7 @@ def linearize(
         choices = {axes: choices[axes]}
     reasons = []
     for name, candidate in choices.items():
-        at.q[:], at.v[:] = state.q, state.v
+        at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
         try:
             motions, basis = _steady(at, state.time, candidate)
         except SteadyError as error:
@@ -274,17 +269,13 @@ def unbalanced(at: Assembler) -> tuple[int, float]:
 
     These are the largest sum of magnitudes of terms among the body's rows of the same kind.
     """
-    s = at.system
-    worst, row = 0.0, 0
-    for body, part in zip(s.bodies, s.v_slices, strict=True):
-        kinds = row_kinds(body)
-        for kind in np.unique(kinds):
-            rows = part.start + np.flatnonzero(kinds == kind)
-            share = np.abs(np.nan_to_num(at.rows[rows], nan=np.inf))
-            share /= max(float(at.scale[rows].max()), 1e-300)
-            if share.max() > worst:
-                worst, row = float(share.max()), int(rows[np.argmax(share)])
-    return row, worst
+    bodies = at.system.bodies
+    groups = np.concatenate([3 * k + row_kinds(body) for k, body in enumerate(bodies)])
+    sizes = np.full(3 * len(bodies), 1e-300)
+    np.maximum.at(sizes, groups, at.scale)
+    share = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / sizes[groups]
+    row = int(np.argmax(share))
+    return row, float(share[row])
 
 
 def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
@@ -308,22 +299,11 @@ def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
         values[np.abs(values) <= _ZERO * np.abs(values).max(initial=0.0)] = 0.0
         upper = values.imag >= 0
         values, vectors = values[upper], whole[:m, upper].astype(complex)
-        good = _independent(values == 0, vectors)
-        values, vectors = values[good], vectors[:, good]
+        zeros = np.flatnonzero(values == 0)
+        if len(zeros):  # the vectors of a double zero are the same
+            unit = vectors[:, zeros] / np.maximum(np.linalg.norm(vectors[:, zeros], axis=0), 1e-300)
+            _, R, pivots = scipy.linalg.qr(unit, mode="economic", pivoting=True)
+            same = zeros[pivots[int(np.sum(np.abs(np.diag(R)) > 1e-4)) :]]
+            values, vectors = np.delete(values, same), np.delete(vectors, same, axis=1)
     order = np.argsort(np.abs(values), kind="stable")
     return values[order], vectors[:, order]
-
-
-def _independent(zero: NDArray[np.bool_], vectors: Complex) -> NDArray[np.bool_]:
-    """Return a mask without the second pole of each double zero, a motion without resistance."""
-    mask = np.ones(len(zero), dtype=bool)
-    basis: Complex = np.zeros((len(vectors), 0), dtype=complex)
-    for k in np.flatnonzero(zero):
-        size = float(np.linalg.norm(vectors[:, k]))
-        rest = vectors[:, k] / max(size, 1e-300)
-        rest = rest - basis @ (basis.conj().T @ rest)
-        left = float(np.linalg.norm(rest))
-        mask[k] = left > 1e-4
-        if mask[k]:
-            basis = np.column_stack([basis, rest / left])
-    return mask

@@ -98,14 +98,13 @@ def spectrum(
 
 
 def _weights(window: str | tuple[str, float], count: int) -> Array:
-    expected = "'hann', 'flattop', 'boxcar' or another window of scipy.signal.get_window"
-    if not isinstance(window, (str, tuple)):
-        refuse("window", window, expected)
     try:
         weights = np.asarray(scipy.signal.get_window(window, count), dtype=float)
+        valid = isinstance(window, (str, tuple)) and abs(weights.sum()) > 0
     except Exception:  # (SciPy raises what the window's own function raises)
-        refuse("window", window, expected)
-    if not abs(weights.sum()) > 0 or not np.isfinite(weights).all():
+        valid = False
+    if not valid or not np.isfinite(weights).all():
+        expected = "'hann', 'flattop', 'boxcar' or another window of scipy.signal.get_window"
         refuse("window", window, expected)
     return weights
 

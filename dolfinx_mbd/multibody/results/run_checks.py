@@ -206,23 +206,21 @@ def _largest(eta: Array, modes: Array) -> tuple[float, int]:
 
 def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
     """Return the largest elastic displacement over the size of a body, and its time index."""
-    reduced = body.reduced
+    reduced, skin = body.reduced, body.reduced.skin
     points = [interface.point for interface in reduced.interfaces]
     points += [station.position for station in reduced.points]
-    shapes = [interface.motion[:3].T for interface in reduced.interfaces]
-    shapes += [station.modes for station in reduced.points]
-    if reduced.skin is not None:
-        points += list(reduced.skin.points)
+    points += [] if skin is None else list(skin.points)
     if not points:
         return 0.0, 0
+    shapes = [interface.motion[:3].T for interface in reduced.interfaces]
+    shapes += [station.modes for station in reduced.points]
     radius = np.sqrt(0.5 * np.trace(reduced.central_inertia) / reduced.total_mass)
     size = max(float(np.ptp(np.array(points), axis=0).max()), float(radius))
     largest, instant = max((_largest(eta, shape) for shape in shapes), default=(0.0, 0))
-    if reduced.skin is not None:
-        modes = reduced.skin.modes  # (modes, points, 3)
-        bound = np.abs(eta) @ np.linalg.norm(modes, axis=2).max(axis=1)
+    if skin is not None:
+        bound = np.abs(eta) @ np.linalg.norm(skin.modes, axis=2).max(axis=1)
         n = int(np.argmax(bound))
         if bound[n] > ELASTIC_DISPLACEMENT * size:
-            shift = float(np.linalg.norm(np.tensordot(eta[n], modes, 1), axis=1).max())
+            shift = float(np.linalg.norm(np.tensordot(eta[n], skin.modes, 1), axis=1).max())
             largest, instant = max((largest, instant), (shift, n))
     return largest / size, instant
