@@ -18,7 +18,7 @@ from dolfinx_mbd.multibody.model.loads import JointCoordinate
 from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.start.consistent_state import consistent_state, move
+from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 
 __all__ = ["InverseDynamics", "KinematicError", "inverse_dynamics", "kinematic_analysis"]
@@ -127,10 +127,10 @@ def _approach(at: Assembler, t: float, states: list[State]) -> float:
     if states:
         last = states[-1]
         step = t - last.time
-        at.q[:], at.angles[:] = last.q, last.angles
         delta = step * last.v + 0.5 * step * step * last.a
         delta[s.elastic] = 0.0
-        move(at, delta)
+        at.angles[:] = last.angles
+        at.move(last.q, delta)
     try:
         limit = assemble(at, t, s.rigid)
     except AssemblyError as error:

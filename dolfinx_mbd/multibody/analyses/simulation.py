@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -181,9 +181,9 @@ def _steps(
     control: float | Adaptive, system: SystemData, state: State, t_end: float, stride: int
 ) -> Steps:
     """Return the steps of a simulation, after a check that its results fit into memory."""
+    span = t_end - state.time
     if isinstance(control, Adaptive):
         return AdaptiveSteps.of(control, system, state.time, t_end)
-    span = t_end - state.time
     size = sum(np.size(getattr(state, key)) for key in HISTORY)
     memory("dt", control, 8 * (1 + span / control / stride) * size)
     count = max(1, round(span / control))
@@ -192,7 +192,7 @@ def _steps(
 
 def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
     """Take the remaining steps and return the solution."""
-    steps, complete = run.steps, False
+    steps = run.steps
     checks = RunChecks(run.system, run.stepper, run.state)
     writer.mark(run)
     try:
@@ -206,10 +206,9 @@ def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
                 writer.offer(run)
                 if bar is not None:
                     bar.update(steps.progress - bar.n)
-        complete = True
         writer.write_or_warn(run)
     except StepError as error:
-        error.solution = solution = _solution(run, complete=False)
+        error.solution = solution = _solution(run)
         checks.warn(solution)
         raise
     except KeyboardInterrupt:
@@ -217,30 +216,26 @@ def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
         time = run.state.time
         text = f"interrupted at t = {time:g} s; the results so far are returned"
         warn(MbdWarning(text, quantity="time", value=time))
-    solution = _solution(run, complete=complete)
+    solution = _solution(run)
     checks.warn(solution)
     return solution
 
 
-def _solution(run: Run, *, complete: bool) -> Solution:
+def _solution(run: Run) -> Solution:
     """Return the saved states and the last one, which has the memory of the integrator."""
     earlier = [state for state in run.states[-1:] if state.time < run.state.time]
     states = [*run.states[:-1], *earlier, run.state]
     counts = {key: getattr(run.stepper, key) for key in ("iterations", "factorizations")}
-    return Solution(run.system, states, complete=complete, **counts)
+    return Solution(run.system, states, complete=run.steps.done, **counts)
 
 
-@contextmanager
-def progress_bar(total: int, show: bool, title: str, unit: str) -> Iterator[Any]:
-    """Show a bar of tqdm; yield None if it is not to be shown or tqdm is not installed."""
-    if not show:
-        yield None
-        return
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
-        yield None
-        return
-    with tqdm(total=total, desc=title, unit=unit, mininterval=0.2) as bar:
-        yield bar
+def progress_bar(total: int, show: bool, title: str, unit: str) -> AbstractContextManager[Any]:
+    """Return a bar of tqdm, or a context of None if it is not to be shown or not installed."""
+    if show:
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
+        else:
+            return tqdm(total=total, desc=title, unit=unit, mininterval=0.2)  # type: ignore[no-any-return]
+    return nullcontext()

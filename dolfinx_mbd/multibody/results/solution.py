@@ -33,12 +33,10 @@ from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     Energies,
     JointHistory,
-    rotation_matrices,
-)
-from dolfinx_mbd.multibody.results.sensors import (
     fixed_axes,
     material_point,
     material_point_motion,
+    rotation_matrices,
 )
 
 __all__ = ["Solution"]
@@ -84,13 +82,6 @@ class Solution:
         (501, 3)
     """
 
-    time: Array
-    q: Array
-    v: Array
-    a: Array
-    lam: Array
-    angles: Array
-
     def __init__(
         self,
         system: SystemData,
@@ -104,8 +95,9 @@ class Solution:
         self.final_state = states[-1]
         self.complete, self.iterations = complete, iterations
         self.factorizations = factorizations
-        for key in HISTORY:
-            setattr(self, key, np.array([getattr(state, key) for state in states]))
+        self.time, self.q, self.v, self.a, self.lam, self.angles = (
+            np.array([getattr(state, key) for state in states]) for key in HISTORY
+        )
 
     def __len__(self) -> int:
         return len(self.time)
@@ -124,12 +116,14 @@ class Solution:
     # ---- histories by name ----------------------------------------------------------------------
     def names(self) -> list[str]:
         """Return the names of all bodies that move, all joints and all drivers."""
-        return [*self._body_names(), *self._joint_names()]
+        return [*self._bodies, *self._joints]
 
-    def _body_names(self) -> list[str]:
+    @property
+    def _bodies(self) -> list[str]:
         return [body.name for body in self.system.bodies if body.num_velocities]
 
-    def _joint_names(self) -> list[str]:
+    @property
+    def _joints(self) -> list[str]:
         return [joint.name for joint in self.system.joints] + [d.name for d in self.system.drivers]
 
     def body(self, name: str) -> BodyHistory:
@@ -141,7 +135,7 @@ class Solution:
         Raises:
             InputError: The name is unknown; the message lists the bodies.
         """
-        choice("name of a body that can move", name, self._body_names())
+        choice("name of a body that can move", name, self._bodies)
         return self._body(self.system.body_index(name))
 
     def joint(self, name: str) -> JointHistory:
@@ -153,8 +147,8 @@ class Solution:
         Raises:
             InputError: The name is unknown; the message lists the joints and drivers.
         """
-        names = self._joint_names()
-        entry = names.index(choice("name of a joint or driver", name, names))
+        choice("name of a joint or driver", name, self._joints)
+        entry = self._joints.index(name)
         s, lam = self._multipliers
         reactions = np.zeros((len(self), 6))
         rows = np.flatnonzero(s.row_entry == entry)
@@ -216,7 +210,7 @@ class Solution:
 
     def _named_arrays(self, names: Sequence[str]) -> Iterator[tuple[str, str, Array]]:
         """Yield name, key and array of all histories that are not empty."""
-        bodies = self._body_names()
+        bodies = self._bodies
         for name in names:
             item: object = self.body(name) if name in bodies else self.joint(name)
             for key, values in vars(item).items():

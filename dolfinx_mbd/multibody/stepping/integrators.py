@@ -25,14 +25,14 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.convergence import Measure, Monitor
-from dolfinx_mbd.multibody.stepping.factors import (
+from dolfinx_mbd.multibody.stepping.iteration_matrix import (
     DenseFactor,
     Factor,
+    IterationMatrix,
     SingularMatrix,
     SparseFactor,
     restored,
 )
-from dolfinx_mbd.multibody.stepping.iteration_matrix import IterationMatrix
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["ImplicitEuler", "StepError", "Stepper"]
@@ -231,10 +231,7 @@ class Stepper:
     def _lags(self, dt: float) -> tuple[float, float]:
         """Return the factors of v̈ in algorithmic accelerations and in velocities; see `begin`."""
         m = self.method
-        return (
-            (m.alpha_m - m.alpha_f) * dt,
-            (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * dt * dt,
-        )
+        return ((m.alpha_m - m.alpha_f) * dt, (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * dt * dt)
 
     def _predicted(self, state: State, dt: float) -> tuple[Array, Array]:
         """Predict a, λ and v; return the increments and the algorithmic accelerations (nv,)."""
@@ -271,7 +268,7 @@ class Stepper:
         try:
             self._factor = factorize(matrix, dt, mass)
         except SingularMatrix as error:
-            s, row = self.system, error.row
+            s, row = self.system, int(error.args[0])
             n = s.num_velocities
             name = s.row_name(row) if row < n else s.constraint_name(row - n)
             raise StepError(
