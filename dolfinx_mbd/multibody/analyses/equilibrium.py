@@ -29,7 +29,7 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
     free_directions,
     steady_rates,
 )
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
@@ -95,7 +95,6 @@ def equilibrium(
         at.angles[:] = array("angles", angles, at.angles.shape)
     axes = Axes.common(system, omega)
     _restore(at, t)
-    size = max(extent(at), 1.0)
     for _ in range(max_iterations):
         motions = _forces(at, t, axes)
         row, share = unbalanced(at)
@@ -105,7 +104,7 @@ def equilibrium(
         basis = free_directions(motions)
         if not basis.shape[1]:
             break
-        _advance(at, t, axes, motions, _step(motions, basis, at, size))
+        _advance(at, t, axes, motions, _step(motions, basis, at))
     raise EquilibriumError(
         f"no equilibrium at t = {t:g} s: {system.row_name(row)} is left with "
         f"{abs(at.rows[row]):.3g} (N or N m) unbalanced after {max_iterations} steps. A load may "
@@ -158,7 +157,7 @@ def _forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     return balanced_motions(at, t, axes)
 
 
-def _step(motions: SmallMotions, basis: Array, at: Assembler, size: float) -> Array:
+def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
     """Return the increments (nv,) of a bounded step: Newton's, or downhill by |k|."""
     _, _, K = motions.reduced(basis)
     force = basis.T @ (motions.resolve.T @ at.rows)
@@ -170,6 +169,7 @@ def _step(motions: SmallMotions, basis: Array, at: Assembler, size: float) -> Ar
         floor = _FLOOR * max(largest, float(np.abs(force).max()))
         step = vectors @ ((vectors.T @ -force) / np.maximum(np.abs(values), floor))
     increments = basis @ step
+    size = max(at.system.size, 1.0)
     longest = float(np.abs(increments[at.system.rigid]).max(initial=0.0)) / size
     return increments * min(1.0, _TURN / max(longest, 1e-300))
 

@@ -46,7 +46,7 @@ def kinematic_analysis(
     system: SystemData,
     times: Iterable[float],
     *,
-    elastic: Literal["undeformed", "quasi-static"] = "undeformed",
+    elastic_start: Literal["undeformed", "quasi-static"] = "undeformed",
     q: ArrayLike | None = None,
 ) -> Solution:
     """Compute positions, velocities and accelerations of a mechanism that its drivers determine.
@@ -58,9 +58,9 @@ def kinematic_analysis(
     Args:
         system: The mechanism, with as many drivers as degrees of freedom; joints may be redundant.
         times: Increasing times, s, close enough that the nearest position is the right one.
-        elastic: ``undeformed``: bodies move as if they were rigid, and the forces are those of the
-            undeformed bodies; ``quasi-static``: they deform under the forces of the motion without
-            vibrations, see `consistent_state`.
+        elastic_start: Deformation at each time, as at the start of `simulate`. ``undeformed``:
+            bodies move as if they were rigid, and the forces are those of the undeformed bodies;
+            ``quasi-static``: they deform under the forces of the motion without vibrations.
         q: Coordinates from which the first position is found, shape (nq,); None: those of the
             bodies.
 
@@ -79,13 +79,13 @@ def kinematic_analysis(
         [19.62  19.229 18.071]
     """
     instance("system", system, SystemData)
-    choice("elastic", elastic, ("undeformed", "quasi-static"))
+    choice("elastic_start", elastic_start, ("undeformed", "quasi-static"))
     instants = increasing("times", times, unit="s").tolist()
     if len(instants) > 1:
         check_drivers(system, instants[0], instants[-1])
     at = Assembler(system)
     at.q[:] = coordinates(system, q)
-    if elastic == "undeformed":
+    if elastic_start == "undeformed":
         for body, part in zip(system.bodies, system.q_slices, strict=True):
             at.q[part.stop - body.num_elastic : part.stop] = 0.0
     states: list[State] = []
@@ -110,7 +110,7 @@ def kinematic_analysis(
                     "joint, leave this time out, or take shorter steps",
                     t,
                 )
-            moving = elastic == "undeformed"
+            moving = elastic_start == "undeformed"
             states.append(_moving(at, B, t, limit) if moving else _settled(at, t))
     except KinematicError as error:
         error.solution = Solution(system, states) if states else None

@@ -25,7 +25,7 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
     move_steadily,
     steady_rates,
 )
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.start.consistent_state import check_state
 from dolfinx_mbd.multibody.stepping.convergence import row_kinds
@@ -251,7 +251,7 @@ def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     s = at.system
     at.a[:] = steady_rates(at, axes)
     motions = balanced_motions(at, t, axes)
-    if len(at.values) and np.abs(at.values).max() > _BALANCE * extent(at):
+    if len(at.values) and np.abs(at.values).max() > _BALANCE * s.size:
         row = int(np.argmax(np.abs(at.values)))
         raise SteadyError(f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g}")
     row, share = unbalanced(at)

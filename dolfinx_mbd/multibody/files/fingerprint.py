@@ -11,7 +11,7 @@ import functools
 import hashlib
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -51,14 +51,11 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 
 def digest(item: object) -> str:
     """Return a digest of an object: of all bits of its numbers, and of the names of functions."""
-    sha = hashlib.sha256()
-    for data in _words(item, {}):
-        sha.update(str(len(data)).encode() + b":" + data)
-    return sha.hexdigest()[:32]
+    return hashlib.sha256(repr(_plain(item, {})).encode()).hexdigest()[:32]
 
 
-def _words(item: Any, known: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
-    """Yield the kind and the contents of an object as bytes.
+def _plain(item: Any, known: dict[int, tuple[int, Any]]) -> tuple[str, Any]:
+    """Return an object as nested tuples of texts.
 
     `known` holds the number of each earlier object by its identity, and the object itself, because
     identities of deleted objects are used again.
@@ -66,25 +63,19 @@ def _words(item: Any, known: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
     if isinstance(item, np.generic):
         item = item.item()
     if isinstance(item, _PLAIN):
-        yield f"{type(item).__name__} {item!r}".encode()
-    elif id(item) in known:
-        yield f"again {known[id(item)][0]}".encode()
-    else:
-        known[id(item)] = len(known), item
-        kind, contents = _parts(item)
-        yield kind.encode()
-        if isinstance(contents, bytes):
-            yield contents
-        else:
-            yield str(len(contents)).encode()
-            for part in contents:
-                yield from _words(part, known)
+        return type(item).__name__, repr(item)
+    if id(item) in known:
+        return "again", known[id(item)][0]
+    known[id(item)] = len(known), item
+    kind, contents = _parts(item)
+    return kind, tuple(_plain(part, known) for part in contents)
 
 
-def _parts(item: Any) -> tuple[str, bytes | list[Any]]:
+def _parts(item: Any) -> tuple[str, list[Any]]:
     """Return the kind of an object that is not plain, and its contents."""
     if isinstance(item, np.ndarray) and item.dtype != object:
-        return f"array {item.dtype} {item.shape}", np.ascontiguousarray(item).tobytes()
+        data = hashlib.sha256(np.ascontiguousarray(item).tobytes()).hexdigest()
+        return f"array {item.dtype} {item.shape} {data}", []
     if isinstance(item, Mapping):
         return "mapping", [part for pair in item.items() for part in pair]
     if isinstance(item, (set, frozenset)):
@@ -96,8 +87,8 @@ def _parts(item: Any) -> tuple[str, bytes | list[Any]]:
         if parts is not None:
             return parts
     names = [name for name in _attributes(item) if name not in _LEFT_OUT]
-    pairs = [(name, getattr(item, name)) for name in names]
-    return f"object {type(item).__qualname__}", [part for pair in pairs for part in pair]
+    values = [getattr(item, name) for name in names]
+    return f"object {type(item).__qualname__} {names}", values
 
 
 def _callable_parts(item: Any) -> tuple[str, list[Any]] | None:

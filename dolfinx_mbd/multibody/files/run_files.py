@@ -27,6 +27,7 @@ __all__ = [
     "VERSION",
     "RunFileError",
     "check_system",
+    "held_rows",
     "run_kind",
     "state_arrays",
     "state_from",
@@ -82,15 +83,19 @@ def write_run(
 # ---- systems ------------------------------------------------------------------------------------
 def system_rows(system: SystemData) -> dict[str, Any]:
     """Return the header entries that identify a system and the constraints that it has dropped."""
-    whole = system.whole
-    rows = set(zip(system.row_entry, system.row_motion, strict=True))
-    pairs = zip(whole.row_entry, whole.row_motion, strict=True)
     return {
         "system": fingerprint(system),
-        "dropped": [k for k, pair in enumerate(pairs) if pair not in rows],
+        "dropped": np.flatnonzero(~held_rows(system)).tolist(),
         "least_norm": bool(system.least_norm),
-        "misfit": whole.misfit.tolist(),
+        "misfit": system.whole.misfit.tolist(),
     }
+
+
+def held_rows(system: SystemData) -> NDArray[np.bool_]:
+    """Return a mask of the constraints of `system.whole` that the system has not dropped."""
+    rows = set(zip(system.row_entry, system.row_motion, strict=True))
+    pairs = zip(system.whole.row_entry, system.whole.row_motion, strict=True)
+    return np.array([pair in rows for pair in pairs], dtype=bool)
 
 
 def check_system(
@@ -137,10 +142,8 @@ def state_from(prefix: str, arrays: Mapping[str, Any]) -> State:
     """Return the state that `state_arrays` wrote."""
     names = {key: f"{prefix}_memory_{key}" for key in _MEMORY}
     memory: dict[str, Any] = {k: arrays[name] for k, name in names.items() if name in arrays}
-    earlier: list[tuple[Array, Array]] = []
-    while f"{prefix}_earlier_{len(earlier)}_a" in arrays:
-        name = f"{prefix}_earlier_{len(earlier)}"
-        earlier.append((arrays[f"{name}_a"], arrays[f"{name}_lam"]))
+    pairs = [[f"{prefix}_earlier_{k}_{key}" for key in ("a", "lam")] for k in range(2)]
+    earlier = [(arrays[a], arrays[lam]) for a, lam in pairs if a in arrays]
     if earlier:
         memory["earlier"] = tuple(earlier)
     values: dict[str, Any] = {key: arrays[f"{prefix}_{key}"] for key in HISTORY}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.files.run_files import held_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -145,13 +146,12 @@ class RunChecks:
             _judge(AccuracyWarning, "energy gain", gain[n], ENERGY_GAIN * scale, text)
 
     def _check_constraints(self, solution: Solution) -> None:
-        part, whole = solution.system, solution.system.whole
+        whole = solution.system.whole
         if not whole.num_constraints:
             return
         at = Assembler(whole)
         size = np.where(whole.row_motion < 3, whole.size, 1.0)
-        rows = set(zip(part.row_entry, part.row_motion, strict=True))
-        held = [pair in rows for pair in zip(whole.row_entry, whole.row_motion, strict=True)]
+        held = held_rows(solution.system)
         limits = np.where(held, CONSTRAINTS, MISFIT)
         for n in range(0, len(solution), max(1, len(solution) // 50)):
             at.q[:], at.angles[:] = solution.q[n], solution.angles[n]

@@ -20,6 +20,7 @@ from dolfinx_mbd.multibody.assembly.redundancy import least_norm_multipliers
 from dolfinx_mbd.multibody.files.run_files import (
     HISTORY,
     check_system,
+    held_rows,
     run_kind,
     state_arrays,
     state_from,
@@ -196,23 +197,19 @@ class Solution:
         """Constraints whose forces are reported, and their multipliers, shape (nt, nc)."""
         if not self.system.least_norm:
             return self.system, self.lam
-        whole = self.system.whole
-        at, part = Assembler(whole), Assembler(self.system)
-        multipliers = np.zeros((len(self), whole.num_constraints))
+        whole, held = self.system.whole, held_rows(self.system)
+        at, multipliers = Assembler(whole), np.zeros((len(self), len(held)))
         for k, state in enumerate(self._states()):
-            at.q[:] = part.q[:] = state.q
+            at.q[:] = state.q
             at.update_poses(state.time)
-            part.update_poses(state.time)
-            jacobians = at.jacobians()
-            matrices = at.constraint_matrix(jacobians), part.constraint_matrix(jacobians)
-            multipliers[k] = least_norm_multipliers(whole, *matrices, state.lam, extent(at))
+            B = at.constraint_matrix(at.jacobians())
+            multipliers[k] = least_norm_multipliers(whole, B, B[held], state.lam, extent(at))
         return whole, multipliers
 
     def _named_arrays(self, names: Sequence[str]) -> Iterator[tuple[str, str, Array]]:
         """Yield name, key and array of all histories that are not empty."""
-        bodies = self._bodies
         for name in names:
-            item: object = self.body(name) if name in bodies else self.joint(name)
+            item: object = self.body(name) if name in self._bodies else self.joint(name)
             for key, values in vars(item).items():
                 if isinstance(values, np.ndarray) and key != "time" and values.size:
                     yield name, key, values

@@ -118,9 +118,8 @@ def read_checkpoint(path: str | Path, system: SystemData) -> tuple[Run, Checkpoi
         method = GeneralizedAlpha(**header["method"])
         reuse = bool(header.get("reuse", True))
         stepper = Stepper(system, method, tolerance=header["tolerance"], reuse=reuse)
-        prefix = "stepper_"
         stepper.restore(
-            {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+            {k.removeprefix("stepper_"): v for k, v in arrays.items() if "stepper_" in k}
         )
         state, steps = state_from("now", arrays), steps_from(header["steps"])
         run = Run(system, stepper, steps, state, states_from(arrays), int(header["save_every"]))

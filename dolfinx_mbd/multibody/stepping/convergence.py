@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.time_steps import relative_residual
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = ["Measure", "Monitor", "row_kinds"]
+__all__ = ["Measure", "Monitor", "largest_coordinate", "row_kinds"]
 
 Array = NDArray[np.float64]
 
@@ -97,22 +98,24 @@ class Measure:
         self._pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
 
-    def error(
-        self, rows: Array, scale: Array, values: Array, length: float, tolerance: float, rate: float
-    ) -> float:
+    def error(self, at: Assembler, tolerance: float, by_rate: float) -> float:
         """Return the largest residual over its tolerance; infinite if one is not finite.
 
-        Rows (nv,) come with the magnitudes of their terms, `values` (nc,) are the constraints,
-        `length` is the size of the mechanism, `rate` the change of accelerations per increment.
+        `by_rate` is the change of accelerations per increment.
         """
         return relative_residual(
-            rows, scale, self._groups, self._masses, values, self._pairs, self._rotations,
-            length, tolerance, rate,
+            at.rows, at.scale, self._groups, self._masses, at.values, self._pairs, self._rotations,
+            largest_coordinate(at), tolerance, by_rate,
         )  # fmt: skip
 
     def is_round_off(self, move: Array, length: float) -> bool:
         """Return whether increments (nv,) are round-off of positions in a mechanism of a size."""
         return bool(np.max(np.abs(move) * self.lengths, initial=0.0) <= _TINY * length)
+
+
+def largest_coordinate(at: Assembler) -> float:
+    """Return the largest coordinate of a frame, at least 1 mm, m."""
+    return float(np.max(np.abs(at.position), initial=1e-3))
 
 
 def row_kinds(body: Body) -> NDArray[np.int64]:

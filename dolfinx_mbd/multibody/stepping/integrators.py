@@ -24,7 +24,7 @@ from dolfinx_mbd.kernels.time_steps import correct, predict, right_side
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
 from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.stepping.convergence import Measure, Monitor
+from dolfinx_mbd.multibody.stepping.convergence import Measure, Monitor, largest_coordinate
 from dolfinx_mbd.multibody.stepping.iteration_matrix import (
     DenseFactor,
     Factor,
@@ -212,7 +212,7 @@ class Stepper:
         """
         m, at, n = self.method, self.assembler, self.system.num_velocities
         if self._factor is None or self._factor.dt != dt:
-            at.q[:], at.v[:], at.a[:], at.lam[:] = after.q, after.v, after.a, after.lam
+            at.put(after)
             at.residual(after.time)
             self._refactor(after.time, dt, np.zeros(n), self._slopes(dt))
         assert self._factor is not None
@@ -252,15 +252,7 @@ class Stepper:
     # ---- Newton's method ------------------------------------------------------------------------
     def _error(self, by_rate: float) -> float:
         """Return the largest residual over its tolerance."""
-        at = self.assembler
-        return self._measure.error(
-            at.rows, at.scale, at.values, self._length, self.tolerance, by_rate
-        )
-
-    @property
-    def _length(self) -> float:
-        """Largest coordinate of a frame, m."""
-        return float(np.max(np.abs(self.assembler.position), initial=1e-3))
+        return self._measure.error(self.assembler, self.tolerance, by_rate)
 
     def _refactor(self, t: float, dt: float, move: Array, slopes: Slopes) -> None:
         matrix, mass = self._matrix.at(self.assembler, t, move, *slopes[:2])
@@ -286,22 +278,20 @@ class Stepper:
         solution = self._factor.solve(self._right)
         correct(solution, by_speed, by_rate, ratio, mass, move, at.v, at.a, new, at.lam)
         self.iterations += 1
-        return self._measure.is_round_off(solution[: len(move)], self._length)
+        return self._measure.is_round_off(solution[: len(move)], largest_coordinate(at))
 
     def _failure(self, t: float, dt: float) -> StepError:
         s, at = self.system, self.assembler
-        places = []
+        place = ""
         if len(at.values):
             row = int(np.argmax(np.abs(np.nan_to_num(at.values, nan=np.inf))))
-            places.append(f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g}")
+            place = f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g} m or rad; "
         relative = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / np.maximum(at.scale, 1e-300)
         row = int(np.argmax(relative))
-        places.append(
-            f"the largest unbalanced row is {s.row_name(row)}, {abs(at.rows[row]):.3g} (N or N m)"
-        )
+        place += f"the most unbalanced row is {s.row_name(row)}, {abs(at.rows[row]):.3g} N or N m"
         return StepError(
             f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
-            f"{_MAX_ITERATIONS} iterations: {'; '.join(places)}. Try a smaller dt; if that fails, "
+            f"{_MAX_ITERATIONS} iterations: {place}. Try a smaller dt; if that fails, "
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
