@@ -36,8 +36,6 @@ from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 
-__all__ = ["EquilibriumError", "equilibrium", "quasi_static_motion"]
-
 Array = NDArray[np.float64]
 
 _TURN = 0.3  # longest step, rad, or relative to the size of the mechanism

@@ -21,8 +21,6 @@ from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 
-__all__ = ["InverseDynamics", "KinematicError", "inverse_dynamics", "kinematic_analysis"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 

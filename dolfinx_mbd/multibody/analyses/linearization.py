@@ -28,9 +28,7 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.start.consistent_state import check_state
-from dolfinx_mbd.multibody.stepping.convergence import row_kinds
-
-__all__ = ["LinearizedSystem", "SteadyError", "constraint_speed", "linearize", "unbalanced"]
+from dolfinx_mbd.multibody.stepping.convergence import row_groups
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -267,9 +265,8 @@ def unbalanced(at: Assembler) -> tuple[int, float]:
 
     These are the largest sum of magnitudes of terms among the body's rows of the same kind.
     """
-    bodies = at.system.bodies
-    groups = np.concatenate([3 * k + row_kinds(body) for k, body in enumerate(bodies)])
-    sizes = np.full(3 * len(bodies), 1e-300)
+    groups = row_groups(at.system)
+    sizes = np.full(groups[-1] + 3, 1e-300)
     np.maximum.at(sizes, groups, at.scale)
     share = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / sizes[groups]
     row = int(np.argmax(share))

@@ -27,8 +27,6 @@ from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["progress_bar", "resume", "simulate"]
-
 
 @cache
 def _blas() -> ThreadpoolController:

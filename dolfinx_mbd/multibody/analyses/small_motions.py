@@ -38,16 +38,6 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = [
-    "Axes",
-    "SmallMotions",
-    "balanced_motions",
-    "free_directions",
-    "move_steadily",
-    "small_motions",
-    "steady_rates",
-]
-
 Array = NDArray[np.float64]
 
 
@@ -84,11 +74,6 @@ class Axes:
         """Return axes that turn with one angular velocity and are now the global ones."""
         count = len(system.bodies)
         return cls(np.tile(np.eye(3), (count, 1, 1)), np.tile(np.asarray(spin, float), (count, 1)))
-
-    def turned(self, step: float) -> Axes:
-        """Return the axes a time later."""
-        turn = [exp_rotation(step * W) @ Q for Q, W in zip(self.turn, self.spin, strict=True)]
-        return Axes(np.array(turn), self.spin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,15 +144,16 @@ def steady_rates(at: Assembler, axes: Axes) -> Array:
 
 def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
     """Move the point of the assembler along the steady motion for a time; return the axes there."""
-    s, later = at.system, axes.turned(step)
+    s, later = at.system, Axes(axes.turn.copy(), axes.spin)
     for k, move, turn, A in _frames(s, at.q):
         Q, W = axes.turn[k], axes.spin[k]
+        turned = exp_rotation(step * W)
+        later.turn[k] = turned @ Q
         relative = Q.T @ (A @ at.v[turn] - W)
         after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
         delta = np.zeros(s.bodies[k].num_velocities)
         delta[:3] = step * (tangent(-step * W) @ at.v[move])
         delta[3:6] = rotation_vector(A.T @ after)
-        turned = exp_rotation(step * W)
         speed = after.T @ (turned @ (A @ at.v[turn]))
         q = at.q[s.q_slices[k]]
         s.bodies[k].increment(q.copy(), delta, q)

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, choice, flag, increasing, refuse
 from dolfinx_mbd.errors import InputError
 
-__all__ = ["Spectrum", "spectrum"]
-
 Array = NDArray[np.float64]
 
 _UNIFORM = 1e-6  # relative tolerance of equal steps: times are sums of steps with round-off

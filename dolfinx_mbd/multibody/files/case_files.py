@@ -11,8 +11,6 @@ from dolfinx_mbd.errors import FileWarning, warn
 from dolfinx_mbd.multibody.files.fingerprint import differences
 from dolfinx_mbd.multibody.files.run_files import VERSION, RunFileError, run_kind, write_run
 
-__all__ = ["CaseFiles"]
-
 _KIND = run_kind("case of a study")
 
 Outcome = tuple[dict[str, Any], dict[str, Any]]  # facts, and arrays by name

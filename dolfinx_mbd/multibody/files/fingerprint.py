@@ -19,8 +19,6 @@ import numpy as np
 
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = ["differences", "digest", "fingerprint"]
-
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # origin of the data, and drawings
 

@@ -22,21 +22,6 @@ from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
-__all__ = [
-    "HISTORY",
-    "VERSION",
-    "RunFileError",
-    "check_system",
-    "held_rows",
-    "run_kind",
-    "state_arrays",
-    "state_from",
-    "states_from",
-    "system_rows",
-    "write_run",
-    "write_table",
-]
-
 Array = NDArray[np.float64]
 
 VERSION = 3

@@ -15,16 +15,6 @@ from dolfinx_mbd.kernels.rotations import rotation_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body
 
-__all__ = [
-    "BodyHistory",
-    "Energies",
-    "JointHistory",
-    "fixed_axes",
-    "material_point",
-    "material_point_motion",
-    "rotation_matrices",
-]
-
 Array = NDArray[np.float64]
 
 _rows = getattr(rotation_rows, "py_func", rotation_rows)  # not compiled: it takes arrays

@@ -18,8 +18,6 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
-__all__ = ["RunChecks"]
-
 Array = NDArray[np.float64]
 
 # Limits above which a warning is given

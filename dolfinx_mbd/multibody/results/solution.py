@@ -40,8 +40,6 @@ from dolfinx_mbd.multibody.results.histories import (
     rotation_matrices,
 )
 
-__all__ = ["Solution"]
-
 Array = NDArray[np.float64]
 
 _KIND = run_kind("solution")
@@ -332,14 +330,7 @@ class Solution:
         return Energies(self.time, *parts.T)
 
     def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:
-        """Return the energies of all bodies at some of the times.
-
-        Args:
-            rows: Numbers of the times.
-
-        Returns:
-            Kinetic, elastic and gravitational energy, shape (n, 3), J.
-        """
+        """Return kinetic, elastic and gravitational energy at some of the times, (n, 3), J."""
         s = self.system
         parts = np.zeros((len(self.time[rows]), 3))
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):

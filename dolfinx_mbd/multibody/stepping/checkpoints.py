@@ -31,8 +31,6 @@ from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Steps, steps_from
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["Checkpoint", "Run", "read_checkpoint"]
-
 _KIND = run_kind("checkpoint")
 _PERIOD = 60.0  # s between two checkpoints, unless steps are counted
 _SHARE = 20.0  # least period relative to the time that writing takes

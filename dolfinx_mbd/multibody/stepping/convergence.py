@@ -12,8 +12,6 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = ["Measure", "Monitor", "largest_coordinate", "row_kinds"]
-
 Array = NDArray[np.float64]
 
 _SAFETY = 10.0  # by which a residual that is not evaluated is predicted to be below its tolerance
@@ -81,19 +79,14 @@ class Measure:
     """
 
     def __init__(self, system: SystemData) -> None:
-        n = system.num_velocities
-        self._groups = np.zeros(n, dtype=np.int64)
-        self.lengths = np.ones(n)
-        masses: list[float] = []
-        forces = np.full(len(system.bodies), -1)
-        for k, (body, part) in enumerate(zip(system.bodies, system.v_slices, strict=True)):
-            if not body.num_velocities:
-                continue
-            forces[k] = 3 * len(masses)
-            self._groups[part] = row_kinds(body) + forces[k]
-            self.lengths[part] = np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass)
-            masses.append(body.typical_mass)
-        self._masses = np.repeat(np.array(masses), 3)
+        self._groups = row_groups(system)
+        masses, forces = np.ones(len(system.bodies)), np.full(len(system.bodies), -1)
+        lengths: list[Array] = []
+        for k, body in enumerate(system.bodies):
+            if body.num_velocities:
+                masses[k], forces[k] = body.typical_mass, 3 * k
+                lengths.append(np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass))
+        self.lengths, self._masses = np.concatenate(lengths), np.repeat(masses, 3)
         bodies = system.frame_body[np.column_stack([system.first, system.second])]
         self._pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
@@ -118,12 +111,14 @@ def largest_coordinate(at: Assembler) -> float:
     return float(np.max(np.abs(at.position), initial=1e-3))
 
 
-def row_kinds(body: Body) -> NDArray[np.int64]:
-    """Return the kind of each row of a body, shape (nv,): 0 force, 1 moment, 2 elastic."""
-    kinds = np.zeros(body.num_velocities, dtype=np.int64)
-    kinds[3:6] = 1
-    kinds[body.num_velocities - body.num_elastic :] = 2
-    return kinds
+def row_groups(system: SystemData) -> NDArray[np.int64]:
+    """Return the group of each row (nv,): 3k for forces, 3k + 1 moments, 3k + 2 elastic forces."""
+    groups = np.zeros(system.num_velocities, dtype=np.int64)
+    for k, part in enumerate(system.v_slices):
+        groups[part] = 3 * k
+        groups[part][3:6] += 1
+    groups[system.elastic] = 3 * (groups[system.elastic] // 3) + 2
+    return groups
 
 
 def _mass_diagonal(body: Body, gravity: Array) -> Array:

@@ -35,8 +35,6 @@ from dolfinx_mbd.multibody.stepping.iteration_matrix import (
 )
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["ImplicitEuler", "StepError", "Stepper"]
-
 Array = NDArray[np.float64]
 Slopes = tuple[float, float, float]
 

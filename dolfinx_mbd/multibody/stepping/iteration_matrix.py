@@ -19,8 +19,6 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler, TangentBlocks
 from dolfinx_mbd.multibody.assembly.blocks import SparseBlocks, Stacked
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = ["DenseFactor", "Factor", "IterationMatrix", "SingularMatrix", "SparseFactor", "restored"]
-
 Array = NDArray[np.float64]
 
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))

@@ -15,8 +15,6 @@ from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 
-__all__ = ["Adaptive", "AdaptiveSteps", "FixedSteps", "Steps", "steps_from"]
-
 Array = NDArray[np.float64]
 
 _SAFETY = 0.9
