@@ -89,7 +89,8 @@ def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -
         states = [stepper.begin(first, DT)]
         for _ in range(count):
             states.append(stepper.step(states[-1], DT))
-        return Solution.from_states(engine, states, stepper, complete=True)
+        counts = {"iterations": stepper.iterations, "factorizations": stepper.factorizations}
+        return Solution(engine, states, **counts)
 
     run_steps(5)
     start = time.perf_counter(), time.process_time()

@@ -24,16 +24,41 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import mechanisms
 from tests.models.rods import rod
 
-pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
+one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
-FOLDERS = ("forms", "geometry", "imports", "export")
+FOLDERS = (
+    "export",
+    "fem",
+    "forms",
+    "geometry",
+    "imports",
+    "modal",
+    "multibody.analyses",
+    "multibody.model",
+    "multibody.start",
+)
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
+
+RUNS = ("multibody.results", "multibody.stepping")
+"""Folders likewise, whose examples use the names of `multibody.analyses`."""
 
 WITH_BODY = ("body", "plotting")
 """Folders likewise, whose examples use a body and a simulation without creating them."""
 
 OTHERS = ("archive", "checks", "cli", "errors", "files", "multibody.studies", "parallel")
 """Modules and folders whose examples use the same names; not every public name has one."""
+
+MODULES = (
+    "fem.elastic_model",
+    "modal.natural_modes",
+    "multibody.system",
+    "prescribed_motion.solve",
+    "reduction.front_end",
+    "reduction.interfaces",
+    "reduction.options",
+    "reduction.reducer",
+)
+"""Modules whose examples are run on any number of ranks."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 
@@ -76,17 +101,20 @@ def body_names() -> dict[str, Any]:
 
 def shared_names(folder: str) -> dict[str, Any]:
     """Return the names that examples of a folder may use; run the one in its `__init__.py`."""
-    if folder not in FOLDERS:
+    if folder in WITH_BODY + OTHERS:
         return body_names()
-    package = importlib.import_module(f"dolfinx_mbd.{folder}")
+    package = importlib.import_module(
+        f"dolfinx_mbd.{'multibody.analyses' if folder in RUNS else folder}"
+    )
     text = inspect.getdoc(package) or ""
     test = doctest.DocTestParser().get_doctest(text, {}, package.__name__, package.__file__, 0)
     run(test)
-    return test.globs
+    return test.globs | ({"body": rod()} if folder == "multibody.model" else {})
 
 
+@one_rank
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.imports.FirstOrderInertiaWarning")
-@pytest.mark.parametrize("folder", FOLDERS + WITH_BODY + OTHERS)
+@pytest.mark.parametrize("folder", FOLDERS + RUNS + WITH_BODY + OTHERS)
 def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names = shared_names(folder)
@@ -95,11 +123,31 @@ def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             run(test)
 
 
-@pytest.mark.parametrize("folder", FOLDERS + WITH_BODY)
-def test_public_names_have_examples(folder: str) -> None:
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_on_all_ranks(module: str) -> None:
+    tests = list(examples(f"dolfinx_mbd.{module}", {"mbd": mbd, "np": np}))
+    assert tests
+    for test in tests:
+        run(test)
+
+
+def public_names(folder: str) -> Iterator[tuple[str, Any]]:
+    """Yield the names that a folder exports, or that the package exports from its modules."""
     package = importlib.import_module(f"dolfinx_mbd.{folder}")
-    for name in package.__all__:
-        value = getattr(package, name)
+    if hasattr(package, "__all__"):
+        yield from ((name, getattr(package, name)) for name in package.__all__)
+        return
+    for name in (*mbd.__all__, *mbd.multibody.__all__):
+        value = getattr(mbd, name, None) or getattr(mbd.multibody, name)
+        if getattr(value, "__module__", "").startswith(f"{package.__name__}."):
+            yield name, value
+
+
+@pytest.mark.parametrize("folder", FOLDERS + RUNS + WITH_BODY)
+def test_public_names_have_examples(folder: str) -> None:
+    names = list(public_names(folder))
+    assert names
+    for name, value in names:
         exception = inspect.isclass(value) and issubclass(value, BaseException)
         if (inspect.isclass(value) or inspect.isfunction(value)) and not exception:
             assert ">>>" in (inspect.getdoc(value) or ""), f"{folder}.{name} has no example"

@@ -172,7 +172,7 @@ def euler_run(system: mbd.System, dt: float = dt) -> mbd.Solution:
     states = [stepper.begin(consistent_state(system), dt)]
     for _ in range(round(turn / dt)):
         states.append(stepper.step(states[-1], dt))
-    return mbd.Solution.from_states(system, states, stepper, complete=True)
+    return mbd.Solution(system, states, iterations=stepper.iterations)
 
 
 def rod_points(run: mbd.Solution) -> tuple[np.ndarray, ...]:

@@ -1,10 +1,9 @@
 """Static equilibrium of a mechanism, at rest or turning steadily, and sequences of equilibria.
 
-In the motions that the constraints leave the unbalanced forces g and their stiffness are the
-projections of :mod:`~dolfinx_mbd.multibody.analyses.small_motions`.  Newton's method is used where
-that stiffness is positive; elsewhere each of its principal directions is followed downhill by |k|
-instead of k, so that the mechanism falls into an equilibrium rather than being drawn to one that
-is unstable.  A step is bounded in length and shortened while it overshoots.
+The unknowns are the free motions of `small_motions`, with their unbalanced forces and stiffness.
+Newton's method is used where the stiffness is positive; elsewhere |k| replaces k in its principal
+directions, so that the mechanism falls into an equilibrium instead of being attracted by an
+unstable one. Steps are bounded, and shortened while they overshoot.
 
 References:
     Y. Dauphin et al., Identifying and attacking the saddle point problem in high-dimensional
@@ -14,6 +13,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,28 +21,25 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, increasing, instance, integer, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.multibody.analyses.linearization import unbalanced
+from dolfinx_mbd.multibody.analyses.linearization import constraint_speed, unbalanced
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
+    balanced_motions,
     free_directions,
-    multipliers,
-    small_motions,
+    steady_rates,
 )
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.start.consistent_state import move
 from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 
-__all__ = ["EquilibriumError", "equilibrium", "quasi_static_motion"]
-
 Array = NDArray[np.float64]
 
-_TURN = 0.3  # longest step, rad, and in parts of the mechanism's length
-_FLOOR = 1e-12  # of the greatest stiffness: below, a direction is taken for free
+_TURN = 0.3  # longest step, rad, or relative to the size of the mechanism
+_FLOOR = 1e-12  # smallest stiffness that is not zero, relative to the largest
 
 
 def equilibrium(
@@ -55,29 +52,35 @@ def equilibrium(
     tolerance: float = 1e-9,
     max_iterations: int = 200,
 ) -> State:
-    """The equilibrium into which a mechanism falls from where it is put together.
+    """Find the equilibrium into which a mechanism falls from its initial position.
 
-    Drivers and loads are held at time t.  An equilibrium at the start is returned as it is, stable
-    or not: :func:`~dolfinx_mbd.multibody.linearize` tells.
+    Drivers and loads are held at time t. An equilibrium at the start is returned, stable or not;
+    use `linearize` to determine its stability.
 
     Args:
-        system: The mechanism; constraints may repeat each other.
+        system: The mechanism; constraints may be redundant.
         t: Time, s.
-        spin: Angular velocity of the whole about an axis through the global origin, shape (3,),
-            rad/s: the equilibrium with the centrifugal forces.  None: at rest.
-        q: Coordinates to start from, shape (nq,); None: the bodies' own.
-        angles: Rotations of the joints there, shape (nj,), rad, from which turns are counted.
-        tolerance: What may be left unbalanced, relative to the greatest force, moment and elastic
-            force that act.
-        max_iterations: Steps after which it is given up.
+        spin: Angular velocity of the whole mechanism about an axis through the global origin, shape
+            (3,), rad/s: the equilibrium includes the centrifugal forces. None: at rest.
+        q: Coordinates of the start, shape (nq,); None: those of the bodies.
+        angles: Rotations of the joints at the start, shape (nj,), rad, from which turns are
+            counted; None: zero.
+        tolerance: Largest unbalanced force, relative to the largest force, moment or elastic force
+            on the same body.
+        max_iterations: Largest number of steps.
 
     Returns:
-        The state with its reactions: at rest, or turning with the spin.
+        The state with its reactions, at rest or turning with the spin.
 
     Raises:
-        EquilibriumError: If there is none that it finds; the message says what is not in balance.
-        AssemblyError: If the mechanism cannot be put together.
-        ValueError: If the spin is not three numbers, or the joints do not let the whole turn so.
+        EquilibriumError: No equilibrium was found; the message names the unbalanced row.
+        AssemblyError: The mechanism cannot be assembled.
+        InputError: An argument is unusable, or the joints do not permit the spin.
+
+    Example:
+        >>> state = mbd.equilibrium(pendulum)
+        >>> print(f"{np.degrees(state.angles[0]):.3f}°")
+        -90.000°
     """
     instance("system", system, SystemData)
     t = number("t", t, unit="s")
@@ -90,16 +93,16 @@ def equilibrium(
         at.angles[:] = array("angles", angles, at.angles.shape)
     axes = Axes.common(system, omega)
     _restore(at, t)
-    length = extent(at)
     for _ in range(max_iterations):
-        motions, basis, force = _forces(at, t, axes)
+        motions = _forces(at, t, axes)
         row, share = unbalanced(at)
         if share <= tolerance:
-            return _state(at, t, omega)
+            _check_spin(at, t, omega)
+            return at.state(t)
+        basis = free_directions(motions)
         if not basis.shape[1]:
             break
-        step = _step(motions, basis, force, system.rigid, length)
-        _advance(at, t, axes, motions, basis @ step)
+        _advance(at, t, axes, motions, _step(motions, basis, at))
     raise EquilibriumError(
         f"no equilibrium at t = {t:g} s: {system.row_name(row)} is left with "
         f"{abs(at.rows[row]):.3g} (N or N m) unbalanced after {max_iterations} steps. A load may "
@@ -110,63 +113,52 @@ def equilibrium(
 def quasi_static_motion(
     system: SystemData, times: Iterable[float], *, spin: ArrayLike | None = None
 ) -> Solution:
-    """A sequence of equilibria: drivers and loads move slowly, nothing has inertia.
+    """Find a sequence of equilibria: drivers and loads move slowly, without inertia forces.
 
-    Each equilibrium starts from the one before.  Velocities and accelerations are those of the spin
+    Each equilibrium starts from the one before. Velocities and accelerations are those of the spin
     alone, not those of the drivers.
 
     Args:
         system: The mechanism.
-        times: At which equilibria are found, increasing, s.
-        spin: As of :func:`equilibrium`.
+        times: Increasing times of the equilibria, s.
+        spin: Angular velocity of the whole, see `equilibrium`; None: at rest.
+
+    Returns:
+        The equilibria as a solution.
 
     Raises:
-        EquilibriumError: If one is not found; the message says at which time.
-        ValueError: If there are no times, or they do not increase.
+        EquilibriumError: An equilibrium was not found; the message contains its time.
+        InputError: There are no times, or they do not increase.
+
+    Example:
+        >>> run = mbd.quasi_static_motion(driven, [0.0, 0.1, 0.2])
+        >>> print(run.joint("drive").moment[:, 2].round(3))  # 2 kg × 9.81 m/s² × 1 m × cos φ
+        [19.62  19.229 18.071]
     """
     states: list[State] = []
+    start: dict[str, Any] = {}
     for t in increasing("times", times, unit="s").tolist():
-        last = states[-1] if states else None
-        states.append(
-            equilibrium(
-                system,
-                t=t,
-                spin=spin,
-                q=None if last is None else last.q,
-                angles=None if last is None else last.angles,
-            )
-        )
+        states.append(equilibrium(system, t=t, spin=spin, **start))
+        start = {"q": states[-1].q, "angles": states[-1].angles}
     return Solution(system, states)
 
 
-def _rates(at: Assembler, omega: Array) -> None:
-    """Velocities and accelerations of the whole turning about the origin."""
-    s = at.system
-    at.v[:], at.a[:] = 0.0, 0.0
-    for k, body in enumerate(s.bodies):
+def _forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+    """Set velocities, accelerations and the best reactions; return the coefficients."""
+    s, omega = at.system, axes.spin[0]
+    at.v[:] = 0.0
+    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
         if isinstance(body, FloatingBody):
-            start, q = s.v_slices[k].start, at.q[s.q_slices[k]]
-            at.v[start : start + 3] = np.cross(omega, q[:3])
-            at.v[start + 3 : start + 6] = rotation_matrix(q[3:7]).T @ omega
-            at.a[start : start + 3] = np.cross(omega, np.cross(omega, q[:3]))
+            q = at.q[qs]
+            at.v[vs][:6] = *np.cross(omega, q[:3]), *(rotation_matrix(q[3:7]).T @ omega)
+    at.a[:] = steady_rates(at, axes)
+    return balanced_motions(at, t, axes)
 
 
-def _forces(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, Array]:
-    """Coefficients with the best reactions, free motions N, and the force Nᵀr along them."""
-    _rates(at, axes.spin[0])
-    at.lam[:] = 0.0
-    motions = small_motions(at, t, axes)
-    basis = free_directions(motions)
-    at.lam[:] = multipliers(at, t, motions)
-    motions = small_motions(at, t, axes)
-    return motions, basis, basis.T @ (motions.resolve.T @ at.rows)
-
-
-def _step(
-    motions: SmallMotions, basis: Array, force: Array, rigid: NDArray[np.integer], length: float
-) -> Array:
-    """Newton's step where the stiffness is positive, else downhill by |k|; bounded, shape (m,)."""
+def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
+    """Return the increments (nv,) of a bounded step: Newton's, or downhill by |k|."""
     _, _, K = motions.reduced(basis)
+    force = basis.T @ (motions.resolve.T @ at.rows)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
     largest = max(float(np.abs(values).max()), 1e-300)
     if values[0] > _FLOOR * largest:
@@ -174,35 +166,34 @@ def _step(
     else:
         floor = _FLOOR * max(largest, float(np.abs(force).max()))
         step = vectors @ ((vectors.T @ -force) / np.maximum(np.abs(values), floor))
-    move = np.abs(basis @ step)[rigid]
-    # a step in metres counts in parts of the mechanism's length
-    longest = float(np.maximum(move / max(length, 1.0), 0.0).max(initial=0.0))
-    return step * min(1.0, _TURN / max(longest, 1e-300))
+    increments = basis @ step
+    size = max(at.system.size, 1.0)
+    longest = float(np.abs(increments[at.system.rigid]).max(initial=0.0)) / size
+    return increments * min(1.0, _TURN / max(longest, 1e-300))
 
 
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
-    """Move along a step; shorter while the forces along it turn round and are no smaller."""
+    """Move along a step; halve it while the forces along it change sign and do not decrease."""
     start, angles = at.q.copy(), at.angles.copy()
     delta = motions.resolve @ step
     before = float(at.rows @ delta)
     for _ in range(12):
-        at.q[:], at.angles[:] = start, angles
-        move(at, delta)
+        at.angles[:] = angles
+        at.move(start, delta)
         try:
             _restore(at, t)
+            moved = _forces(at, t, axes)
+            along = float((moved.resolve.T @ at.rows) @ (motions.resolve.T @ delta))
+            if along <= 0.9 * abs(before) or abs(before) < 1e-300:
+                break
         except AssemblyError:
-            delta, before = 0.5 * delta, 0.5 * before
-            continue
-        moved, _, _ = _forces(at, t, axes)
-        along = float((moved.resolve.T @ at.rows) @ (motions.resolve.T @ delta))
-        if along <= 0.9 * abs(before) or abs(before) < 1e-300:
-            break
+            pass
         delta, before = 0.5 * delta, 0.5 * before
     at.angles[:] = at.joint_rotations()
 
 
 def _restore(at: Assembler, t: float) -> None:
-    """Positions that fulfil the constraints: of the bodies as they are, or by deforming them."""
+    """Fulfil the constraints by moving the bodies, or else by deforming them."""
     s = at.system
     q = at.q.copy()
     try:
@@ -215,15 +206,14 @@ def _restore(at: Assembler, t: float) -> None:
     at.update_poses(t)
 
 
-def _state(at: Assembler, t: float, omega: Array) -> State:
+def _check_spin(at: Assembler, t: float, omega: Array) -> None:
+    """Raise an error if the constraints do not permit the mechanism to turn as a whole."""
     s = at.system
-    if omega.any() and s.num_constraints:
-        rate, _ = at.constraint_rates(t)
-        off = np.abs(at.constraint_matrix(at.jacobians()) @ at.v + rate)
-        row = int(np.argmax(off))
-        if off[row] > 1e-9 * max(1.0, float(np.abs(at.v).max())):
-            raise InputError(
-                f"the mechanism does not turn with the spin {omega} rad/s as a whole: "
-                f"{s.constraint_name(row)} would move at {off[row]:.3g} (m/s or rad/s)"
-            )
-    return at.state(t)
+    if not omega.any() or not s.num_constraints:
+        return
+    row, speed = constraint_speed(at, t)
+    if speed > 1e-9 * max(1.0, float(np.abs(at.v).max())):
+        raise InputError(
+            f"the mechanism does not turn with the spin {omega} rad/s as a whole: "
+            f"{s.constraint_name(row)} would move at {speed:.3g} (m/s or rad/s)"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,112 +12,123 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import choice, increasing, instance, number, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
-from dolfinx_mbd.multibody.assembly.redundancy import find_redundant
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.multibody.assembly.redundancy import find_redundant, without_units
 from dolfinx_mbd.multibody.model.loads import JointCoordinate
 from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.start.consistent_state import consistent_state, move
+from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 
-__all__ = ["InverseDynamics", "KinematicError", "inverse_dynamics", "kinematic_analysis"]
-
 Array = NDArray[np.float64]
+Index = NDArray[np.integer]
 
-_SINGULAR = 1e-7  # smallest over largest singular value: a position is singular
+_SINGULAR = 1e-7  # smallest over largest singular value of a singular position
 _RANK = 1e-9
 
 
 class KinematicError(SolverError, ValueError):
-    """The drivers do not determine the motion.
+    """A motion that the drivers do not determine.
 
-    Attributes:
-        time: Where, s.
-        solution: The motion up to there, or None if there is none.
+    Its attribute `time` is the time of the error, s; `solution` is the motion before it, or None.
     """
 
-    def __init__(self, message: str, time: float, solution: Solution | None = None) -> None:
+    def __init__(self, message: str, time: float) -> None:
         super().__init__(message)
         self.time = time
-        self.solution = solution
+        self.solution: Solution | None = None
 
 
 def kinematic_analysis(
     system: SystemData,
     times: Iterable[float],
     *,
-    elastic: Literal["undeformed", "quasi-static"] = "undeformed",
+    elastic_start: Literal["undeformed", "quasi-static"] = "undeformed",
     q: ArrayLike | None = None,
 ) -> Solution:
-    """Positions, velocities and accelerations of a mechanism that its drivers determine.
+    """Compute positions, velocities and accelerations of a mechanism that its drivers determine.
 
     Nothing is integrated: the constraints and their first two derivatives are solved at each time,
-    from the position before it.  The reactions that the motion asks for come with it, so that
+    starting from the position before it. The solution contains the reactions, so that
     ``solution.joint("drive").moment`` is the torque of a driver.
 
     Args:
-        system: The mechanism, with as many drivers as it has degrees of freedom; joints that repeat
-            each other may stay.
-        times: Increasing, s; close enough that the nearest position is the right one.
-        elastic: ``undeformed``: bodies move as if they were rigid, and the forces are those of the
-            undeformed bodies; ``quasi-static``: they deform under the forces of the motion, without
-            vibrating (:func:`~dolfinx_mbd.multibody.consistent_state`).
-        q: Coordinates from which the first position is found, shape (nq,); None: the bodies' own.
+        system: The mechanism, with as many drivers as degrees of freedom; joints may be redundant.
+        times: Increasing times, s, close enough that the nearest position is the right one.
+        elastic_start: Deformation at each time, as at the start of `simulate`. ``undeformed``:
+            bodies move as if they were rigid, and the forces are those of the undeformed bodies;
+            ``quasi-static``: they deform under the forces of the motion without vibrations.
+        q: Coordinates from which the first position is found, shape (nq,); None: those of the
+            bodies.
+
+    Returns:
+        The motion at the times.
 
     Raises:
-        KinematicError: If something is left free, or a position is singular or was passed between
-            two times: then the drivers do not tell how the motion goes on.
-        AssemblyError: If the mechanism cannot be put together at the first time.
-        ValueError: If there are no times, they do not increase, or ``elastic`` is unknown.
+        KinematicError: Bodies are free to move, or a position is singular or was passed between two
+            times, after which the drivers do not determine the motion.
+        AssemblyError: The mechanism cannot be assembled at the first time.
+        InputError: An argument is unusable.
+
+    Example:
+        >>> run = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
+        >>> print(run.joint("drive").moment[:, 2].round(3))  # N m
+        [19.62  19.229 18.071]
     """
     instance("system", system, SystemData)
-    choice("elastic", elastic, ("undeformed", "quasi-static"))
-    moments = increasing("times", times, unit="s").tolist()
-    if len(moments) > 1:
-        check_drivers(system, moments[0], moments[-1])
+    choice("elastic_start", elastic_start, ("undeformed", "quasi-static"))
+    instants = increasing("times", times, unit="s").tolist()
+    if len(instants) > 1:
+        check_drivers(system, instants[0], instants[-1])
     at = Assembler(system)
     at.q[:] = coordinates(system, q)
-    if elastic == "undeformed":
+    if elastic_start == "undeformed":
         for body, part in zip(system.bodies, system.q_slices, strict=True):
             at.q[part.stop - body.num_elastic : part.stop] = 0.0
     states: list[State] = []
-    rows: NDArray[np.integer] | None = None
-    sign = 0.0
-    for t in moments:
-        limit = _approach(at, t, states)
-        whole = at.constraint_matrix(at.jacobians())
-        B = whole[:, system.rigid]
-        if rows is None:
-            repeated = [r.row for r in find_redundant(system, whole, system.rigid, limit)]
-            rows = _determined(at, B, repeated, t)
-        now = _orientation(at, B[rows], t, states)
-        if sign and now != sign:
-            raise KinematicError(
-                f"between t = {states[-1].time:g} and {t:g} s the mechanism passes a singular "
-                "position, or the nearest position is that of another assembly: the drivers do not "
-                "tell how the motion goes on. Drive another joint, or take shorter steps",
-                t,
-                Solution(system, states),
-            )
-        sign = now
-        states.append(_moving(at, B, t, limit) if elastic == "undeformed" else _settled(at, t))
+    rows: Index | None = None
+    first_sign = 0.0
+    try:
+        for t in instants:
+            limit = _approach(at, t, states)
+            whole = at.constraint_matrix(at.jacobians())
+            B = whole[:, system.rigid]
+            if rows is None:
+                redundant = [r.row for r in find_redundant(system, whole, system.rigid, limit)]
+                rows = np.setdiff1d(np.arange(len(B)), redundant)
+                _check_determined(at, B, len(rows), t)
+            sign = _orientation(without_units(system, whole)[0][rows][:, system.rigid])
+            first_sign = first_sign or sign
+            if sign != first_sign or not sign:
+                before = f" or between t = {states[-1].time:g} s and there" if states else ""
+                raise KinematicError(
+                    f"the position at t = {t:g} s{before} is singular, or it is that of another "
+                    "assembly: the drivers do not determine the motion after it. Drive another "
+                    "joint, leave this time out, or take shorter steps",
+                    t,
+                )
+            moving = elastic_start == "undeformed"
+            states.append(_moving(at, B, t, limit) if moving else _settled(at, t))
+    except KinematicError as error:
+        error.solution = Solution(system, states) if states else None
+        raise
     return Solution(system, states)
 
 
 def _approach(at: Assembler, t: float, states: list[State]) -> float:
-    """Move to the position at t nearest to that which the motion before extrapolates to.
+    """Move to the position at t that is nearest to the extrapolated motion.
 
-    Returns the limit below which constraints are redundant there (`assemble`).
+    Return the limit below which constraints are redundant there, see `assemble`.
     """
     s = at.system
     if states:
         last = states[-1]
         step = t - last.time
-        at.q[:], at.angles[:] = last.q, last.angles
         delta = step * last.v + 0.5 * step * step * last.a
         delta[s.elastic] = 0.0
-        move(at, delta)
+        at.angles[:] = last.angles
+        at.move(last.q, delta)
     try:
         limit = assemble(at, t, s.rigid)
     except AssemblyError as error:
@@ -127,27 +138,22 @@ def _approach(at: Assembler, t: float, states: list[State]) -> float:
             f"the drivers cannot be followed from t = {states[-1].time:g} to {t:g} s, past a limit "
             f"of the mechanism (a singular position): {error}",
             t,
-            Solution(s, states),
         ) from error
     at.update_poses(t)
     return limit
 
 
-def _determined(at: Assembler, B: Array, repeated: list[int], t: float) -> NDArray[np.integer]:
-    """Rows that determine all rigid motion, after a check that they do."""
+def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
+    """Raise an error if the constraints leave rigid motions free."""
     s = at.system
-    rows = np.setdiff1d(np.arange(len(B)), repeated)
-    free = B.shape[1] - len(rows)
+    free = B.shape[1] - rank
     if free == 0:
-        return rows
-    null = np.linalg.svd(B)[2][len(rows) :] if len(B) else np.eye(B.shape[1])
+        return
+    null = np.linalg.svd(B)[2][rank:] if len(B) else np.eye(B.shape[1])
     size = np.zeros(s.num_velocities)
     size[s.rigid] = np.linalg.norm(null, axis=0)
-    names = [
-        repr(body.name)
-        for body, part in zip(s.bodies, s.v_slices, strict=True)
-        if np.any(size[part] > 1e-6)
-    ]
+    bodies = zip(s.bodies, s.v_slices, strict=True)
+    names = [repr(body.name) for body, part in bodies if np.any(size[part] > 1e-6)]
     raise KinematicError(
         f"{len(s.drivers)} drivers leave {free} degree{'s' * (free > 1)} of freedom at t = {t:g} s "
         f"(of {', '.join(names)}): the position is singular, or the mechanism needs more drivers. "
@@ -156,30 +162,15 @@ def _determined(at: Assembler, B: Array, repeated: list[int], t: float) -> NDArr
     )
 
 
-def _orientation(at: Assembler, B: Array, t: float, states: list[State]) -> float:
-    """Sign of the determinant of the constraints, or an error where they are singular."""
-    s = at.system
-    length = extent(at)
-    scale = np.ones(s.num_velocities)
-    for body, part in zip(s.bodies, s.v_slices, strict=True):
-        if body.num_velocities:
-            scale[part.start : part.start + 3] = length
-    rows = B * scale[s.rigid]
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+def _orientation(rows: Array) -> float:
+    """Return the sign of the determinant of the constraints, zero in a singular position."""
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     values = np.linalg.svd(rows, compute_uv=False)
-    if values[-1] < _SINGULAR * values[0]:
-        raise KinematicError(
-            f"the position at t = {t:g} s is singular: the drivers do not tell how the motion goes "
-            f"on (smallest over largest singular value {values[-1] / values[0]:.1e}). Drive "
-            "another joint, or leave this time out",
-            t,
-            Solution(s, states) if states else None,
-        )
-    return float(np.linalg.slogdet(rows)[0])
+    return 0.0 if values[-1] < _SINGULAR * values[0] else float(np.linalg.slogdet(rows)[0])
 
 
 def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
-    """Velocities, accelerations and reactions of the rigid motion."""
+    """Return the state with velocities, accelerations and reactions of the rigid motion."""
     s = at.system
     at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
     rate, _ = at.constraint_rates(t)
@@ -192,25 +183,29 @@ def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
 
 
 def _settled(at: Assembler, t: float) -> State:
-    """The quasi-static state next to the assembler's position, joints' turns counted on."""
-    state = consistent_state(at.system, t, elastic_start="quasi-static", q=at.q)
+    """Return the quasi-static state next to the position of the assembler, with turns counted."""
+    state = consistent_state(at.system, t, q=at.q)
     at.q[:] = state.q
     at.update_poses(t)
     at.angles[:] = at.joint_rotations()
-    return State(t, state.q, state.v, state.a, state.lam, at.angles.copy())
+    return replace(state, angles=at.angles.copy())
 
 
-# ---- inverse dynamics -------------------------------------------------------------------------
-
-
+# ---- inverse dynamics ---------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
-    """The forces of a known motion.
+    """Forces of a known motion.
 
     Attributes:
-        solution: The motion with the reactions of joints and drivers that it asks for.
-        efforts: Torque (N m) or force (N) of each actuator over time, (nt,), by what was given.
-        unbalanced: Greatest force left over, relative to the greatest that acts, (nt,).
+        solution: The motion with the reactions of joints and drivers that it requires.
+        efforts: Torque (N m) or force (N) of each actuator over time, (nt,), by actuator.
+        unbalanced: Largest force that is left, relative to the largest that acts, (nt,).
+
+    Example:
+        >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1])
+        >>> result = mbd.inverse_dynamics(pendulum, motion, actuators=["pin"])
+        >>> bool(result.unbalanced.max() < 1e-9)
+        True
     """
 
     solution: Solution
@@ -225,22 +220,31 @@ def inverse_dynamics(
     actuators: Iterable[str | JointCoordinate] = (),
     tolerance: float = 1e-5,
 ) -> InverseDynamics:
-    """Joint, drive and actuator forces that a known motion asks for.
+    """Compute the forces of joints, drivers and actuators that a known motion requires.
 
     At each time the multipliers λ and the efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where E
     are the gradients of the actuated coordinates.
 
     Args:
-        system: The mechanism with the loads that are known; with drivers for what they hold.
-        motion: Positions, velocities and accelerations of the same bodies: a simulation, also of
-            another system, or :func:`kinematic_analysis`.
+        system: The mechanism with the known loads, and with drivers for coordinates that they hold.
+        motion: Positions, velocities and accelerations of the same bodies: of `simulate`, also with
+            another system, or of `kinematic_analysis`.
         actuators: Joints about (or along) whose axis an unknown torque (or force) acts on the
-            second body, opposite on the first.
-        tolerance: What may be left unbalanced, relative to the greatest force that acts.
+            second body, and its opposite on the first.
+        tolerance: Largest unbalanced force, relative to the largest force that acts.
+
+    Returns:
+        Reactions and efforts.
 
     Raises:
-        ValueError: If the motion is that of other bodies, breaks a constraint, or asks for forces
-            that neither joints nor drivers nor actuators carry; the message says where.
+        InputError: The motion is that of other bodies, violates a constraint, or requires forces
+            that no joint, driver or actuator carries; the message names the place.
+
+    Example:
+        >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
+        >>> forces = mbd.inverse_dynamics(pendulum, motion, actuators=["pin"])
+        >>> print(forces.efforts["pin"].round(3))  # N m
+        [19.62  19.229 18.071]
     """
     instance("system", system, SystemData)
     instance("motion", motion, Solution, "of simulate or kinematic_analysis")
@@ -264,25 +268,11 @@ def inverse_dynamics(
         at.q[:], at.v[:], at.a[:] = motion.q[k], motion.v[k], motion.a[k]
         if same:
             at.angles[:] = motion.angles[k]
-        at.lam[:] = 0.0
-        at.residual(t)
-        _check_fulfilled(at, t)
-        free = at.rows.copy()
-        scale = at.scale.copy()
-        B = at.constraint_matrix(at.jacobians())
-        E = [at.axis_gradient(c.joint, c.motion) for c in axes]
-        whole = np.concatenate([B, *(-e[None] for e in E)])
-        found = np.linalg.lstsq(whole.T, -free, rcond=_RANK)[0]
-        at.lam[:], efforts[k] = found[: len(B)], found[len(B) :]
-        at.residual(t)
-        for effort, e in zip(efforts[k], E, strict=True):
-            at.rows -= effort * e
-            at.scale += np.abs(effort * e)
-        np.maximum(at.scale, scale, out=at.scale)
+        efforts[k] = _balance(at, t, axes)
         row, left[k] = unbalanced(at)
         if left[k] > tolerance:
             raise InputError(
-                f"no joint, driver or actuator carries what the motion asks for at t = {t:g} s: "
+                f"no joint, driver or actuator carries what the motion requires at t = {t:g} s: "
                 f"{system.row_name(row)} is left with {abs(at.rows[row]):.3g} (N or N m). Name the "
                 "joints that are driven: actuators=[...]"
             )
@@ -297,19 +287,31 @@ def inverse_dynamics(
 
 def _coordinate(system: SystemData, actuator: str | JointCoordinate) -> JointCoordinate:
     instance("every entry of actuators", actuator, (str, JointCoordinate))
-    if isinstance(actuator, str):
-        joint = system.joint(actuator)
-        return JointCoordinate(actuator, joint.axis(None, "an actuator"))
-    joint = system.joint(actuator.joint)
-    return JointCoordinate(actuator.joint, joint.axis(actuator.motion, "an actuator"))
+    name, motion = (
+        (actuator, None) if isinstance(actuator, str) else (actuator.joint, actuator.motion)
+    )
+    return JointCoordinate(name, system.joint(name).axis(motion, "an actuator"))
 
 
-def _check_fulfilled(at: Assembler, t: float) -> None:
-    if not len(at.values):
-        return
-    row = int(np.argmax(np.abs(at.values)))
-    if np.abs(at.values[row]) > 1e-6 * max(1.0, float(np.abs(at.position).max())):
+def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
+    """Set the multipliers of a motion, and rows and scale to what is left; return the efforts."""
+    at.lam[:] = 0.0
+    at.residual(t)
+    row = int(np.argmax(np.abs(at.values))) if len(at.values) else -1
+    if row >= 0 and abs(at.values[row]) > 1e-6 * max(1.0, float(np.abs(at.position).max())):
         raise InputError(
             f"the motion does not fulfil {at.system.constraint_name(row)} at t = {t:g} s: it is "
             f"off by {abs(at.values[row]):.3g} (m or rad)"
         )
+    scale = at.scale.copy()
+    B = at.constraint_matrix(at.jacobians())
+    E = [at.axis_gradient(c.joint, c.motion) for c in axes]
+    whole = np.concatenate([B, *(-e[None] for e in E)])
+    unknowns = np.linalg.lstsq(whole.T, -at.rows, rcond=_RANK)[0]
+    at.lam[:], efforts = unknowns[: len(B)], unknowns[len(B) :]
+    at.residual(t)
+    for effort, e in zip(efforts, E, strict=True):
+        at.rows -= effort * e
+        at.scale += np.abs(effort * e)
+    np.maximum(at.scale, scale, out=at.scale)
+    return efforts

@@ -1,10 +1,9 @@
 """Small motions of an assembled mechanism: frequencies, damping ratios, modes, stability.
 
 About an equilibrium, or about a steady motion in axes that turn with the mechanism, the equations
-of motion are linear with constant coefficients
-(:mod:`dolfinx_mbd.multibody.analyses.small_motions`).  The multipliers are projected out with the
-null space of the constraints; the stiffness keeps what the reactions add (the second derivatives of
-the constraints times the multipliers), so that a pendulum swings and a compressed strut buckles.
+of motion are linear with constant coefficients (see `small_motions`). The null space of the
+constraints eliminates the multipliers; the stiffness includes the effect of the reactions (second
+derivatives of the constraints times multipliers), so that a pendulum swings and a strut buckles.
 """
 
 from __future__ import annotations
@@ -21,49 +20,51 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
+    balanced_motions,
     free_directions,
     move_steadily,
-    multipliers,
-    small_motions,
     steady_rates,
 )
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.start.consistent_state import check_state
-from dolfinx_mbd.multibody.stepping.convergence import row_kinds
-
-__all__ = ["LinearizedSystem", "SteadyError", "linearize"]
+from dolfinx_mbd.multibody.stepping.convergence import row_groups
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-_BALANCE = 1e-6  # of the forces that act: what may be left unbalanced in a steady state
-_CONSTANT = 1e-7  # of the largest coefficient: what may change along a steady motion
-_ZERO = 1e-7  # of the largest pole: double zeros of rigid motion come out as sqrt(round-off)
-_GROWTH = 1e-9  # of the largest pole: real parts below are round-off
+_BALANCE = 1e-6  # largest unbalanced force of a steady state, relative to the acting forces
+_CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
+_ZERO = 1e-7  # of the largest pole: double zeros of rigid motion become sqrt(round-off)
+_GROWTH = 1e-9  # of the largest pole: smaller real parts are round-off
 
 
 class SteadyError(SolverError, ValueError):
-    """A state is neither an equilibrium nor a steady motion."""
+    """A state that is neither an equilibrium nor part of a steady motion."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearizedSystem:
-    """M z̈ + (C + G) ż + K z = 0 in the m coordinates that the constraints leave, and its poles.
+    """M z̈ + (C + G) ż + K z = 0 in the m free coordinates of a mechanism, and its poles.
 
     Attributes:
         system: The mechanism.
-        state: What it is linearized about.
+        state: State about which it is linearized.
         mass: M, shape (m, m).
-        damping: C, the symmetric part of what multiplies ż, shape (m, m).
-        gyroscopic: G, the skew part, shape (m, m).
-        stiffness: K with all geometric parts, shape (m, m); not symmetric where forces follow the
+        damping: C, the symmetric part of the coefficients of ż, shape (m, m).
+        gyroscopic: G, their skew part, shape (m, m).
+        stiffness: K with all geometric parts, shape (m, m); not symmetric if forces follow the
             motion.
         basis: Increments of all coordinates per unit of z, shape (nv, m): translations in global,
             rotations in body components, elastic coordinates.
         axes: ``body``, ``global`` or ``given``: the axes in which z has constant coefficients.
-        poles: λ of z = e^{λt}, 1/s, those with Im λ ≥ 0 by |λ|, shape (p,).
+        poles: λ of z = e^{λt} with Im λ ≥ 0 in the order of |λ|, shape (p,), 1/s.
         modes: Increments of all coordinates of each pole, largest component 1, shape (nv, p).
+
+    Example:
+        >>> result = mbd.linearize(pendulum, mbd.equilibrium(pendulum))
+        >>> print(result.frequencies.round(4), result.stability)
+        [0.4972] stable
     """
 
     system: SystemData
@@ -85,15 +86,14 @@ class LinearizedSystem:
     @property
     def damping_ratios(self) -> Array:
         """−Re λ/|λ| of each pole, shape (p,); 0 for λ = 0, ±1 for a real pole."""
-        size = np.abs(self.poles)
-        return 0.0 - np.where(size > 0, self.poles.real / np.where(size > 0, size, 1.0), 0.0)
+        return 0.0 - self.poles.real / np.maximum(np.abs(self.poles), 1e-300)
 
     @property
     def stability(self) -> Literal["unstable", "neutral", "stable", "asymptotically stable"]:
-        """What a small disturbance does.
+        """Effect of a small disturbance.
 
-        It grows (unstable); stays or drifts along a motion that nothing resists (neutral: a pole
-        is zero); stays as small (stable); or dies out (asymptotically stable).
+        It grows (unstable), persists or drifts along a motion without resistance (neutral: a pole
+        is zero), remains small (stable) or decays (asymptotically stable).
         """
         limit = _GROWTH * np.abs(self.poles).max(initial=0.0)
         if (self.poles.real > limit).any():
@@ -103,24 +103,32 @@ class LinearizedSystem:
         return "stable" if (self.poles.real >= -limit).any() else "asymptotically stable"
 
     def mode(self, body: str, number: int) -> Complex:
-        """A body's part of a mode: (δR global, δφ body, δη), shape (6+n,)."""
+        """Return the part of a mode that belongs to a body: (δR global, δφ body, δη).
+
+        Args:
+            body: Name of the body.
+            number: Number of the mode, from 0.
+
+        Returns:
+            Shape (6+n,).
+
+        Raises:
+            InputError: The body or the number does not exist.
+        """
         part = self.system.v_slices[self.system.body_index(body)]
         return self.modes[part, integer("number", number, low=0, high=self.modes.shape[1] - 1)]
 
     def summary(self) -> str:
-        """The poles as a table, with the body that moves most in kinetic energy."""
+        """Return a table of the poles, with the body that has most of the kinetic energy."""
         at = Assembler(self.system)
         at.q[:], at.v[:], at.angles[:] = self.state.q, self.state.v, self.state.angles
         at.residual(self.state.time)
         M = at.tangent(self.state.time).M
         lines = [f"{self.stability}; {len(self.mass)} coordinates ({self.axes} axes)"]
         lines.append(f"{'':>3}{'Hz':>14}{'damping':>10}{'pole, 1/s':>28}  mostly")
-        rows = zip(self.poles, self.frequencies, self.damping_ratios, strict=True)
-        for k, (pole, frequency, ratio) in enumerate(rows):
-            shares = [
-                float(np.real(self.modes[s, k].conj() @ M[s, s] @ self.modes[s, k]))
-                for s in self.system.v_slices
-            ]
+        rows = zip(self.poles, self.frequencies, self.damping_ratios, self.modes.T, strict=True)
+        for k, (pole, frequency, ratio, x) in enumerate(rows):
+            shares = [np.real(x[s].conj() @ M[s, s] @ x[s]) for s in self.system.v_slices]
             name = self.system.bodies[int(np.argmax(shares))].name
             value = f"{pole.real:.5g} {pole.imag:+.5g}i"
             lines.append(f"{k + 1:>3}{frequency:>14.6g}{ratio:>10.4f}{value:>28}  {name}")
@@ -138,44 +146,66 @@ def linearize(
 ) -> LinearizedSystem:
     """Linearize a mechanism about an equilibrium or a steady motion.
 
-    Positions and velocities are taken from the state; accelerations and reactions are those of the
-    steady motion, and the state is refused if it is none.  Loads that depend on time are held at
-    the state's time; so is a driver of a mechanism at rest.  Constraints that repeat each other may
-    stay.
+    Positions and velocities are those of the state; accelerations and reactions are those of the
+    steady motion. Loads that depend on time are held at the time of the state; so are the drivers
+    of a mechanism at rest. Constraints may be redundant.
 
     Args:
         system: The mechanism.
-        state: What to linearize about, of :func:`~dolfinx_mbd.multibody.analyses.equilibrium`,
-            :func:`~dolfinx_mbd.multibody.consistent_state` or a simulation.
-        axes: In which axes the motion is steady and its coefficients constant.  ``body``: those of
-            each body, for a mechanism that turns as a whole.  ``global``: for rotors that are round
-            on supports that stand.  Or the angular velocity of other axes, global components,
-            shape (3,), rad/s: for a top in steady precession.  ``auto``: the first of ``body`` and
-            ``global`` in which it is.
+        state: State of `equilibrium`, `consistent_state` or a simulation.
+        axes: Axes in which the motion is steady and the coefficients are constant. ``body``: those
+            of each body, for a mechanism that turns as a whole. ``global``: for axisymmetric rotors
+            on fixed supports. An angular velocity, global components, shape (3,), rad/s: axes that
+            turn with it, for example for a top in steady precession. ``auto``: ``body`` if the
+            motion is steady in them, else ``global``.
+
+    Returns:
+        Matrices, poles and modes.
 
     Raises:
-        SteadyError: If the forces do not balance, or the coefficients change along the motion.
-        ValueError: If the state is that of another system, or nothing is free to move.
+        SteadyError: The forces do not balance, or the coefficients change along the motion.
+        InputError: The state belongs to another system, or the constraints hold every coordinate.
+
+    Example:
+        >>> state = mbd.equilibrium(pendulum)
+        >>> print(mbd.linearize(pendulum, state).summary())
+        stable; 1 coordinates (body axes)
+                       Hz   damping                   pole, 1/s  mostly
+          1      0.497246    0.0000                  0 +3.1243i  bob
     """
     instance("system", system, SystemData)
     check_state("state", state, system)
     at = Assembler(system)
-    at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
-    bodies, fixed = Axes.of_bodies(system, at.q, at.v), Axes.common(system, np.zeros(3))
+    bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
     if not isinstance(axes, str):
         choices = {"given": Axes.common(system, vector("axes", axes, unit="rad/s"))}
     elif choice("axes", axes, ("auto", "body", "global")) != "auto":
         choices = {axes: choices[axes]}
     reasons = []
-    for name, chosen in choices.items():
-        at.q[:], at.v[:] = state.q, state.v
+    for name, candidate in choices.items():
+        at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
         try:
-            motions, basis = _steady(at, state.time, chosen)
+            motions, basis = _steady(at, state.time, candidate)
         except SteadyError as error:
             reasons.append(f"in {name} axes {error}")
             continue
-        return _solved(system, state, name, motions, basis)
+        M, rate, K = motions.reduced(basis)
+        poles, vectors = _poles(M, rate, K)
+        modes = motions.resolve @ (basis @ vectors)
+        largest = np.abs(modes).argmax(axis=0)
+        return LinearizedSystem(
+            system=system,
+            state=state,
+            mass=M,
+            damping=0.5 * (rate + rate.T),
+            gyroscopic=0.5 * (rate - rate.T),
+            stiffness=K,
+            basis=motions.resolve @ basis,
+            axes=name,
+            poles=poles,
+            modes=modes / np.take_along_axis(modes, largest[None], axis=0),
+        )
     raise SteadyError(
         f"the state at t = {state.time:g} s is no equilibrium and no steady motion: "
         f"{'; '.join(reasons)}. Linearize about equilibrium(system), or a steady rotation"
@@ -183,7 +213,7 @@ def linearize(
 
 
 def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
-    """Coefficients and free motions, after a check that the motion is steady in the axes."""
+    """Return coefficients and free motions if the motion is steady in the axes."""
     s = at.system
     motions = _balanced(at, t, axes)
     basis = free_directions(motions)
@@ -193,25 +223,21 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
     if not speeds.any():
         return motions, basis
     if s.num_constraints:
-        rate, _ = at.constraint_rates(t)
-        off = np.abs(motions.constraints @ (motions.resolve.T @ at.v) + rate)
-        row = int(np.argmax(off))
-        if off[row] > _BALANCE * speeds.max():
-            raise SteadyError(f"{s.constraint_name(row)} moves at {off[row]:.3g} (m/s or rad/s)")
+        row, speed = constraint_speed(at, t)
+        if speed > _BALANCE * speeds.max():
+            raise SteadyError(f"{s.constraint_name(row)} moves at {speed:.3g} (m/s or rad/s)")
     if len(s.elastic) and speeds[s.elastic].max() > _BALANCE * speeds.max():
         raise SteadyError("bodies are changing their shape")
     fastest = float(speeds[s.rigid].max())
     step = 0.3 / fastest
     first = motions.reduced(basis)
-    later = move_steadily(at, axes, step)
-    moved = _balanced(at, t + step, later)
+    moved = _balanced(at, t + step, move_steadily(at, axes, step))
     if s.num_constraints:
         size = np.linalg.norm(moved.constraints, axis=1)[:, None] * np.linalg.norm(basis, axis=0)
         if (np.abs(moved.constraints @ basis) > _CONSTANT * size).any():
             raise SteadyError("the constraints change along the motion")
-    for power, name, one, two in zip(
-        range(3), ("inertia", "damping", "stiffness"), first, moved.reduced(basis), strict=True
-    ):
+    names = ("inertia", "damping", "stiffness")
+    for power, (name, one, two) in enumerate(zip(names, first, moved.reduced(basis), strict=True)):
         size = max(fastest**power, np.abs(one).max(), np.abs(two).max())
         if np.abs(one - two).max() > _CONSTANT * size:
             raise SteadyError(f"the {name} changes along the motion")
@@ -219,14 +245,11 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
 
 
 def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Coefficients with the accelerations and reactions of a steady motion, which must balance."""
+    """Return coefficients with the accelerations and reactions of a steady motion."""
     s = at.system
     at.a[:] = steady_rates(at, axes)
-    at.lam[:] = 0.0
-    at.lam[:] = multipliers(at, t, small_motions(at, t, axes))
-    motions = small_motions(at, t, axes)
-    length = extent(at)
-    if len(at.values) and np.abs(at.values).max() > _BALANCE * length:
+    motions = balanced_motions(at, t, axes)
+    if len(at.values) and np.abs(at.values).max() > _BALANCE * s.size:
         row = int(np.argmax(np.abs(at.values)))
         raise SteadyError(f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g}")
     row, share = unbalanced(at)
@@ -238,47 +261,27 @@ def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 
 
 def unbalanced(at: Assembler) -> tuple[int, float]:
-    """Return the row least in balance, and what is left there over the forces on its body.
+    """Return the row that is least in balance, and its residual over the forces on its body.
 
-    These are the greatest sum of magnitudes of terms among the body's rows of the same kind.
+    These are the largest sum of magnitudes of terms among the body's rows of the same kind.
     """
-    s = at.system
-    worst, row = 0.0, 0
-    for body, part in zip(s.bodies, s.v_slices, strict=True):
-        kinds = row_kinds(body)
-        for kind in np.unique(kinds):
-            rows = part.start + np.flatnonzero(kinds == kind)
-            share = np.abs(np.nan_to_num(at.rows[rows], nan=np.inf))
-            share /= max(float(at.scale[rows].max()), 1e-300)
-            if share.max() > worst:
-                worst, row = float(share.max()), int(rows[np.argmax(share)])
-    return row, worst
+    groups = row_groups(at.system)
+    sizes = np.full(groups[-1] + 3, 1e-300)
+    np.maximum.at(sizes, groups, at.scale)
+    share = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / sizes[groups]
+    row = int(np.argmax(share))
+    return row, float(share[row])
 
 
-def _solved(
-    system: SystemData, state: State, axes: str, motions: SmallMotions, basis: Array
-) -> LinearizedSystem:
-    M, rate, K = motions.reduced(basis)
-    poles, vectors = _poles(M, rate, K)
-    modes = motions.resolve @ (basis @ vectors)
-    for k in range(modes.shape[1]):
-        modes[:, k] /= modes[np.argmax(np.abs(modes[:, k])), k]
-    return LinearizedSystem(
-        system=system,
-        state=state,
-        mass=M,
-        damping=0.5 * (rate + rate.T),
-        gyroscopic=0.5 * (rate - rate.T),
-        stiffness=K,
-        basis=motions.resolve @ basis,
-        axes=axes,
-        poles=poles,
-        modes=modes,
-    )
+def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
+    """Return the constraint that the velocities violate most, and its rate, m/s or rad/s."""
+    rates = at.constraint_matrix(at.jacobians()) @ at.v + at.constraint_rates(t)[0]
+    row = int(np.argmax(np.abs(rates)))
+    return row, float(np.abs(rates[row]))
 
 
 def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
-    """Poles with Im λ ≥ 0 by size, and their vectors (m, p)."""
+    """Return the poles with Im λ ≥ 0 in the order of |λ|, and their vectors (m, p)."""
     m = len(M)
     size = float(np.abs(K).max())
     scale = max(np.sqrt(size), float(np.abs(rate).max()), 1e-300)
@@ -287,36 +290,22 @@ def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
         squares, real = scipy.linalg.eigh(0.5 * (K + K.T), M)
         squares[np.abs(squares) <= _ZERO**2 * max(np.abs(squares).max(), 1e-300)] = 0.0
         roots = np.sqrt((-squares).astype(complex))  # i ω, or the growth of an instability
-        twice = np.flatnonzero(squares < 0)  # real poles come as ± pairs
+        twice = np.flatnonzero(squares < 0)  # real poles are ± pairs
         values = np.concatenate([roots, -roots[twice]])
         vectors = np.concatenate([real, real[:, twice]], axis=1).astype(complex)
     else:
-        inverse = np.linalg.inv(M)
-        A = np.zeros((2 * m, 2 * m))
-        A[:m, m:] = scale * np.eye(m)
-        A[m:, :m] = -inverse @ K / scale
-        A[m:, m:] = -inverse @ rate
+        inverse, zero = np.linalg.inv(M), np.zeros((m, m))
+        A = np.block([[zero, scale * np.eye(m)], [-inverse @ K / scale, -inverse @ rate]])
         values, whole = np.linalg.eig(A)
         values = values.astype(complex)
         values[np.abs(values) <= _ZERO * np.abs(values).max(initial=0.0)] = 0.0
-        keep = values.imag >= 0
-        values, vectors = values[keep], whole[:m, keep].astype(complex)
-        good = _independent(values == 0, vectors)
-        values, vectors = values[good], vectors[:, good]
+        upper = values.imag >= 0
+        values, vectors = values[upper], whole[:m, upper].astype(complex)
+        zeros = np.flatnonzero(values == 0)
+        if len(zeros):  # the vectors of a double zero are the same
+            unit = vectors[:, zeros] / np.maximum(np.linalg.norm(vectors[:, zeros], axis=0), 1e-300)
+            _, R, pivots = scipy.linalg.qr(unit, mode="economic", pivoting=True)
+            same = zeros[pivots[int(np.sum(np.abs(np.diag(R)) > 1e-4)) :]]
+            values, vectors = np.delete(values, same), np.delete(vectors, same, axis=1)
     order = np.argsort(np.abs(values), kind="stable")
     return values[order], vectors[:, order]
-
-
-def _independent(zero: NDArray[np.bool_], vectors: Complex) -> NDArray[np.bool_]:
-    """All poles but the second of a double zero (a motion that nothing resists)."""
-    keep = np.ones(len(zero), dtype=bool)
-    basis: Complex = np.zeros((len(vectors), 0), dtype=complex)
-    for k in np.flatnonzero(zero):
-        size = float(np.linalg.norm(vectors[:, k]))
-        rest = vectors[:, k] / max(size, 1e-300)
-        rest = rest - basis @ (basis.conj().T @ rest)
-        left = float(np.linalg.norm(rest))
-        keep[k] = left > 1e-4
-        if keep[k]:
-            basis = np.column_stack([basis, rest / left])
-    return keep

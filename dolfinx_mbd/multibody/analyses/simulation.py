@@ -1,10 +1,10 @@
-"""Run a mechanism over time: start, steps, what is kept, progress, checkpoints."""
+"""Simulation of a mechanism over time, and its continuation from a checkpoint."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from dolfinx_mbd.checks import choice, file_path, flag, instance, integer, memory, number, refuse
 from dolfinx_mbd.errors import MbdWarning, warn
+from dolfinx_mbd.multibody.files.run_files import HISTORY
 from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.run_checks import RunChecks
@@ -26,8 +27,6 @@ from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["progress_bar", "resume", "simulate"]
-
 
 @cache
 def _blas() -> ThreadpoolController:
@@ -36,13 +35,13 @@ def _blas() -> ThreadpoolController:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def _one_blas_thread() -> Iterator[None]:
     """Use one BLAS thread: on more, sums have other bits, and small problems are not faster."""
     with _blas().limit(limits=1, user_api="blas"):
         yield
 
 
-@one_blas_thread()
+@_one_blas_thread()
 def simulate(
     system: SystemData,
     *,
@@ -60,10 +59,7 @@ def simulate(
 ) -> Solution:
     """Simulate a system with fixed or adaptive steps.
 
-        run = mbd.simulate(system, t_end=0.04, dt=1e-5)
-        run = mbd.simulate(system, t_end=0.04, dt="adaptive", start={"main": 628.3})
-
-    The results are the same bits on every MPI rank and in every repetition; BLAS uses one thread
+    The results have the same bits on every MPI rank and in every repetition; BLAS uses one thread
     meanwhile.
 
     Args:
@@ -75,13 +71,13 @@ def simulate(
         tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
         start: Rates of joints at t = 0 by name, rad/s or m/s, for mechanisms without drivers; or a
             state from which to start, at its time; None: at rest, or as the drivers demand.
-        elastic_start: Deformation at the start, unless it is given by a state: ``quasi-static`` or
+        elastic_start: Deformation at the start, unless a state determines it: ``quasi-static`` or
             ``undeformed``; see `consistent_state`.
-        redundant: Treatment of constraints that repeat others: ``stop`` raises an error with their
-            names; ``drop`` leaves them out, so that their joints carry no such force; ``keep``
-            gives the same motion and the joint forces of least norm. Small misfits of redundant
-            constraints, up to 1e-5 of the size of the mechanism, stay as they are at the start.
-            Constraints that only the deformation of bodies distinguishes are not redundant.
+        redundant: Treatment of redundant constraints: ``stop`` raises an error with their names;
+            ``drop`` leaves them out, so that their joints carry no such force; ``keep`` gives the
+            same motion and the joint forces of least norm. Small misfits of redundant constraints,
+            up to 1e-5 of the size of the mechanism, remain as they are at the start. Constraints
+            that only the deformation of bodies distinguishes are not redundant.
         stride: Save every n-th step; the first and the last are always saved.
         progress: Whether to show a progress bar, if tqdm is installed.
         checkpoint: File to which the run is written periodically and from which `resume` continues
@@ -99,6 +95,14 @@ def simulate(
         InputError: An argument is unusable, or the angle, rate and acceleration of a driver
             contradict each other.
         OSError: The first checkpoint cannot be written; later failures give a warning.
+
+    Example:
+        >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
+        >>> print(f"{run.joint('pin').rotation[-1]:.4f} rad")
+        -1.1637 rad
+        >>> run = mbd.simulate(pendulum, t_end=0.5, dt="adaptive", start={"pin": 2.0})
+        >>> print(f"{run.joint('pin').rotation[-1]:.2f} rad")
+        -0.21 rad
     """
     instance("system", system, SystemData)
     instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
@@ -107,47 +111,51 @@ def simulate(
         check_state("start", state, system)
     control = Adaptive() if isinstance(dt, str) and dt == "adaptive" else dt
     first = 0.0 if state is None else state.time
-    t_end, dt = _times(first, t_end, 1.0 if isinstance(control, Adaptive) else control)
+    t_end = number("t_end", t_end, unit="s")
+    if not t_end > first:
+        refuse("t_end", t_end, f"after the start, {first:g} s")
+    if not isinstance(control, Adaptive):
+        control = number("dt", control, positive=True, unit="s, an Adaptive control or 'adaptive'")
     choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
+    choice("redundant", redundant, ("stop", "drop", "keep"))
     stride = integer("stride", stride, low=1, high=sys.maxsize)
     flag("progress", progress)
-    _check_checkpoint(checkpoint, checkpoint_stride)
+    if checkpoint is not None:
+        file_path("checkpoint", checkpoint)
+    if checkpoint_stride is not None:
+        integer("checkpoint_stride", checkpoint_stride, low=1)
+        if checkpoint is None:
+            refuse("checkpoint_stride", checkpoint_stride, "absent without a checkpoint")
     check_drivers(system, first, t_end)
-    system = _resolved(system, first, redundant, state)
+    if redundant != "stop":
+        system, repeated = fitted(system, first, None if state is None else state.q)
+        if repeated:
+            rows = [r.row for r in repeated]
+            system = system.without_rows(rows, least_norm=redundant == "keep")
     stepper = Stepper(system, method, tolerance=tolerance)
-    writer = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_stride, system)
     if state is None:
         rates = start if isinstance(start, Mapping) else None
         state = consistent_state(system, first, elastic_start=elastic_start, rates=rates)
-    steps: Steps
-    if isinstance(control, Adaptive):
-        steps = AdaptiveSteps(control, system, state, t_end)
-    else:
-        saved = 1 + (t_end - first) / dt / stride
-        memory("dt", dt, 8 * saved * sum(np.size(getattr(state, key)) for key in _HISTORY))
-        count = max(1, round((t_end - first) / dt))
-        steps = FixedSteps((t_end - first) / count, count)
-    run = Run(system, stepper, steps, steps.begin(stepper, state), [state], stride)
-    if writer is not None:
-        run.mark()
-        writer.write(run)  # before the first step, so that an error of the path comes at once
+    steps = _steps(control, system, state, t_end, stride)
+    run = Run(system, stepper, steps, state, [state], stride)
+    writer = Checkpoint(checkpoint, checkpoint_stride, system)
+    writer.mark(run)
+    writer.write(run)  # before the first step, so that an error of the path is raised immediately
     return _finished(run, writer, progress)
 
 
-@one_blas_thread()
+@_one_blas_thread()
 def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> Solution:
-    """Go on with a simulation from its checkpoint, to the same bits as if it had not stopped.
+    """Continue a simulation from its checkpoint, with the same bits as without the interruption.
 
-    Checkpoints go on to be written to the same file, as often as before.  That of a finished run
-    gives its solution at once.
-
-        run = mbd.resume(path, system) if path.exists() else mbd.simulate(..., checkpoint=path)
+    Checkpoints are written to the same file as often as before. The checkpoint of a finished run
+    gives its solution immediately.
 
     Args:
-        path: The checkpoint that :func:`simulate` wrote.
+        path: The checkpoint that `simulate` wrote.
         system: The mechanism, built as it was. Its names, numbers and arrays, and the names of its
             functions, are compared with the checkpoint; a change inside a function is not noticed.
-        progress: Show a progress bar.
+        progress: Whether to show a progress bar, if tqdm is installed.
 
     Returns:
         The whole solution, from the start of the simulation.
@@ -155,107 +163,77 @@ def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> S
     Raises:
         RunFileError: The file is not a checkpoint, is damaged or of a newer version, or belongs to
             another system; the message names the differences.
-        StepError: As of :func:`simulate`.
-        OSError: If the file cannot be read.
+        StepError: A step does not converge; see `simulate`.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3, checkpoint="run.npz")
+        >>> len(mbd.resume("run.npz", pendulum)) == len(run)
+        True
     """
     flag("progress", progress)
-    run, writer = read_checkpoint(path, system)
-    return _finished(run, writer, progress)
+    return _finished(*read_checkpoint(path, system), progress)
 
 
-_HISTORY = ("q", "v", "a", "lam", "angles")
-"""What a solution keeps of each saved state."""
+def _steps(
+    control: float | Adaptive, system: SystemData, state: State, t_end: float, stride: int
+) -> Steps:
+    """Return the steps of a simulation, after a check that its results fit into memory."""
+    span = t_end - state.time
+    if isinstance(control, Adaptive):
+        return AdaptiveSteps.of(control, system, state.time, t_end)
+    size = sum(np.size(getattr(state, key)) for key in HISTORY)
+    memory("dt", control, 8 * (1 + span / control / stride) * size)
+    count = max(1, round(span / control))
+    return FixedSteps(span / count, count)
 
 
-def _times(t_start: float, t_end: float, dt: object) -> tuple[float, float]:
-    """Return the end time and the time step as numbers."""
-    t_end = number("t_end", t_end, unit="s")
-    if not t_end > t_start:
-        refuse("t_end", t_end, f"after the start, {t_start:g} s")
-    unit = "s, an Adaptive control or 'adaptive'"
-    return t_end, number("dt", dt, positive=True, unit=unit)
-
-
-def _check_checkpoint(path: str | Path | None, stride: int | None) -> None:
-    """Raise an error if the path or the stride of checkpoints is unusable."""
-    if path is not None:
-        file_path("checkpoint", path)
-    if stride is not None:
-        integer("checkpoint_stride", stride, low=1)
-        if path is None:
-            refuse("checkpoint_stride", stride, "absent without the path of a checkpoint")
-
-
-def _finished(run: Run, writer: Checkpoint | None, progress: bool) -> Solution:
-    """Take the steps that are left."""
-    steps, stepper, states, complete = run.steps, run.stepper, run.states, False
-    checks = RunChecks(run.system, stepper, run.state)
-    if writer is not None:
-        run.mark()
+def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
+    """Take the remaining steps and return the solution."""
+    steps = run.steps
+    checks = RunChecks(run.system, run.stepper, run.state)
+    writer.mark(run)
     try:
         with progress_bar(steps.total, progress, "simulate", "step") as bar:
             while not steps.done:
-                run.state = steps.advance(stepper, run.state)
-                kept = steps.taken % run.save_every == 0 or steps.done
-                if kept:
-                    states.append(run.state)
-                checks.see(run.state, kept=kept)
-                if writer is not None:
-                    run.mark()
-                    writer.offer(run)
+                run.state = steps.advance(run.stepper, run.state)
+                saved = steps.taken % run.stride == 0 or steps.done
+                if saved:
+                    run.states.append(run.state)
+                checks.see(run.state, saved=saved)
+                writer.offer(run)
                 if bar is not None:
                     bar.update(steps.progress - bar.n)
-        complete = True
-        if writer is not None:
-            writer.write_or_warn(run)
+        writer.write_or_warn(run)
     except StepError as error:
-        _keep(states, run.state)
-        error.solution = Solution.from_states(run.system, states, stepper, complete=False)
-        checks.warn(error.solution)
+        error.solution = solution = _solution(run)
+        checks.warn(solution)
         raise
     except KeyboardInterrupt:
-        if writer is not None:
-            writer.write_or_warn(run)
-        _keep(states, run.state)
+        writer.write_or_warn(run)
         time = run.state.time
-        text = f"interrupted at t = {time:g} s; what was computed is returned"
+        text = f"interrupted at t = {time:g} s; the results so far are returned"
         warn(MbdWarning(text, quantity="time", value=time))
-    if states[-1].time == run.state.time:
-        states[-1] = run.state  # with the integrator's memory, which a resumed history has not
-    solution = Solution.from_states(run.system, states, stepper, complete=complete)
+    solution = _solution(run)
     checks.warn(solution)
     return solution
 
 
-def _keep(states: list[State], last: State) -> None:
-    """Keep the last state before a run ended early, between two that are kept anyway."""
-    if last.time > states[-1].time:
-        states.append(last)
+def _solution(run: Run) -> Solution:
+    """Return the saved states and the last one, which has the memory of the integrator."""
+    earlier = [state for state in run.states[-1:] if state.time < run.state.time]
+    states = [*run.states[:-1], *earlier, run.state]
+    counts = {key: getattr(run.stepper, key) for key in ("iterations", "factorizations")}
+    return Solution(run.system, states, complete=run.steps.done, **counts)
 
 
-def _resolved(system: SystemData, t: float, redundant: str, start: State | None) -> SystemData:
-    choice("redundant", redundant, ("stop", "drop", "keep"))
-    if redundant == "stop":
-        return system
-    system, found = fitted(system, t, None if start is None else start.q)
-    return (
-        system.without_rows([r.row for r in found], least_norm=redundant == "keep")
-        if found
-        else system
-    )
-
-
-@contextmanager
-def progress_bar(total: int, show: bool, title: str, unit: str) -> Iterator[Any]:
-    """Show a bar of tqdm; None if it is not to be shown, or tqdm is not installed."""
-    if not show:
-        yield None
-        return
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
-        yield None
-        return
-    with tqdm(total=total, desc=title, unit=unit, mininterval=0.2) as bar:
-        yield bar
+def progress_bar(total: int, show: bool, title: str, unit: str) -> AbstractContextManager[Any]:
+    """Return a bar of tqdm, or a context of None if it is not to be shown or not installed."""
+    if show:
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
+        else:
+            return tqdm(total=total, desc=title, unit=unit, mininterval=0.2)  # type: ignore[no-any-return]
+    return nullcontext()

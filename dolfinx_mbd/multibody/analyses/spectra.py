@@ -1,11 +1,4 @@
-"""Amplitude spectra of simulated signals.
-
-    f, a = spectrum(run.time, run.sensor("rod", "middle", "acceleration")[:, 1], window="flattop")
-
-A sine of amplitude A has the height A if its frequency is a line of the spectrum. Half-way between
-two lines it is lower by the loss of the window: 1.4 dB (15 %) for `hann`, and 0.01 dB (0.1 %) for
-`flattop`, whose peaks are wider.
-"""
+"""Amplitude spectra of simulated signals."""
 
 from __future__ import annotations
 
@@ -18,19 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, choice, flag, increasing, refuse
 from dolfinx_mbd.errors import InputError
 
-__all__ = ["Spectrum", "spectrum"]
-
 Array = NDArray[np.float64]
 
 _UNIFORM = 1e-6  # relative tolerance of equal steps: times are sums of steps with round-off
 
 
 class Spectrum(NamedTuple):
-    """A one-sided amplitude spectrum.
+    """A one-sided amplitude spectrum; see `spectrum`.
 
     Attributes:
-        frequencies: Shape (nf,), Hz, from 0 to half the sampling rate, 1/duration apart.
+        frequencies: Frequencies from 0 to half the sampling rate, 1/duration apart, (nf,), Hz.
         amplitudes: Shape (nf,) or (nf, ...) like the signal, in the unit of the signal.
+
+    Example:
+        >>> lines = mbd.multibody.Spectrum(np.array([0.0, 1.0]), np.array([0.1, 2.0]))
+        >>> float(lines.frequencies[lines.amplitudes.argmax()])
+        1.0
     """
 
     frequencies: Array
@@ -47,8 +43,10 @@ def spectrum(
 ) -> Spectrum:
     """Return the one-sided amplitude spectrum of a signal.
 
-    Frequencies above half the sampling rate appear at lower ones; save more steps of a simulation
-    (`stride`) if it has such frequencies. Leave out a transient at its start.
+    A sine of amplitude A has the height A if its frequency is a line of the spectrum. Half-way
+    between two lines it is lower by the loss of the window: 15 % for `hann`, 0.1 % for `flattop`,
+    whose peaks are wider. Frequencies above half the sampling rate appear at lower ones: save more
+    steps of a simulation (`stride`) if it has such frequencies. Leave out a transient at its start.
 
     Args:
         time: Equally spaced times, shape (nt,), s.
@@ -60,13 +58,16 @@ def spectrum(
         resample: Whether a signal at unequal steps is interpolated to as many equal steps, by cubic
             splines. By default it is an error.
 
+    Returns:
+        Frequencies and amplitudes.
+
     Raises:
         InputError: Times and signal do not fit together, are not finite or not equally spaced; or
             the window is unknown.
 
     Example:
         >>> t = np.arange(1000) / 1000.0
-        >>> f, a = spectrum(t, 2.5 * np.sin(2 * np.pi * 50.0 * t))
+        >>> f, a = mbd.spectrum(t, 2.5 * np.sin(2 * np.pi * 50.0 * t))
         >>> float(f[a.argmax()]), round(float(a.max()), 6)
         (50.0, 2.5)
 
@@ -95,14 +96,13 @@ def spectrum(
 
 
 def _weights(window: str | tuple[str, float], count: int) -> Array:
-    expected = "'hann', 'flattop', 'boxcar' or another window of scipy.signal.get_window"
-    if not isinstance(window, (str, tuple)):
-        refuse("window", window, expected)
     try:
         weights = np.asarray(scipy.signal.get_window(window, count), dtype=float)
+        valid = isinstance(window, (str, tuple)) and abs(weights.sum()) > 0
     except Exception:  # (SciPy raises what the window's own function raises)
-        refuse("window", window, expected)
-    if not abs(weights.sum()) > 0 or not np.isfinite(weights).all():
+        valid = False
+    if not valid or not np.isfinite(weights).all():
+        expected = "'hann', 'flattop', 'boxcar' or another window of scipy.signal.get_window"
         refuse("window", window, expected)
     return weights
 

@@ -1,1 +1,1 @@
-"""Runs on disk: solutions, checkpoints, and to which system they belong."""
+"""Files of runs and of parameter studies, and fingerprints of what they belong to."""

@@ -11,26 +11,19 @@ from dolfinx_mbd.errors import FileWarning, warn
 from dolfinx_mbd.multibody.files.fingerprint import differences
 from dolfinx_mbd.multibody.files.run_files import VERSION, RunFileError, run_kind, write_run
 
-__all__ = ["CaseFiles"]
-
 _KIND = run_kind("case of a study")
 
-Outcome = tuple[dict[str, Any], dict[str, Any]]
+Outcome = tuple[dict[str, Any], dict[str, Any]]  # facts, and arrays by name
 
 
 class CaseFiles:
-    """The files of the cases of a study.
-
-    Args:
-        folder: The folder; None for no files.
-        identity: Digests by name, which identify the study.
-    """
+    """The files of the cases of a study, which digests identify; none without a folder."""
 
     def __init__(self, folder: Path | None, identity: Mapping[str, str]) -> None:
         self.folder, self.identity = folder, dict(identity)
 
     def write(self, k: int, outcome: Outcome) -> None:
-        """Write the outcome of case k (facts, and arrays by name); a warning if that fails."""
+        """Write the outcome of case k; warn if that fails."""
         if self.folder is None:
             return
         facts, arrays = outcome
@@ -39,17 +32,12 @@ class CaseFiles:
         try:
             write_run(self.folder / f"case-{k:06d}.npz", _KIND, header, values, in_folder=True)
         except OSError as error:
-            warn(FileWarning(f"the study goes on without the file of case {k}: {error}"))
+            warn(FileWarning(f"the study continues without the file of case {k}: {error}"))
 
     def read(self) -> dict[int, Outcome]:
-        """Return the outcomes in the folder, which is created if it does not exist, by case.
+        """Return the outcomes by case; create the folder if it does not exist.
 
-        Warns:
-            FileWarning: A file is damaged; its case is left out.
-
-        Raises:
-            RunFileError: The folder belongs to another study; the message names the differences.
-            OSError: The folder cannot be created.
+        Damaged files are left out with a warning; another study is a `RunFileError`.
         """
         outcomes: dict[int, Outcome] = {}
         if self.folder is None:
@@ -71,8 +59,6 @@ class CaseFiles:
                     path=self.folder,
                 )
             values = (arrays[f"value_{n}"] for n in range(len(arrays)))
-            outcomes[header["case"]] = (
-                header["facts"],
-                dict(zip(header["names"], values, strict=True)),
-            )
+            named = dict(zip(header["names"], values, strict=True))
+            outcomes[header["case"]] = header["facts"], named
         return outcomes

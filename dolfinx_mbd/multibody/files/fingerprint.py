@@ -1,9 +1,8 @@
-"""Fingerprints: whether a file belongs to a mechanism, or a folder to a parameter study.
+"""Fingerprints: they determine whether a file belongs to a mechanism, or a folder to a study.
 
 A fingerprint consists of digests of numbers, arrays and texts. Functions count by their qualified
-name, their default values and the variables that they close over. The code of a function does not
-count: a change inside a function of yours is not noticed. Attributes and variables whose names
-begin with an underscore do not count either.
+name, their default values and the variables that they close over, and not by their code. Names that
+begin with an underscore do not count.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import functools
 import hashlib
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -20,88 +19,78 @@ import numpy as np
 
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = ["differences", "digest", "fingerprint"]
-
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # origin of the data, and drawings
 
 
 def fingerprint(system: SystemData) -> dict[str, str]:
-    """Return a digest of every body, joint, driver and load by name, of gravity and of the order.
+    """Return digests of every body, joint, driver and load by name, of gravity and of the order.
 
-    Args:
-        system: The mechanism, with or without the constraints that a run has dropped.
+    Constraints that a run has dropped count as well.
     """
     whole = system.whole
-    groups: dict[str, Any] = {
-        "body": whole.bodies,
-        "joint": whole.joints,
-        "driver": whole.drivers,
-    }
-    parts = {
-        f"{kind} {item.name!r}": digest(item)
-        for kind, group in {**groups, "load": whole.loads}.items()
-        for item in group
-    }
+    groups: dict[str, Any] = {"body": whole.bodies, "joint": whole.joints, "driver": whole.drivers}
+    items = [(kind, item) for kind, group in groups.items() for item in group]
+    items += [("load", load) for load in whole.loads]
     order = [[item.name for item in group] for group in groups.values()]
     return {
-        **parts,
+        **{f"{kind} {item.name!r}": digest(item) for kind, item in items},
         "gravity": digest(whole.gravity),
         "order of bodies, joints and drivers": digest(order),
     }
 
 
 def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Return the differences between two fingerprints in words."""
-    words = [f"{key} is missing" for key in one if key not in other]
-    words += [f"{key} is new" for key in other if key not in one]
-    return words + [f"{key} differs" for key in one if key in other and one[key] != other[key]]
+    """Return descriptions of the differences between two fingerprints."""
+    texts = [f"{key} is missing" for key in one if key not in other]
+    texts += [f"{key} is new" for key in other if key not in one]
+    return texts + [f"{key} differs" for key in one if key in other and one[key] != other[key]]
 
 
 def digest(item: object) -> str:
-    """Return a digest of an object: of its numbers to the bit, and of the names of functions."""
-    sha = hashlib.sha256()
-    for data in _words(item, {}):
-        sha.update(str(len(data)).encode() + b":" + data)
-    return sha.hexdigest()[:32]
+    """Return a digest of an object: of all bits of its numbers, and of the names of functions."""
+    return hashlib.sha256(repr(_plain(item, {})).encode()).hexdigest()[:32]
 
 
-def _words(item: Any, known: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
-    """Yield the kind and the contents of an object as bytes.
+def _plain(item: Any, known: dict[int, tuple[int, Any]]) -> tuple[str, Any]:
+    """Return an object as nested tuples of texts.
 
-    Args:
-        item: The object.
-        known: Number of each object until now by its identity, and the object, which must not be
-            deleted meanwhile.
+    `known` holds the number of each earlier object by its identity, and the object itself, because
+    identities of deleted objects are used again.
     """
     if isinstance(item, np.generic):
         item = item.item()
     if isinstance(item, _PLAIN):
-        yield f"{type(item).__name__} {item!r}".encode()
-    elif id(item) in known:
-        yield f"again {known[id(item)][0]}".encode()
-    else:
-        known[id(item)] = len(known), item
-        kind, contents = _parts(item)
-        yield kind.encode()
-        if isinstance(contents, bytes):
-            yield contents
-        else:
-            yield str(len(contents)).encode()
-            for part in contents:
-                yield from _words(part, known)
+        return type(item).__name__, repr(item)
+    if id(item) in known:
+        return "again", known[id(item)][0]
+    known[id(item)] = len(known), item
+    kind, contents = _parts(item)
+    return kind, tuple(_plain(part, known) for part in contents)
 
 
-def _parts(item: Any) -> tuple[str, bytes | list[Any]]:
+def _parts(item: Any) -> tuple[str, list[Any]]:
     """Return the kind of an object that is not plain, and its contents."""
     if isinstance(item, np.ndarray) and item.dtype != object:
-        return f"array {item.dtype} {item.shape}", np.ascontiguousarray(item).tobytes()
+        data = hashlib.sha256(np.ascontiguousarray(item).tobytes()).hexdigest()
+        return f"array {item.dtype} {item.shape} {data}", []
     if isinstance(item, Mapping):
         return "mapping", [part for pair in item.items() for part in pair]
     if isinstance(item, (set, frozenset)):
         return "set", sorted(map(repr, item))
     if isinstance(item, (list, tuple, np.ndarray)):
         return "list", list(item)
+    if callable(item) or isinstance(item, types.ModuleType):
+        parts = _callable_parts(item)
+        if parts is not None:
+            return parts
+    names = [name for name in _attributes(item) if name not in _LEFT_OUT]
+    values = [getattr(item, name) for name in names]
+    return f"object {type(item).__qualname__} {names}", values
+
+
+def _callable_parts(item: Any) -> tuple[str, list[Any]] | None:
+    """Return kind and contents of functions, types and modules; None for other objects."""
     if isinstance(item, functools.partial):
         return "partial", [item.func, item.args, item.keywords]
     if isinstance(item, types.MethodType):
@@ -114,9 +103,7 @@ def _parts(item: Any) -> tuple[str, bytes | list[Any]]:
         return f"function {item.__qualname__}", [item.__defaults__, item.__kwdefaults__, closed]
     if isinstance(item, (type, types.ModuleType, types.BuiltinFunctionType)):
         return f"named {item.__name__}", []
-    names = [name for name in _attributes(item) if name not in _LEFT_OUT]
-    pairs = [(name, getattr(item, name)) for name in names]
-    return f"object {type(item).__qualname__}", [part for pair in pairs for part in pair]
+    return None
 
 
 def _contents(cell: types.CellType) -> Any:

@@ -1,1 +1,1 @@
-"""Histories of a run, its energies and the checks of its accuracy."""
+"""Results of a simulation: histories, energies, sensors, files and checks of the accuracy."""

@@ -1,4 +1,4 @@
-"""Checks of a finished run: does it stay in the range of the theory and of the method?
+"""Checks whether a finished run stays in the range of the theory and of the method.
 
 Each check gives at most one warning, with the place, the time and the number. During the run only
 the work of loads and drivers is summed; everything else is computed from the saved states.
@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.files.run_files import held_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
-__all__ = ["RunChecks"]
-
 Array = NDArray[np.float64]
 
-#: Limits above which a warning is given.
+# Limits above which a warning is given
 ELASTIC_ROTATION = 0.2  # rad; the error of the linear theory grows with its square, here 2 to 4 %
 ELASTIC_DISPLACEMENT = 0.1  # of the size of the body
 ROTATION_PER_STEP = 1.0  # rad
@@ -31,45 +30,36 @@ MISFIT = 1e-5  # the same of constraints that were left out as redundant
 RATE_JUMP = 0.05  # of the largest rate of a driver
 _ROUND_OFF = 1e-12  # of the energy of moving by the size of the mechanism during the run
 _SAMPLES = 200  # saved states at which energies are evaluated
+_REMEDY = (
+    "The theory of a reduced body is linear in its deformation: divide the body into several, or "
+    "model it by a cable with large rotations"
+)
 
 
 class RunChecks:
-    """Sums the work of loads and drivers during a run, and warns of doubtful results at its end.
+    """Sum of the work of loads and drivers (`work`, J), and warnings at the end of a run.
 
-    Args:
-        system: The mechanism.
-        stepper: The stepper of the run; its assembler holds the state after each step.
-        state: The state at the start.
-
-    Attributes:
-        work: Work of all loads and drivers since the start, J.
+    After each step the assembler of the stepper must still be at the state.
     """
 
     def __init__(self, system: SystemData, stepper: Stepper, state: State) -> None:
         self._system, self._at = system, stepper.assembler
-        at = self._at
-        at.put(state)
-        at.residual(state.time)
-        self._power = at.power(state.time)
-        self._time = state.time
+        self._at.put(state)
+        self._at.residual(state.time)
+        self._time, self._power = state.time, self._at.power(state.time)
         self._rates = self._driver_rates()
-        self.work, self._sums = 0.0, [(state.time, 0.0)]
         self._largest_rate = np.abs(self._rates[:, 0])
         self._jump = np.zeros(len(system.drivers))
         self._jump_time = np.full(len(system.drivers), state.time)
+        self.work, self._sums = 0.0, [(state.time, 0.0)]
         self._step = 0.0
 
-    def see(self, state: State, *, kept: bool) -> None:
-        """Add the work of the step that led to a state.
-
-        Args:
-            state: The state after the step; the stepper's assembler is still there.
-            kept: Whether the state is saved.
-        """
+    def see(self, state: State, *, saved: bool) -> None:
+        """Add the work of the step that led to a state."""
         dt = state.time - self._time
         power = self._at.power(state.time)
         self.work += 0.5 * dt * (power + self._power)
-        if kept:
+        if saved:
             self._sums.append((state.time, self.work))
         self._step = max(self._step, dt)
         self._time, self._power = state.time, power
@@ -82,61 +72,47 @@ class RunChecks:
             np.maximum(self._largest_rate, np.abs(self._rates[:, 0]), out=self._largest_rate)
 
     def warn(self, solution: Solution) -> None:
-        """Warn, once for each kind of doubt, of what the run has left.
-
-        Raises no error: the results are returned as they are.
-        """
-        self._warn_of_deformation(solution)
-        self._warn_of_large_steps(solution)
-        self._warn_of_energy(solution)
-        self._warn_of_constraints(solution)
-        self._warn_of_jumps()
+        """Give the warnings of a run, at most one for each quantity."""
+        self._check_deformation(solution)
+        self._check_steps(solution)
+        self._check_energy(solution)
+        self._check_constraints(solution)
+        self._check_jumps()
 
     def _driver_rates(self) -> Array:
         """Return rate and acceleration of each driver after the last step, (drivers, 2)."""
         motions = self._at.driver_motions(self._time)
         return np.array(motions, dtype=float).reshape(-1, 3)[:, 1:]
 
-    # ---- checks ---------------------------------------------------------------------------------
-    def _warn_of_deformation(self, solution: Solution) -> None:
-        worst_turn, worst_shift = (0.0, ""), (0.0, "")
-        for k, body in enumerate(self._system.bodies):
+    def _check_deformation(self, solution: Solution) -> None:
+        turn, shift = (0.0, ""), (0.0, "")
+        for body, part in zip(self._system.bodies, self._system.q_slices, strict=True):
             if not isinstance(body, FlexibleBody) or not body.num_elastic:
                 continue
-            eta = solution.q[:, self._system.q_slices[k]][:, 7:]
+            eta = solution.q[:, part][:, 7:]
             for interface in body.reduced.interfaces:
-                turn = np.linalg.norm(eta @ interface.motion[3:].T, axis=1)
-                n = int(np.argmax(turn))
-                where = f"interface {interface.name!r} of body {body.name!r}"
-                at_time = f" at t = {solution.time[n]:g} s"
-                worst_turn = max(worst_turn, (float(turn[n]), where + at_time))
+                angle, n = _largest(eta, interface.motion[3:].T)
+                place = f"interface {interface.name!r} of body {body.name!r}"
+                turn = max(turn, (angle, f"{place} at t = {solution.time[n]:g} s"))
             share, n = _largest_displacement(body, eta)
-            where = f"body {body.name!r} at t = {solution.time[n]:g} s"
-            worst_shift = max(worst_shift, (share, where))
-        remedy = (
-            "The theory of a reduced body is linear in its deformation: divide the body into "
-            "several, or model it by a cable with large rotations"
-        )
-        value, where = worst_turn
+            shift = max(shift, (share, f"body {body.name!r} at t = {solution.time[n]:g} s"))
         text = (
-            f"{where} rotates elastically by {value:.2g} rad relative to the frame of the body, "
-            f"more than {ELASTIC_ROTATION:g} rad. {remedy}"
+            f"{turn[1]} rotates elastically by {turn[0]:.2g} rad relative to the frame of the "
+            f"body, more than {ELASTIC_ROTATION:g} rad. {_REMEDY}"
         )
-        _judge(ModelRangeWarning, "elastic rotation", value, ELASTIC_ROTATION, text)
-        value, where = worst_shift
+        _judge(ModelRangeWarning, "elastic rotation", turn[0], ELASTIC_ROTATION, text)
         text = (
-            f"{where} deforms by {100 * value:.2g} % of its size, more than "
-            f"{100 * ELASTIC_DISPLACEMENT:g} %. {remedy}"
+            f"{shift[1]} deforms by {100 * shift[0]:.2g} % of its size, more than "
+            f"{100 * ELASTIC_DISPLACEMENT:g} %. {_REMEDY}"
         )
-        _judge(ModelRangeWarning, "elastic displacement", value, ELASTIC_DISPLACEMENT, text)
+        _judge(ModelRangeWarning, "elastic displacement", shift[0], ELASTIC_DISPLACEMENT, text)
 
-    def _warn_of_large_steps(self, solution: Solution) -> None:
-        worst = (0.0, "")
+    def _check_steps(self, solution: Solution) -> None:
+        angle, name = 0.0, ""
         for body, part in zip(self._system.bodies, self._system.v_slices, strict=True):
             if isinstance(body, FloatingBody):
                 speed = float(np.linalg.norm(solution.v[:, part][:, 3:6], axis=1).max())
-                worst = max(worst, (speed * self._step, body.name))
-        angle, name = worst
+                angle, name = max((angle, name), (speed * self._step, body.name))
         text = (
             f"body {name!r} rotates by up to {angle:.3g} rad in a step of {self._step:g} s: the "
             "steps do not resolve the motion. Take dt below "
@@ -144,40 +120,37 @@ class RunChecks:
         )
         _judge(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
 
-    def _warn_of_energy(self, solution: Solution) -> None:
+    def _check_energy(self, solution: Solution) -> None:
         moving = [body for body in self._system.bodies if body.num_velocities]
         if not all(isinstance(body, FloatingBody) for body in moving):
             return  # (the internal work of other bodies is not known)
         if self._time == self._sums[0][0]:
             return
-        picked = np.unique(np.linspace(0, len(self._sums) - 1, _SAMPLES).astype(int))
-        times, work = np.array(self._sums)[picked].T
-        states = np.searchsorted(solution.time, times)
-        parts = solution._body_energies(states)
+        samples = np.unique(np.linspace(0, len(self._sums) - 1, _SAMPLES).astype(int))
+        times, work = np.array(self._sums)[samples].T
+        parts = solution._body_energies(np.searchsorted(solution.time, times))
         total = parts.sum(axis=1)
         scale = float((parts[:, 0] + parts[:, 1]).max() + np.ptp(parts[:, 2]))
         gain = total - total[0] - work
         n = int(np.argmax(gain))
-        mass = sum(body.typical_mass for body in moving)
-        size = self._at.system.size
-        speed = size / (self._time - times[0])
-        if gain[n] > max(ENERGY_GAIN * scale, _ROUND_OFF * mass * speed**2):
-            text = (
-                f"the mechanism has gained {gain[n]:.3g} J at t = {times[n]:g} s which no load and "
-                f"no driver supplied (largest energy {scale:.3g} J): the steps do not resolve the "
-                "motion. Take a smaller dt or dt='adaptive'"
-            )
+        speed = self._system.size / (self._time - times[0])
+        noise = _ROUND_OFF * sum(body.typical_mass for body in moving) * speed**2
+        text = (
+            f"the mechanism has gained {gain[n]:.3g} J at t = {times[n]:g} s which no load and "
+            f"no driver supplied (largest energy {scale:.3g} J): the steps do not resolve the "
+            "motion. Take a smaller dt or dt='adaptive'"
+        )
+        if gain[n] > noise:
             _judge(AccuracyWarning, "energy gain", gain[n], ENERGY_GAIN * scale, text)
 
-    def _warn_of_constraints(self, solution: Solution) -> None:
+    def _check_constraints(self, solution: Solution) -> None:
         whole = solution.system.whole
         if not whole.num_constraints:
             return
         at = Assembler(whole)
         size = np.where(whole.row_motion < 3, whole.size, 1.0)
-        rows = set(zip(solution.system.row_entry, solution.system.row_motion, strict=True))
-        kept = [pair in rows for pair in zip(whole.row_entry, whole.row_motion, strict=True)]
-        limits = np.where(kept, CONSTRAINTS, MISFIT)
+        held = held_rows(solution.system)
+        limits = np.where(held, CONSTRAINTS, MISFIT)
         for n in range(0, len(solution), max(1, len(solution) // 50)):
             at.q[:], at.angles[:] = solution.q[n], solution.angles[n]
             share = np.abs(at.constraints(float(solution.time[n]))) / size
@@ -185,20 +158,22 @@ class RunChecks:
             if share[row] <= limits[row]:
                 continue
             unit = "of the size of the mechanism" if whole.row_motion[row] < 3 else "rad"
-            off = f"{whole.constraint_name(row)} is violated by {share[row]:.3g} {unit}"
-            if kept[row]:
-                text = f"{off} at t = {solution.time[n]:g} s. Decrease dt or tolerance"
-                _judge(AccuracyWarning, "constraint violation", share[row], limits[row], text)
-            else:
-                quantity = "misfit of a redundant constraint"
-                text = (
-                    f"{off} at t = {solution.time[n]:g} s. It was left out as redundant at the "
-                    "start, but it holds a motion that no other constraint holds"
+            kind: type[MbdWarning] = AccuracyWarning
+            quantity, advice = "constraint violation", "Decrease dt or tolerance"
+            if not held[row]:
+                kind, quantity = ModelRangeWarning, "misfit of a redundant constraint"
+                advice = (
+                    "It was left out as redundant at the start, but it holds a motion that no "
+                    "other constraint holds"
                 )
-                _judge(ModelRangeWarning, quantity, share[row], limits[row], text)
+            text = (
+                f"{whole.constraint_name(row)} is violated by {share[row]:.3g} {unit} at "
+                f"t = {solution.time[n]:g} s. {advice}"
+            )
+            _judge(kind, quantity, share[row], limits[row], text)
             return
 
-    def _warn_of_jumps(self) -> None:
+    def _check_jumps(self) -> None:
         if not len(self._jump):
             return
         k = int(np.argmax(self._jump / np.maximum(self._largest_rate, 1e-300)))
@@ -220,31 +195,30 @@ def _judge(kind: type[MbdWarning], quantity: str, value: float, limit: float, te
         warn(kind(text, quantity=quantity, value=float(value), limit=float(limit)))
 
 
+def _largest(eta: Array, modes: Array) -> tuple[float, int]:
+    """Return the largest norm of η @ modes over time, and its time index."""
+    norms = np.linalg.norm(eta @ modes, axis=1)
+    n = int(np.argmax(norms))
+    return float(norms[n]), n
+
+
 def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
-    """Largest elastic displacement over the size of a body, and the number of its instant."""
-    reduced = body.reduced
+    """Return the largest elastic displacement over the size of a body, and its time index."""
+    reduced, skin = body.reduced, body.reduced.skin
     points = [interface.point for interface in reduced.interfaces]
     points += [station.position for station in reduced.points]
-    shapes = [interface.motion[:3].T for interface in reduced.interfaces]
-    shapes += [station.modes for station in reduced.points]
-    if reduced.skin is not None:
-        points += list(reduced.skin.points)
+    points += [] if skin is None else list(skin.points)
     if not points:
         return 0.0, 0
+    shapes = [interface.motion[:3].T for interface in reduced.interfaces]
+    shapes += [station.modes for station in reduced.points]
     radius = np.sqrt(0.5 * np.trace(reduced.central_inertia) / reduced.total_mass)
     size = max(float(np.ptp(np.array(points), axis=0).max()), float(radius))
-    largest, instant = 0.0, 0
-    for shape in shapes:
-        shift = np.linalg.norm(eta @ shape, axis=1)
-        n = int(np.argmax(shift))
-        if shift[n] > largest:
-            largest, instant = float(shift[n]), n
-    if reduced.skin is not None:
-        modes = reduced.skin.modes  # (modes, points, 3)
-        bound = np.abs(eta) @ np.linalg.norm(modes, axis=2).max(axis=1)
+    largest, instant = max((_largest(eta, shape) for shape in shapes), default=(0.0, 0))
+    if skin is not None:
+        bound = np.abs(eta) @ np.linalg.norm(skin.modes, axis=2).max(axis=1)
         n = int(np.argmax(bound))
         if bound[n] > ELASTIC_DISPLACEMENT * size:
-            shift = float(np.linalg.norm(np.tensordot(eta[n], modes, 1), axis=1).max())
-            if shift > largest:
-                largest, instant = shift, n
+            shift = float(np.linalg.norm(np.tensordot(eta[n], skin.modes, 1), axis=1).max())
+            largest, instant = max((largest, instant), (shift, n))
     return largest / size, instant

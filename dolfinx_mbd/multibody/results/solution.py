@@ -2,61 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice
-from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.archive import damage_as, read_archive
+from dolfinx_mbd.checks import choice, instance
+from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
-from dolfinx_mbd.multibody.model.joints import Driver, Joint
-from dolfinx_mbd.multibody.model.protocol import Body
-from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.results.constraint_forces import (
-    interface_wrenches,
-    least_norm_history,
+from dolfinx_mbd.multibody.assembly.redundancy import least_norm_multipliers
+from dolfinx_mbd.multibody.files.run_files import (
+    HISTORY,
+    check_system,
+    held_rows,
+    run_kind,
+    state_arrays,
+    state_from,
+    states_from,
+    system_rows,
+    write_run,
+    write_table,
 )
+from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     Energies,
     JointHistory,
-    rotation_matrices,
-)
-from dolfinx_mbd.multibody.results.sensors import (
-    SENSOR_QUANTITIES,
     fixed_axes,
     material_point,
     material_point_motion,
+    rotation_matrices,
 )
-from dolfinx_mbd.multibody.results.solution_files import load_solution, save_solution, write_csv
-
-if TYPE_CHECKING:
-    from dolfinx_mbd.multibody.stepping.integrators import Stepper
-
-__all__ = ["Solution"]
 
 Array = NDArray[np.float64]
+
+_KIND = run_kind("solution")
+_COLUMNS = {
+    "position": ("m", "xyz"),
+    "rotation": ("1", "wxyz"),
+    "velocity": ("m/s", "xyz"),
+    "omega": ("rad/s", "xyz"),
+    "acceleration": ("m/s²", "xyz"),
+    "alpha": ("rad/s²", "xyz"),
+    "eta": ("SI", ""),
+    "eta_rate": ("SI/s", ""),
+    "eta_acceleration": ("SI/s²", ""),
+    "force": ("N", "xyz"),
+    "moment": ("N m", "xyz"),
+}
+"""Units and component names of the columns of tables; columns without names are numbered."""
 
 
 class Solution:
     """A simulated motion: the histories of bodies, joints and drivers by name.
 
-        run = mbd.simulate(system, t_end=0.04, dt=1e-5)
-        run.body("piston 1").position  # (nt, 3), m
-        run.joint("crank pin 1").force  # (nt, 3), N
+    Args:
+        system: The mechanism.
+        states: States at increasing times.
+        complete: Whether the run reached its end.
+        iterations: Number of Newton iterations.
+        factorizations: Number of factorizations of the iteration matrix.
 
     Attributes:
-        system: The mechanism.
         time: Saved times, (nt,), s.
         q, v, a, lam, angles: As in `State`, one row per time.
         final_state: The last state, from which another simulation can start.
-        complete: False if the run was interrupted.
-        iterations: Number of Newton iterations.
-        factorizations: Number of factorizations of the iteration matrix.
+
+    Example:
+        >>> run.body("bob").position.shape  # m
+        (501, 3)
+        >>> run.joint("pin").force.shape  # N
+        (501, 3)
     """
 
     def __init__(
@@ -70,33 +92,10 @@ class Solution:
     ) -> None:
         self.system = system
         self.final_state = states[-1]
-        self.complete = complete
-        self.iterations = iterations
+        self.complete, self.iterations = complete, iterations
         self.factorizations = factorizations
-        self.time = np.array([state.time for state in states])
-        self.q, self.v, self.a, self.lam, self.angles = (
-            np.array([getattr(state, key) for state in states])
-            for key in ("q", "v", "a", "lam", "angles")
-        )
-
-    @classmethod
-    def from_states(
-        cls, system: SystemData, states: Sequence[State], stepper: Stepper, *, complete: bool
-    ) -> Solution:
-        """Create a solution from the states of a run.
-
-        Args:
-            system: The mechanism.
-            states: The saved states.
-            stepper: The stepper that computed them.
-            complete: Whether the run reached its end.
-        """
-        return cls(
-            system,
-            states,
-            complete=complete,
-            iterations=stepper.iterations,
-            factorizations=stepper.factorizations,
+        self.time, self.q, self.v, self.a, self.lam, self.angles = (
+            np.array([getattr(state, key) for state in states]) for key in HISTORY
         )
 
     def __len__(self) -> int:
@@ -109,9 +108,22 @@ class Solution:
             f"iterations, {self.factorizations} factorizations>"
         )
 
+    def _states(self) -> Iterator[State]:
+        rows = zip(self.time, self.q, self.v, self.a, self.lam, self.angles, strict=True)
+        return (State(float(t), *row) for t, *row in rows)
+
+    # ---- histories by name ----------------------------------------------------------------------
     def names(self) -> list[str]:
         """Return the names of all bodies that move, all joints and all drivers."""
-        return [body.name for body in self._moving()] + [item.name for item in self._joints()]
+        return [*self._bodies, *self._joints]
+
+    @property
+    def _bodies(self) -> list[str]:
+        return [body.name for body in self.system.bodies if body.num_velocities]
+
+    @property
+    def _joints(self) -> list[str]:
+        return [joint.name for joint in self.system.joints] + [d.name for d in self.system.drivers]
 
     def body(self, name: str) -> BodyHistory:
         """Return the history of a body.
@@ -122,7 +134,7 @@ class Solution:
         Raises:
             InputError: The name is unknown; the message lists the bodies.
         """
-        choice("name of a body that can move", name, [body.name for body in self._moving()])
+        choice("name of a body that can move", name, self._bodies)
         return self._body(self.system.body_index(name))
 
     def joint(self, name: str) -> JointHistory:
@@ -134,14 +146,15 @@ class Solution:
         Raises:
             InputError: The name is unknown; the message lists the joints and drivers.
         """
-        names = [item.name for item in self._joints()]
-        return self._joint(names.index(choice("name of a joint or driver", name, names)), name)
-
-    def _moving(self) -> list[Body]:
-        return [body for body in self.system.bodies if body.num_velocities]
-
-    def _joints(self) -> tuple[Joint | Driver, ...]:
-        return (*self.system.joints, *self.system.drivers)
+        choice("name of a joint or driver", name, self._joints)
+        entry = self._joints.index(name)
+        s, lam = self._multipliers
+        reactions = np.zeros((len(self), 6))
+        rows = np.flatnonzero(s.row_entry == entry)
+        reactions[:, s.row_motion[rows]] = -lam[:, rows]
+        joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
+        forces = reactions[:, :3], reactions[:, 3:]
+        return JointHistory(name, self.time, *forces, self.angles[:, joint])
 
     def _body(self, k: int) -> BodyHistory:
         s = self.system
@@ -166,39 +179,46 @@ class Solution:
 
     def _interface_wrenches(self, k: int) -> dict[str, Array]:
         """Return the wrenches at the frames of body k; see `BodyHistory`."""
-        return interface_wrenches(self, *self._multipliers, k)
+        system, multipliers = self._multipliers
+        at, frames, names = Assembler(system), system.frame_slices[k], system.bodies[k].frame_names
+        wrenches = np.zeros((len(self), len(names), 2, 3))
+        for row, state in enumerate(self._states()):
+            at.put(replace(state, lam=multipliers[row]))
+            at.residual(state.time)
+            wrenches[row] = at.wrenches[frames].reshape(-1, 2, 3)
+        A = rotation_matrices(self.q[:, system.q_slices[k]][:, 3:7])
+        rotated = np.einsum("tji,tfpj->ftpi", A, wrenches).reshape(len(names), len(self), 6)
+        return dict(zip(names, rotated, strict=True))
 
-    def _joint(self, entry: int, name: str) -> JointHistory:
-        s, lam = self._multipliers
-        reactions = np.zeros((len(self), 6))
-        rows = np.flatnonzero(s.row_entry == entry)
-        reactions[:, s.row_motion[rows]] = -lam[:, rows]
-        joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
-        return JointHistory(
-            name, self.time, reactions[:, :3], reactions[:, 3:], self.angles[:, joint]
-        )
+    @cached_property
+    def _multipliers(self) -> tuple[SystemData, Array]:
+        """Constraints whose forces are reported, and their multipliers, shape (nt, nc)."""
+        if not self.system.least_norm:
+            return self.system, self.lam
+        whole, held = self.system.whole, held_rows(self.system)
+        at, multipliers = Assembler(whole), np.zeros((len(self), len(held)))
+        for k, state in enumerate(self._states()):
+            at.q[:] = state.q
+            at.update_poses(state.time)
+            B = at.constraint_matrix(at.jacobians())
+            multipliers[k] = least_norm_multipliers(whole, B, B[held], state.lam, extent(at))
+        return whole, multipliers
+
+    def _named_arrays(self, names: Sequence[str]) -> Iterator[tuple[str, str, Array]]:
+        """Yield name, key and array of all histories that are not empty."""
+        for name in names:
+            item: object = self.body(name) if name in self._bodies else self.joint(name)
+            for key, values in vars(item).items():
+                if isinstance(values, np.ndarray) and key != "time" and values.size:
+                    yield name, key, values
 
     def histories(self) -> dict[str, Array]:
         """Return `time` and all histories that are not empty by name, for example `rod.position`.
 
         The first axis of each array is that of `time`.
         """
-        system, arrays = self.system, {"time": self.time}
-        bodies = [body.name for body in system.bodies if body.num_velocities]
-        joints = [joint.name for joint in system.joints] + [d.name for d in system.drivers]
-        for name in (*bodies, *joints):
-            item: object = self.body(name) if name in bodies else self.joint(name)
-            for key, history in vars(item).items():
-                if isinstance(history, np.ndarray) and key != "time" and history.size:
-                    arrays[f"{name}.{key}"] = history
-        return arrays
-
-    @cached_property
-    def _multipliers(self) -> tuple[SystemData, Array]:
-        """Constraints whose forces are reported, and their multipliers, shape (nt, nc)."""
-        if self.system.least_norm:
-            return self.system.whole, least_norm_history(self)
-        return self.system, self.lam
+        arrays = {f"{name}.{key}": values for name, key, values in self._named_arrays(self.names())}
+        return {"time": self.time, **arrays}
 
     def projected(self) -> Solution:
         """Return a solution whose velocities, accelerations and multipliers fulfil the constraints.
@@ -206,21 +226,14 @@ class Solution:
         The positions are the same. The integrator fulfils the constraints in the positions, and
         their derivatives up to an error of order dt².
         """
-        states = [
-            consistent_rates(self.system, State(float(t), *values))
-            for t, *values in zip(
-                self.time, self.q, self.v, self.a, self.lam, self.angles, strict=True
-            )
-        ]
-        return Solution(
-            self.system,
-            states,
-            complete=self.complete,
-            iterations=self.iterations,
-            factorizations=self.factorizations,
-        )
+        states = [consistent_rates(self.system, state) for state in self._states()]
+        return Solution(self.system, states, **self._facts())
 
     # ---- files ----------------------------------------------------------------------------------
+    def _facts(self) -> dict[str, Any]:
+        keys = ("complete", "iterations", "factorizations")
+        return {key: getattr(self, key) for key in keys}
+
     def save(self, path: str | Path) -> Path:
         """Write the solution to one ``.npz`` file and return its path.
 
@@ -232,8 +245,15 @@ class Solution:
 
         Raises:
             OSError: The file cannot be written; an existing file remains unchanged.
+
+        Example:
+            >>> path = run.save("pendulum.npz")
+            >>> len(mbd.Solution.load(path, pendulum))
+            501
         """
-        return save_solution(self, path)
+        header = {**system_rows(self.system), "units": "SI: m, kg, s, rad", **self._facts()}
+        arrays = {key: getattr(self, key) for key in HISTORY}
+        return write_run(path, _KIND, header, arrays | state_arrays("final", self.final_state))
 
     @classmethod
     def load(cls, path: str | Path, system: SystemData) -> Solution:
@@ -250,7 +270,14 @@ class Solution:
                 system.
             OSError: The file cannot be read.
         """
-        return load_solution(cls, path, system)
+        instance("system", system, SystemData)
+        header, arrays = read_archive(path, _KIND)
+        with damage_as(_KIND, path):
+            system = check_system(path, header, arrays, system)
+            states = states_from(arrays)
+            states[-1] = state_from("final", arrays)
+            counts = {key: int(header[key]) for key in ("iterations", "factorizations")}
+            return cls(system, states, complete=bool(header["complete"]), **counts)
 
     def to_csv(self, path: str | Path, names: Sequence[str] | None = None) -> Path:
         """Write histories as comma-separated values and return the path of the file.
@@ -265,8 +292,27 @@ class Solution:
         Raises:
             InputError: A name is unknown.
             OSError: The file cannot be written; an existing file remains unchanged.
+
+        Example:
+            >>> path = run.to_csv("pin.csv", names=["pin"])
+            >>> path.read_text().splitlines()[0].split(",")[:2]
+            ['time [s]', 'pin.force.x [N]']
         """
-        return write_csv(self, path, names)
+        known = self.names()
+        names = known if names is None else checked_names("names", names)
+        for name in names:
+            choice("every entry of names", name, known)
+        columns = {"time [s]": self.time}
+        for name, key, values in self._named_arrays(names):
+            if key == "rotation" and values.ndim == 1:
+                columns[f"{name}.{key} [rad]"] = values
+            elif key in _COLUMNS:
+                unit, axes = _COLUMNS[key]
+                table = values.reshape(len(self), -1).T
+                labels = axes if len(axes) == len(table) else range(1, len(table) + 1)
+                for label, column in zip(labels, table, strict=True):
+                    columns[f"{name}.{key}.{label} [{unit}]"] = column
+        return write_table(path, list(columns), np.column_stack(list(columns.values())))
 
     # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:
@@ -277,14 +323,14 @@ class Solution:
         s, parts = self.system, self._body_energies(slice(None))
         if any(hasattr(load, "energy") for load in s.loads):
             at = Assembler(s)
-            for k, t in enumerate(self.time):
-                at.q[:], at.angles[:] = self.q[k], self.angles[k]
-                at.update_poses(float(t))
+            for k, state in enumerate(self._states()):
+                at.put(state)
+                at.update_poses(state.time)
                 parts[k, 1] += at.stored_energy()
         return Energies(self.time, *parts.T)
 
     def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:
-        """Return the energies of all bodies at some of the times, shape (n, 3)."""
+        """Return kinetic, elastic and gravitational energy at some of the times, (n, 3), J."""
         s = self.system
         parts = np.zeros((len(self.time[rows]), 3))
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
@@ -311,8 +357,8 @@ class Solution:
         """
         at = Assembler(self.system.whole)
         worst = np.zeros(len(self))
-        for k, t in enumerate(self.time):
-            at.q[:] = self.q[k]
+        for k, (t, q) in enumerate(zip(self.time, self.q, strict=True)):
+            at.q[:] = q
             worst[k] = np.abs(at.constraints(float(t))).max(initial=0.0)
         return worst
 
@@ -337,8 +383,12 @@ class Solution:
 
         Raises:
             InputError: Body, point, quantity or axes are unknown.
+
+        Example:
+            >>> print(run.sensor("bob", (1, 0, 0), "velocity", axes="body")[-1].round(3))
+            [ 0.    -4.234  0.   ]
         """
-        choice("quantity", quantity, SENSOR_QUANTITIES)
+        choice("quantity", quantity, ("position", "velocity", "acceleration"))
         k = self.system.body_index(body)
         x, modes = material_point(self.system.bodies[k], point)
         value = material_point_motion(self._body(k), x, modes, quantity)

@@ -1,1 +1,1 @@
-"""From one instant to the next: methods, and the choice of the step."""
+"""Methods of time integration, the control of the step, and checkpoints."""

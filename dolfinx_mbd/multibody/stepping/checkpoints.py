@@ -1,9 +1,7 @@
-"""Checkpoints of a simulation: all that the rest of the run depends on, to the bit.
+"""Checkpoints of a simulation: everything on which the rest of the run depends, exactly.
 
-A checkpoint holds the states that are kept, the state that is reached with the integrator's memory,
-the factorized iteration matrix that the next steps share, and where the steps are.  Writing one
-changes nothing in the run.  The file is replaced when the next one is complete, so that a process
-may be killed at any time.
+To write one changes nothing in the run. The file is replaced when the next one is complete, so that
+the process may be killed at any time.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from dolfinx_mbd.archive import damage_as, read_archive
 from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import FileWarning, warn
 from dolfinx_mbd.multibody.files.run_files import (
+    HISTORY,
     check_system,
     run_kind,
     state_arrays,
@@ -32,102 +31,75 @@ from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Steps, steps_from
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["Checkpoint", "Mark", "Run", "read_checkpoint"]
-
 _KIND = run_kind("checkpoint")
-_PERIOD = 60.0  # s of the clock between two checkpoints, unless steps are counted
-_SHARE = 20.0  # and at least so many times what writing one takes
-
-
-class Mark(NamedTuple):
-    """What was reached: the state, how many are kept, and the records of steps and stepper."""
-
-    state: State
-    kept: int
-    steps: dict[str, Any]
-    memory: dict[str, Any]
+_PERIOD = 60.0  # s between two checkpoints, unless steps are counted
+_SHARE = 20.0  # least period relative to the time that writing takes
 
 
 @dataclass
 class Run:
-    """A simulation between two steps.
-
-    Attributes:
-        system: With the constraints that are kept.
-        stepper: The method.
-        steps: Which steps it takes, and where they are.
-        state: What is reached.
-        states: What is kept.
-        save_every: Keep every so manieth step.
-        marked: What was reached with the last whole step, where that is written.
-    """
+    """A simulation between two steps: the current state, and the states that are saved."""
 
     system: SystemData
     stepper: Stepper
     steps: Steps
     state: State
     states: list[State]
-    save_every: int
-    marked: Mark | None = None
-
-    def mark(self) -> None:
-        """Note what is reached: a step that is interrupted may change steps and stepper."""
-        self.marked = Mark(self.state, len(self.states), self.steps.record(), self.stepper.memory())
+    stride: int  # every n-th step is saved
 
 
 class Checkpoint:
-    """Writes a run to a file now and then.
+    """Periodic checkpoints of a run in one file; none without a path.
 
-    Args:
-        path: Of the file.
-        every: Steps between two; None: about a minute, and longer where writing takes long.
-        system: The system of the run.
+    `stride` is the number of steps between two checkpoints; None: about a minute, or longer if
+    writing takes long.
     """
 
-    def __init__(self, path: str | Path, every: int | None, system: SystemData) -> None:
-        self.path, self.every = Path(path), every
-        self._rows = system_rows(system)
+    def __init__(self, path: str | Path | None, stride: int | None, system: SystemData) -> None:
+        self.path, self.stride = path, stride
+        self._rows = {} if path is None else system_rows(system)
         self._written, self._took = time.monotonic(), 0.0
+        self._marked: tuple[State, int, dict[str, Any], dict[str, Any]] | None = None
+
+    def mark(self, run: Run) -> None:
+        """Remember a run between two steps, because an interrupted step may change it."""
+        if self.path is not None:
+            memory = run.steps.record(), run.stepper.memory()
+            self._marked = run.state, len(run.states), *memory
 
     def offer(self, run: Run) -> None:
-        """Write the run if it is time to; a warning if it cannot be written."""
-        if self.every is not None:
-            due = run.steps.taken % self.every == 0
+        """Mark the run and write it if it is time to."""
+        self.mark(run)
+        if self.stride is not None:
+            due = run.steps.taken % self.stride == 0
         else:
-            wait = max(_PERIOD, _SHARE * self._took)
-            due = time.monotonic() - self._written > wait
+            due = time.monotonic() - self._written > max(_PERIOD, _SHARE * self._took)
         if due:
             self.write_or_warn(run)
 
     def write_or_warn(self, run: Run) -> None:
-        """Write the run; that it cannot be written does not end it."""
+        """Write the run; warn if that fails."""
         try:
             self.write(run)
         except OSError as error:
-            warn(FileWarning(f"the run goes on without: {error}"))
+            warn(FileWarning(f"the run continues without a checkpoint: {error}"))
 
     def write(self, run: Run) -> None:
-        """Write what the run has marked.
-
-        Raises:
-            OSError: If the file cannot be written.
-        """
+        """Write the run as it was marked."""
+        if self.path is None or self._marked is None:
+            return
         start = time.monotonic()
-        assert run.marked is not None
-        state, number, steps, memory = run.marked
+        state, count, steps, memory = self._marked
         header: dict[str, Any] = {
             **self._rows,
-            "every": self.every,
+            "every": self.stride,
             "method": asdict(run.stepper.method),
             "tolerance": run.stepper.tolerance,
             "reuse": run.stepper.reuse,
             "steps": steps,
-            "save_every": run.save_every,
+            "save_every": run.stride,
         }
-        arrays = {
-            key: np.array([getattr(kept, key) for kept in run.states[:number]])
-            for key in ("time", "q", "v", "a", "lam", "angles")
-        }
+        arrays = {key: np.array([getattr(s, key) for s in run.states[:count]]) for key in HISTORY}
         arrays |= state_arrays("now", state)
         arrays |= {f"stepper_{key}": np.asarray(value) for key, value in memory.items()}
         write_run(self.path, _KIND, header, arrays)
@@ -136,12 +108,7 @@ class Checkpoint:
 
 
 def read_checkpoint(path: str | Path, system: SystemData) -> tuple[Run, Checkpoint]:
-    """A run as a checkpoint holds it, and the checkpoint to go on writing to.
-
-    Raises:
-        RunFileError: If the file is none, damaged, of a newer version, or of another system.
-        OSError: If it cannot be read.
-    """
+    """Return the run of a checkpoint, and the checkpoint that continues the file."""
     instance("system", system, SystemData)
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
@@ -149,10 +116,9 @@ def read_checkpoint(path: str | Path, system: SystemData) -> tuple[Run, Checkpoi
         method = GeneralizedAlpha(**header["method"])
         reuse = bool(header.get("reuse", True))
         stepper = Stepper(system, method, tolerance=header["tolerance"], reuse=reuse)
-        prefix = "stepper_"
-        memory = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        stepper.restore(memory)
-        state = state_from("now", arrays)
-        steps = steps_from(header["steps"], system, state)
+        stepper.restore(
+            {k.removeprefix("stepper_"): v for k, v in arrays.items() if "stepper_" in k}
+        )
+        state, steps = state_from("now", arrays), steps_from(header["steps"])
         run = Run(system, stepper, steps, state, states_from(arrays), int(header["save_every"]))
         return run, Checkpoint(path, header["every"], system)

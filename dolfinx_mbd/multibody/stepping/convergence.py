@@ -1,7 +1,4 @@
-"""Prediction and correction of a step, and when it has converged.
-
-The measure of a residual, and what its history foretells.
-"""
+"""Convergence of the iterations of a time step."""
 
 from __future__ import annotations
 
@@ -10,57 +7,40 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.time_steps import relative_residual
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = [
-    "Measure",
-    "Monitor",
-    "correct",
-    "predict",
-    "relative_residual",
-    "right_side",
-    "row_kinds",
-]
-
 Array = NDArray[np.float64]
 
-_SAFETY = 10.0  # by which a residual that is not evaluated is foretold to be below its tolerance
-_SLOW = 0.05  # contraction per iteration above which the next step makes the matrix anew
-_TOO_SLOW = 0.3  # above which this iteration does
-_ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
-_TINY = 1e-14  # of the size of the mechanism: increments that may be round-off
-_MANY = 4  # iterations that are more than a new matrix costs
+_SAFETY = 10.0  # by which a residual that is not evaluated is predicted to be below its tolerance
+_SLOW = 0.05  # contraction per iteration above which the next step needs a new matrix
+_TOO_SLOW = 0.3  # contraction above which this iteration needs a new matrix
+_TINY = 1e-14  # increments that may be round-off, relative to the size of the mechanism
+_MANY = 4  # iterations that cost more than a new matrix
 
 
 class Monitor:
-    """Follows the errors of a step's iterations, each relative to its tolerance.
+    """History of the errors of the iterations of one step, each relative to its tolerance.
 
-    With one matrix the errors fall by a factor per iteration that grows towards the greatest
-    eigenvalue of the iteration: the first correction takes away most of what is easy, and says
-    nothing of later ones, nor do steps before, since a matrix ages.  Two factors of this step, the
-    greater with a margin, foretell the next error.  Where all that acts is smooth, a correction
-    after which that is a tenth of its tolerance is the last, and is not evaluated.
-
-    Args:
-        smooth: Whether nothing acts that may jump between two evaluations.
-
-    Attributes:
-        error: Of the last evaluation.
-        tiny: Whether the last correction was round-off of the positions.
-        exhausted: Whether such a correction did not reduce the error, so that none will.
+    With one matrix the errors fall by a factor per iteration that grows towards the largest
+    eigenvalue of the iteration. The first correction removes more than later ones, and matrices
+    age, so that only two factors of the same step predict the next error: the larger of them with a
+    margin. If everything that acts is smooth, a correction whose error is predicted to be a tenth
+    of its tolerance is not evaluated.
     """
 
     def __init__(self, smooth: bool) -> None:
-        self.smooth = smooth
-        self.error = math.nan
-        self.tiny = self.exhausted = False
+        self.smooth = smooth  # nothing acts that may jump between two evaluations
+        self.error = math.nan  # of the last evaluation
+        self.tiny = False  # the last correction was round-off of the positions
+        self.exhausted = False  # such a correction did not reduce the error, so that none will
         self._factor = 0.0
-        self._factors = -1  # how many are known
+        self._factors = -1  # number of factors
 
     def see(self, error: float) -> None:
-        """Take in the error of an evaluated iteration."""
+        """Add the error of an iteration that was evaluated."""
         self._factors += 1
         self.exhausted = self.tiny and error > 0.5 * self.error
         if self._factors > 0:
@@ -68,7 +48,7 @@ class Monitor:
         self.error = error
 
     def renewed(self) -> None:
-        """The matrix is new: factors of the old one say nothing."""
+        """Forget the factors because the matrix is new."""
         self._factor, self._factors = 0.0, 0
 
     @property
@@ -78,63 +58,47 @@ class Monitor:
 
     @property
     def slow(self) -> bool:
-        """Whether later steps are better off with a new matrix."""
+        """Whether later steps are faster with a new matrix."""
         return self._factor > _SLOW
 
     def too_slow(self, left: int) -> bool:
-        """Whether the next correction is better off with a new matrix, of as many as are left."""
+        """Return whether a new matrix is worthwhile now, with `left` iterations left after this."""
         return self._factor > _TOO_SLOW or self.error * self._factor ** min(_MANY, left) > 1.0
 
 
 class Measure:
-    """Measure of the residual of a step, for each body by itself.
+    """Measure of the residual of a step, for each body separately.
 
-    The rows of a body count relative to the greatest sum of magnitudes of terms among its rows of
-    the same kind (forces, moments, elastic forces), so that what acts on one body does not change
-    how well another one is balanced.  A constraint may be off by what changes the accelerations of
-    its two bodies no more than that.
+    The rows of a body are relative to the largest sum of magnitudes of terms among its rows of the
+    same kind (forces, moments, elastic forces), so that the loads on one body do not change how
+    accurate another one is. A constraint may be violated by what changes the accelerations of its
+    two bodies no more than that.
 
-    Args:
-        system: The mechanism.
-
-    Attributes:
-        lengths: Displacements of a body (root mean square over its mass) per unit of each increment
-            of coordinates, shape (nv,).
+    `lengths` (nv,) are the displacements of a body (root mean square over its mass) per unit of
+    each increment of coordinates.
     """
 
     def __init__(self, system: SystemData) -> None:
-        n = system.num_velocities
-        self._groups = np.zeros(n, dtype=np.int64)
-        self.lengths = np.ones(n)
-        masses: list[float] = []
-        forces = np.full(len(system.bodies), -1)
-        for k, (body, part) in enumerate(zip(system.bodies, system.v_slices, strict=True)):
-            if not body.num_velocities:
-                continue
-            forces[k] = 3 * len(masses)
-            self._groups[part] = row_kinds(body) + forces[k]
-            self.lengths[part] = np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass)
-            masses.append(body.typical_mass)
-        self._masses = np.repeat(np.array(masses), 3)
+        self._groups = row_groups(system)
+        masses, forces = np.ones(len(system.bodies)), np.full(len(system.bodies), -1)
+        lengths: list[Array] = []
+        for k, body in enumerate(system.bodies):
+            if body.num_velocities:
+                masses[k], forces[k] = body.typical_mass, 3 * k
+                lengths.append(np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass))
+        self.lengths, self._masses = np.concatenate(lengths), np.repeat(masses, 3)
         bodies = system.frame_body[np.column_stack([system.first, system.second])]
         self._pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
 
-    def error(
-        self, rows: Array, scale: Array, values: Array, length: float, tolerance: float, rate: float
-    ) -> float:
-        """Return the greatest residual over its tolerance; infinite where one is not finite.
+    def error(self, at: Assembler, tolerance: float, by_rate: float) -> float:
+        """Return the largest residual over its tolerance; infinite if one is not finite.
 
-        Args:
-            rows, scale: Rows (nv,) and the magnitudes of their terms.
-            values: Of the constraints (nc,).
-            length: Size of the mechanism, m.
-            tolerance: Relative tolerance of the rows.
-            rate: Change of accelerations per increment, 1/s².
+        `by_rate` is the change of accelerations per increment.
         """
         return relative_residual(
-            rows, scale, self._groups, self._masses, values, self._pairs, self._rotations,
-            length, tolerance, rate,
+            at.rows, at.scale, self._groups, self._masses, at.values, self._pairs, self._rotations,
+            largest_coordinate(at), tolerance, by_rate,
         )  # fmt: skip
 
     def is_round_off(self, move: Array, length: float) -> bool:
@@ -142,122 +106,22 @@ class Measure:
         return bool(np.max(np.abs(move) * self.lengths, initial=0.0) <= _TINY * length)
 
 
-def row_kinds(body: Body) -> NDArray[np.int64]:
-    """Return the kind of each row of a body, shape (nv,): 0 force, 1 moment, 2 elastic."""
-    kinds = np.zeros(body.num_velocities, dtype=np.int64)
-    kinds[3:6] = 1
-    kinds[body.num_velocities - body.num_elastic :] = 2
-    return kinds
+def largest_coordinate(at: Assembler) -> float:
+    """Return the largest coordinate of a frame, at least 1 mm, m."""
+    return float(np.max(np.abs(at.position), initial=1e-3))
+
+
+def row_groups(system: SystemData) -> NDArray[np.int64]:
+    """Return the group of each row (nv,): 3k for forces, 3k + 1 moments, 3k + 2 elastic forces."""
+    groups = np.zeros(system.num_velocities, dtype=np.int64)
+    for k, part in enumerate(system.v_slices):
+        groups[part] = 3 * k
+        groups[part][3:6] += 1
+    groups[system.elastic] = 3 * (groups[system.elastic] // 3) + 2
+    return groups
 
 
 def _mass_diagonal(body: Body, gravity: Array) -> Array:
     q, v = body.initial_coordinates(), np.zeros(body.num_velocities)
     wrenches = np.zeros((len(body.frame_names), 6))
     return np.diag(body.tangent(BodyState(0.0, q, v, v, gravity, wrenches))[2])
-
-
-@kernel
-def relative_residual(
-    rows: Array,
-    scale: Array,
-    groups: NDArray[np.int64],
-    masses: Array,
-    values: Array,
-    pairs: NDArray[np.int64],
-    rotations: NDArray[np.bool_],
-    length: float,
-    tolerance: float,
-    rate: float,
-) -> float:
-    """See `Measure.error`: `masses` are those of the groups, `pairs` the groups of forces of the
-    two bodies of a constraint, −1 for one that does not move.
-    """
-    count = masses.shape[0]
-    most, size = np.zeros(count), np.zeros(count)
-    for i in range(rows.shape[0]):
-        if not math.isfinite(rows[i]):
-            return math.inf
-        k = groups[i]
-        most[k] = max(most[k], abs(rows[i]))
-        size[k] = max(size[k], scale[i])
-    error = 0.0
-    for k in range(count):
-        error = max(error, most[k] / max(tolerance * size[k], 1e-300))
-    for c in range(values.shape[0]):
-        if not math.isfinite(values[c]):
-            return math.inf
-        acceleration = math.inf
-        for k in pairs[c]:
-            if k >= 0:
-                acceleration = min(acceleration, size[k] / masses[k])
-        if not math.isfinite(acceleration):
-            acceleration = 0.0
-        allowed = tolerance * acceleration / rate + _ROUND_OFF * length
-        error = max(error, abs(values[c]) * (length if rotations[c] else 1.0) / allowed)
-    return error
-
-
-@kernel
-def right_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
-    """What a correction is solved for: rows and constraints, scaled, with the sign changed."""
-    n = rows.shape[0]
-    for i in range(n):
-        out[i] = -rows[i] / by_rate
-    for c in range(values.shape[0]):
-        out[n + c] = -mass * values[c]
-
-
-@kernel
-def correct(
-    solution: Array,
-    by_speed: float,
-    by_rate: float,
-    ratio: float,
-    mass: float,
-    move: Array,
-    v: Array,
-    a: Array,
-    new: Array,
-    lam: Array,
-) -> None:
-    """Add a correction (increments, scaled multipliers) to what it corrects.
-
-    `new` are the algorithmic accelerations, which change by `ratio` times what a does.
-    """
-    n = move.shape[0]
-    for i in range(n):
-        move[i] += solution[i]
-        v[i] += by_speed * solution[i]
-        a[i] += by_rate * solution[i]
-        new[i] += ratio * by_rate * solution[i]
-    for c in range(lam.shape[0]):
-        lam[c] += by_rate * mass * solution[n + c]
-
-
-@kernel
-def predict(
-    guess: Array,
-    a: Array,
-    old: Array,
-    velocity: Array,
-    numbers: Array,
-    dt: float,
-    new: Array,
-    move: Array,
-    v: Array,
-) -> None:
-    """Newmark's formulas for a guess of the next accelerations.
-
-    Args:
-        guess, a: Accelerations, the next and the last.
-        old: The last algorithmic ones.
-        velocity: The last.
-        numbers: α_m, α_f, β, γ.
-        dt: Step.
-        new, move, v: Become algorithmic accelerations, increments and velocities.
-    """
-    alpha_m, alpha_f, beta, gamma = numbers
-    for i in range(guess.shape[0]):
-        new[i] = ((1 - alpha_f) * guess[i] + alpha_f * a[i] - alpha_m * old[i]) / (1 - alpha_m)
-        move[i] = dt * velocity[i] + dt * dt * ((0.5 - beta) * old[i] + beta * new[i])
-        v[i] = velocity[i] + dt * ((1 - gamma) * old[i] + gamma * new[i])

@@ -1,34 +1,36 @@
-"""The iteration matrix of a step: derivatives of all rows to the corrections of increments and
-multipliers, dense or sparse."""
+"""The iteration matrix of a step and its factorization, dense or sparse.
+
+It contains the derivatives of all rows to the corrections of increments and multipliers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse.linalg
 from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
+from scipy.sparse import csc_matrix
 
-from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, TangentBlocks
 from dolfinx_mbd.multibody.assembly.blocks import SparseBlocks, Stacked
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = ["IterationMatrix"]
-
 Array = NDArray[np.float64]
+
+_getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
+_PARTS = ("data", "indices", "indptr")
 
 
 class IterationMatrix:
-    """Makes the iteration matrix of a system again and again.
+    """Iteration matrices of a system.
 
-    Rows of forces are divided by ``by_rate``, the change of accelerations per increment, those of
-    the constraints and the multipliers scaled by a mass, so that its condition does not grow as dt
-    falls.
-
-    Args:
-        system: The mechanism.
-        mass: kg.
-        sparse: Whether the matrix is sparse.
+    Rows of forces are divided by `by_rate`, the change of accelerations per increment; those of the
+    constraints and the multipliers are scaled by a mass (kg), so that the condition number does not
+    grow as dt falls.
     """
 
     def __init__(self, system: SystemData, mass: float, sparse: bool) -> None:
@@ -50,14 +52,10 @@ class IterationMatrix:
     def at(
         self, at: Assembler, t: float, move: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
-        """Iteration matrix and mass matrix, after the residual at the same point.
+        """Return iteration matrix and mass matrix, after `residual` at the same point.
 
-        Args:
-            at: The point of evaluation.
-            t: Its time, s.
-            move: Increments since the last step (nv,).
-            by_rate: Change of accelerations per increment, 1/s².
-            by_speed: Change of velocities per increment, 1/s.
+        `move` are the increments since the last step (nv,); `by_rate` and `by_speed` the changes of
+        accelerations and velocities per increment.
         """
         turns = self._turns(move)
         if self.sparse:
@@ -72,7 +70,7 @@ class IterationMatrix:
     def _by_blocks(
         self, tangent: TangentBlocks, turns: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
-        """The same without the blocks that are zero."""
+        """Return sparse matrices without the blocks that are zero."""
         bodies, S = len(self._system.bodies), SparseBlocks(self._unknowns)
         for (i, j), block in tangent.M.items():
             S.add(i, j, block)
@@ -87,13 +85,13 @@ class IterationMatrix:
         return self._stacked.matrix(S), self._stacked_mass.matrix(tangent.M)
 
     def _turns(self, move: Array) -> Array:
-        """Tangent operators of the increments of the bodies that turn, shape (·, 3, 3)."""
+        """Return the tangent operators of the increments of the bodies that turn, (·, 3, 3)."""
         bodies, slices = self._system.bodies, self._system.v_slices
         turns = [bodies[k].increment_tangent(move[slices[k]]) for k in self._place]
         return np.array(turns).reshape(-1, 3, 3)
 
     def _turned(self, block: Array, turns: Array, body: int) -> Array:
-        """A block's columns of the rotation, to the corrections of an increment."""
+        """Return a block whose rotation columns refer to corrections of the increment."""
         if body not in self._place:
             return block
         block = block.copy()
@@ -101,35 +99,68 @@ class IterationMatrix:
         return block
 
 
-@kernel
-def fill(
-    K: Array,
-    C: Array,
-    M: Array,
-    B: Array,
-    columns: NDArray[np.int64],
-    turns: Array,
-    by_rate: float,
-    by_speed: float,
-    mass: float,
-    S: Array,
-) -> None:
-    """Fill in the iteration matrix S, zero before, in column order."""
-    n = M.shape[0]
-    for j in range(n):
-        for i in range(n):
-            S[i, j] = M[i, j] + (by_speed / by_rate) * C[i, j] + (1.0 / by_rate) * K[i, j]
-        for i in range(B.shape[0]):
-            S[n + i, j] = mass * B[i, j]
-            S[j, n + i] = mass * B[i, j]
-    for k in range(columns.shape[0]):
-        first, T = columns[k], turns[k]
-        for i in range(n):
-            x, y, z = K[i, first], K[i, first + 1], K[i, first + 2]
-            for c in range(3):
-                change = x * T[0, c] + y * T[1, c] + z * T[2, c] - K[i, first + c]
-                S[i, first + c] += (1.0 / by_rate) * change
-        for i in range(B.shape[0]):
-            x, y, z = B[i, first], B[i, first + 1], B[i, first + 2]
-            for c in range(3):
-                S[n + i, first + c] = mass * (x * T[0, c] + y * T[1, c] + z * T[2, c])
+class SingularMatrix(ValueError):
+    """A matrix that cannot be factorized; the argument is the row of the zero pivot."""
+
+
+class DenseFactor:
+    """LU factors by LAPACK of the matrix of a step `dt`, with the mass matrix at the same time."""
+
+    def __init__(self, lu: Array, pivots: NDArray[np.int32], dt: float, mass: Array) -> None:
+        self.lu, self.pivots, self.dt, self.mass = lu, pivots, dt, mass
+
+    @classmethod
+    def of(cls, matrix: Array, dt: float, mass: Array) -> DenseFactor:
+        """Factorize a matrix, which is overwritten."""
+        lu, pivots, info = _getrf(matrix, overwrite_a=True)
+        if info > 0:
+            raise SingularMatrix(info - 1)
+        return cls(lu, pivots, dt, mass)
+
+    def solve(self, right: Array) -> Array:
+        """Return the solution for a right-hand side, which is overwritten."""
+        solution, _ = _getrs(self.lu, self.pivots, right, overwrite_b=True)
+        return solution  # type: ignore[no-any-return]
+
+    def memory(self) -> dict[str, Any]:
+        """Return arrays from which `restored` makes a factor with the same bits."""
+        return dict(vars(self))
+
+
+class SparseFactor:
+    """LU factors by SuperLU, for long chains of bodies; otherwise as `DenseFactor`."""
+
+    def __init__(self, matrix: csc_matrix, dt: float, mass: csc_matrix) -> None:
+        self.matrix, self.dt, self.mass = matrix, dt, mass
+        try:
+            self.lu = scipy.sparse.linalg.splu(matrix)
+        except RuntimeError:
+            _, _, info = _getrf(matrix.toarray())
+            raise SingularMatrix(max(int(info) - 1, 0)) from None
+
+    def solve(self, right: Array) -> Array:
+        """Return the solution for a right-hand side."""
+        return self.lu.solve(right)  # type: ignore[no-any-return]
+
+    def memory(self) -> dict[str, Any]:
+        """Return the matrix, whose factors always have the same bits."""
+        matrices = {"matrix": self.matrix, "mass": self.mass}
+        parts = {f"{k}_{part}": getattr(A, part) for k, A in matrices.items() for part in _PARTS}
+        return {"dt": self.dt, **parts}
+
+
+Factor = DenseFactor | SparseFactor
+
+
+def restored(memory: Mapping[str, Any]) -> Factor | None:
+    """Return the factor of a `memory`; None if there was no factor."""
+    if "lu" in memory:
+        lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])
+        return DenseFactor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))
+    if "matrix_data" in memory:
+        matrix, mass = (
+            csc_matrix(tuple(np.asarray(memory[f"{name}_{part}"]) for part in _PARTS))
+            for name in ("matrix", "mass")
+        )
+        return SparseFactor(matrix, float(memory["dt"]), mass)
+    return None

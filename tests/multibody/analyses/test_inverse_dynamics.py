@@ -87,7 +87,7 @@ def test_flexible_rod_without_vibration() -> None:
     rigid = slider_crank(rod.rigid(), speed=150.0, **SETTINGS)
     undeformed = kinematic_analysis(flexible, TIMES[:5])
     assert np.allclose(undeformed.lam, kinematic_analysis(rigid, TIMES[:5]).lam, rtol=1e-9)
-    settled = kinematic_analysis(flexible, TIMES[:5], elastic="quasi-static")
+    settled = kinematic_analysis(flexible, TIMES[:5], elastic_start="quasi-static")
     assert np.abs(settled.body("rod").eta).max() > 1e-6
     simulated = simulate(flexible, t_end=1e-6, dt=1e-6)
     assert np.allclose(settled.lam[0], simulated.lam[0])
@@ -187,7 +187,7 @@ def test_what_is_not_determined_is_said() -> None:
     with pytest.raises(ValueError, match=r"^times must be .* that increase"):
         kinematic_analysis(system, [0.0, 0.0])
     with pytest.raises(ValueError, match="undeformed"):
-        kinematic_analysis(system, [0.0], elastic="rigid")  # type: ignore[arg-type]
+        kinematic_analysis(system, [0.0], elastic_start="rigid")  # type: ignore[arg-type]
 
 
 def test_redundant_joints_may_stay() -> None:

@@ -46,7 +46,7 @@ def checkpoint(path: Path) -> Load:
     def load() -> tuple[Any, ...]:
         run, _ = read_checkpoint(path, SYSTEM)
         memory = {key: np.asarray(value).tobytes() for key, value in run.stepper.memory().items()}
-        return run.steps.record(), run.state.q.tobytes(), memory, len(run.states), run.save_every
+        return run.steps.record(), run.state.q.tobytes(), memory, len(run.states), run.stride
 
     return load
 

@@ -80,7 +80,7 @@ def test_everything_is_of_first_order() -> None:
         stepper, state = march(system, start, 0.4, dt)
         errors.append([np.abs(getattr(state, k) - getattr(exact, k)).max() for k in ("q", "v")])
         errors[-1].append(np.abs(state.lam - exact.lam).max() / np.abs(exact.lam).max())
-        at = stepper._at
+        at = stepper.assembler
         at.q[:] = state.q
         assert np.abs(at.constraints(0.4)).max() < 1e-11
     ratios = np.array(errors[0]) / np.array(errors[1])

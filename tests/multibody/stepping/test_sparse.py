@@ -85,7 +85,7 @@ def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None
     move = 1e-2 * rng.normal(size=system.num_velocities)
     matrices = []
     for stepper in (dense, sparse):
-        at = stepper._at
+        at = stepper.assembler
         at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, 0.3, 0.1, 5.0
         at.residual(0.2)
         matrices.append(stepper._matrix.at(at, 0.2, move, 4e6, 2e3))
@@ -105,8 +105,8 @@ def test_size_grows_with_the_links() -> None:
         stepper.step(stepper.begin(start, 1e-3), 1e-3)
         factor = stepper._factor
         assert factor is not None
-        entries.append(factor._matrix.nnz)  # type: ignore[attr-defined]
-        fill.append(factor._lu.L.nnz + factor._lu.U.nnz)  # type: ignore[attr-defined]
+        entries.append(factor.matrix.nnz)  # type: ignore[union-attr]
+        fill.append(factor.lu.L.nnz + factor.lu.U.nnz)  # type: ignore[union-attr]
     for few, more in ((0, 1), (1, 2)):
         assert 1.8 < entries[more] / entries[few] < 2.1
         assert fill[more] / fill[few] < 2.3

@@ -59,7 +59,8 @@ def test_with_and_without_reuse(tolerance: float) -> None:
         states = [stepper.begin(start, DT)]
         for _ in range(60):
             states.append(stepper.step(states[-1], DT))
-        runs.append(Solution.from_states(system, states, stepper, complete=True))
+        counts = {"iterations": stepper.iterations, "factorizations": stepper.factorizations}
+        runs.append(Solution(system, states, **counts))
     with_reuse, without = runs
     assert without.factorizations == without.iterations > 3 * with_reuse.factorizations
     # accelerations and multipliers feel all that the tolerance leaves, times the modes' stiffness
@@ -100,7 +101,7 @@ def errors(system: System, state: State, steps: int, dt: float = DT) -> tuple[li
     for _ in range(steps):
         state = stepper.step(state, dt)
         not_evaluated += evaluated[-1] > 1.0
-        at = other._at
+        at = other.assembler
         at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, state.v, state.a, state.lam
         at.angles[:] = state.angles
         at.residual(state.time)
