@@ -38,11 +38,10 @@ __all__ = ["NodeInterface", "reduce_matrices"]
 
 Array = NDArray[np.float64]
 
-REPRODUCTION_TOLERANCE = 1e-4
-"""Largest relative error of a rigid motion by constraint modes if the body is connected."""
+REPRODUCTION_TOLERANCE = 1e-4  # largest relative error of rigid motions of a connected body
+FLAT = 1e-6  # ratio of the second largest to the largest extent of nodes that form a line
 
-FLAT = 1e-6
-"""Ratio of the second largest to the largest extent of nodes below which they form a line."""
+_SINGULAR = "the stiffness is singular with fixed interfaces"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,25 +102,15 @@ class NodeInterface:
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """An interface with its degrees of freedom.
-
-    Attributes:
-        name: Name of the interface.
-        kind: Kind of the interface.
-        point: Reference point, m.
-        axes: Axes, shape (3, 3).
-        dofs: Degrees of freedom, shape (d,).
-        motions: Rigid motions of the nodes about the point, shape (d, 6).
-        rows: Rows that give the motion of an averaged interface, shape (6, d); None if rigid.
-    """
+    """An interface with its degrees of freedom."""
 
     name: str
     kind: str
     point: Array
     axes: Array
-    dofs: NDArray[np.int64]
-    motions: Array
-    rows: Array | None
+    dofs: NDArray[np.int64]  # shape (d,)
+    motions: Array  # rigid motions of the nodes about the point, shape (d, 6)
+    rows: Array | None  # motion of an averaged interface of the nodes, shape (6, d)
 
 
 def reduce_matrices(
@@ -171,15 +160,17 @@ def _placed_interfaces(
     expected = "at least one interface, {'name': NodeInterface(nodes)}"
     if not isinstance(interfaces, Mapping) or not interfaces:
         refuse("interfaces", interfaces, expected, MatrixError)
-    result, owner = [], np.full(len(matrices.nodes), -1)
-    names = list(interfaces)
+    result: list[_Placed] = []
+    owner = np.full(len(matrices.nodes), -1)
     for k, (name, spec) in enumerate(interfaces.items()):
         if not isinstance(spec, NodeInterface):
             refuse(f"interface {name!r}", spec, "a NodeInterface", MatrixError)
         nodes = matrices.rows(spec.nodes, f"interface {name!r}: nodes")
         shared = nodes[owner[nodes] >= 0]
         if len(shared):
-            other = f"without the {len(shared)} nodes of interface {names[owner[shared[0]]]!r}"
+            other = (
+                f"without the {len(shared)} nodes of interface {result[owner[shared[0]]].name!r}"
+            )
             refuse(f"interface {name!r}: nodes", spec.nodes, other, MatrixError)
         owner[nodes] = k
         result.append(_on_nodes(name, spec, nodes, matrices.nodes[nodes]))
@@ -245,21 +236,17 @@ class _FixedInterfaces:
         self.M = matrices.mass[self.free][:, self.free]
         settings: dict[str, Any] = {}
         if self.averaged:
-            scale = float(np.abs(K.diagonal()).mean())
-            border = scale * scipy.sparse.csr_array(C)[:, self.free]
+            self.scale = float(np.abs(K.diagonal()).mean())
+            border = self.scale * scipy.sparse.csr_array(C)[:, self.free]
             K = scipy.sparse.bmat([[K, border.T], [border, None]])
-            self.scale = scale
         else:
             settings = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
         self.K = scipy.sparse.csc_array(K)
         try:
             self.factors = scipy.sparse.linalg.splu(self.K, permc_spec="MMD_AT_PLUS_A", **settings)
         except RuntimeError as error:
-            raise MatrixError(
-                "the stiffness is singular with fixed interfaces: a part of the body is not "
-                f"connected to any interface ({error})",
-                argument="stiffness",
-            ) from error
+            reason = f"a part of the body is not connected to any interface ({error})"
+            raise MatrixError(f"{_SINGULAR}: {reason}", argument="stiffness") from error
 
     def solve(self, B: Array) -> Array:
         """Return the solution of a linear system, with one step of iterative refinement."""
@@ -279,9 +266,7 @@ class _FixedInterfaces:
             B[n + 6 * j + np.arange(6), 6 * k + np.arange(6)] = self.scale
         X[self.free] = self.solve(B)[:n]
         if not np.isfinite(X).all():
-            raise MatrixError(
-                "the stiffness is singular with fixed interfaces", argument="stiffness"
-            )
+            raise MatrixError(_SINGULAR, argument="stiffness")
         return X
 
     def modes(self, count: int) -> Array:
@@ -310,12 +295,7 @@ class _FixedInterfaces:
 def _with_rigid_motions(
     matrices: FullMatrices, placed: tuple[_Placed, ...], constraint: Array
 ) -> Array:
-    """Return constraint modes corrected such that they reproduce rigid motions exactly.
-
-    Raises:
-        MatrixError: The error before the correction exceeds round-off, because a part of the body
-            is not connected to an interface.
-    """
+    """Return constraint modes corrected such that they reproduce rigid motions exactly."""
     origin = placed[0].point
     C = rigid_coefficients(np.array([i.point for i in placed]), origin)
     R = rigid_motions(matrices.nodes, origin)
@@ -342,7 +322,8 @@ def _body(
     mean_axis = mean_axis_modes((K + K.T) / 2, (M + M.T) / 2, R, motion)
     modes = Psi @ mean_axis.coefficients
     n = modes.shape[1]
-    fields = np.hstack([np.ones((len(matrices.nodes), 1)), matrices.nodes, _blocked(modes)])
+    components = modes.reshape(-1, 3, n).transpose(0, 2, 1).reshape(-1, 3 * n)  # of each mode
+    fields = np.hstack([np.ones((len(components), 1)), matrices.nodes, components])
     G = fields.T @ (matrices.scalar_mass @ fields)
     G = (G + G.T) / 2
     skin = None
@@ -365,9 +346,3 @@ def _body(
             "inertia": "exact, from the mass matrix and the nodes",
         },
     )
-
-
-def _blocked(modes: Array) -> Array:
-    """Return the components of modes as scalar fields, ordered by modes, shape (N, 3 n)."""
-    count, n = len(modes) // 3, modes.shape[1]
-    return modes.reshape(count, 3, n).transpose(0, 2, 1).reshape(count, 3 * n)

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import Interface, Mode, ReducedBody
 from dolfinx_mbd.imports.matrices import MatrixError
 
-__all__ = ["MeanAxisModes", "mean_axis_modes"]
-
 Array = NDArray[np.float64]
 
 DEPENDENT_TOLERANCE = 1e-10
@@ -23,17 +21,11 @@ DEPENDENT_TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class MeanAxisModes:
-    """Modes that are orthogonal to the rigid motions, with unit modal masses.
+    """Modes that are orthogonal to the rigid motions, with unit modal masses."""
 
-    Attributes:
-        squares: ω² of each mode, rad²/s², shape (n,).
-        coefficients: Coefficients of each mode, shape (c, n).
-        dependent: Number of linearly dependent columns of the basis.
-    """
-
-    squares: Array
-    coefficients: Array
-    dependent: int
+    squares: Array  # ω² of each mode, rad²/s², shape (n,)
+    coefficients: Array  # shape (c, n)
+    dependent: int  # number of linearly dependent columns of the basis
 
     @property
     def frequencies(self) -> Array:
@@ -47,51 +39,37 @@ class MeanAxisModes:
         damping: Array | None,
         **parts: Any,
     ) -> ReducedBody:
-        """Return the reduced body.
+        """Return the reduced body with further fields, such as the mass properties.
 
-        Args:
-            name: Name of the body.
-            interfaces: Name, kind, point and axes of each interface. The first six coefficients of
-                the modes belong to the first interface, and so on.
-            damping: Damping matrix of the coefficients; None for no damping.
-            **parts: Mass properties and further fields of the body.
+        An interface has a name, a kind, a point and axes; the first six coefficients of the modes
+        belong to the first interface, and so on. The damping is that of the coefficients.
         """
         T, n = self.coefficients, len(self.squares)
         C = np.zeros((n, n)) if damping is None else T.T @ damping @ T
-        reasons = {"rigid": (6, "the body frame carries it")}
-        reasons["dependent"] = (self.dependent, "linearly dependent on other coordinates")
+        left_out = [
+            Mode(f"rigid {k}", 0.0, reason="the body frame carries it") for k in range(1, 7)
+        ]
+        reason = "linearly dependent on other coordinates"
+        left_out += [Mode(f"dependent {k + 1}", 0.0, reason=reason) for k in range(self.dependent)]
+        parts["interfaces"] = tuple(
+            Interface(*interface, T[6 * k : 6 * k + 6]) for k, interface in enumerate(interfaces)
+        )
         return ReducedBody(
             name=name,
             mass=np.eye(n),
             stiffness=np.diag(self.squares),
             damping=(C + C.T) / 2,
-            interfaces=tuple(
-                Interface(*interface, T[6 * k : 6 * k + 6])
-                for k, interface in enumerate(interfaces)
-            ),
             modes=tuple(Mode(f"elastic {7 + k}", float(f)) for k, f in enumerate(self.frequencies)),
-            left_out=tuple(
-                Mode(f"{kind} {k + 1}", 0.0, reason=reason)
-                for kind, (count, reason) in reasons.items()
-                for k in range(count)
-            ),
+            left_out=tuple(left_out),
             reference="mean axis",
             **parts,
         )
 
 
 def mean_axis_modes(K: Array, M: Array, R: Array, motion: Array) -> MeanAxisModes:
-    """Return the modes that are orthogonal to the rigid motions.
+    """Return the modes of K and M (c, c) that are orthogonal to the rigid motions R (c, 6).
 
-    Args:
-        K: Stiffness matrix, shape (c, c).
-        M: Mass matrix, shape (c, c).
-        R: Coefficients of the rigid motions, shape (c, 6).
-        motion: Rows that give the motion of the interfaces, shape (any, c). The sign of a mode is
-            such that the largest component of this motion is positive.
-
-    Raises:
-        MatrixError: Modes without stiffness remain.
+    The sign of a mode is such that the largest component of its `motion` (any, c) is positive.
     """
     scale = 1 / np.sqrt(np.diag(M))
     Ks, Ms = K * np.outer(scale, scale), M * np.outer(scale, scale)

@@ -25,7 +25,7 @@ from dolfinx_mbd.imports import (
     read_op4,
     reduce_matrices,
 )
-from dolfinx_mbd.imports.matrix_market import read_matrix_market
+from dolfinx_mbd.imports.files import read_matrix_market
 from tests.imports.bars import (
     ENDS,
     NUM_MODES,
