@@ -17,7 +17,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import integer
 from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.superelement import Superelement, superelement
-from dolfinx_mbd.export.text import ascii_text, write_text
+from dolfinx_mbd.export.text import ascii_text
 from dolfinx_mbd.export.units import Units
 
 __all__ = ["write"]
@@ -30,23 +30,15 @@ NODES_PER_LINE, VALUES_PER_LINE = 10, 4
 def write(
     task: Task, *, interfaces: Sequence[str] | None = None, first_node: int = 1
 ) -> ExportReport:
-    """Write stiffness and mass of a superelement.
+    """Write the matrices of a superelement with some interfaces, in their order; by default all.
 
-    Args:
-        task: The body and the file.
-        interfaces: Names of the interfaces to write, in order; by default all.
-        first_node: Number of the node of the first interface; other nodes follow, then modes.
-
-    Raises:
-        InputError: The motions of the interfaces are dependent, or `first_node` is not positive.
+    `first_node` is the number of the first interface's node; other nodes follow, then modes.
     """
     element = superelement(task.body, interfaces)
     first = integer("first_node", first_node, low=1)
     lines = _lines(task.body, element, task.report.units, first)
-    return task.report.with_files(
-        write_text(task.path, lines, "Abaqus file", overwrite=task.overwrite),
-        notes=["to use it in an input file add TYPE=U1 to the keyword line *USER ELEMENT"],
-    )
+    note = "to use it in an input file add TYPE=U1 to the keyword line *USER ELEMENT"
+    return task.save(lines, notes=[note])
 
 
 def _lines(body: ReducedBody, element: Superelement, units: Units, first: int) -> Iterator[str]:
@@ -79,6 +71,5 @@ def _triangle(A: Array) -> Iterator[str]:
     """Yield the lower triangle; rows start on new lines, single numbers end in a comma."""
     for k, row in enumerate(A):
         for start in range(0, k + 1, VALUES_PER_LINE):
-            values = row[start : min(start + VALUES_PER_LINE, k + 1)]
-            line = ", ".join(f"{value:20.13E}" for value in values)
-            yield line + ("," if len(values) == 1 else "")
+            values = row[: k + 1][start : start + VALUES_PER_LINE]
+            yield ", ".join(f"{value:20.13E}" for value in values) + "," * (len(values) == 1)

@@ -18,53 +18,36 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import integer
 from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.superelement import Superelement, superelement
-from dolfinx_mbd.export.text import ascii_text, write_text
+from dolfinx_mbd.export.text import ascii_text
 from dolfinx_mbd.export.units import Units
 
 __all__ = ["field", "write"]
 
 Array = NDArray[np.float64]
 
-WIDTH = 16
-"""Number of characters of a large field."""
-
-LARGEST = 99_999_999
-"""Largest number of a grid or scalar point."""
+WIDTH = 16  # number of characters of a large field
+LARGEST = 99_999_999  # largest number of a grid or scalar point
 
 
 def write(
     task: Task, *, interfaces: Sequence[str] | None = None, first_point: int = 1
 ) -> ExportReport:
-    """Write bulk data with the matrices of a superelement.
+    """Write the matrices of a superelement with some interfaces, in their order; by default all.
 
-    Args:
-        task: The body and the file.
-        interfaces: Names of the interfaces to write, in order; by default all.
-        first_point: Number of the grid of the first interface; other grids follow, then modes.
-
-    Raises:
-        InputError: The motions of the interfaces are dependent, or a number of a point would be
-            outside its range.
+    `first_point` is the number of the first interface's grid; other grids follow, then modes.
     """
     element = superelement(task.body, interfaces)
     highest = LARGEST - len(element.names) - element.num_modes + 1
     first = integer("first_point", first_point, low=1, high=highest)
     lines = _lines(task.body, element, task.report.units, first)
-    return task.report.with_files(
-        write_text(task.path, lines, "DMIG file", overwrite=task.overwrite),
-        notes=[
-            "include it in the bulk data; case control: K2GG = KAAX, M2GG = MAAX, B2GG = BAAX",
-            "numbers have 10 digits; OP4 files have 17",
-        ],
-    )
+    case = "include it in the bulk data; case control: K2GG = KAAX, M2GG = MAAX, B2GG = BAAX"
+    return task.save(lines, notes=[case, "numbers have 10 digits; OP4 files have 17"])
 
 
 def _lines(body: ReducedBody, element: Superelement, units: Units, first: int) -> Iterator[str]:
     grids = [first + k for k in range(len(element.names))]
     modes = [grids[-1] + 1 + k for k in range(element.num_modes)]
-    matrices = {"KAAX": element.stiffness, "MAAX": element.mass}
-    if element.damping.any():
-        matrices["BAAX"] = element.damping
+    matrices = element.nastran_matrices()
     selection = {"KAAX": "K2GG", "MAAX": "M2GG", "BAAX": "B2GG"}
     yield f"$ reduced body {ascii_text(repr(body.name))}"[:72]
     yield f"$ units {units.statement}"
@@ -93,9 +76,8 @@ def _matrix(name: str, A: Array, coordinates: list[tuple[int, int]]) -> Iterator
     yield f"{'DMIG':<8}{name:<8}{0:>8}{form:>8}{double:>8}{0:>8}"
     for j, (point, component) in enumerate(coordinates):
         rows = j + np.flatnonzero(A[j:, j])
-        if not len(rows):
-            continue
-        yield f"{'DMIG*':<8}{name:<16}{point:>16}{component:>16}"
+        if len(rows):
+            yield f"{'DMIG*':<8}{name:<16}{point:>16}{component:>16}"
         for i in rows:
             row, direction = coordinates[i]
             yield f"{'*':<8}{row:>16}{direction:>16}{field(A[i, j])}"

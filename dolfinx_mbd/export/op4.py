@@ -2,9 +2,8 @@
 
 The symmetric matrices (form 6) are `KAAX`, `MAAX` and, if the body has damping, `BAAX`. Their
 coordinates are six for each interface along the axes of the body, then the fixed-interface modes.
-The columns of `XYZ` are the points of the interfaces. Numbers have 17 digits, so that reading
-returns the same floats. As in Nastran's text files, the record of a column contains the count of
-its numbers.
+The columns of `XYZ` are the points of the interfaces. Numbers have 17 digits. As in Nastran's text
+files, the record of a column contains the count of its numbers.
 """
 
 from __future__ import annotations
@@ -16,41 +15,21 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.superelement import superelement
-from dolfinx_mbd.export.text import write_text
 
 __all__ = ["matrix_lines", "write"]
 
-Array = NDArray[np.float64]
-
-SYMMETRIC, RECTANGULAR = 6, 2
-"""Forms of a matrix."""
+SYMMETRIC, RECTANGULAR = 6, 2  # forms of a matrix
 
 
 def write(task: Task, *, interfaces: Sequence[str] | None = None) -> ExportReport:
-    """Write the matrices of a superelement as OP4 text.
-
-    Args:
-        task: The body and the file.
-        interfaces: Names of the interfaces to write, in order; by default all.
-
-    Raises:
-        InputError: The motions of the interfaces are dependent.
-    """
+    """Write the matrices of a superelement with some interfaces, in their order; by default all."""
     element = superelement(task.body, interfaces)
-    matrices: dict[str, tuple[int, Array]] = {
-        "KAAX": (SYMMETRIC, element.stiffness),
-        "MAAX": (SYMMETRIC, element.mass),
-    }
-    if element.damping.any():
-        matrices["BAAX"] = (SYMMETRIC, element.damping)
-    matrices["XYZ"] = (RECTANGULAR, element.points.T)
-    return task.report.with_files(
-        write_text(task.path, matrix_lines(matrices), "OP4 file", overwrite=task.overwrite),
-        notes=["OP4 has no comments: the file does not state its units"],
-    )
+    matrices = {name: (SYMMETRIC, A) for name, A in element.nastran_matrices().items()}
+    lines = matrix_lines(matrices | {"XYZ": (RECTANGULAR, element.points.T)})
+    return task.save(lines, notes=["OP4 has no comments: the file does not state its units"])
 
 
-def matrix_lines(matrices: Mapping[str, tuple[int, Array]]) -> Iterator[str]:
+def matrix_lines(matrices: Mapping[str, tuple[int, NDArray[np.float64]]]) -> Iterator[str]:
     """Yield the lines of an OP4 text file; `matrices` maps names to forms and real matrices."""
     double = 2
     for name, (form, matrix) in matrices.items():

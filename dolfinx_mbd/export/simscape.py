@@ -23,22 +23,14 @@ import scipy.io
 
 from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.superelement import superelement
-from dolfinx_mbd.export.text import ascii_text, write_binary
+from dolfinx_mbd.export.text import ascii_text
 from dolfinx_mbd.kernels.rotations import quaternion_from_matrix
 
 __all__ = ["write"]
 
 
 def write(task: Task, *, interfaces: Sequence[str] | None = None) -> ExportReport:
-    """Write a MATLAB v5 file with K and M in coordinates of interfaces and modes.
-
-    Args:
-        task: The body and the file.
-        interfaces: Names of the interfaces to write as boundary nodes, in order; by default all.
-
-    Raises:
-        InputError: The motions of the interfaces are dependent.
-    """
+    """Write a MATLAB v5 file with some interfaces as boundary nodes, in order; by default all."""
     body = task.body
     element = superelement(body, interfaces)
     names = np.array([ascii_text(name) for name in element.names], dtype=object)
@@ -60,7 +52,5 @@ def write(task: Task, *, interfaces: Sequence[str] | None = None) -> ExportRepor
         file.seek(0)  # (replaces the date, so that files of the same body are equal)
         file.write(b"MATLAB 5.0 MAT-file, written by dolfinx_mbd".ljust(116))
 
-    return task.report.with_files(
-        write_binary(task.path, dump, "MATLAB file", overwrite=task.overwrite),
-        notes=["origins, quaternions, K and M are parameters of Reduced Order Flexible Solid"],
-    )
+    note = "origins, quaternions, K and M are parameters of Reduced Order Flexible Solid"
+    return task.save(dump, notes=[note])

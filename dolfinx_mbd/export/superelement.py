@@ -42,33 +42,25 @@ __all__ = ["INTERFACE_COORDINATES", "Superelement", "superelement"]
 
 Array = NDArray[np.float64]
 
-INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")
-"""Coordinates of an interface: displacement of its point and rotation vector, body components."""
+INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")  # body components
 
 DEPENDENT_TOLERANCE = 1e-6
-"""Ratio of a QR pivot to the largest one, in the norm of the kinetic energy, below which the motion
-of a coordinate depends on the others."""
+"""Ratio of QR pivots, in the norm of the kinetic energy, below which motions are dependent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Superelement:
     """Matrices of a free body in coordinates of p interfaces and m fixed-interface modes.
 
-    Attributes:
-        interfaces: Interfaces; each has the `INTERFACE_COORDINATES`, along the axes of the body.
-        stiffness: K, with six zero eigenvalues, shape (6 p + m, 6 p + m).
-        mass: M, positive definite, including rigid motion, of the same shape.
-        damping: C, of the same shape.
-        frequencies: Frequencies of the modes with fixed interfaces, Hz (1 over the unit of time).
-        transform: Matrix T of (r, η) = T (q, p), shape (6 + n, 6 p + m).
+    The coordinates of an interface are `INTERFACE_COORDINATES`, along the axes of the body.
     """
 
     interfaces: tuple[Interface, ...]
-    stiffness: Array
-    mass: Array
+    stiffness: Array  # with six zero eigenvalues, shape (6 p + m, 6 p + m)
+    mass: Array  # positive definite, including rigid motion
     damping: Array
-    frequencies: Array
-    transform: Array
+    frequencies: Array  # of the modes with fixed interfaces, Hz (1 over the unit of time)
+    transform: Array  # T of (r, η) = T (q, p), shape (6 + n, 6 p + m)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,30 +77,25 @@ class Superelement:
         """Number m of modal coordinates."""
         return len(self.frequencies)
 
+    def nastran_matrices(self) -> dict[str, Array]:
+        """Return the matrices by their names in Nastran; the damping only if there is any."""
+        matrices = {"KAAX": self.stiffness, "MAAX": self.mass}
+        return matrices | ({"BAAX": self.damping} if self.damping.any() else {})
+
 
 def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> Superelement:
-    """Return the superelement of a body.
-
-    Args:
-        body: A body with interfaces, any reference condition, and any consistent units.
-        interfaces: Names of the interfaces of the superelement, in order; by default all.
-
-    Raises:
-        InputError: There are no interfaces, their motions are dependent, or the body is a
-            mechanism.
-    """
+    """Return the superelement of a body with some interfaces, in their order; by default all."""
     chosen = _chosen(body, interfaces)
     G, D = _motions(chosen)
     M, K = _mass_matrix(body), body.stiffness
     n = body.num_modes
     stiff = np.linalg.eigvalsh(K)
     if n and not stiff[0] > 1e-14 * stiff[-1]:
-        raise InputError(
-            f"body {body.name!r} has elastic coordinates without stiffness, so that it is a "
-            "mechanism; a superelement can have six zero modes only",
-            argument="body",
-            value=body,
+        text = (
+            "has elastic coordinates without stiffness, so that it is a mechanism; a superelement"
         )
+        text = f"body {body.name!r} {text} can have six zero modes only"
+        raise InputError(text, argument="body", value=body)
     _check_independent(body, chosen, np.hstack([G, D]), M)
 
     # The radius of gyration converts rotations to lengths.
@@ -136,10 +123,11 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
 
 
 def _chosen(body: ReducedBody, names: Sequence[str] | None) -> tuple[Interface, ...]:
-    """Return the interfaces with some names."""
+    """Return the interfaces with some names, or all."""
+    chosen = body.interfaces
     if names is not None:
         names = checked_names("interfaces", [names] if isinstance(names, str) else names)
-    chosen = body.interfaces if names is None else tuple(body.interface(name) for name in names)
+        chosen = tuple(body.interface(name) for name in names)
     if not chosen:
         refuse("interfaces", names, "at least one interface")
     return chosen
@@ -185,10 +173,8 @@ def _check_independent(
     rank = int(np.sum(pivots > DEPENDENT_TOLERANCE * pivots[0]))
     if rank == len(rows):
         return
-    dependent = ", ".join(
-        f"{INTERFACE_COORDINATES[k % 6]} of {interfaces[k // 6].name!r}"
-        for k in sorted(order[rank:])
-    )
+    names = [f"{axis} of {i.name!r}" for i in interfaces for axis in INTERFACE_COORDINATES]
+    dependent = ", ".join(names[k] for k in sorted(order[rank:]))
     raise InputError(
         f"body {body.name!r}: the motions of its interfaces are not independent ({dependent} "
         f"follow from the others; {body.num_modes} elastic and 6 rigid coordinates, {len(rows)} of "

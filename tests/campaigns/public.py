@@ -26,7 +26,7 @@ INTERNAL = {
     "increment_tangent", "initial_coordinates", "local_error", "magnitude", "memory", "momenta",
     "placed", "poses", "rescaled", "residual", "restore", "size", "step", "tangent", "tension",
     "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows",
-    "with_files", "from_states", "motion", "nodal", "rows_of",
+    "from_states", "motion", "nodal", "rows_of",
     "steady_rates", "with_misfit",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
