@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,26 +24,15 @@ _COUNTERS = {2: ("Triangles", "Quadrangles"), 3: ("Tetrahedra", "Hexahedra", "Pr
 
 @dataclass(frozen=True, eq=False)
 class MeshArrays:
-    """A mesh as arrays, with its nodes and cells in gmsh's order.
+    """A mesh as arrays, with its nodes and cells in gmsh's order."""
 
-    Attributes:
-        points: Coordinates of the nodes of the cells, m, shape (nodes, 3).
-        cell_type: gmsh's number of the type of the cells.
-        cells: Rows of `points`, shape (cells, nodes of a cell).
-        cell_tags: Physical tag of each cell.
-        facets: Rows of `points`, shape (tagged facets, nodes of a facet).
-        facet_tags: Physical tag of each tagged facet.
-        groups: `name -> (dimension, tag)` of every named group of cells or facets.
-        gdim: Geometric dimension.
-    """
-
-    points: NDArray[np.float64]
-    cell_type: int
-    cells: NDArray[np.int64]
-    cell_tags: NDArray[np.int32]
-    facets: NDArray[np.int64]
+    points: NDArray[np.float64]  # coordinates of the nodes of the cells, m, shape (nodes, 3)
+    cell_type: int  # gmsh's number of the type of the cells
+    cells: NDArray[np.int64]  # rows of `points`, shape (cells, nodes of a cell)
+    cell_tags: NDArray[np.int32]  # physical tag of each cell
+    facets: NDArray[np.int64]  # rows of `points`, shape (tagged facets, nodes of a facet)
     facet_tags: NDArray[np.int32]
-    groups: Mapping[str, tuple[int, int]]
+    groups: Mapping[str, tuple[int, int]]  # dimension and tag of every named group
     gdim: int
 
     def without_rows(self) -> MeshArrays:
@@ -87,13 +76,7 @@ def gmsh_session() -> Iterator[Any]:
 def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
     """Return the mesh of the current gmsh model as arrays that DOLFINx can distribute.
 
-    Args:
-        model: `gmsh.model`.
-        gdim: Geometric dimension; by default the smallest that the nodes need.
-
-    Raises:
-        MeshError: There is no mesh or no physical group of cells; DOLFINx does not support its cell
-            types; cells are duplicates, more than two share a facet, or a node is missing.
+    The default of the geometric dimension is the smallest that the nodes need.
     """
     tdim = _check_groups(model)
     _check_order(model, tdim)
@@ -116,16 +99,9 @@ def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
     check_topology(cells, np.reshape(reference, (-1, tdim)), num_corners)
     facets = np.minimum(np.searchsorted(nodes, facet_nodes), len(nodes) - 1)
     check_facets(np.where(nodes[facets] == facet_nodes, facets, -1), facet_tags)
-    return MeshArrays(
-        points,
-        cell_type,
-        cells,
-        cell_tags,
-        facets.astype(np.int64),
-        facet_tags,
-        _named_groups(model, tdim),
-        _geometric_dimension(points, tdim, gdim),
-    )
+    groups, gdim = _named_groups(model, tdim), _geometric_dimension(points, tdim, gdim)
+    facets = facets.astype(np.int64)
+    return MeshArrays(points, cell_type, cells, cell_tags, facets, facet_tags, groups, gdim)
 
 
 def _elements(model: Any, dim: int) -> tuple[int, NDArray[np.uint64], NDArray[np.int32]]:
@@ -149,10 +125,9 @@ def _check_groups(model: Any) -> int:
         raise MeshError("it has no elements; a builder must also call model.mesh.generate")
     kind = {1: "curve", 2: "surface", 3: "volume"}[tdim]
     if not model.getPhysicalGroups(tdim):
-        raise MeshError(
-            f"it has elements of dimension {tdim} but no physical {kind}; "
-            f"add one to name the body, e.g. model.addPhysicalGroup({tdim}, tags, name='body')"
-        )
+        advice = f"e.g. model.addPhysicalGroup({tdim}, tags, name='body')"
+        text = f"it has elements of dimension {tdim} but no physical {kind}"
+        raise MeshError(f"{text}; add one to name the body, {advice}")
     for dim in (tdim, tdim - 1):
         owners: dict[int, str] = {}
         types: set[int] = set()
@@ -166,8 +141,10 @@ def _check_groups(model: Any) -> int:
                         "element can have one tag only, so groups of one dimension must not overlap"
                     )
                 owners[entity] = label
-        if dim == tdim:
-            _check_all_owned(model, dim, kind, set(owners))
+        filled = {e for _, e in model.getEntities(dim) if len(model.mesh.getElementTypes(dim, e))}
+        if dim == tdim and (stray := sorted(filled - set(owners))):
+            text = f"{kind} {stray[0]} has elements and no physical group"
+            raise MeshError(f"{text}; every {kind} needs one")
         if len(types) > 1 or not types <= _CELL_TYPES[dim]:
             raise MeshError(
                 f"elements of dimension {dim} are {_type_names(model, types)}; they must be all of "
@@ -175,15 +152,6 @@ def _check_groups(model: Any) -> int:
                 "quadrilaterals or lines"
             )
     return tdim
-
-
-def _check_all_owned(model: Any, dim: int, kind: str, owned: set[int]) -> None:
-    """Raise an error if a cell belongs to no physical group."""
-    filled = {e for _, e in model.getEntities(dim) if len(model.mesh.getElementTypes(dim, e))}
-    if stray := sorted(filled - owned):
-        raise MeshError(
-            f"{kind} {stray[0]} has elements and no physical group; every {kind} needs one"
-        )
 
 
 def _check_order(model: Any, tdim: int) -> None:
@@ -196,21 +164,19 @@ def _check_order(model: Any, tdim: int) -> None:
     for dim in (d for d in (tdim, tdim - 1) if d in _COUNTERS):
         tags = np.concatenate([np.empty(0, np.uint64), *model.mesh.getElements(dim)[1]])
         count = sum(int(gmsh.option.getNumber(f"Mesh.Nb{name}")) for name in _COUNTERS[dim])
-        if len(tags) != count:
-            types = set(map(int, model.mesh.getElementTypes(dim)))
-            others = np.setdiff1d(np.arange(1, int(model.mesh.getMaxElementTag()) + 1), tags)
-            for tag in others[:100_000]:
-                try:
-                    kind, _, element_dim, _ = model.mesh.getElement(int(tag))
-                except Exception:  # (no element has this number)
-                    continue
-                if element_dim == dim:
-                    types.add(int(kind))
-            raise MeshError(
-                f"{count - len(tags)} of its {count} elements of dimension {dim} have another "
-                f"order than the rest; they are {_type_names(model, types)}, and must be all of "
-                "one type (gmsh: Mesh.ElementOrder, model.mesh.setOrder)"
-            )
+        if len(tags) == count:
+            continue
+        types = set(map(int, model.mesh.getElementTypes(dim)))
+        others = np.setdiff1d(np.arange(1, int(model.mesh.getMaxElementTag()) + 1), tags)
+        for tag in others[:100_000]:
+            with suppress(Exception):  # (if no element has this number)
+                kind, _, element_dim, _ = model.mesh.getElement(int(tag))
+                types |= {int(kind)} if element_dim == dim else set()
+        raise MeshError(
+            f"{count - len(tags)} of its {count} elements of dimension {dim} have another order "
+            f"than the rest; they are {_type_names(model, types)}, and must be all of one type "
+            "(gmsh: Mesh.ElementOrder, model.mesh.setOrder)"
+        )
 
 
 def _type_names(model: Any, types: set[int]) -> str:
@@ -242,7 +208,6 @@ def _geometric_dimension(points: NDArray[np.float64], tdim: int, gdim: int | Non
             "volume (gmsh saves only physical groups); for a surface use gdim=3"
         )
     if gdim is not None and not needed <= gdim <= 3:
-        raise MeshError(
-            f"its nodes need {needed} coordinates; got gdim={gdim}", argument="gdim", value=gdim
-        )
+        text = f"its nodes need {needed} coordinates; got gdim={gdim}"
+        raise MeshError(text, argument="gdim", value=gdim)
     return needed if gdim is None else gdim

@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from dolfinx_mbd.checks import memory
-from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.errors import MeshWarning, SolverError, warn
 
-__all__ = ["extrude", "is_bore", "mesh_volumes", "options", "worst_jacobian"]
+__all__ = ["extrude", "is_bore", "mesh_volumes"]
 
-WORST = 0.1
-"""Smallest scaled Jacobian that is accepted."""
-
-ELEMENT = 300
-"""Lower bound of the memory that gmsh needs for each tetrahedron, bytes."""
+WORST = 0.1  # smallest scaled Jacobian that is accepted
+ELEMENT = 300  # lower bound of the memory that gmsh needs for each tetrahedron, bytes
+MANY = 250_000  # number of tetrahedra, about a million degrees of freedom, that causes a warning
 
 _REPEATABLE = {
     "General.NumThreads": 1,
@@ -42,38 +40,27 @@ _ATTEMPTS = ((1.0, 12), (1.0, 18), (0.7, 18), (0.5, 27), (0.3, 40))
 
 
 def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) -> None:
-    """Mesh volumes with tetrahedra, in the same way at each run.
-
-    Args:
-        model: `gmsh.model`.
-        volumes: Tags of the volumes.
-        size: Largest element size, m.
-        order: Order of the elements, 1 or 2.
-
-    Raises:
-        InputError: The mesh does not fit into memory.
-        SolverError: Elements are too distorted even in the last of `_ATTEMPTS`.
-    """
+    """Mesh volumes with tetrahedra of a largest size (m), in the same way at each run."""
     tags = list(volumes)
     volume = sum(model.occ.getMass(3, tag) for tag in tags)
-    memory("size", size, ELEMENT * 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf)
+    count = 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf  # regular tetrahedra
+    memory("size", size, ELEMENT * count)
+    if count > MANY:
+        text = f"elements of {size:g} m divide the {volume:.3g} m³ of the part into about"
+        text = f"{text} {count:.2g} tetrahedra, and meshing takes long"
+        text = f"{text}; check the dimensions, which are in metres, or choose a larger size"
+        warn(MeshWarning(text, quantity="number of cells", value=count, limit=MANY))
     for share, around in _ATTEMPTS:
         sizes = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
-        with options({**_REPEATABLE, **sizes}):
+        with _options({**_REPEATABLE, **sizes}):
             model.mesh.clear()
             model.mesh.generate(3)
             model.mesh.setOrder(order)
-        if min(worst_jacobian(model, tag) for tag in tags) > WORST:
+        elements = [element for tag in tags for element in model.mesh.getElements(3, tag)[1][0]]
+        if min(model.mesh.getElementQualities(elements, "minSJ")) > WORST:
             return
-    raise SolverError(
-        f"the mesh of size {size:g} m has nearly inverted elements; choose a smaller size"
-    )
-
-
-def worst_jacobian(model: Any, volume: int) -> float:
-    """Return the smallest scaled Jacobian of a volume; it is negative for inverted elements."""
-    _, elements, _ = model.mesh.getElements(3, volume)
-    return float(min(model.mesh.getElementQualities(elements[0], "minSJ")))
+    text = f"the mesh of size {size:g} m has nearly inverted elements; choose a smaller size"
+    raise SolverError(text)
 
 
 def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:
@@ -86,16 +73,15 @@ def is_bore(model: Any, surface: int, x: float, radius: float) -> bool:
     if model.getType(2, surface) != "Cylinder":
         return False
     (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
-    for share in (0.2, 0.5, 0.8):
-        uv = [u0 + share * (u1 - u0), v0 + share * (v1 - v0)]
-        px, py, _ = model.getValue(2, surface, uv)
-        if abs(math.hypot(px - x, py) - radius) > 1e-6 * radius:
-            return False
-    return True
+    points = [
+        model.getValue(2, surface, [u0 + share * (u1 - u0), v0 + share * (v1 - v0)])
+        for share in (0.2, 0.5, 0.8)
+    ]
+    return all(abs(math.hypot(p[0] - x, p[1]) - radius) <= 1e-6 * radius for p in points)
 
 
 @contextmanager
-def options(values: Mapping[str, float]) -> Iterator[None]:
+def _options(values: Mapping[str, float]) -> Iterator[None]:
     """Set options of gmsh, and restore them afterwards."""
     import gmsh
 
