@@ -26,28 +26,16 @@ def add_to(commands: Any) -> None:
         epilog=f"formats:\n{formats}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", help="a reduced body (.npz)")
-    parser.add_argument(
-        "--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help="format; see below"
-    )
-    parser.add_argument(
-        "--units",
-        default="m-kg-s",
-        choices=tuple(UNITS),
-        help="units of the numbers in the file (default m-kg-s)",
-    )
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="option of the format, for example dialect=fembeam for sid",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        help="file to write (default: name of the input file with the suffix of the format)",
-    )
+    add = parser.add_argument
+    add("file", help="a reduced body (.npz)")
+    text = "format; see below"
+    add("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help=text)
+    text = "units of the numbers in the file (default m-kg-s)"
+    add("--units", default="m-kg-s", choices=tuple(UNITS), help=text)
+    text = "option of the format, for example dialect=fembeam for sid"
+    add("--option", action="append", default=[], metavar="NAME=VALUE", help=text)
+    text = "file to write (default: name of the input file with the suffix of the format)"
+    add("-o", "--output", help=text)
     add_force(parser)
     parser.set_defaults(run=_export)
 

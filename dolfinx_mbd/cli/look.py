@@ -11,48 +11,29 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody, compare
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
-from dolfinx_mbd.cli.values import length_unit, numbers, output_path
+from dolfinx_mbd.cli.values import add_unit, numbers, output_path
 from dolfinx_mbd.forms import STEEL
-
-__all__ = ["add_to"]
 
 
 def add_to(commands: Any) -> None:
     """Add `info`, `compare` and `modes` to the commands."""
     info = commands.add_parser("info", help="describe a reduced body or a mesh")
     info.add_argument("file", help="a reduced body (.npz) or a mesh")
-    info.add_argument(
-        "--unit",
-        type=length_unit,
-        default=1.0,
-        metavar="U",
-        help="unit of length of the mesh, for example mm (default m)",
-    )
+    add_unit(info)
     info.set_defaults(run=_info)
 
-    parser = commands.add_parser(
-        "compare",
-        help="compare two reduced bodies",
-        description="Compare mass, centre, inertia, interfaces and frequencies of two bodies.",
-    )
+    text = "Compare mass, centre, inertia, interfaces and frequencies of two bodies."
+    parser = commands.add_parser("compare", help="compare two reduced bodies", description=text)
     parser.add_argument("first", help="a reduced body (.npz)")
     parser.add_argument("second", help="another reduced body")
-    parser.add_argument(
-        "--tolerance",
-        type=float,
-        metavar="T",
-        help="greatest relative difference for which the exit code is 0",
-    )
+    text = "greatest relative difference for which the exit code is 0"
+    parser.add_argument("--tolerance", type=float, metavar="T", help=text)
     parser.set_defaults(run=_compare)
 
     modes = commands.add_parser("modes", help="draw the modes of a body")
     modes.add_argument("file", help="a reduced body (.npz) with a skin")
-    modes.add_argument(
-        "--modes",
-        type=numbers,
-        metavar="LIST",
-        help="numbers of the modes, for example 1,2,5-8 (default: the first six)",
-    )
+    text = "numbers of the modes, for example 1,2,5-8 (default: the first six)"
+    modes.add_argument("--modes", type=numbers, metavar="LIST", help=text)
     modes.add_argument("-o", "--output", help="picture to write (default: FILE-modes.png)")
     modes.set_defaults(run=_modes)
 
@@ -78,9 +59,9 @@ def _describe_mesh(file: str, unit: float) -> None:
     tagged = read_mesh(file, MPI.COMM_WORLD, unit=unit)
     mesh = tagged.mesh
     comm, topology, x = mesh.comm, mesh.topology, mesh.geometry.x
-    low = [min(comm.allgather(x[:, i].min(initial=float("inf")))) for i in range(3)]
-    high = [max(comm.allgather(x[:, i].max(initial=-float("inf")))) for i in range(3)]
-    size = " x ".join(f"{1e3 * (b - a):.6g}" for a, b in zip(low, high, strict=True))
+    low = np.min(comm.allgather(x.min(axis=0, initial=np.inf)), axis=0)
+    high = np.max(comm.allgather(x.max(axis=0, initial=-np.inf)), axis=0)
+    size = " x ".join(f"{extent:.6g}" for extent in 1e3 * (high - low))
     print(f"{topology.index_map(topology.dim).size_global} cells ({topology.cell_name()})")
     print(f"{mesh.geometry.index_map().size_global} nodes\nsize (mm)  {size}")
     print("group              kind    tag  count")
