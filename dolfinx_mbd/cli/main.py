@@ -17,9 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 import dolfinx_mbd
-from dolfinx_mbd.cli import export, look, mesh, reduce
-
-__all__ = ["main", "parser"]
+from dolfinx_mbd.cli import bodies, mesh, reduce
 
 _EXIT_CODES = """\
 exit codes:
@@ -74,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--version", action="version", version=dolfinx_mbd.__version__)
     commands = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (mesh, reduce, look, export):
+    for module in (mesh, reduce, bodies):
         module.add_to(commands)
     return result
 

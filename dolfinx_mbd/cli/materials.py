@@ -26,8 +26,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["chosen_materials", "known_materials"]
-
 
 def known_materials(file: str | None) -> dict[str, Material]:
     """Return the materials of the package by name, with additions and replacements of a file."""

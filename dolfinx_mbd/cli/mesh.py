@@ -13,8 +13,6 @@ from dolfinx_mbd.cli.values import add_force, assignments, numbers, output_path
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.geometry import ConnectingRod, StepPart, step_surfaces
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any) -> None:
     """Add `mesh` to the commands."""

@@ -1,8 +1,8 @@
 """File formats of other programs, what each of them can hold, and `export`.
 
-Each format has a module of the same name with a function `write(task, *, <options>)`. It writes the
-body of a `Task`, which is already in the requested units, and returns `task.save(...)`. It states
-the units in the file where the format has comments. Text is ASCII: see `ascii_labels`.
+A function `write_<name of the format>(task, *, <options>)` writes the body of a `Task`, which is
+already in the requested units, and returns `task.save(...)`. It states the units in the file where
+the format has comments. Text is ASCII: see `ascii_labels`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.text import write_text
 from dolfinx_mbd.export.units import SI, Units, as_units, scaled
 from dolfinx_mbd.files import write_aside
-
-__all__ = ["FORMATS", "ExportReport", "Format", "Task", "export", "requested_skin"]
 
 _LOSSES = {
     "mass properties": "contains no mass properties: define mass, centre and inertia tensor in the "
@@ -71,7 +69,7 @@ class Format:
     """A file format.
 
     Attributes:
-        name: Name of the format and of the module that writes it.
+        name: Name of the format.
         title: Name of the format in messages.
         extension: Extension for paths without one.
         holds: Names of the features that the format can hold.
@@ -97,9 +95,10 @@ class Format:
 
     @property
     def writer(self) -> Callable[..., ExportReport]:
-        """The function `write` of the format."""
-        module = importlib.import_module(f"dolfinx_mbd.export.{self.name}")
-        return module.write  # type: ignore[no-any-return]
+        """The function that writes the format."""
+        file = self.name if self.name in ("exudyn", "mbdyn", "sid") else "matrix_formats"
+        module = importlib.import_module(f"dolfinx_mbd.export.{file}")
+        return getattr(module, f"write_{self.name}")  # type: ignore[no-any-return]
 
     def losses(self, body: ReducedBody) -> tuple[str, ...]:
         """Return sentences about the features of a body that this format cannot hold."""
@@ -232,7 +231,7 @@ def export(
         units: Units of the numbers in the file: a name in `UNITS`, or your own `Units`.
         overwrite: Whether to replace an existing file. By default only a file with the same content
             is accepted, for example if a script runs again.
-        **options: Options of the format; see `write` in the module of the format.
+        **options: Options of the format; see `FORMATS[format].writer`.
 
     Returns:
         The files, and the features of the body that the format cannot hold.

@@ -39,8 +39,6 @@ from dolfinx_mbd.export.invariants import cross_moments, skew_moments
 from dolfinx_mbd.export.text import ascii_text
 from dolfinx_mbd.kernels.rotations import skew
 
-__all__ = ["marker_nodes", "to_exudyn", "write"]
-
 Array = NDArray[np.float64]
 
 FILE_VERSION = 1  # of Exudyn's files of `ObjectFFRFreducedOrderInterface`
@@ -48,7 +46,7 @@ ARM = 0.05  # distance of an interface's nodes from its point, relative to the r
 NODES = 6  # number of nodes of an interface
 
 
-def write(task: Task) -> ExportReport:
+def write_exudyn(task: Task) -> ExportReport:
     """Write a file for `ObjectFFRFreducedOrderInterface().LoadFromFile(path)`.
 
     Like all files of this type it contains a pickled dictionary, which is empty here. Only open

@@ -32,8 +32,6 @@ from dolfinx_mbd.export.invariants import cross_moments, skew_moments
 from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines
 from dolfinx_mbd.export.units import Units
 
-__all__ = ["write"]
-
 Array = NDArray[np.float64]
 
 _MODAL_ROWS = (
@@ -42,7 +40,7 @@ _MODAL_ROWS = (
 )
 
 
-def write(task: Task, *, skin: bool = False) -> ExportReport:
+def write_mbdyn(task: Task, *, skin: bool = False) -> ExportReport:
     """Write the `.fem` file of a body.
 
     Its nodes are the interfaces with their names, then the named points, then if `skin` is True the

@@ -63,8 +63,6 @@ from dolfinx_mbd.export.text import ascii_labels
 from dolfinx_mbd.export.units import Units
 from dolfinx_mbd.kernels.rotations import skew
 
-__all__ = ["Dialect", "write"]
-
 Array = NDArray[np.float64]
 Dialect = Literal["simpack", "embslib", "fembeam"]
 
@@ -83,7 +81,7 @@ _ENTRIES_ONLY = (
 )
 
 
-def write(task: Task, *, dialect: Dialect = "simpack", skin: bool = False) -> ExportReport:
+def write_sid(task: Task, *, dialect: Dialect = "simpack", skin: bool = False) -> ExportReport:
     """Write the SID_FEM file of a body in a dialect, see the module.
 
     Its nodes have numbers in the order interfaces, named points and, if `skin` is True, nodes of

@@ -38,8 +38,6 @@ from dolfinx_mbd.checks import refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import axial, skew
 
-__all__ = ["INTERFACE_COORDINATES", "Superelement", "superelement"]
-
 Array = NDArray[np.float64]
 
 INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")  # body components
@@ -91,10 +89,8 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     n = body.num_modes
     stiff = np.linalg.eigvalsh(K)
     if n and not stiff[0] > 1e-14 * stiff[-1]:
-        text = (
-            "has elastic coordinates without stiffness, so that it is a mechanism; a superelement"
-        )
-        text = f"body {body.name!r} {text} can have six zero modes only"
+        text = f"body {body.name!r} has elastic coordinates without stiffness, so that it is a"
+        text += " mechanism; a superelement can have six zero modes only"
         raise InputError(text, argument="body", value=body)
     _check_independent(body, chosen, np.hstack([G, D]), M)
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.files import write_aside
 
-__all__ = ["ascii_labels", "ascii_text", "number_lines", "write_text"]
-
 
 def ascii_text(text: str) -> str:
     """Return a text on one line in ASCII, with `?` for other characters."""

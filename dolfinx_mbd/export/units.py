@@ -22,8 +22,6 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.checks import choice, name, number
 
-__all__ = ["SI", "UNITS", "Units", "as_units", "scaled"]
-
 
 @dataclass(frozen=True)
 class Units:

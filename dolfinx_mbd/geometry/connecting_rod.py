@@ -20,9 +20,7 @@ from typing import Any, NamedTuple
 
 from dolfinx_mbd.checks import flag, integer, number, refuse
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.geometry.tools import extrude, is_bore, mesh_volumes
-
-__all__ = ["ConnectingRod"]
+from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes
 
 _MEETING = math.radians(25)  # angle between the fillets and the outer circles of the rings
 

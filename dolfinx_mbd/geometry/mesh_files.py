@@ -26,8 +26,6 @@ import numpy as np
 from dolfinx_mbd.errors import FileError, MeshError
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 
-__all__ = ["read_msh"]
-
 _SUPPORTED = "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary"
 _CONVERSIONS = {
     ".unv": "Convert a .unv file with 'gmsh part.unv -save -format msh41 -o part.msh'; its groups "

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
 
-__all__ = ["check_facets", "check_topology"]
-
 _FACETS = {
     (1, 2): ((0,), (1,)),
     (2, 3): ((0, 1), (1, 2), (2, 0)),

@@ -15,10 +15,7 @@ from typing import Any
 
 from dolfinx_mbd.checks import file_path, instance, integer, name, number, refuse
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
-from dolfinx_mbd.geometry.gmsh_model import gmsh_session
-from dolfinx_mbd.geometry.tools import mesh_volumes
-
-__all__ = ["StepPart", "Surface", "step_surfaces"]
+from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
 
 
 @dataclass(frozen=True, kw_only=True)

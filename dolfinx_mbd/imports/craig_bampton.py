@@ -32,9 +32,7 @@ from dolfinx_mbd.imports.matrices import (
     rigid_coefficients,
     rigid_motions,
 )
-from dolfinx_mbd.imports.modes import mean_axis_modes
-
-__all__ = ["NodeInterface", "reduce_matrices"]
+from dolfinx_mbd.imports.reduced import mean_axis_modes
 
 Array = NDArray[np.float64]
 

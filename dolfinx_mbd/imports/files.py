@@ -21,8 +21,6 @@ from dolfinx_mbd.imports.matrices import (
     whole_numbers,
 )
 
-__all__ = ["existing", "read_matrices", "read_matrix_market"]
-
 Array = NDArray[np.float64]
 
 _OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}

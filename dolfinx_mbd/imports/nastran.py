@@ -15,8 +15,6 @@ from dolfinx_mbd.imports.files import existing
 from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.imports.reduced import ReducedMatrices
 
-__all__ = ["read_dmig", "read_op4"]
-
 Array = NDArray[np.float64]
 
 

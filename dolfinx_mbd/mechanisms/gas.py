@@ -26,8 +26,6 @@ from dolfinx_mbd.checks import number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
-__all__ = ["AMBIENT_PRESSURE", "FourStrokePressure"]
-
 Array = NDArray[np.float64]
 
 AMBIENT_PRESSURE = 101325.0

@@ -28,8 +28,6 @@ from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.system import System
 
-__all__ = ["EngineDesign", "inline_engine"]
-
 Array = NDArray[np.float64]
 
 _CYLINDER = 30_000  # memory of the bodies and joints of a cylinder, at least, bytes

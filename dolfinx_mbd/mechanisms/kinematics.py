@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import number, refuse
 
-__all__ = ["CrankMotion", "SliderCrank"]
-
 Array = NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from dolfinx_mbd.plotting import scene
 from dolfinx_mbd.plotting.output import Picture, check_drawing, check_size, taken
 from dolfinx_mbd.plotting.scene import CMAP, DrawnSurface, add_bar, add_text, camera_of
 
-__all__ = ["plot_body", "plot_modes", "plot_skin", "skin_displacement", "skin_points"]
-
 Array = NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from dolfinx_mbd.multibody import Spectrum
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.output import checked_path
 
-__all__ = ["campbell_diagram", "plot_energies", "plot_response", "plot_spectrum"]
-
 BACKWARD = 0.1
 """Magnitude of a negative whirl above which a mode is drawn as a backward mode."""
 

@@ -17,8 +17,6 @@ from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera, saved_rows
 from dolfinx_mbd.plotting.output import check_drawing, checked_path
 from dolfinx_mbd.plotting.scene import CMAP, Camera, add_caption, new_plotter
 
-__all__ = ["Animation", "animate"]
-
 Array = NDArray[np.float64]
 Image = NDArray[np.uint8]
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import array, file_path, integer, number, refuse
 from dolfinx_mbd.files import part_of, write_aside
 
-__all__ = ["Picture", "check_drawing", "check_size", "checked_path", "taken"]
-
 _FORMATS = {".jpg": "JPEG", ".pdf": "PDF", ".png": "PNG"}
 LARGEST = 16384  # longest side of a picture that graphics libraries support, pixels
 

@@ -352,8 +352,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
 def test_nastran_full_model(tmp_path: Path) -> None:
     """OP4 with positions beside it, and DMIG with grids in a file of their own making."""
     pytest.importorskip("pyNastran")
-    from dolfinx_mbd.export.dmig import field
-    from dolfinx_mbd.export.op4 import matrix_lines
+    from dolfinx_mbd.export.matrix_formats import field, matrix_lines
     from dolfinx_mbd.export.text import write_text
 
     K, M, nodes = bar().matrices

@@ -1,4 +1,4 @@
-"""The commands `dolfinx-mbd info`, `compare` and `modes`, which inspect bodies and meshes."""
+"""The commands `info`, `compare`, `modes` and `export`, which read bodies and meshes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody, compare
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
-from dolfinx_mbd.cli.values import add_unit, numbers, output_path
+from dolfinx_mbd.cli.values import (
+    add_force,
+    add_unit,
+    assignments,
+    numbers,
+    output_path,
+    setting,
+)
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.export import FORMATS, UNITS, export
 from dolfinx_mbd.forms import STEEL
 
 
 def add_to(commands: Any) -> None:
-    """Add `info`, `compare` and `modes` to the commands."""
+    """Add `info`, `compare`, `modes` and `export` to the commands."""
     info = commands.add_parser("info", help="describe a reduced body or a mesh")
     info.add_argument("file", help="a reduced body (.npz) or a mesh")
     add_unit(info)
@@ -36,6 +45,7 @@ def add_to(commands: Any) -> None:
     modes.add_argument("--modes", type=numbers, metavar="LIST", help=text)
     modes.add_argument("-o", "--output", help="picture to write (default: FILE-modes.png)")
     modes.set_defaults(run=_modes)
+    _add_export(commands)
 
 
 def _info(options: argparse.Namespace) -> int:
@@ -97,4 +107,44 @@ def _modes(options: argparse.Namespace) -> int:
     modes = None if options.modes is None else [k - 1 for k in options.modes]
     plot_modes(body, modes, path)
     print(f"wrote {path}")
+    return 0
+
+
+def _add_export(commands: Any) -> None:
+    formats = "\n".join(f"  {f.name:<10} {f.title} (*{f.extension})" for f in FORMATS.values())
+    parser = commands.add_parser(
+        "export",
+        help="write a body for another program",
+        description="Write a reduced body for another program, and list the data that its format "
+        "cannot contain.",
+        epilog=f"formats:\n{formats}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("file", help="a reduced body (.npz)")
+    text = "format; see below"
+    add("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help=text)
+    text = "units of the numbers in the file (default m-kg-s)"
+    add("--units", default="m-kg-s", choices=tuple(UNITS), help=text)
+    text = "option of the format, for example dialect=fembeam for sid"
+    add("--option", action="append", default=[], metavar="NAME=VALUE", help=text)
+    text = "file to write (default: name of the input file with the suffix of the format)"
+    add("-o", "--output", help=text)
+    add_force(parser)
+    parser.set_defaults(run=_export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    body = ReducedBody.load(options.file)
+    suffix = FORMATS[options.to].extension
+    if suffix == Path(options.file).suffix:
+        suffix = f"-{options.to}{suffix}"
+    path = output_path(options.output, options.file, suffix)
+    settings = {k: setting(v) for k, v in assignments(options.option, "--option").items()}
+    common = {"units": options.units, "overwrite": options.force}
+    try:
+        report = export(body, path, options.to, **common, **settings)
+    except TypeError as error:
+        raise InputError(f"--option: {error}") from error
+    print(report)
     return 0
