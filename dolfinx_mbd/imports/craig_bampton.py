@@ -177,8 +177,7 @@ def _placed_interfaces(
 
 def _on_nodes(name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array) -> _Placed:
     W = _weights(f"interface {name!r}: weights", spec.weights, len(x))
-    weighted = W[:, None] * x if W.ndim == 1 else W @ x
-    total = float(W.sum())
+    weighted, total = W @ x, float(W.sum())
     centre = weighted.sum(axis=0) / total
     moments = x.T @ weighted - total * np.outer(centre, centre)
     extent = np.sqrt(np.maximum(np.linalg.eigvalsh((moments + moments.T) / 2), 0.0))
@@ -190,28 +189,26 @@ def _on_nodes(name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array
     motions = rigid_motions(x, point)
     rows: NDArray | None = None
     if spec.kind == "averaged":
-        blocks = motions.reshape(len(x), 18)
-        columns = (W[:, None] * blocks if W.ndim == 1 else W @ blocks).reshape(-1, 6)
+        columns = (W @ motions.reshape(len(x), 18)).reshape(-1, 6)
         rows = np.linalg.solve(motions.T @ columns, columns.T)
     dofs = (3 * nodes[:, None] + np.arange(3)).ravel()
     return _Placed(name, spec.kind, point, axes, dofs, motions, rows)
 
 
-def _weights(argument: str, weights: ArrayLike | None, count: int) -> Array:
-    """Return the weights of nodes, shape (count,) or (count, count)."""
-    if weights is None:
-        return np.ones(count)
-    if np.ndim(weights) == 2:
-        matrix: Array = array(argument, weights, (count, count))
-        if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
-            refuse(argument, weights, "symmetric, if it is a matrix")
-        if not (matrix.diagonal() >= 0).all() or not matrix.sum() > 0:
-            refuse(argument, weights, "positive semi-definite and not zero, if it is a matrix")
-        return matrix
-    values: Array = array(argument, weights, (count,), expected=f"{count} weights, at least 0")
-    if (values < 0).any() or not values.sum() > 0:
-        refuse(argument, weights, f"{count} weights, at least 0 and not all of them 0")
-    return values
+def _weights(argument: str, weights: ArrayLike | None, count: int) -> Any:
+    """Return the weights of nodes as a dense or sparse matrix, shape (count, count)."""
+    if weights is None or np.ndim(weights) < 2:
+        values = np.ones(count) if weights is None else weights
+        expected = f"{count} weights, at least 0 and not all of them 0"
+        W = scipy.sparse.diags_array(array(argument, values, (count,), expected=expected))
+    else:
+        W = array(argument, weights, (count, count))
+        expected = "symmetric, positive semi-definite and not zero, if it is a matrix"
+        if not np.allclose(W, W.T, rtol=0, atol=1e-9 * np.abs(W).max(initial=0.0)):
+            refuse(argument, weights, expected)
+    if not (W.diagonal() >= 0).all() or not W.sum() > 0:
+        refuse(argument, weights, expected)
+    return W
 
 
 class _FixedInterfaces:

@@ -99,7 +99,7 @@ def animate(
     check_drawing(None, cmap, window, opacity)
     write = _gif if path.suffix.lower() == ".gif" else _mp4_writer(window)
     rows = _rows(solution, times, stride, frames)
-    memory("window", window, 8.0 * len(rows) * window[0] * window[1])
+    memory("window", window, 4.0 * len(rows) * window[0] * window[1])
     system, states = solution.system, solution.q[rows]
     drawing = Drawing(system, states, scale=scale)
     some = states[np.unique(np.linspace(0, len(states) - 1, 40).round().astype(int))]
@@ -147,44 +147,25 @@ def _images(
 def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
     """Write a GIF whose pictures share a palette, so that colours do not flicker."""
     from PIL import Image as pillow
-    from scipy.spatial import cKDTree
 
-    pictures = [_codes(image) for image in images]
-    sample = np.stack(pictures[:: max(1, len(pictures) // 8)])
-    count = np.bincount(sample.ravel(), minlength=1 << 18)
-    used = np.flatnonzero(count)
-    weighted = np.repeat(used, 1 + np.log2(count[used]).astype(int))  # limits the background
-    sheet = pillow.fromarray(_colours(weighted)[:, None])
-    palette = np.array(sheet.quantize(256, method=pillow.Quantize.MEDIANCUT, kmeans=2).getpalette())
-    shades = palette.reshape(-1, 3)
-    shades[np.argmax(shades.sum(axis=1))] = 255  # keep white exact
-    nearest = cKDTree(shades).query(_colours(np.arange(1 << 18)))[1].astype(np.uint8)
-    small = [pillow.fromarray(nearest[codes]) for codes in pictures]
-    for picture in small:
-        picture.putpalette([int(shade) for shade in palette])
+    pictures = [pillow.fromarray(image) for image in images]
+    sample = np.vstack([np.asarray(p) for p in pictures[:: max(1, len(pictures) // 4)]])
+    method = pillow.Quantize.MAXCOVERAGE  # limits the share of the background
+    palette = pillow.fromarray(sample).quantize(255, method=method, kmeans=1)
+    palette.putpalette(
+        [*(palette.getpalette() or [])[: 3 * 255], 255, 255, 255]
+    )  # keep white exact
+    small = [picture.quantize(palette=palette, dither=pillow.Dither.NONE) for picture in pictures]
     options = {"append_images": small[1:], "duration": 1000 / fps, "loop": 0, "disposal": 1}
     small[0].save(file, format="GIF", save_all=True, **options)
-
-
-def _codes(image: Image) -> NDArray[np.int64]:
-    """Return the colours of an image as numbers with six bits per channel."""
-    six = image.astype(np.int64) >> 2
-    return six[..., 0] << 12 | six[..., 1] << 6 | six[..., 2]
-
-
-def _colours(codes: NDArray[np.int64]) -> Image:
-    """Return the colours (nc, 3) of numbers (nc,) from `_codes`."""
-    channels = np.stack([codes >> 12, codes >> 6 & 63, codes & 63], axis=-1)
-    return (channels * 255 // 63).astype(np.uint8)
 
 
 def _mp4_writer(window: tuple[int, int]) -> Any:
     try:
         import imageio_ffmpeg  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError as error:
-        raise ImportError(
-            "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
-        ) from error
+        text = "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
+        raise ImportError(text) from error
     if any(side % 2 for side in window):
         refuse("window", window, "an even width and height in pixels for MP4")
 
