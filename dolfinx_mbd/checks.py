@@ -28,10 +28,19 @@ _REPR.maxstring = _REPR.maxother = 80
 
 
 def refuse(
-    argument: str, value: Any, expected: str, error: type[InputError] = InputError
+    argument: str,
+    value: Any,
+    expected: str,
+    error: type[InputError] = InputError,
+    *,
+    hint: str = "",
 ) -> NoReturn:
-    """Raise an error with the name of an argument, its value and a description of valid values."""
-    text = f"{argument} must be {expected}; got {short(value)}"
+    """Raise an error with the name of an argument, its value and a description of valid values.
+
+    The hint for the message tells the user how to obtain a valid value.
+    """
+    advice = f" ({hint})" if hint else ""
+    text = f"{argument} must be {expected}{advice}; got {short(value)}"
     raise error(text, argument=argument, value=value, expected=expected)
 
 

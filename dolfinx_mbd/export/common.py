@@ -19,7 +19,6 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import choice, file_path, flag, instance, refuse
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.text import write_text
 from dolfinx_mbd.export.units import SI, Units, as_units, scaled
 from dolfinx_mbd.files import write_aside
@@ -116,9 +115,8 @@ class Format:
             ("modes", "num_modes > 0", body.num_modes > 0),
         ):
             if name in self.needs and not present:
-                expected = f"a body with {name} for {self.title}"
-                text = f"body must be {expected}; reduce {body.name!r} with {argument}"
-                raise InputError(text, argument="body", value=body, expected=expected)
+                hint = f"reduce {body.name!r} with {argument}"
+                refuse("body", body, f"a body with {name} for {self.title}", hint=hint)
 
 
 def _formats() -> Iterator[Format]:

@@ -36,7 +36,8 @@ from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.checks import refuse
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.rotations import axial, skew
+from dolfinx_mbd.export.invariants import cross_moments
+from dolfinx_mbd.kernels.rotations import skew
 
 Array = NDArray[np.float64]
 
@@ -85,14 +86,16 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     """Return the superelement of a body with some interfaces, in their order; by default all."""
     chosen = _chosen(body, interfaces)
     G, D = _motions(chosen)
-    M, K = _mass_matrix(body), body.stiffness
-    n = body.num_modes
+    M, K, n = _mass_matrix(body), body.stiffness, body.num_modes
     stiff = np.linalg.eigvalsh(K)
     if n and not stiff[0] > 1e-14 * stiff[-1]:
         text = f"body {body.name!r} has elastic coordinates without stiffness, so that it is a"
         text += " mechanism; a superelement can have six zero modes only"
         raise InputError(text, argument="body", value=body)
-    _check_independent(body, chosen, np.hstack([G, D]), M)
+    X = _whitened(M)
+    rows = np.hstack([G, D]) @ X
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    _check_independent(body, chosen, rows)
 
     # The radius of gyration converts rotations to lengths.
     size = np.sqrt(np.trace(body.central_inertia) / body.total_mass)
@@ -103,7 +106,7 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     forces = scipy.linalg.solve(QD @ loads, Q.T * S, assume_a="pos") if Q.shape[1] else Q.T
     eta = loads @ forces
     rigid = np.linalg.lstsq(S[:, None] * G, np.diag(S) - S[:, None] * (D @ eta), rcond=None)[0]
-    squares, fixed = _fixed_interface_modes(K, M, np.hstack([G, D]))
+    squares, fixed = _fixed_interface_modes(K, X, rows)
 
     T = np.hstack([np.vstack([rigid, eta]), fixed])
     stiffness = scipy.linalg.block_diag((Q * S[:, None]) @ forces, np.diag(squares))
@@ -139,17 +142,10 @@ def _motions(interfaces: tuple[Interface, ...]) -> tuple[Array, Array]:
 
 def _mass_matrix(body: ReducedBody) -> Array:
     """Return the mass matrix of (r, η), shape (6 + n, 6 + n)."""
-    n, m, S = body.num_modes, body.total_mass, body.first_moments
-    M = np.zeros((6 + n, 6 + n))
-    M[:3, :3] = m * np.eye(3)
-    M[:3, 3:6], M[3:6, :3] = -skew(S[0]), skew(S[0])
-    M[3:6, 3:6] = body.inertia
-    M[:3, 6:] = S[1:].T
-    for k in range(n):
-        M[3:6, 6 + k] = axial(body.second_moments[0, 1 + k])
-    M[6:, :6] = M[:6, 6:].T
-    M[6:, 6:] = body.mass
-    return M
+    S, cross = body.first_moments[1:], cross_moments(body)[0, 1:]
+    moment = skew(body.first_moments[0])
+    translation = [body.total_mass * np.eye(3), -moment, S.T]
+    return np.block([translation, [moment, body.inertia, cross.T], [S, cross, body.mass]])
 
 
 def _whitened(M: Array) -> Array:
@@ -159,11 +155,7 @@ def _whitened(M: Array) -> Array:
     return scale[:, None] * scipy.linalg.solve_triangular(L.T, np.eye(len(M)))
 
 
-def _check_independent(
-    body: ReducedBody, interfaces: tuple[Interface, ...], W: Array, M: Array
-) -> None:
-    rows = W @ _whitened(M)
-    rows /= np.linalg.norm(rows, axis=1)[:, None]
+def _check_independent(body: ReducedBody, interfaces: tuple[Interface, ...], rows: Array) -> None:
     _, R, order = scipy.linalg.qr(rows.T, pivoting=True, mode="economic")
     pivots = np.abs(np.diag(R))
     rank = int(np.sum(pivots > DEPENDENT_TOLERANCE * pivots[0]))
@@ -171,23 +163,16 @@ def _check_independent(
         return
     names = [f"{axis} of {i.name!r}" for i in interfaces for axis in INTERFACE_COORDINATES]
     dependent = ", ".join(names[k] for k in sorted(order[rank:]))
-    raise InputError(
-        f"body {body.name!r}: the motions of its interfaces are not independent ({dependent} "
-        f"follow from the others; {body.num_modes} elastic and 6 rigid coordinates, {len(rows)} of "
-        "interfaces). Reduce it with more modes (a plane body has none out of its plane), or write "
-        f"fewer interfaces, for example interfaces=[{interfaces[0].name!r}]",
-        argument="interfaces",
-        value=[i.name for i in interfaces],
-        expected="interfaces with independent motions",
-    )
+    hint = f"{dependent} follow from the others; {body.num_modes} elastic and 6 rigid coordinates, "
+    hint += f"{len(rows)} of interfaces. Reduce the body with more modes (a plane body has none out"
+    names = [i.name for i in interfaces]
+    hint += f" of its plane), or write fewer interfaces, for example interfaces={names[:1]}"
+    refuse("interfaces", names, "interfaces with independent motions", hint=hint)
 
 
-def _fixed_interface_modes(K: Array, M: Array, W: Array) -> tuple[Array, Array]:
-    """Return ω² and the modes z = (r, η) of the body with fixed interfaces, W z = 0."""
-    X = _whitened(M)
-    rows = W @ X
-    q, _ = np.linalg.qr((rows / np.linalg.norm(rows, axis=1)[:, None]).T, mode="complete")
-    Z = X @ q[:, len(W) :]
+def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Array]:
+    """Return ω² and the modes z = (r, η) = X y of the body with fixed interfaces, rows y = 0."""
+    Z = X @ np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :]
     squares, V = np.linalg.eigh(_symmetric(Z[6:].T @ K @ Z[6:]))
     modes = Z @ V
     if modes.shape[1]:

@@ -127,18 +127,14 @@ class FourStrokePressure:
         x = degrees - knots[k]
         return ((c3 * x + c2) * x + c1) * x + c0
 
-    def _volume(self, degrees: ArrayLike) -> Array:
-        """Return the volume at crank angles, m³."""
-        motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
-        top = self.crank_radius + self.rod_length
-        clearance = self.displacement / (self.compression_ratio - 1)
-        return clearance + self.area * (top - motion.slider)
-
     def _closed_cycle(self, degrees: Array, heat: float) -> Array:
         """Return the pressure at crank angles, by Heun's method."""
         x = np.maximum((degrees - self.ignition) / self.burn_duration, 0.0)
         burnt = 1.0 - np.exp(-self.wiebe_efficiency * x ** (self.wiebe_form + 1))
-        volume = self._volume(degrees)
+        clearance = self.displacement / (self.compression_ratio - 1)
+        top = self.crank_radius + self.rod_length
+        motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
+        volume = clearance + self.area * (top - motion.slider)
         work = np.diff(burnt) * heat * (self.polytropic - 1)
         # exact along a polytrope; the heat of an interval is given at its mean volume
         ratio = (volume[:-1] / volume[1:]) ** self.polytropic

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, refuse, vector
-from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.plotting import scene
 from dolfinx_mbd.plotting.output import Picture, check_drawing, check_size, taken
@@ -254,13 +254,8 @@ def _skin_of(body: ReducedBody) -> Skin:
     """Return the skin of a body, or raise an error that describes how to create one."""
     instance("body", body, ReducedBody)
     if body.skin is None or len(body.skin.triangles) == 0:
-        raise InputError(
-            f"body {body.name!r} has no skin to draw; reduce it with reduce(..., skin=True), "
-            "or give ReducedBody.from_arrays a Skin",
-            argument="body",
-            value=body,
-            expected="a body with a skin",
-        )
+        how = "reduce it with reduce(..., skin=True), or give ReducedBody.from_arrays a Skin"
+        refuse("body", body, "a body with a skin", hint=how)
     return body.skin
 
 
@@ -302,11 +297,7 @@ def _on_skin(function: Any) -> Array:
     from dolfinx_mbd.recovery import skin_values
 
     if function.function_space.mesh.comm.size > 1:
-        raise InputError(
-            "values is a function that is distributed over several ranks: call "
-            "dolfinx_mbd.recovery.skin_values(function) on all of them, and draw its result on one",
-            argument="values",
-            value=function,
-            expected="numbers at the nodes of the skin, or a function on one rank",
-        )
+        how = "call dolfinx_mbd.recovery.skin_values(function) on all ranks, and draw its result"
+        expected = "numbers at the nodes of the skin, or a function on one rank"
+        refuse("values", function, expected, hint=f"{how} on one")
     return skin_values(function)
