@@ -11,14 +11,7 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody, compare
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
-from dolfinx_mbd.cli.values import (
-    add_force,
-    add_unit,
-    assignments,
-    numbers,
-    output_path,
-    setting,
-)
+from dolfinx_mbd.cli.values import add_force, add_unit, assignments, numbers, output_path, setting
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import FORMATS, UNITS, export
 from dolfinx_mbd.forms import STEEL

@@ -11,13 +11,7 @@ from dolfinx_mbd.body.files import is_body_file
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import array, integer, refuse
 from dolfinx_mbd.cli.materials import chosen_materials, known_materials
-from dolfinx_mbd.cli.values import (
-    add_unit,
-    assignments,
-    frequency,
-    output_path,
-    setting,
-)
+from dolfinx_mbd.cli.values import add_unit, assignments, frequency, output_path, setting
 from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:

@@ -111,26 +111,21 @@ class _Taylor:
     def lines(self, indent: str, num_modes: int, dialect: Dialect) -> Iterator[str]:
         rows, columns = self.m0.shape
         structure = _FULL
-        if self.m1 is None:
-            diagonal = rows == columns and np.array_equal(self.m0, np.diag(np.diag(self.m0)))
+        if self.m1 is None and not self.m0.any():
+            structure = _ZERO
+        elif self.m1 is None and rows == columns:
+            diagonal = np.array_equal(self.m0, np.diag(np.diag(self.m0)))
             structure = _DIAGONAL if diagonal else _FULL
-            structure = structure if self.m0.any() else _ZERO
         inner = indent + "    "
         yield indent + self.name
-        for key, value in (
-            ("order", 0 if self.m1 is None else 1),
-            ("nrow", rows),
-            ("ncol", columns),
-            ("nq", num_modes),
-            ("nqn", 0),
-            ("structure", structure),
-        ):
+        keys = ("order", "nrow", "ncol", "nq", "nqn", "structure")
+        values = (int(self.m1 is not None), rows, columns, num_modes, 0, structure)
+        for key, value in zip(keys, values, strict=True):
             yield f"{inner}{key:<21} = {value:4d}"
         for i, j in np.argwhere(self.m0):
             yield f"{inner}m0({i + 1:3d},{j + 1:3d})           = {_number(self.m0[i, j])}"
         if self.m1 is not None:
-            order = (0, 2, 1) if dialect == "fembeam" else (0, 1, 2)
-            m1 = self.m1.transpose(order)
+            m1 = self.m1.swapaxes(1, 2) if dialect == "fembeam" else self.m1
             for i, j, k in np.argwhere(m1):
                 entry = f"m1({i + 1:3d},{j + 1:3d},{k + 1:3d})"
                 yield f"{inner}{entry}       = {_number(m1[i, j, k])}"

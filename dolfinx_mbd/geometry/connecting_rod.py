@@ -138,11 +138,8 @@ class ConnectingRod:
         yield "length", rings < self.length, f"above {rings:g} m, (big_outer + small_outer)/2"
         first, last = (fillet.tangent.real for fillet in self._fillets())
         ends = f"smaller, as the fillets overlap (they end at x = {first:g} m and {last:g} m)"
-        yield (
-            "fillet_big",
-            first < last,
-            f"{ends}; fillet_small, the rings or length can change too",
-        )
+        ends += "; fillet_small, the rings or length can change too"
+        yield "fillet_big", first < last, ends
         x0, r0, x1, r1 = self._pocket()
         sharp, least = min(r0, r1), _SHARPEST * self.length
         expected = f"smaller: the end radius of the pockets is {sharp:.3g} m and must be at least"
@@ -167,10 +164,8 @@ class ConnectingRod:
         solids = [(3, volume) for volume in volumes.values()]
         faces = model.getBoundary(solids, combined=False, oriented=False)
         surfaces = sorted({tag for _, tag in faces})
-        for name, x, bore in (
-            ("big_end", 0.0, self.big_bore),
-            ("small_end", self.length, self.small_bore),
-        ):
+        big, small = (0.0, self.big_bore), (self.length, self.small_bore)
+        for name, (x, bore) in {"big_end": big, "small_end": small}.items():
             inside = [s for s in surfaces if is_bore(model, s, x, bore / 2)]
             model.addPhysicalGroup(2, inside, name=name)
         if self.split_big_end:
@@ -188,10 +183,9 @@ class ConnectingRod:
         """Return the fillets of the upper flank at the big and at the small end."""
         slope = self._slope()
         big, small = self.big_outer / 2, self.small_outer / 2
-        return (
-            _fillet(0.0, big, self.shank_big / 2, slope, self.fillet_big, 1),
-            _fillet(self.length, small, self.shank_small / 2, slope, self.fillet_small, -1),
-        )
+        at_big = _fillet(0.0, big, self.shank_big / 2, slope, self.fillet_big, 1)
+        height, radius = self.shank_small / 2, self.fillet_small
+        return at_big, _fillet(self.length, small, height, slope, radius, -1)
 
     def _pocket(self) -> tuple[float, float, float, float]:
         """Return x and radius of the two circles whose hull is the pocket."""
