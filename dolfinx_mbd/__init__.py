@@ -4,7 +4,7 @@
     engine = mbd.mechanisms.inline_engine(reduction.body, speed=628.3)
     run = mbd.simulate(engine, t_end=0.04, dt=1e-5)
 
-The names stand in `__init__.pyi`, which type checkers and the package itself read. Each is loaded
+`__init__.pyi` lists the names for type checkers and for the package itself, which loads each name
 when it is first used, so that a mechanism needs no DOLFINx and a form no numba.
 """
 

@@ -1,4 +1,4 @@
-"""`python3 -m dolfinx_mbd` is the command line `dolfinx-mbd`."""
+"""Run the command line `dolfinx-mbd` as `python3 -m dolfinx_mbd`."""
 
 from __future__ import annotations
 

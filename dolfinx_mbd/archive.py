@@ -1,15 +1,8 @@
-"""Archives: a JSON header and arrays in one `.npz` file with a checksum.
+"""Archives: a JSON header and arrays in one `.npz` file, without compression and never pickled.
 
-All files that the package reads back (bodies, solutions, checkpoints, studies) are archives. The
-header identifies the kind of file and lists the arrays with types and shapes. It contains a SHA-256
-checksum of the rest of the header and the bytes of all arrays, so that any change of the contents
-is detected.
-
-Arrays are stored without compression and never pickled; a reader needs no more memory than the size
-of the file.
-
-Version 0.1 of the package wrote archives without a list and a checksum (format version 1). They
-are read with a `FileWarning`, because damage to them can remain undetected.
+All files that the package reads back are archives. The header identifies the kind of file, lists
+the arrays with types and shapes, and has a SHA-256 checksum of everything else. Archives of version
+0.1 (format version 1) have neither list nor checksum; they are read with a `FileWarning`.
 """
 
 from __future__ import annotations
@@ -39,43 +32,21 @@ _CHUNK = 2**22  # bytes that are read at a time
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of archive.
+    """A kind of archive."""
 
-    Attributes:
-        format: Identification in the header, for example `dolfinx_mbd solution`.
-        title: Name for messages, for example `solution`.
-        version: Format version that is written; files of newer versions are refused.
-        error: Class of the error for files that cannot be used.
-    """
-
-    format: str
-    title: str
-    version: int
-    error: type[FileError] = FileError
+    format: str  # identification in the header, for example `dolfinx_mbd solution`
+    title: str  # name for messages, for example `solution`
+    version: int  # format version that is written; files of newer versions are refused
+    error: type[FileError] = FileError  # class of the error for files that cannot be used
 
 
 def archive_writer(
     kind: Kind, header: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> Callable[[BinaryIO], None]:
-    """Return a function that writes an archive into an open binary file.
-
-    Args:
-        kind: Kind of the archive.
-        header: Entries of the header, which JSON must be able to represent.
-        arrays: Arrays of numbers or text by name.
-
-    Raises:
-        InputError: An array contains Python objects.
-    """
-    contents: dict[str, Any] = {
-        name: np.asarray(value, order="C") for name, value in arrays.items()
-    }
-    complete = {
-        "format": kind.format,
-        "version": kind.version,
-        **header,
-        "arrays": {name: [a.dtype.str, list(a.shape)] for name, a in contents.items()},
-    }
+    """Return a function that writes an archive of numbers or text into an open binary file."""
+    contents = {name: np.asarray(value, order="C") for name, value in arrays.items()}
+    listed = {name: [a.dtype.str, list(a.shape)] for name, a in contents.items()}
+    complete = {"format": kind.format, "version": kind.version, **header, "arrays": listed}
     digest = _digest(complete)
     for name, array in contents.items():
         if array.dtype.hasobject:
@@ -84,27 +55,16 @@ def archive_writer(
     text = json.dumps({**complete, "sha256": digest.hexdigest()})
 
     def write(file: BinaryIO) -> None:
-        np.savez(file, header=np.array(text), **contents)
+        np.savez(file, header=np.array(text), **contents)  # type: ignore[arg-type]
 
     return write
 
 
 def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and the arrays of an archive.
+    """Return the header and the arrays of an archive of a kind.
 
-    Args:
-        path: Path of the file.
-        kind: Expected kind of the archive.
-
-    Warns:
-        FileWarning: The file has format version 1 and hence no checksum.
-
-    Raises:
-        FileError: The file has another kind, is damaged or has a newer format version. The class
-            is `kind.error`.
-        InputError: `path` is not the path of a file.
-        MissingFileError: The file does not exist.
-        OSError: The file cannot be opened.
+    An error of the class `kind.error` is raised for files of another kind or of a newer version and
+    for damaged files.
     """
     path = file_path("path", path)
     if not path.exists():
@@ -148,9 +108,8 @@ def damage_as(kind: Kind, path: str | Path) -> Iterator[None]:
         raise
     except Exception as error:  # damage can cause any error
         reason = str(error) or type(error).__name__
-        raise kind.error(
-            f"{path}: not a {kind.title}, or truncated or damaged ({reason})", path=path
-        ) from error
+        text = f"{path}: not a {kind.title}, or truncated or damaged ({reason})"
+        raise kind.error(text, path=path) from error
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
@@ -178,11 +137,8 @@ def _header(
     if not isinstance(version, int) or version < 1:
         raise ValueError(f"its version is {version!r}")
     if version > kind.version:
-        raise kind.error(
-            f"{path}: written as format {version}, this program reads up to {kind.version}; "
-            "update dolfinx_mbd or write the file again",
-            path=path,
-        )
+        text = f"{path}: written as format {version}, this program reads up to {kind.version}"
+        raise kind.error(f"{text}; update dolfinx_mbd or write the file again", path=path)
     return header
 
 
@@ -210,10 +166,8 @@ def _array(
     """Return an array, after a check of its type and shape, and add its bytes to the digest."""
     with archive.open(info) as member:
         version = np.lib.format.read_magic(member)  # type: ignore[no-untyped-call]
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
+        formats = np.lib.format
+        read = {1: formats.read_array_header_1_0, 2: formats.read_array_header_2_0}[version[0]]
         shape, fortran, dtype = read(member)  # type: ignore[no-untyped-call]
         if dtype.hasobject:
             raise ValueError(f"{info.filename} contains Python objects")

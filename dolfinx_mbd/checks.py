@@ -14,6 +14,7 @@ limits `low` and `high` are included, and None means no limit; `unit` is for the
 
 from __future__ import annotations
 
+import operator
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,36 +23,24 @@ from typing import Any, NoReturn
 
 from dolfinx_mbd.errors import InputError, InputTypeError
 
-__all__ = [
-    "array",
-    "choice",
-    "file_path",
-    "flag",
-    "function",
-    "having",
-    "increasing",
-    "instance",
-    "integer",
-    "items",
-    "memory",
-    "name",
-    "names",
-    "number",
-    "refuse",
-    "short",
-    "unknown",
-    "vector",
-]
-
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80
 
 
 def refuse(
-    argument: str, value: Any, expected: str, error: type[InputError] = InputError
+    argument: str,
+    value: Any,
+    expected: str,
+    error: type[InputError] = InputError,
+    *,
+    hint: str = "",
 ) -> NoReturn:
-    """Raise an error with the name of an argument, its value and a description of valid values."""
-    text = f"{argument} must be {expected}; got {short(value)}"
+    """Raise an error with the name of an argument, its value and a description of valid values.
+
+    The hint for the message tells the user how to obtain a valid value.
+    """
+    advice = f" ({hint})" if hint else ""
+    text = f"{argument} must be {expected}{advice}; got {short(value)}"
     raise error(text, argument=argument, value=value, expected=expected)
 
 
@@ -83,11 +72,19 @@ def number(
     """Return a finite number as a `float`; a `bool` is refused."""
     if isinstance(value, float) and value - value == 0.0 and not positive and low is high is None:
         return float(value)  # fast path for results of user functions, checked at every call
-    expected = _describe_number("number", positive, low, high, unit)
-    real = _real(argument, value, expected)
-    if real - real != 0.0:  # NaN or infinite
+    import numpy as np
+
+    expected = _describe("finite number", positive, low, high, unit)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        refuse(argument, value, expected, InputTypeError)
+    try:
+        real = float(value)
+    except OverflowError:
         refuse(argument, value, expected)
-    _within(argument, value, real, expected, positive, low, high)
+    if real - real != 0.0 or (positive and real <= 0) or _outside(real, low, high):
+        refuse(argument, value, expected)
     return real
 
 
@@ -95,19 +92,31 @@ def integer(argument: str, value: Any, *, low: int | None = None, high: int | No
     """Return a whole number as an `int`; floats and `bool`s are refused."""
     import numpy as np
 
-    expected = _describe_number("whole number", False, low, high, "")
-    if (
-        isinstance(value, (bool, np.bool_))
-        or not hasattr(value, "__index__")
-        or hasattr(value, "__len__")
-    ):
+    expected = _describe("whole number", False, low, high, "")
+    if isinstance(value, (bool, np.bool_)) or hasattr(value, "__len__"):
         refuse(argument, value, expected, InputTypeError)
     try:
-        whole = int(value.__index__())
+        whole = operator.index(value)
     except TypeError:
         refuse(argument, value, expected, InputTypeError)
-    _within(argument, value, whole, expected, False, low, high)
+    if _outside(whole, low, high):
+        refuse(argument, value, expected)
     return whole
+
+
+def _outside(real: float, low: float | None, high: float | None) -> bool:
+    return (low is not None and real < low) or (high is not None and real > high)
+
+
+def _describe(kind: str, positive: bool, low: float | None, high: float | None, unit: str) -> str:
+    text = f"a positive {kind}" if positive else f"a {kind}"
+    if low is not None and high is not None:
+        text += f" from {low:g} to {high:g}"
+    elif low is not None:
+        text += f" of at least {low:g}"
+    elif high is not None:
+        text += f" of at most {high:g}"
+    return f"{text} in {unit}" if unit else text
 
 
 def memory(argument: str, value: Any, size: float) -> None:
@@ -117,12 +126,9 @@ def memory(argument: str, value: Any, size: float) -> None:
     except (AttributeError, OSError, ValueError):  # unknown on this system
         limit = 1e13
     if not size <= limit:
-        size = float(min(size, 1e300))  # an int may exceed the range of floats
-        expected = (
-            f"a value that fits into memory: this one requires at least {size / 1e9:.3g} GB, and "
-            f"the machine has {limit / 1e9:.3g} GB"
-        )
-        refuse(argument, value, expected)
+        required = float(min(size, 1e300)) / 1e9  # an int may exceed the range of floats
+        sizes = f"this one requires at least {required:.3g} GB, and the machine has"
+        refuse(argument, value, f"a value that fits into memory: {sizes} {limit / 1e9:.3g} GB")
 
 
 def flag(argument: str, value: Any) -> bool:
@@ -150,26 +156,14 @@ def array(
 ) -> Any:
     """Return numbers as a read-only array of floats.
 
-    Args:
-        argument: Name of the argument, for the message.
-        value: Nested sequences of numbers, or an array.
-        shape: Length of each axis, or None for any length; None instead of a tuple: any shape.
-        finite: Whether NaN and infinity are refused.
-        expected: Description of valid values for the message; None: derived from the shape.
-
-    Raises:
-        InputTypeError: The value does not consist of real numbers.
-        InputError: The shape is wrong, or a number is not finite.
-
-    Example:
-        >>> array("eta", [[0, 1], [2, 3]], (None, 2)).shape
-        (2, 2)
+    In a shape None is an axis of any length; without a shape any is valid. `expected` describes
+    valid values for the message, by default derived from the shape.
     """
     import numpy as np
 
     if expected is None:
         entries = "finite numbers" if finite else "numbers"
-        of = "" if shape is None else f" of shape {_describe_shape(shape)}"
+        of = "" if shape is None else f" of shape {tuple(shape)}".replace("None", "any")
         expected = f"an array of {entries}{of}"
     if _is_expression(value):
         refuse(argument, value, expected, InputTypeError)
@@ -179,16 +173,12 @@ def array(
         refuse(argument, value, expected, InputTypeError)
     if raw.dtype.kind not in "iuf" and raw.size:
         refuse(argument, value, expected, InputTypeError)
-    if shape is not None and not (
-        raw.ndim == len(shape)
-        and all(n is None or n == m for n, m in zip(shape, raw.shape, strict=True))
+    lengths = raw.shape if shape is None else tuple(shape)
+    if raw.ndim != len(lengths) or any(
+        n not in (None, m) for n, m in zip(lengths, raw.shape, strict=True)
     ):
-        raise InputError(
-            f"{argument} must be {expected}; got an array of shape {raw.shape}",
-            argument=argument,
-            value=value,
-            expected=expected,
-        )
+        text = f"{argument} must be {expected}; got an array of shape {raw.shape}"
+        raise InputError(text, argument=argument, value=value, expected=expected)
     numbers = np.array(raw, dtype=float)
     if finite and not np.isfinite(numbers).all():
         refuse(argument, value, expected)
@@ -242,10 +232,7 @@ def names(argument: str, value: Any) -> tuple[str, ...]:
 
 
 def instance(
-    argument: str,
-    value: Any,
-    kinds: type[Any] | tuple[type[Any], ...],
-    hint: str = "",
+    argument: str, value: Any, kinds: type[Any] | tuple[type[Any], ...], hint: str = ""
 ) -> Any:
     """Return a value of some classes; `hint` tells the user how to obtain one."""
     if not isinstance(value, kinds):
@@ -278,16 +265,9 @@ def having(argument: str, value: Any, *attributes: str) -> Any:
 def function(
     argument: str, value: Any, signature: str = "", *keywords: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """Return a function.
+    """Return a function, which must accept the names of all `keywords` together.
 
-    Args:
-        argument: Name of the argument, for the message.
-        value: The function.
-        signature: How it is called, for the message, for example ``"law(s, rate)"``.
-        *keywords: Arguments by name that it must accept together.
-
-    Raises:
-        InputTypeError: The value cannot be called, or not with the keywords.
+    The signature describes for the message how it is called, for example ``"law(s, rate)"``.
     """
     if not callable(value):
         called = f" that is called as {signature}" if signature else ""
@@ -336,52 +316,3 @@ def _is_expression(value: Any) -> bool:
         and not isinstance(value, (Sequence, Mapping))
         and not any(hasattr(kind, name) for name in ("__array__", "__array_interface__"))
     )
-
-
-def _real(argument: str, value: Any, expected: str) -> float:
-    import numpy as np
-
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        refuse(argument, value, expected, InputTypeError)
-    try:
-        return float(value)
-    except OverflowError:
-        refuse(argument, value, expected)
-
-
-def _within(
-    argument: str,
-    value: Any,
-    real: float,
-    expected: str,
-    positive: bool,
-    low: float | None,
-    high: float | None,
-) -> None:
-    if (
-        (positive and not real > 0)
-        or (low is not None and real < low)
-        or (high is not None and real > high)
-    ):
-        refuse(argument, value, expected)
-
-
-def _describe_number(
-    kind: str, positive: bool, low: float | None, high: float | None, unit: str
-) -> str:
-    finite = "finite " if kind == "number" else ""
-    text = f"a positive {finite}{kind}" if positive else f"a {finite}{kind}"
-    if low is not None and high is not None:
-        text += f" from {low:g} to {high:g}"
-    elif low is not None:
-        text += f" of at least {low:g}"
-    elif high is not None:
-        text += f" of at most {high:g}"
-    return f"{text} in {unit}" if unit else text
-
-
-def _describe_shape(shape: Sequence[int | None]) -> str:
-    lengths = ", ".join("any" if n is None else str(n) for n in shape)
-    return f"({lengths}{',' if len(shape) == 1 else ''})"

@@ -1,19 +1,8 @@
 """Errors and warnings of the package.
 
 Every error that the package raises intentionally is an `Error`. Each class is also a subclass of
-the built-in exception that Python users expect, so that `except ValueError` works too:
-
-| class | built-in class | raised if |
-|---|---|---|
-| `InputError` | `ValueError` | an argument has an invalid value |
-| `InputTypeError` | `ValueError`, `TypeError` | an argument has the wrong type |
-| `MeshError` | `ValueError` | a mesh cannot be used |
-| `FileError` | `ValueError` | a file is damaged or has the wrong format |
-| `MissingFileError` | `FileNotFoundError` | a file does not exist |
-| `OverwriteError` | `FileExistsError` | a file exists and must not be overwritten |
-| `SolverError` | `RuntimeError` | a computation failed |
-
-Every warning is an `MbdWarning`, which is a `UserWarning`.
+the built-in exception that Python users expect, so that `except ValueError` works too. Every
+warning is an `MbdWarning`, which is a `UserWarning`.
 """
 
 from __future__ import annotations

@@ -30,27 +30,14 @@ def write_aside(
 ) -> Path:
     """Write a file under a temporary name, rename it when it is complete, and return its path.
 
-    Several processes may write the same file, because each has its own temporary file. Temporary
-    files of processes that were killed are removed.
-
-    Args:
-        path: Path of the file.
-        write: Function that writes the contents into an open binary file.
-        title: Name of the kind of file, for error messages.
-        replaces: Function that returns whether an existing file may be replaced; by default any
-            may. A file with the same contents is always replaced.
-
-    Raises:
-        InputError: `path` is a device or a pipe.
-        OverwriteError: An existing file must not be replaced.
-        OSError: The file cannot be written, for example because the disk is full or the directory
-            does not exist. An existing file is then unchanged, and no temporary file remains.
+    Each process has its own temporary file, which does not remain after an error. `replaces` tells
+    whether an existing file with other contents may be replaced; `title` is the kind of file for
+    messages. An `OSError` is raised if the file cannot be written.
     """
     path = file_path("path", path)
     if path.is_dir():
-        raise IsADirectoryError(
-            errno.EISDIR, f"cannot write {title} (a directory; add a file's name)", str(path)
-        )
+        text = f"cannot write {title} (a directory; add a file's name)"
+        raise IsADirectoryError(errno.EISDIR, text, str(path))
     if path.exists() and not path.is_file():  # the rename would replace even /dev/null
         refuse("path", str(path), "the path of a file, not of a device or a pipe")
     _remove_stale_parts(path)
@@ -71,10 +58,8 @@ def write_aside(
             part.unlink()
         if isinstance(error, OverwriteError) or not isinstance(error, OSError):
             raise
-        reason = error.strerror or error
-        raise OSError(
-            error.errno, f"cannot write {title} ({reason}); nothing was written", str(path)
-        ) from error
+        text = f"cannot write {title} ({error.strerror or error}); nothing was written"
+        raise OSError(error.errno, text, str(path)) from error
     return path
 
 
@@ -88,14 +73,11 @@ def _remove_stale_parts(path: Path) -> None:
     start, end = f".{path.name}.", ".part"
     for part in path.parent.glob(f"{glob.escape(start)}*{end}"):
         host, _, process = part.name[len(start) : -len(end)].rpartition(".")
+        here = host in ("", socket.gethostname())  # version 0.1 wrote no host name
         with contextlib.suppress(OSError):
             old = time.time() - part.lstat().st_mtime > _DAY
-            if process.isdecimal() and (old or (_is_here(host) and not _is_running(int(process)))):
+            if process.isdecimal() and (old or (here and not _is_running(int(process)))):
                 part.unlink()
-
-
-def _is_here(host: str) -> bool:
-    return host in ("", socket.gethostname())  # version 0.1 wrote no host name
 
 
 def _is_running(process: int) -> bool:

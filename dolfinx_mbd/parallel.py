@@ -1,6 +1,6 @@
 """Work on one rank, errors that are raised on all ranks, and the end of a parallel job.
 
-Nothing here imports MPI: the functions use the communicator that they receive.
+All functions are collective over the communicator that they receive; nothing here imports MPI.
 """
 
 from __future__ import annotations
@@ -17,60 +17,33 @@ from typing import Any, TypeVar
 from dolfinx_mbd.checks import refuse
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 
-__all__ = [
-    "agreed",
-    "discard",
-    "end_job_on_errors",
-    "on_rank_zero",
-    "picklable",
-    "raise_together",
-    "released",
-]
-
 T = TypeVar("T")
 
 
 def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
     """Run a function on rank 0 and return its result, or raise its error, on every rank.
 
-    Args:
-        comm: Communicator of mpi4py; None: run the function in this process.
-        work: The function; it must not call anything collective.
-
-    Raises:
-        InputTypeError: `comm` is neither a communicator nor None.
-
-    Note: Collective over `comm`.
+    It must not call anything collective. If `comm` is None it runs in this process.
     """
     if comm is None:
         return work()
     if not hasattr(comm, "bcast"):
         refuse("comm", comm, "an MPI communicator of mpi4py or None", InputTypeError)
     result: T | None = None
-    error: Exception | None = None
+    local: Exception | None = None
     if comm.rank == 0:
         try:
             result = work()
         except Exception as caught:
-            error = caught
-    shared = comm.bcast((result, None if error is None else picklable(error)), root=0)
+            local = caught
+    result, error = comm.bcast((result, None if local is None else picklable(local)), root=0)
     if error is not None:
-        raise error
-    if shared[1] is not None:
-        raise shared[1]
-    return shared[0]
+        raise local or error
+    return result  # type: ignore[return-value]
 
 
 def raise_together(comm: Any, message: str | None, kind: type[Exception] = InputError) -> None:
-    """Raise an error on every rank if any rank has a message; the lowest such rank's is used.
-
-    Args:
-        comm: Communicator of mpi4py.
-        message: Message of this rank, or None.
-        kind: Type of the error.
-
-    Note: Collective over `comm`.
-    """
+    """Raise an error on every rank if any rank has a message; the lowest such rank's is used."""
     for text in comm.allgather(message):
         if text is not None:
             raise kind(text)
@@ -78,15 +51,7 @@ def raise_together(comm: Any, message: str | None, kind: type[Exception] = Input
 
 @contextmanager
 def agreed(comm: Any) -> Iterator[None]:
-    """Raise on every rank an error that any rank raises in a block.
-
-    Nothing in the block may be collective.
-
-    Args:
-        comm: Communicator of mpi4py.
-
-    Note: Collective over `comm`.
-    """
+    """Raise on every rank an error that any rank raises in a block without collective calls."""
     local: Exception | None = None
     try:
         yield
@@ -99,14 +64,7 @@ def agreed(comm: Any) -> Iterator[None]:
 
 @contextmanager
 def released(comm: Any, *objects: Any) -> Iterator[None]:
-    """Destroy PETSc objects at the end of a block; see `discard` for the case of an error.
-
-    Args:
-        comm: Communicator of the objects.
-        *objects: Objects with a method `destroy`.
-
-    Note: Collective over `comm`.
-    """
+    """Destroy PETSc objects at the end of a block; see `discard` for the case of an error."""
     try:
         yield
     except BaseException:
@@ -121,10 +79,6 @@ def discard(comm: Any, *objects: Any) -> None:
 
     Destroying is collective, and if the error has occurred on this rank alone, the other ranks wait
     elsewhere. On several ranks PETSc's garbage collection destroys the objects.
-
-    Args:
-        comm: Communicator of the objects.
-        *objects: Objects with a method `destroy`.
     """
     if comm.size == 1:
         for item in objects:
@@ -137,9 +91,6 @@ def end_job_on_errors(comm: Any) -> None:
     Otherwise the job would hang: at the end of the program PETSc waits for the other ranks, which
     may wait for this one. `python3 -m mpi4py` does not suffice, because it ends the job only after
     PETSc has finished.
-
-    Args:
-        comm: Communicator of mpi4py with all ranks. Nothing happens if it has one rank.
     """
     if comm.size == 1:
         return
@@ -161,9 +112,6 @@ def picklable(error: Exception) -> Exception:
     """Return an error, or a substitute with the same message if it cannot be pickled.
 
     The value of an `InputError` may be any object, for example a function; it is left out then.
-
-    Args:
-        error: The error, which is to be sent to another rank or process.
     """
     try:
         return pickle.loads(pickle.dumps(error))

@@ -18,25 +18,19 @@ _CURE = (
 
 
 def check_requirements() -> None:
-    """Raise an error if DOLFINx, petsc4py or slepc4py is missing, or if PETSc is complex.
-
-    Raises:
-        ImportError: The message names the missing package and how to install it.
-    """
+    """Raise an error if DOLFINx, petsc4py or slepc4py is missing, or if PETSc is complex."""
     for name in ("dolfinx", "petsc4py", "slepc4py"):
         try:
             importlib.import_module(name)
         except ImportError as error:
-            raise ImportError(
-                f"dolfinx_mbd needs {name}, which this Python cannot import ({error}). " + _CURE
-            ) from error
+            text = f"dolfinx_mbd needs {name}, which this Python cannot import ({error})"
+            raise ImportError(f"{text}. {_CURE}") from error
     restore_warnings()
     from petsc4py import PETSc
 
     if PETSc.ScalarType().dtype.kind == "c":
-        raise ImportError(
-            f"dolfinx_mbd needs PETSc with real scalars; this one has complex scalars. {_CURE}"
-        )
+        text = "dolfinx_mbd needs PETSc with real scalars; this one has complex scalars"
+        raise ImportError(f"{text}. {_CURE}")
 
 
 check_requirements()

@@ -17,18 +17,12 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="reads sources o
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dolfinx_mbd"
 REWRITTEN: tuple[str, ...] = (
+    "__init__.py",
+    "__main__.py",
     "archive.py",
     "body",
     "checks.py",
-    "cli/__init__.py",
-    "cli/estimate.py",
-    "cli/export.py",
-    "cli/look.py",
-    "cli/main.py",
-    "cli/materials.py",
-    "cli/mesh.py",
-    "cli/output.py",
-    "cli/values.py",
+    "cli",
     "errors.py",
     "export",
     "fem",

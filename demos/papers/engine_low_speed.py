@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.plotting.response import plot_spectrum
+from dolfinx_mbd.plotting import plot_spectrum
 
 sys.path.append(str(Path(__file__).parents[1]))
 import helpers

@@ -7,18 +7,17 @@ import contextlib
 import functools
 import logging
 import os
+import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import dolfinx_mbd
-from dolfinx_mbd.cli import export, look, mesh, reduce
-from dolfinx_mbd.cli.output import PipeOutput
-
-__all__ = ["main", "parser"]
+from dolfinx_mbd.cli import bodies, mesh, reduce
 
 _EXIT_CODES = """\
 exit codes:
@@ -30,8 +29,37 @@ exit codes:
 _LAUNCHED = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
 """Environment variables that MPI launchers set; without them there is one process."""
 
-GRACE = 3.0
-"""Time within which all ranks raise an error that they have in common, s."""
+GRACE = 3.0  # time within which all ranks raise an error that they have in common, s
+
+
+class _PipeOutput:
+    """A text stream that discards output after its reader, such as `head`, has ended."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with self._unless_closed():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._unless_closed():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @contextlib.contextmanager
+    def _unless_closed(self) -> Iterator[None]:
+        if hasattr(signal, "SIGPIPE") and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # PETSc's handler would end the program
+        try:
+            yield
+        except BrokenPipeError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self._stream.fileno())
+            os.close(null)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--version", action="version", version=dolfinx_mbd.__version__)
     commands = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (mesh, reduce, look, export):
+    for module in (mesh, reduce, bodies):
         module.add_to(commands)
     return result
 
@@ -72,8 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     comm = _communicator()
     prints = comm is None or comm.rank == 0
     with contextlib.ExitStack() as stack:
-        stdout: Any = PipeOutput(sys.stdout)
-        stderr: Any = PipeOutput(sys.stderr)
+        stdout: Any = _PipeOutput(sys.stdout)
+        stderr: Any = _PipeOutput(sys.stderr)
         if not prints:
             stdout = stack.enter_context(open(os.devnull, "w"))
         stack.enter_context(contextlib.redirect_stdout(stdout))

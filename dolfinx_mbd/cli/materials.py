@@ -26,48 +26,26 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["chosen_materials", "known_materials"]
-
 
 def known_materials(file: str | None) -> dict[str, Material]:
-    """Return all materials by name: those of the package and those of a file.
-
-    Args:
-        file: Path of a TOML file; None: no file. Its materials replace those of the package with
-            the same name.
-
-    Raises:
-        MissingFileError: The file does not exist.
-        FileError: The file is not a TOML file, or a material in it is invalid.
-    """
-    return {**MATERIALS, **({} if file is None else _from_file(file))}
+    """Return the materials of the package by name, with additions and replacements of a file."""
+    return {**MATERIALS, **_from_file(file)}
 
 
 def chosen_materials(words: Iterable[str], file: str | None) -> Any:
-    """Return one material, or a dictionary of materials by group.
+    """Return one material, or materials by group, for values of the option --material.
 
-    Args:
-        words: Values of the option --material: `steel`, or `shank=steel` and `bush=bronze`.
-        file: Path of a TOML file; None: no file.
-
-    Raises:
-        MissingFileError: The file does not exist.
-        InputError: A name is unknown, a group occurs twice, or a group is missing.
+    These are `steel`, or `shank=steel` and `bush=bronze`.
     """
-    words = list(words)
-    materials = {} if file is None else _from_file(file)
+    words, materials = list(words), _from_file(file)
     if len(words) == 1 and "=" not in words[0]:
         return _named(words[0], materials)
-    plain = [word for word in words if "=" not in word]
-    if plain:
-        raise InputError(
-            f"--material: each of several materials needs a group, GROUP={plain[0]}",
-            argument="--material",
-            value=words,
-        )
-    return {
-        group: _named(name, materials) for group, name in assignments(words, "--material").items()
-    }
+    for word in words:
+        if "=" not in word:
+            text = f"--material: each of several materials needs a group, GROUP={word}"
+            raise InputError(text, argument="--material", value=words)
+    groups = assignments(words, "--material")
+    return {group: _named(name, materials) for group, name in groups.items()}
 
 
 def _named(name: str, materials: dict[str, Material]) -> Material:
@@ -77,12 +55,13 @@ def _named(name: str, materials: dict[str, Material]) -> Material:
         return material(name)
     except ValueError as error:
         others = f"; your file has {', '.join(map(repr, materials))}" if materials else ""
-        raise InputError(
-            f"--material: {error}{others}", argument="--material", value=name
-        ) from None
+        text = f"--material: {error}{others}"
+        raise InputError(text, argument="--material", value=name) from None
 
 
-def _from_file(file: str) -> dict[str, Material]:
+def _from_file(file: str | None) -> dict[str, Material]:
+    if file is None:
+        return {}
     path = Path(file)
     if not path.is_file():
         raise MissingFileError(f"no file of materials '{file}'")
@@ -100,9 +79,7 @@ def _from_file(file: str) -> dict[str, Material]:
         except InputError as error:
             raise FileError(f"'{file}': [{name}]: {error}", path=path) from None
         except TypeError:
-            raise FileError(
-                f"'{file}': [{name}] needs young (Pa), poisson and density (kg/m3), and "
-                f"optionally thermal_expansion (1/K); it has {', '.join(table) or 'nothing'}",
-                path=path,
-            ) from None
+            text = f"'{file}': [{name}] needs young (Pa), poisson and density (kg/m3), and"
+            text += f" optionally thermal_expansion (1/K); it has {', '.join(table) or 'nothing'}"
+            raise FileError(text, path=path) from None
     return result

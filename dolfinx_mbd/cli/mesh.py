@@ -13,8 +13,6 @@ from dolfinx_mbd.cli.values import add_force, assignments, numbers, output_path
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.geometry import ConnectingRod, StepPart, step_surfaces
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any) -> None:
     """Add `mesh` to the commands."""
@@ -38,13 +36,9 @@ def _add_rod(parts: Any) -> None:
         if isinstance(field.default, bool):
             rod.add_argument(option, action="store_true", help=text)
             continue
-        rod.add_argument(
-            option,
-            type=int if isinstance(field.default, int) else float,
-            default=field.default,
-            metavar="N" if isinstance(field.default, int) else "M",
-            help=f"{text} (default {field.default:g})",
-        )
+        kind, metavar = (int, "N") if isinstance(field.default, int) else (float, "M")
+        text = f"{text} (default {field.default:g})"
+        rod.add_argument(option, type=kind, default=field.default, metavar=metavar, help=text)
     rod.add_argument("-o", "--output", default="rod.msh", help="file to write (default rod.msh)")
     add_force(rod)
     rod.set_defaults(run=_rod)
@@ -57,33 +51,18 @@ def _add_step(parts: Any) -> None:
         description="Mesh the solids of a STEP file. Surfaces and solids have numbers; --list "
         "prints those of the surfaces.",
     )
-    step.add_argument("file", help="the STEP file")
-    step.add_argument("--list", action="store_true", help="list the surfaces; write no file")
-    step.add_argument(
-        "--interface",
-        action="append",
-        default=[],
-        metavar="NAME=NUMBERS",
-        help="name of some surfaces, for example pin=3,7-9; repeat it for each interface",
-    )
-    step.add_argument(
-        "--volume",
-        action="append",
-        default=[],
-        metavar="NAME=NUMBERS",
-        help="name of some solids, for several materials (default: 'part' for all solids)",
-    )
-    step.add_argument("--size", type=float, metavar="M", help="largest size of an element, m")
-    step.add_argument(
-        "--order",
-        type=int,
-        default=2,
-        choices=(1, 2),
-        help="order of the elements, 1 (straight) or 2 (curved, default)",
-    )
-    step.add_argument(
-        "-o", "--output", help="file to write (default: name of the STEP file with .msh)"
-    )
+    add = step.add_argument
+    add("file", help="the STEP file")
+    add("--list", action="store_true", help="list the surfaces; write no file")
+    lists: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=NUMBERS"}
+    text = "name of some surfaces, for example pin=3,7-9; repeat it for each interface"
+    add("--interface", **lists, help=text)
+    text = "name of some solids, for several materials (default: 'part' for all solids)"
+    add("--volume", **lists, help=text)
+    add("--size", type=float, metavar="M", help="largest size of an element, m")
+    text = "order of the elements, 1 (straight) or 2 (curved, default)"
+    add("--order", type=int, default=2, choices=(1, 2), help=text)
+    add("-o", "--output", help="file to write (default: name of the STEP file with .msh)")
     add_force(step)
     step.set_defaults(run=_step)
 
@@ -143,7 +122,5 @@ def _descriptions(dataclass: Any) -> Mapping[str, str]:
     """Return the descriptions of the attributes in the docstring of a dataclass, by name."""
     text = (inspect.getdoc(dataclass) or "").partition("Attributes:")[2].partition("Raises:")[0]
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
-    texts = {
-        name: " ".join(words.split()).rstrip(".").replace("%", "%%") for name, words in entries
-    }
-    return {name: text[0].lower() + text[1:] for name, text in texts.items()}
+    texts = {name: " ".join(words.split()).rstrip(".") for name, words in entries}
+    return {name: (s[0].lower() + s[1:]).replace("%", "%%") for name, s in texts.items()}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dolfinx_mbd.body.files import is_body_file
 from dolfinx_mbd.body.summary import warn_of_units
-from dolfinx_mbd.checks import array, integer
-from dolfinx_mbd.cli.estimate import estimate
+from dolfinx_mbd.checks import array, integer, refuse
 from dolfinx_mbd.cli.materials import chosen_materials, known_materials
-from dolfinx_mbd.cli.values import assignments, frequency, length_unit, output_path, setting
+from dolfinx_mbd.cli.values import add_unit, assignments, frequency, output_path, setting
 from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
     from dolfinx_mbd.fem import ElasticModel
     from dolfinx_mbd.fem.facets import FacetGroups
-
-__all__ = ["add_to"]
 
 _DESCRIPTION = """\
 Reduce the body of a mesh with named groups to a few modes (Craig-Bampton), and write all data that
@@ -29,106 +27,6 @@ a multibody program needs to one file. Use mpirun for large meshes.
 """
 
 
-_ARGUMENTS: dict[str, dict[str, Any]] = {
-    "file": {"help": "gmsh mesh (.msh) with named physical groups"},
-    "--material": {
-        "action": "append",
-        "required": True,
-        "metavar": "[GROUP=]NAME",
-        "help": "name of a material; repeat the option for each group of cells, for example "
-        "--material shank=steel --material bush=bronze",
-    },
-    "--materials": {"metavar": "FILE", "help": "TOML file with materials of your own"},
-    "--interface": {
-        "action": "append",
-        "default": [],
-        "metavar": "NAME[=GROUP][:KIND]",
-        "help": "group of facets at which a joint is attached, rigid (default) or averaged",
-    },
-    "--modes": {
-        "type": int,
-        "default": 20,
-        "metavar": "N",
-        "help": "number of fixed-interface modes (default 20)",
-    },
-    "--effective-mass": {
-        "type": float,
-        "metavar": "SHARE",
-        "help": "keep the fewest of these modes that have this share of their effective mass, "
-        "for example 0.95",
-    },
-    "--pressure": {
-        "action": "append",
-        "default": [],
-        "metavar": "NAME[=GROUP]",
-        "help": "group of facets on which a pressure can act in a simulation",
-    },
-    "--load-modes": {
-        "action": "store_true",
-        "help": "add a static mode for each pressure, so that its static response is exact",
-    },
-    "--up-to": {
-        "type": frequency,
-        "metavar": "F",
-        "help": "omit modes above a frequency, for example 20kHz or 20000",
-    },
-    "--reference": {
-        "default": "mean-axis",
-        "metavar": "R",
-        "help": "body frame: mean-axis (default) or attached:INTERFACE",
-    },
-    "--no-stiffening": {"action": "store_true", "help": "omit the geometric stiffening"},
-    "--damping": {
-        "type": float,
-        "metavar": "ZETA",
-        "help": "damping ratio of all modes; 0.01 is 1 %%",
-    },
-    "--unit": {
-        "type": length_unit,
-        "default": 1.0,
-        "metavar": "U",
-        "help": "unit of length of the mesh, for example mm (default m)",
-    },
-    "--degree": {
-        "type": int,
-        "metavar": "P",
-        "help": "polynomial degree of the elements (default 2)",
-    },
-    "--plane": {"choices": ("stress", "strain"), "help": "state of a plane mesh"},
-    "--thickness": {"type": float, "metavar": "M", "help": "thickness of a plane mesh, m"},
-    "--point": {
-        "action": "append",
-        "default": [],
-        "metavar": "NAME=X,Y,Z",
-        "help": "coordinates of a point whose displacement can be recovered, m",
-    },
-    "--no-skin": {
-        "action": "store_true",
-        "help": "omit the surface; the file is smaller, but pictures are not possible",
-    },
-    "--stress": {"action": "store_true", "help": "store the stress of the modes at the surface"},
-    "--name": {"help": "name of the body (default: name of the file)"},
-    "--solver": {
-        "choices": ("auto", "direct", "iterative"),
-        "default": "auto",
-        "help": "direct, or iterative with half of the memory; auto (default) uses direct if it "
-        "fits",
-    },
-    "--petsc": {
-        "action": "append",
-        "default": [],
-        "metavar": "OPTION=VALUE",
-        "help": "PETSc option of the solvers, for example pc_factor_mat_solver_type=mumps",
-    },
-    "--dry-run": {
-        "action": "store_true",
-        "help": "check the input, and print size, memory and time without a reduction",
-    },
-    "--output": {"help": "file to write (default: name of the mesh with .npz)"},
-}
-_SHORT = {"--output": ("-o",)}
-
-
 def add_to(commands: Any) -> None:
     """Add `reduce` and `materials` to the commands."""
     parser = commands.add_parser(
@@ -137,14 +35,62 @@ def add_to(commands: Any) -> None:
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for name, options in _ARGUMENTS.items():
-        parser.add_argument(*_SHORT.get(name, ()), name, **options)
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress")
+    _add_options(parser)
     parser.set_defaults(run=_reduce)
-
     table = commands.add_parser("materials", help="list the known materials")
     table.add_argument("--materials", metavar="FILE", help="TOML file with materials of your own")
     table.set_defaults(run=_materials)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+
+    def add_list(name: str, metavar: str, help: str, **options: Any) -> None:
+        add(name, action="append", default=[], metavar=metavar, help=help, **options)
+
+    def add_flag(name: str, help: str) -> None:
+        add(name, action="store_true", help=help)
+
+    add("file", help="gmsh mesh (.msh) with named physical groups")
+    text = "name of a material; repeat the option for each group of cells, for example"
+    text += " --material shank=steel --material bush=bronze"
+    add_list("--material", "[GROUP=]NAME", text, required=True)
+    add("--materials", metavar="FILE", help="TOML file with materials of your own")
+    text = "group of facets at which a joint is attached, rigid (default) or averaged"
+    add_list("--interface", "NAME[=GROUP][:KIND]", text)
+    text = "number of fixed-interface modes (default 20)"
+    add("--modes", type=int, default=20, metavar="N", help=text)
+    text = "keep the fewest of these modes that have this share of their effective mass, for"
+    add("--effective-mass", type=float, metavar="SHARE", help=f"{text} example 0.95")
+    text = "group of facets on which a pressure can act in a simulation"
+    add_list("--pressure", "NAME[=GROUP]", text)
+    text = "add a static mode for each pressure, so that its static response is exact"
+    add_flag("--load-modes", text)
+    text = "omit modes above a frequency, for example 20kHz or 20000"
+    add("--up-to", type=frequency, metavar="F", help=text)
+    text = "body frame: mean-axis (default) or attached:INTERFACE"
+    add("--reference", default="mean-axis", metavar="R", help=text)
+    add_flag("--no-stiffening", "omit the geometric stiffening")
+    text = "damping ratio of all modes; 0.01 is 1 %%"
+    add("--damping", type=float, metavar="ZETA", help=text)
+    add_unit(parser)
+    text = "polynomial degree of the elements (default 2)"
+    add("--degree", type=int, metavar="P", help=text)
+    add("--plane", choices=("stress", "strain"), help="state of a plane mesh")
+    add("--thickness", type=float, metavar="M", help="thickness of a plane mesh, m")
+    text = "coordinates of a point whose displacement can be recovered, m"
+    add_list("--point", "NAME=X,Y,Z", text)
+    text = "omit the surface; the file is smaller, but pictures are not possible"
+    add_flag("--no-skin", text)
+    add_flag("--stress", "store the stress of the modes at the surface")
+    add("--name", help="name of the body (default: name of the file)")
+    text = "direct, or iterative with half of the memory; auto (default) uses direct if it fits"
+    add("--solver", choices=("auto", "direct", "iterative"), default="auto", help=text)
+    text = "PETSc option of the solvers, for example pc_factor_mat_solver_type=mumps"
+    add_list("--petsc", "OPTION=VALUE", text)
+    add_flag("--dry-run", "check the input, and print size, memory and time without a reduction")
+    add("-o", "--output", help="file to write (default: name of the mesh with .npz)")
+    add("-q", "--quiet", action="store_true", help="do not print progress")
 
 
 def _reduce(options: argparse.Namespace) -> int:
@@ -162,9 +108,7 @@ def _reduce(options: argparse.Namespace) -> int:
     materials = chosen_materials(options.material, options.materials)
     interfaces = _interfaces(options.interface)
     attached_to = _attached(options.reference)
-    points = {
-        name: _point(name, text) for name, text in assignments(options.point, "--point").items()
-    }
+    points = {k: _point(k, text) for k, text in assignments(options.point, "--point").items()}
     output = options.output
     if output and not Path(output).suffix and not Path(output).is_dir():
         output += ".npz"
@@ -172,13 +116,11 @@ def _reduce(options: argparse.Namespace) -> int:
     mesh = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
     groups = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
     pressures = {}
-    for word in options.pressure:
-        name, _, group = word.partition("=")
+    for name, _, group in (word.partition("=") for word in options.pressure):
         pressures[name] = pressure(mesh, group or name)
     degree = {} if options.degree is None else {"degree": options.degree}
-    model = ElasticModel(
-        mesh, materials, plane=options.plane, thickness=options.thickness, **degree
-    )
+    plane = {"plane": options.plane, "thickness": options.thickness}
+    model = ElasticModel(mesh, materials, **plane, **degree)
     if options.dry_run:
         print(_dry_run(model, groups, options))
         return 0
@@ -223,16 +165,10 @@ def _interfaces(words: list[str]) -> dict[str, Any]:
 
     result: dict[str, Any] = {}
     for word in words:
-        rest, colon, kind = word.rpartition(":")
-        if not colon:
-            rest, kind = word, "rigid"
+        rest, _, kind = word.rpartition(":") if ":" in word else (word, "", "rigid")
         name, _, group = rest.partition("=")
         if not name or kind not in ("rigid", "averaged"):
-            raise InputError(
-                f"--interface: expected NAME, NAME:averaged or NAME=GROUP:rigid; got {word!r}",
-                argument="--interface",
-                value=word,
-            )
+            refuse("--interface", word, "NAME, NAME:averaged or NAME=GROUP:rigid")
         if name in result:
             raise InputError(f"--interface: {name!r} occurs twice", argument="--interface")
         facets: Any = setting(group) if group.isdigit() else group or name
@@ -243,13 +179,9 @@ def _interfaces(words: list[str]) -> dict[str, Any]:
 def _attached(text: str) -> str | None:
     if text == "mean-axis":
         return None
-    word, colon, name = text.partition(":")
+    word, _, name = text.partition(":")
     if word != "attached" or not name:
-        raise InputError(
-            f"--reference: expected mean-axis or attached:INTERFACE; got {text!r}",
-            argument="--reference",
-            value=text,
-        )
+        refuse("--reference", text, "mean-axis or attached:INTERFACE")
     return name
 
 
@@ -257,31 +189,50 @@ def _point(name: str, text: str) -> list[float]:
     try:
         return list(array(f"--point {name}", [float(part) for part in text.split(",")], (None,)))
     except ValueError:
-        raise InputError(
-            f"--point: expected {name}=X,Y,Z with finite numbers; got {name}={text}",
-            argument="--point",
-            value=text,
-        ) from None
+        refuse("--point", text, f"{name}=X,Y,Z with finite numbers")
 
 
 def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespace) -> str:
     """Return the size and the cost of a reduction, with the warnings that it would give."""
     from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
+    from dolfinx_mbd.linalg.memory import factorization_memory
 
     mesh, V = model.plain_mesh, model.displacements
     mass = (model.thickness or 1.0) * volume_integral(mesh, model.mass_density)
     warn_of_units(mass, body_size(mesh))
     topology, dim = mesh.topology, mesh.geometry.dim
     owned = topology.index_map(dim - 1).size_local
-    per = dim * (dim + 1) // 2
-    dofs = dim * V.dofmap.index_map.size_global
+    coordinates = dim * (dim + 1) // 2 * max(len(groups) - 1, 0) + options.modes
+    dofs, degree = dim * V.dofmap.index_map.size_global, V.ufl_element().sub_elements[0].degree
     lines = [f"mesh            {topology.index_map(dim).size_global} cells"]
     for name, facets in groups.items():
         count = mesh.comm.allreduce(int((facets < owned).sum()))
         lines.append(f"interface       {name}, {count} facets")
-    coordinates = per * max(len(groups) - 1, 0) + options.modes
-    degree = V.ufl_element().sub_elements[0].degree
-    lines.append(f"displacements   {dofs} degrees of freedom (degree {degree})")
-    lines.append(f"reduced body    {coordinates} elastic coordinates")
-    lines.append(str(estimate(dofs, options.modes, stiffening=not options.no_stiffening)))
+    seconds = expected_time(dofs, options.modes, stiffening=not options.no_stiffening)
+    lines += [
+        f"displacements   {dofs} degrees of freedom (degree {degree})",
+        f"reduced body    {coordinates} elastic coordinates",
+        f"expected time   about {seconds:.2g} s on one core",
+        f"expected memory {_memory(factorization_memory(dofs) / 1e9)}",
+    ]
     return "\n".join(lines)
+
+
+def expected_time(dofs: int, num_modes: int, *, stiffening: bool) -> float:
+    """Return the time of a reduction with a direct solver on one core, s.
+
+    It is within an eighth of the measurements in `benchmarks/README.md` (quadratic tetrahedra, 24
+    modes, one rank), and accurate to a factor of two on other computers.
+    """
+    seconds = 1.8 * (dofs / 33e3) ** 1.3 * (0.5 + 0.5 * num_modes / 24)
+    return 1.45 * seconds if stiffening else seconds
+
+
+def _memory(gigabytes: float) -> str:
+    """Return an amount of memory, and that of this machine if it is known."""
+    try:
+        available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    except (AttributeError, OSError, ValueError):
+        return f"about {gigabytes:.2g} GB"
+    fits = "" if gigabytes < 0.9 * available else ": it will not fit"
+    return f"about {gigabytes:.2g} GB, this machine has {available:.3g} GB{fits}"

@@ -1,91 +1,66 @@
 """File formats of other programs, what each of them can hold, and `export`.
 
-Each format has a module of the same name with a function
-
-    write(task, *, <options of the format>) -> ExportReport
-
-which takes a `Task` and writes its body, which is already in the requested units. It states the
-units in the file where the format has comments, and returns `task.report.with_files(...)`. Files
-are written by `write_text` and `write_binary`, completely or not at all, and text is ASCII: see
-`ascii_labels` for identifiers and `ascii_text` for comments.
+A function `write_<name of the format>(task, *, <options>)` writes the body of a `Task`, which is
+already in the requested units, and returns `task.save(...)`. It states the units in the file where
+the format has comments. Text is ASCII: see `ascii_labels`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import choice, file_path, flag, instance
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.checks import choice, file_path, flag, instance, refuse
+from dolfinx_mbd.export.text import write_text
 from dolfinx_mbd.export.units import SI, Units, as_units, scaled
+from dolfinx_mbd.files import write_aside
 
-__all__ = ["FORMATS", "ExportReport", "Format", "Task", "export"]
-
-_FEATURES: Mapping[str, tuple[Callable[[ReducedBody], bool], str]] = {
-    "mass properties": (
-        lambda body: True,
-        "contains no mass properties: define mass, centre and inertia tensor in the program",
-    ),
-    "inertia invariants": (
-        lambda body: body.num_modes > 0,
-        "contains no inertia invariants: gyroscopic and centrifugal terms are lost",
-    ),
-    "second-order inertia": (
-        lambda body: body.num_modes > 0,
-        "contains the inertia to first order in the elastic coordinates only",
-    ),
-    "spin stiffening": (
-        lambda body: body.stiffening is not None,
-        "contains no geometric stiffness of spins: the body does not stiffen in fast rotation",
-    ),
-    "force stiffening": (
-        lambda body: body.stiffening is not None and len(body.interfaces) > 0,
-        "contains no geometric stiffness of interface forces: "
-        "stiffening in tension and softening in compression are lost",
-    ),
-    "damping": (
-        lambda body: bool(body.damping.any()),
-        "contains no damping matrix: define the damping in the program",
-    ),
-    "interface rotations": (
-        lambda body: len(body.interfaces) > 0 and body.num_modes > 0,
-        "contains no rotations of nodes: joints cannot turn with the interfaces",
-    ),
-    "interface axes": (
-        lambda body: any(not np.allclose(i.axes, np.eye(3)) for i in body.interfaces),
-        "is written without the axes of the interfaces: nodes have those of the body frame",
-    ),
-    "shapes": (
-        lambda body: body.skin is not None,
-        "contains no shapes of the surface: pictures of the deformed body are not possible",
-    ),
-    "stress modes": (
-        lambda body: body.stress is not None,
-        "is written without the stress modes: recover the stress with dolfinx_mbd from the elastic "
-        "coordinates over time",
-    ),
-    "distributed loads": (
-        lambda body: bool(body.loads),
-        "contains no distributed loads: define their forces in the program",
-    ),
+_LOSSES = {
+    "mass properties": "contains no mass properties: define mass, centre and inertia tensor in the "
+    "program",
+    "inertia invariants": "contains no inertia invariants: gyroscopic and centrifugal terms are "
+    "lost",
+    "second-order inertia": "contains the inertia to first order in the elastic coordinates only",
+    "spin stiffening": "contains no geometric stiffness of spins: the body does not stiffen in "
+    "fast rotation",
+    "force stiffening": "contains no geometric stiffness of interface forces: stiffening in "
+    "tension and softening in compression are lost",
+    "damping": "contains no damping matrix: define the damping in the program",
+    "interface rotations": "contains no rotations of nodes: joints cannot turn with the interfaces",
+    "interface axes": "is written without the axes of the interfaces: nodes have those of the body "
+    "frame",
+    "shapes": "contains no shapes of the surface: pictures of the deformed body are not possible",
+    "stress modes": "is written without the stress modes: recover the stress with dolfinx_mbd from "
+    "the elastic coordinates over time",
+    "distributed loads": "contains no distributed loads: define their forces in the program",
 }
-"""Features of a body by name: whether a body has it, and the loss in a format without it."""
+"""What is lost in a format without a feature of a body, by the name of the feature."""
 
-_UNSUPPORTED = frozenset({"distributed loads", "stress modes"})
-"""Features that no format supports."""
 
-_NEEDS = {
-    "interfaces": (lambda body: bool(body.interfaces), "interfaces=[...]"),
-    "modes": (lambda body: body.num_modes > 0, "num_modes > 0"),
-}
-"""What a format may require: whether a body has it, and the argument of `reduce` for it."""
+def _features(body: ReducedBody) -> dict[str, bool]:
+    """Return whether a body has each feature in `_LOSSES`."""
+    modes, interfaces = body.num_modes > 0, len(body.interfaces) > 0
+    return {
+        "mass properties": True,
+        "inertia invariants": modes,
+        "second-order inertia": modes,
+        "spin stiffening": body.stiffening is not None,
+        "force stiffening": body.stiffening is not None and interfaces,
+        "damping": bool(body.damping.any()),
+        "interface rotations": modes and interfaces,
+        "interface axes": any(not np.allclose(i.axes, np.eye(3)) for i in body.interfaces),
+        "shapes": body.skin is not None,
+        "stress modes": body.stress is not None,
+        "distributed loads": bool(body.loads),
+    }
 
 
 @dataclass(frozen=True)
@@ -93,7 +68,7 @@ class Format:
     """A file format.
 
     Attributes:
-        name: Name of the format and of the module that writes it.
+        name: Name of the format.
         title: Name of the format in messages.
         extension: Extension for paths without one.
         holds: Names of the features that the format can hold.
@@ -115,43 +90,36 @@ class Format:
     @property
     def cannot_hold(self) -> tuple[str, ...]:
         """Sentences about the losses of a body with all features."""
-        return tuple(
-            f"{self.title} {loss}"
-            for name, (_, loss) in _FEATURES.items()
-            if name not in self.holds
-        )
+        return self._sentences(_LOSSES)
 
     @property
     def writer(self) -> Callable[..., ExportReport]:
-        """The function `write` of the format."""
-        module = importlib.import_module(f"dolfinx_mbd.export.{self.name}")
-        return module.write  # type: ignore[no-any-return]
+        """The function that writes the format."""
+        file = self.name if self.name in ("exudyn", "mbdyn", "sid") else "matrix_formats"
+        module = importlib.import_module(f"dolfinx_mbd.export.{file}")
+        return getattr(module, f"write_{self.name}")  # type: ignore[no-any-return]
 
     def losses(self, body: ReducedBody) -> tuple[str, ...]:
         """Return sentences about the features of a body that this format cannot hold."""
-        instance("body", body, ReducedBody)
-        return tuple(
-            f"{self.title} {loss}"
-            for name, (present, loss) in _FEATURES.items()
-            if name not in self.holds and present(body)
-        )
+        features = _features(instance("body", body, ReducedBody))
+        return self._sentences(name for name, present in features.items() if present)
+
+    def _sentences(self, features: Iterable[str]) -> tuple[str, ...]:
+        return tuple(f"{self.title} {_LOSSES[name]}" for name in features if name not in self.holds)
 
     def check(self, body: ReducedBody) -> None:
         """Raise an error if a body lacks something that this format requires."""
         instance("body", body, ReducedBody)
-        for name in sorted(self.needs):
-            present, argument = _NEEDS[name]
-            if not present(body):
-                expected = f"a body with {name} for {self.title}"
-                raise InputError(
-                    f"body must be {expected}; reduce {body.name!r} with {argument}",
-                    argument="body",
-                    value=body,
-                    expected=expected,
-                )
+        for name, argument, present in (
+            ("interfaces", "interfaces=[...]", bool(body.interfaces)),
+            ("modes", "num_modes > 0", body.num_modes > 0),
+        ):
+            if name in self.needs and not present:
+                hint = f"reduce {body.name!r} with {argument}"
+                refuse("body", body, f"a body with {name} for {self.title}", hint=hint)
 
 
-def _formats() -> Iterable[Format]:
+def _formats() -> Iterator[Format]:
     stiffening = ("spin stiffening", "force stiffening")
     matrices = ("inertia invariants", "shapes", *stiffening)
     both = "interfaces modes"
@@ -165,7 +133,7 @@ def _formats() -> Iterable[Format]:
         ("simscape", "Simscape", ".mat", {*matrices}, ""),
     ):
         needed = frozenset((needs or "interfaces").split())
-        features = frozenset(_FEATURES) - _UNSUPPORTED - losses
+        features = frozenset(_LOSSES) - {"distributed loads", "stress modes"} - losses
         yield Format(name, title, extension, features, needed)
 
 
@@ -196,17 +164,6 @@ class ExportReport:
     losses: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def with_files(
-        self, *paths: Path, losses: Sequence[str] = (), notes: Sequence[str] = ()
-    ) -> ExportReport:
-        """Return the report with further files, losses and notes."""
-        return replace(
-            self,
-            paths=(*self.paths, *paths),
-            losses=(*self.losses, *losses),
-            notes=(*self.notes, *notes),
-        )
-
     def __str__(self) -> str:
         files = ", ".join(str(path) for path in self.paths) or "nothing"
         return "\n".join([f"wrote {files} ({self.units.statement})", *self.losses, *self.notes])
@@ -214,21 +171,38 @@ class ExportReport:
 
 @dataclass(frozen=True)
 class Task:
-    """A body to be written in one format, after the checks that all formats share.
+    """A body to be written in one format, after the checks that all formats share."""
 
-    Attributes:
-        body: The body in the units of the file.
-        original: The body in SI units.
-        path: The file, with its extension.
-        report: The report so far: format, units and losses.
-        overwrite: Whether to replace an existing file with different content.
-    """
-
-    body: ReducedBody
-    original: ReducedBody
-    path: Path
-    report: ExportReport
+    body: ReducedBody  # in the units of the file
+    original: ReducedBody  # in SI units
+    path: Path  # with its extension
+    report: ExportReport  # format, units and losses
     overwrite: bool
+
+    def save(
+        self,
+        content: Iterable[str] | Callable[[BinaryIO], None],
+        *,
+        losses: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> ExportReport:
+        """Write lines of ASCII text, or what a function writes, and return the whole report."""
+        title = f"{FORMATS[self.report.format].title} file"
+        if callable(content):
+            path = write_aside(self.path, content, title, replaces=lambda _: self.overwrite)
+        else:
+            path = write_text(self.path, content, title, overwrite=self.overwrite)
+        all_losses, all_notes = (*self.report.losses, *losses), (*self.report.notes, *notes)
+        return replace(self.report, paths=(path,), losses=all_losses, notes=all_notes)
+
+
+def requested_skin(body: ReducedBody, skin: bool) -> tuple[Skin | None, list[str]]:
+    """Return the skin of a body if it is to be written, and the losses if it is not."""
+    if skin and body.skin is None:
+        refuse("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
+    lost = not skin and body.skin is not None
+    losses = ["the surface was not written; skin=True writes it"] if lost else []
+    return (body.skin if skin else None), losses
 
 
 _UNDAMPED = (
@@ -255,7 +229,7 @@ def export(
         units: Units of the numbers in the file: a name in `UNITS`, or your own `Units`.
         overwrite: Whether to replace an existing file. By default only a file with the same content
             is accepted, for example if a script runs again.
-        **options: Options of the format; see `write` in the module of the format.
+        **options: Options of the format; see `FORMATS[format].writer`.
 
     Returns:
         The files, and the features of the body that the format cannot hold.
@@ -282,5 +256,4 @@ def export(
         path = path.with_name(path.name + target.extension)
     notes = () if body.damping.any() or not body.num_modes else (_UNDAMPED,)
     report = ExportReport(format, units, losses=target.losses(body), notes=notes)
-    task = Task(scaled(body, units), body, path, report, overwrite)
-    return target.writer(task, **options)
+    return target.writer(Task(scaled(body, units), body, path, report, overwrite), **options)

@@ -35,34 +35,27 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.common import FORMATS, ExportReport, Task
-from dolfinx_mbd.export.text import ascii_text, write_binary
-from dolfinx_mbd.kernels.rotations import axial, skew
-
-__all__ = ["marker_nodes", "to_exudyn", "write"]
+from dolfinx_mbd.export.invariants import cross_moments, skew_moments
+from dolfinx_mbd.export.text import ascii_text
+from dolfinx_mbd.kernels.rotations import skew
 
 Array = NDArray[np.float64]
 
-FILE_VERSION = 1
-"""Version of Exudyn's files of `ObjectFFRFreducedOrderInterface`."""
-
-ARM = 0.05
-"""Distance of the nodes of an interface from its point, relative to the radius of gyration."""
-
-NODES = 6
-"""Number of nodes of an interface."""
+FILE_VERSION = 1  # of Exudyn's files of `ObjectFFRFreducedOrderInterface`
+ARM = 0.05  # distance of an interface's nodes from its point, relative to the radius of gyration
+NODES = 6  # number of nodes of an interface
 
 
-def write(task: Task) -> ExportReport:
+def write_exudyn(task: Task) -> ExportReport:
     """Write a file for `ObjectFFRFreducedOrderInterface().LoadFromFile(path)`.
 
     Like all files of this type it contains a pickled dictionary, which is empty here. Only open
     such files from sources that you trust.
     """
-    scaled = task.body
-    numbers = marker_nodes(scaled)
-    interfaces = [i.name for i in scaled.interfaces]
-    points = [p.name for p in scaled.points]
-    data = _data(scaled) | {
+    body = task.body
+    numbers = marker_nodes(body)
+    interfaces, points = [i.name for i in body.interfaces], [p.name for p in body.points]
+    data = _data(body) | {
         "fileVersion": FILE_VERSION,
         "type": "ObjectFFRFreducedOrderInterface",
         "interfaceNames": np.array(interfaces, dtype=str),
@@ -76,13 +69,10 @@ def write(task: Task) -> ExportReport:
         np.savez(file, **data)
 
     notes = ["load it by exudyn.FEM.ObjectFFRFreducedOrderInterface().LoadFromFile(path)"]
-    if scaled.damping.any():
-        notes.append(
-            "the file does not contain the damping matrix; define proportional damping when you "
-            "add the object"
-        )
-    path = write_binary(task.path, dump, "Exudyn file", overwrite=task.overwrite)
-    return task.report.with_files(path, notes=notes)
+    if body.damping.any():
+        text = "the file does not contain the damping matrix; define proportional damping when you"
+        notes.append(f"{text} add the object")
+    return task.save(dump, notes=notes)
 
 
 def to_exudyn(body: ReducedBody) -> Any:
@@ -113,14 +103,12 @@ def marker_nodes(body: ReducedBody) -> dict[str, list[int]]:
     names = [i.name for i in body.interfaces] + [p.name for p in body.points]
     if len(set(names)) < len(names):
         expected = "a body whose interfaces and points have different names"
-        raise InputError(
-            f"body must be {expected}; got {names}", argument="body", value=body, expected=expected
-        )
-    first = NODES * len(body.interfaces)
-    numbers = {
-        i.name: list(range(NODES * k, NODES * (k + 1))) for k, i in enumerate(body.interfaces)
-    }
-    return numbers | {p.name: [first + k] for k, p in enumerate(body.points)}
+        text = f"body must be {expected}; got {names}"
+        raise InputError(text, argument="body", value=body, expected=expected)
+    count = len(body.interfaces)
+    nodes = np.arange(NODES * count).reshape(count, NODES).tolist()
+    nodes += [[NODES * count + k] for k in range(len(body.points))]
+    return dict(zip(names, nodes, strict=True))
 
 
 def _nodes(body: ReducedBody) -> tuple[Array, Array]:
@@ -147,13 +135,12 @@ def _nodes(body: ReducedBody) -> tuple[Array, Array]:
 
 def _data(body: ReducedBody) -> dict[str, Any]:
     """Return the data of the object by their names in its file."""
-    n, S, H = body.num_modes, body.first_moments, body.second_moments
+    n, S = body.num_modes, body.first_moments
     x, psi = _nodes(body)
     first = len(x) if body.skin is None else len(x) - len(body.skin.points)
     triangles = np.zeros((0, 3), dtype=int) if body.skin is None else body.skin.triangles + first
-    crossed = np.array([[axial(H[k, 1 + j]) for j in range(n)] for k in range(n + 1)])
-    trace = np.einsum("klaa->kl", H)[:, 1:, None, None] * np.eye(3)
-    double = trace - H[:, 1:].transpose(0, 1, 3, 2)  # ψ_k·ψ_l I − ψ_l⊗ψ_k, k from 0
+    crossed = cross_moments(body)[:, 1:]
+    double = -skew_moments(body)[:, 1:]  # ψ_k·ψ_l I − ψ_l⊗ψ_k, k from 0
     rotations = 4
     return {
         "modeBasis": psi.reshape(n, -1).T.copy(),

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
 
-__all__ = ["cross_moments", "skew_moments"]
-
 Array = NDArray[np.float64]
 
 

@@ -26,13 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import refuse
-from dolfinx_mbd.export.common import ExportReport, Task
+from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.export.common import ExportReport, Task, requested_skin
 from dolfinx_mbd.export.invariants import cross_moments, skew_moments
-from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, write_text
+from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines
 from dolfinx_mbd.export.units import Units
-
-__all__ = ["write"]
 
 Array = NDArray[np.float64]
 
@@ -42,25 +40,15 @@ _MODAL_ROWS = (
 )
 
 
-def write(task: Task, *, skin: bool = False) -> ExportReport:
+def write_mbdyn(task: Task, *, skin: bool = False) -> ExportReport:
     """Write the `.fem` file of a body.
 
-    Its nodes are the interfaces with their names, then the named points, then on request the nodes
-    of the surface. Rotations of points and of the surface are zero.
-
-    Args:
-        task: The body and the file.
-        skin: Whether to write the nodes of the surface, for pictures.
-
-    Raises:
-        InputError: `skin` is True, and the body has no skin.
+    Its nodes are the interfaces with their names, then the named points, then if `skin` is True the
+    nodes of the surface, for pictures. Rotations of points and of the surface are zero.
     """
     body = task.body
-    if skin and body.skin is None:
-        refuse("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
-    nodes = _Nodes(body, skin)
-    lines = _lines(body, nodes, task.report.units)
-    path = write_text(task.path, lines, "MBDyn file", overwrite=task.overwrite)
+    surface, losses = requested_skin(body, skin)
+    nodes = _Nodes(body, surface)
     stiff = body.stiffening is not None
     notes = [
         "MBDyn: the modal node is the origin of the body frame (use no 'origin node'); nodes have "
@@ -71,28 +59,25 @@ def write(task: Task, *, skin: bool = False) -> ExportReport:
     if stiff:
         names = ", ".join(nodes.labels[: len(body.interfaces)])
         notes.append(f"MBDyn: list the interface nodes in this order for group 19: {names}")
-    losses = [_MODAL_ROWS] if stiff else []
-    if not skin and body.skin is not None:
-        losses.append("the surface was not written; skin=True writes it")
-    return task.report.with_files(path, losses=losses, notes=notes)
+        losses = [_MODAL_ROWS, *losses]
+    return task.save(_lines(body, nodes, task.report.units), losses=losses, notes=notes)
 
 
 class _Nodes:
     """Labels, positions (N, 3) and motions per unit elastic coordinate (n, N, 6) of nodes."""
 
-    def __init__(self, body: ReducedBody, skin: bool) -> None:
-        n = body.num_modes
+    def __init__(self, body: ReducedBody, skin: Skin | None) -> None:
         names = [i.name for i in body.interfaces] + [p.name for p in body.points]
         positions = [i.point for i in body.interfaces] + [p.position for p in body.points]
         motions = [i.motion.T[:, None] for i in body.interfaces]
         motions += [_without_rotation(p.modes[:, None]) for p in body.points]
-        if skin and body.skin is not None:
-            names += [f"skin_{k}" for k in range(1, len(body.skin.points) + 1)]
-            positions += list(body.skin.points)
-            motions.append(_without_rotation(body.skin.modes))
+        if skin is not None:
+            names += [f"skin_{k}" for k in range(1, len(skin.points) + 1)]
+            positions += list(skin.points)
+            motions.append(_without_rotation(skin.modes))
         self.labels = ascii_labels(names)
         self.positions = np.reshape(positions, (-1, 3))
-        self.motions = np.concatenate(motions, axis=1).reshape(n, -1, 6)
+        self.motions = np.concatenate(motions, axis=1).reshape(body.num_modes, -1, 6)
 
 
 def _without_rotation(displacements: Array) -> Array:
@@ -156,9 +141,8 @@ def _stress_stiffening(body: ReducedBody) -> Iterator[str]:
     """Yield group 19: six spins, six zero matrices, and six matrices for each interface."""
     assert body.stiffening is not None
     n = body.num_modes
-    matrices = np.concatenate(
-        [body.stiffening.spin, np.zeros((6, n, n)), body.stiffening.interfaces.reshape(-1, n, n)]
-    )
+    forces = body.stiffening.interfaces.reshape(-1, n, n)
+    matrices = np.concatenate([body.stiffening.spin, np.zeros((6, n, n)), forces])
     yield "** stress stiffening with inertia relief: loads are balanced by the acceleration that"
     yield "** they cause, so matrices 7 to 12 (acceleration of the modal node) are zero"
     yield from _group(19, "MODAL STRESS STIFFENING")

@@ -55,23 +55,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.checks import choice, refuse
-from dolfinx_mbd.export.common import ExportReport, Task
+from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.checks import choice
+from dolfinx_mbd.export.common import ExportReport, Task, requested_skin
 from dolfinx_mbd.export.invariants import cross_moments, skew_moments
-from dolfinx_mbd.export.text import ascii_labels, write_text
+from dolfinx_mbd.export.text import ascii_labels
 from dolfinx_mbd.export.units import Units
 from dolfinx_mbd.kernels.rotations import skew
-
-__all__ = ["Dialect", "write"]
 
 Array = NDArray[np.float64]
 Dialect = Literal["simpack", "embslib", "fembeam"]
 
-_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
-"""Axes of the columns of Oe."""
-
-_TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-"""Axes of the rows of J as a column."""
+_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))  # axes of the columns of Oe
+_TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # axes of the rows of J as a column
 
 _RULES = {
     "simpack": "m1(row,q,col), J(6)=xx yy zz xy xz yz, Gr Ge column (a-1)*nq+l",
@@ -85,37 +81,23 @@ _ENTRIES_ONLY = (
 )
 
 
-def write(task: Task, *, dialect: Dialect = "simpack", skin: bool = False) -> ExportReport:
-    """Write the SID_FEM file of a body.
+def write_sid(task: Task, *, dialect: Dialect = "simpack", skin: bool = False) -> ExportReport:
+    """Write the SID_FEM file of a body in a dialect, see the module.
 
-    Its nodes have numbers in the order interfaces, named points, and on request nodes of the
-    surface. Rotations of points and of the surface are zero.
-
-    Args:
-        task: The body and the file.
-        dialect: Order of indices and columns, and shape of J; see the module.
-        skin: Whether to write the nodes of the surface, for pictures.
-
-    Raises:
-        InputError: The dialect is unknown; or `skin` is True, and the body has no skin.
+    Its nodes have numbers in the order interfaces, named points and, if `skin` is True, nodes of
+    the surface, for pictures. Rotations of points and of the surface are zero.
     """
     choice("dialect", dialect, get_args(Dialect))
     body = task.body
-    if skin and body.skin is None:
-        refuse("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
+    surface, losses = requested_skin(body, skin)
     frequencies = [mode.frequency for mode in task.original.modes]
-    lines = _lines(body, frequencies, task.report.units, dialect, skin)
-    path = write_text(task.path, lines, "SID_FEM file", overwrite=task.overwrite)
+    lines = _lines(body, frequencies, task.report.units, dialect, surface)
     names = [f"{k} {i.name!r}" for k, i in enumerate(body.interfaces, 1)]
     names += [f"{k} {p.name!r}" for k, p in enumerate(body.points, len(names) + 1)]
-    losses = [_ENTRIES_ONLY] if body.stiffening is not None else []
-    if not skin and body.skin is not None:
-        losses.append("the surface was not written; skin=True writes it")
-    return task.report.with_files(
-        path,
-        losses=losses,
-        notes=[f"SID_FEM: dialect {dialect}, {_RULES[dialect]}; nodes {', '.join(names)}"],
-    )
+    if body.stiffening is not None:
+        losses = [_ENTRIES_ONLY, *losses]
+    note = f"SID_FEM: dialect {dialect}, {_RULES[dialect]}; nodes {', '.join(names)}"
+    return task.save(lines, losses=losses, notes=[note])
 
 
 @dataclass(frozen=True)
@@ -129,26 +111,21 @@ class _Taylor:
     def lines(self, indent: str, num_modes: int, dialect: Dialect) -> Iterator[str]:
         rows, columns = self.m0.shape
         structure = _FULL
-        if self.m1 is None:
-            diagonal = rows == columns and np.array_equal(self.m0, np.diag(np.diag(self.m0)))
+        if self.m1 is None and not self.m0.any():
+            structure = _ZERO
+        elif self.m1 is None and rows == columns:
+            diagonal = np.array_equal(self.m0, np.diag(np.diag(self.m0)))
             structure = _DIAGONAL if diagonal else _FULL
-            structure = structure if self.m0.any() else _ZERO
         inner = indent + "    "
         yield indent + self.name
-        for key, value in (
-            ("order", 0 if self.m1 is None else 1),
-            ("nrow", rows),
-            ("ncol", columns),
-            ("nq", num_modes),
-            ("nqn", 0),
-            ("structure", structure),
-        ):
+        keys = ("order", "nrow", "ncol", "nq", "nqn", "structure")
+        values = (int(self.m1 is not None), rows, columns, num_modes, 0, structure)
+        for key, value in zip(keys, values, strict=True):
             yield f"{inner}{key:<21} = {value:4d}"
         for i, j in np.argwhere(self.m0):
             yield f"{inner}m0({i + 1:3d},{j + 1:3d})           = {_number(self.m0[i, j])}"
         if self.m1 is not None:
-            order = (0, 2, 1) if dialect == "fembeam" else (0, 1, 2)
-            m1 = self.m1.transpose(order)
+            m1 = self.m1.swapaxes(1, 2) if dialect == "fembeam" else self.m1
             for i, j, k in np.argwhere(m1):
                 entry = f"m1({i + 1:3d},{j + 1:3d},{k + 1:3d})"
                 yield f"{inner}{entry}       = {_number(m1[i, j, k])}"
@@ -160,15 +137,13 @@ def _number(value: float) -> str:
 
 
 def _lines(
-    body: ReducedBody, frequencies: list[float], units: Units, dialect: Dialect, skin: bool
+    body: ReducedBody, frequencies: list[float], units: Units, dialect: Dialect, skin: Skin | None
 ) -> Iterator[str]:
     n = body.num_modes
-    count = len(body.interfaces) + len(body.points)
-    if skin and body.skin is not None:
-        count += len(body.skin.points)
+    nodes = list(_nodes(body, skin))
     stiff = "no geometric stiffness" if body.stiffening is None else "geometric stiffness included"
     yield (
-        f"{count} {n} : No. nodes, No. modes; dialect {dialect}: {_RULES[dialect]}, "
+        f"{len(nodes)} {n} : No. nodes, No. modes; dialect {dialect}: {_RULES[dialect]}, "
         "Oe(6)=xx yy zz xy yz xz; "
         f"{stiff} (inertia relief); units {units.statement}"
     )
@@ -186,7 +161,7 @@ def _lines(
         yield f"            ielastq ({k:4d})        = {label} : {frequency:14.6f} Hz"
     yield "        end refmod"
     yield "        frame"
-    for number, parts in enumerate(_nodes(body, skin), 1):
+    for number, parts in enumerate(nodes, 1):
         yield f"            new node              = {number:4d}"
         yield "                rframe            = body ref"
         for part in parts:
@@ -199,15 +174,15 @@ def _lines(
     yield "end part"
 
 
-def _nodes(body: ReducedBody, skin: bool) -> Iterator[list[_Taylor]]:
+def _nodes(body: ReducedBody, skin: Skin | None) -> Iterator[list[_Taylor]]:
     cases = None if body.stiffening is None else body.stiffening.interfaces
     for k, interface in enumerate(body.interfaces):
         yield _interface(interface, None if cases is None else cases[k])
     for point in body.points:
         yield _point(point.position, point.modes)
-    if skin and body.skin is not None:
-        for k, position in enumerate(body.skin.points):
-            yield _point(position, body.skin.modes[:, k])
+    if skin is not None:
+        for k, position in enumerate(skin.points):
+            yield _point(position, skin.modes[:, k])
 
 
 def _interface(interface: Interface, cases: Array | None) -> list[_Taylor]:

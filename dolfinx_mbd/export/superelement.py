@@ -36,39 +36,30 @@ from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.checks import refuse
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.rotations import axial, skew
-
-__all__ = ["INTERFACE_COORDINATES", "Superelement", "superelement"]
+from dolfinx_mbd.export.invariants import cross_moments
+from dolfinx_mbd.kernels.rotations import skew
 
 Array = NDArray[np.float64]
 
-INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")
-"""Coordinates of an interface: displacement of its point and rotation vector, body components."""
+INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")  # body components
 
 DEPENDENT_TOLERANCE = 1e-6
-"""Ratio of a QR pivot to the largest one, in the norm of the kinetic energy, below which the motion
-of a coordinate depends on the others."""
+"""Ratio of QR pivots, in the norm of the kinetic energy, below which motions are dependent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Superelement:
     """Matrices of a free body in coordinates of p interfaces and m fixed-interface modes.
 
-    Attributes:
-        interfaces: Interfaces; each has the `INTERFACE_COORDINATES`, along the axes of the body.
-        stiffness: K, with six zero eigenvalues, shape (6 p + m, 6 p + m).
-        mass: M, positive definite, including rigid motion, of the same shape.
-        damping: C, of the same shape.
-        frequencies: Frequencies of the modes with fixed interfaces, Hz (1 over the unit of time).
-        transform: Matrix T of (r, η) = T (q, p), shape (6 + n, 6 p + m).
+    The coordinates of an interface are `INTERFACE_COORDINATES`, along the axes of the body.
     """
 
     interfaces: tuple[Interface, ...]
-    stiffness: Array
-    mass: Array
+    stiffness: Array  # with six zero eigenvalues, shape (6 p + m, 6 p + m)
+    mass: Array  # positive definite, including rigid motion
     damping: Array
-    frequencies: Array
-    transform: Array
+    frequencies: Array  # of the modes with fixed interfaces, Hz (1 over the unit of time)
+    transform: Array  # T of (r, η) = T (q, p), shape (6 + n, 6 p + m)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,31 +76,26 @@ class Superelement:
         """Number m of modal coordinates."""
         return len(self.frequencies)
 
+    def nastran_matrices(self) -> dict[str, Array]:
+        """Return the matrices by their names in Nastran; the damping only if there is any."""
+        matrices = {"KAAX": self.stiffness, "MAAX": self.mass}
+        return matrices | ({"BAAX": self.damping} if self.damping.any() else {})
+
 
 def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> Superelement:
-    """Return the superelement of a body.
-
-    Args:
-        body: A body with interfaces, any reference condition, and any consistent units.
-        interfaces: Names of the interfaces of the superelement, in order; by default all.
-
-    Raises:
-        InputError: There are no interfaces, their motions are dependent, or the body is a
-            mechanism.
-    """
+    """Return the superelement of a body with some interfaces, in their order; by default all."""
     chosen = _chosen(body, interfaces)
     G, D = _motions(chosen)
-    M, K = _mass_matrix(body), body.stiffness
-    n = body.num_modes
+    M, K, n = _mass_matrix(body), body.stiffness, body.num_modes
     stiff = np.linalg.eigvalsh(K)
     if n and not stiff[0] > 1e-14 * stiff[-1]:
-        raise InputError(
-            f"body {body.name!r} has elastic coordinates without stiffness, so that it is a "
-            "mechanism; a superelement can have six zero modes only",
-            argument="body",
-            value=body,
-        )
-    _check_independent(body, chosen, np.hstack([G, D]), M)
+        text = f"body {body.name!r} has elastic coordinates without stiffness, so that it is a"
+        text += " mechanism; a superelement can have six zero modes only"
+        raise InputError(text, argument="body", value=body)
+    X = _whitened(M)
+    rows = np.hstack([G, D]) @ X
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    _check_independent(body, chosen, rows)
 
     # The radius of gyration converts rotations to lengths.
     size = np.sqrt(np.trace(body.central_inertia) / body.total_mass)
@@ -120,7 +106,7 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     forces = scipy.linalg.solve(QD @ loads, Q.T * S, assume_a="pos") if Q.shape[1] else Q.T
     eta = loads @ forces
     rigid = np.linalg.lstsq(S[:, None] * G, np.diag(S) - S[:, None] * (D @ eta), rcond=None)[0]
-    squares, fixed = _fixed_interface_modes(K, M, np.hstack([G, D]))
+    squares, fixed = _fixed_interface_modes(K, X, rows)
 
     T = np.hstack([np.vstack([rigid, eta]), fixed])
     stiffness = scipy.linalg.block_diag((Q * S[:, None]) @ forces, np.diag(squares))
@@ -136,10 +122,11 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
 
 
 def _chosen(body: ReducedBody, names: Sequence[str] | None) -> tuple[Interface, ...]:
-    """Return the interfaces with some names."""
+    """Return the interfaces with some names, or all."""
+    chosen = body.interfaces
     if names is not None:
         names = checked_names("interfaces", [names] if isinstance(names, str) else names)
-    chosen = body.interfaces if names is None else tuple(body.interface(name) for name in names)
+        chosen = tuple(body.interface(name) for name in names)
     if not chosen:
         refuse("interfaces", names, "at least one interface")
     return chosen
@@ -155,17 +142,10 @@ def _motions(interfaces: tuple[Interface, ...]) -> tuple[Array, Array]:
 
 def _mass_matrix(body: ReducedBody) -> Array:
     """Return the mass matrix of (r, η), shape (6 + n, 6 + n)."""
-    n, m, S = body.num_modes, body.total_mass, body.first_moments
-    M = np.zeros((6 + n, 6 + n))
-    M[:3, :3] = m * np.eye(3)
-    M[:3, 3:6], M[3:6, :3] = -skew(S[0]), skew(S[0])
-    M[3:6, 3:6] = body.inertia
-    M[:3, 6:] = S[1:].T
-    for k in range(n):
-        M[3:6, 6 + k] = axial(body.second_moments[0, 1 + k])
-    M[6:, :6] = M[:6, 6:].T
-    M[6:, 6:] = body.mass
-    return M
+    S, cross = body.first_moments[1:], cross_moments(body)[0, 1:]
+    moment = skew(body.first_moments[0])
+    translation = [body.total_mass * np.eye(3), -moment, S.T]
+    return np.block([translation, [moment, body.inertia, cross.T], [S, cross, body.mass]])
 
 
 def _whitened(M: Array) -> Array:
@@ -175,37 +155,24 @@ def _whitened(M: Array) -> Array:
     return scale[:, None] * scipy.linalg.solve_triangular(L.T, np.eye(len(M)))
 
 
-def _check_independent(
-    body: ReducedBody, interfaces: tuple[Interface, ...], W: Array, M: Array
-) -> None:
-    rows = W @ _whitened(M)
-    rows /= np.linalg.norm(rows, axis=1)[:, None]
+def _check_independent(body: ReducedBody, interfaces: tuple[Interface, ...], rows: Array) -> None:
     _, R, order = scipy.linalg.qr(rows.T, pivoting=True, mode="economic")
     pivots = np.abs(np.diag(R))
     rank = int(np.sum(pivots > DEPENDENT_TOLERANCE * pivots[0]))
     if rank == len(rows):
         return
-    dependent = ", ".join(
-        f"{INTERFACE_COORDINATES[k % 6]} of {interfaces[k // 6].name!r}"
-        for k in sorted(order[rank:])
-    )
-    raise InputError(
-        f"body {body.name!r}: the motions of its interfaces are not independent ({dependent} "
-        f"follow from the others; {body.num_modes} elastic and 6 rigid coordinates, {len(rows)} of "
-        "interfaces). Reduce it with more modes (a plane body has none out of its plane), or write "
-        f"fewer interfaces, for example interfaces=[{interfaces[0].name!r}]",
-        argument="interfaces",
-        value=[i.name for i in interfaces],
-        expected="interfaces with independent motions",
-    )
+    names = [f"{axis} of {i.name!r}" for i in interfaces for axis in INTERFACE_COORDINATES]
+    dependent = ", ".join(names[k] for k in sorted(order[rank:]))
+    hint = f"{dependent} follow from the others; {body.num_modes} elastic and 6 rigid coordinates, "
+    hint += f"{len(rows)} of interfaces. Reduce the body with more modes (a plane body has none out"
+    names = [i.name for i in interfaces]
+    hint += f" of its plane), or write fewer interfaces, for example interfaces={names[:1]}"
+    refuse("interfaces", names, "interfaces with independent motions", hint=hint)
 
 
-def _fixed_interface_modes(K: Array, M: Array, W: Array) -> tuple[Array, Array]:
-    """Return ω² and the modes z = (r, η) of the body with fixed interfaces, W z = 0."""
-    X = _whitened(M)
-    rows = W @ X
-    q, _ = np.linalg.qr((rows / np.linalg.norm(rows, axis=1)[:, None]).T, mode="complete")
-    Z = X @ q[:, len(W) :]
+def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Array]:
+    """Return ω² and the modes z = (r, η) = X y of the body with fixed interfaces, rows y = 0."""
+    Z = X @ np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :]
     squares, V = np.linalg.eigh(_symmetric(Z[6:].T @ K @ Z[6:]))
     modes = Z @ V
     if modes.shape[1]:

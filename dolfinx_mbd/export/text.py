@@ -1,9 +1,9 @@
-"""Numbers and names as ASCII text, and files that are written completely or not at all."""
+"""Numbers and names as ASCII text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.files import write_aside
-
-__all__ = ["ascii_labels", "ascii_text", "number_lines", "write_binary", "write_text"]
 
 
 def ascii_text(text: str) -> str:
@@ -54,11 +52,4 @@ def write_text(path: Path, lines: Iterable[str], content: str, *, overwrite: boo
         for line in lines:
             file.write(line.encode("ascii") + b"\n")
 
-    return write_binary(path, write, content, overwrite=overwrite)
-
-
-def write_binary(
-    path: Path, write: Callable[[BinaryIO], None], content: str, *, overwrite: bool = False
-) -> Path:
-    """Write a file by `write(file)` completely or not at all; see `write_aside`."""
     return write_aside(path, write, content, replaces=lambda _: overwrite)

@@ -22,8 +22,6 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.checks import choice, name, number
 
-__all__ = ["SI", "UNITS", "Units", "as_units", "scaled"]
-
 
 @dataclass(frozen=True)
 class Units:
@@ -75,23 +73,17 @@ class Units:
     def statement(self) -> str:
         """Names of the units, for a comment in a file."""
         length, mass, time = self.name.split("-") if self.name.count("-") == 2 else (self.name,) * 3
-        return (
-            f"{self.name}: length {length}, mass {mass}, time {time}, force {self.force_name}, rad"
-        )
+        force = self.force_name
+        return f"{self.name}: length {length}, mass {mass}, time {time}, force {force}, rad"
 
 
 SI = Units("m-kg-s")
 
-UNITS: Mapping[str, Units] = MappingProxyType(
-    {
-        units.name: units
-        for units in (
-            SI,
-            Units("mm-t-s", length=1e3, mass=1e-3),
-            Units("mm-kg-ms", length=1e3, time=1e3, force_name="kN"),
-        )
-    }
+_OTHERS = (
+    Units("mm-t-s", length=1e3, mass=1e-3),
+    Units("mm-kg-ms", length=1e3, time=1e3, force_name="kN"),
 )
+UNITS: Mapping[str, Units] = MappingProxyType({units.name: units for units in (SI, *_OTHERS)})
 """Systems of units by name."""
 
 

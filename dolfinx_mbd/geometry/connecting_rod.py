@@ -1,34 +1,28 @@
 """A parametric connecting rod: two rings and an I-section shank.
 
 The default is a rod of 0.1531 kg for an engine with 137 mm between the axes and a crank radius of
-40 mm, made of the forged aluminium alloy 7075-T6 (E = 71.7 GPa, ν = 0.33, 2810 kg/m³):
+40 mm, made of the forged aluminium alloy 7075-T6 (E = 71.7 GPa, ν = 0.33, 2810 kg/m³). The smallest
+section of its shank, 194 mm², carries the 40 kN of 90 bar on a piston of 75 mm at 205 MPa, well
+below the yield point of 500 MPa.
 
-- big end: bore of 42 mm for the crank pin and its shells, wall of 8 mm, width of 20 mm;
-- small end: bore of 19 mm for a floating gudgeon pin, wall of 5.5 mm, width of 20 mm;
-- shank: I-section, 15 mm wide, with flanges of 5 mm and a web of 4 mm; its height decreases from
-  26 mm to 20 mm. The smallest section, 194 mm², carries the 40 kN of 90 bar on a piston of 75 mm at
-  205 MPa, well below the yield point of 500 MPa.
-
-With `split_big_end` the big end is cut at the plane x = 0 into rod and cap, which share the nodes
-of the cut. Bolts, oil holes and draft are omitted. The fillets meet the rings at an angle: if a
-ring is wider than the shank, a tangent fillet would leave a cusp with nearly degenerate elements.
+Bolts, oil holes and draft are omitted. The fillets meet the rings at an angle: if a ring is wider
+than the shank, a tangent fillet would leave a cusp with nearly degenerate elements. Points in the
+plane z = 0 are complex numbers x + iy.
 """
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from dolfinx_mbd.checks import flag, integer, number, refuse
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.geometry.tools import extrude, is_bore, mesh_volumes
+from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes
 
-__all__ = ["ConnectingRod"]
-
-_MEETING = math.radians(25)
-"""Angle between the fillets and the outer circles of the rings, rad."""
+_MEETING = math.radians(25)  # angle between the fillets and the outer circles of the rings
 
 _HIGHEST, _WALL, _STEP, _SHARPEST = 0.87, 0.93, 0.95, 0.015
 """Limits that avoid slivers: height of the shank over outer diameter of a ring, bore over outer
@@ -79,7 +73,8 @@ class ConnectingRod:
         size: Largest element size. The default gives 5,107 tetrahedra and, with second order,
             30,327 degrees of freedom; 0.008 gives 14,000, 0.003 63,000 and 0.0015 gives 390,000.
         order: Order of the elements, 1 (straight) or 2 (curved).
-        split_big_end: Whether the half of the big end at x < 0 is a separate volume, the "cap".
+        split_big_end: Whether the half of the big end at x < 0 is a separate volume, the "cap",
+            which shares the nodes of the cut.
 
     Raises:
         InputError: A parameter is impossible, alone or together with the others.
@@ -141,26 +136,19 @@ class ConnectingRod:
         yield below("web_thickness", "flange_width")
         rings = (self.big_outer + self.small_outer) / 2
         yield "length", rings < self.length, f"above {rings:g} m, (big_outer + small_outer)/2"
-        big, small = self._fillets()
-        yield (
-            "fillet_big",
-            big.tangent[0] < small.tangent[0],
-            f"smaller, as the fillets overlap (they end at x = {big.tangent[0]:g} m and "
-            f"{small.tangent[0]:g} m); fillet_small, the rings or length can change too",
-        )
+        first, last = (fillet.tangent.real for fillet in self._fillets())
+        ends = f"smaller, as the fillets overlap (they end at x = {first:g} m and {last:g} m)"
+        ends += "; fillet_small, the rings or length can change too"
+        yield "fillet_big", first < last, ends
         x0, r0, x1, r1 = self._pocket()
-        least = _SHARPEST * self.length
-        yield (
-            "flange_thickness",
-            min(r0, r1) >= least,
-            f"smaller: the end radius of the pockets is {min(r0, r1):.3g} m and must be at least "
-            f"{_SHARPEST} times length, {least:.3g} m",
+        sharp, least = min(r0, r1), _SHARPEST * self.length
+        expected = f"smaller: the end radius of the pockets is {sharp:.3g} m and must be at least"
+        expected += f" {_SHARPEST} times length, {least:.3g} m"
+        yield "flange_thickness", sharp >= least, expected
+        expected = (
+            f"smaller: the shank is too short for pockets (ends at x = {x0:g} m and {x1:g} m)"
         )
-        yield (
-            "pocket_margin",
-            x1 - x0 > abs(r1 - r0),
-            f"smaller: the shank is too short for pockets (ends at x = {x0:g} m and {x1:g} m)",
-        )
+        yield "pocket_margin", x1 - x0 > abs(r1 - r0), expected
 
     def __call__(self, model: Any) -> None:
         """Add the rod to a gmsh model, mesh it and name its groups.
@@ -176,13 +164,10 @@ class ConnectingRod:
         solids = [(3, volume) for volume in volumes.values()]
         faces = model.getBoundary(solids, combined=False, oriented=False)
         surfaces = sorted({tag for _, tag in faces})
-        bores = {
-            "big_end": (0.0, self.big_bore / 2),
-            "small_end": (self.length, self.small_bore / 2),
-        }
-        for name, (x, radius) in bores.items():
-            bore = [s for s in surfaces if is_bore(model, s, x, radius)]
-            model.addPhysicalGroup(2, bore, name=name)
+        big, small = (0.0, self.big_bore), (self.length, self.small_bore)
+        for name, (x, bore) in {"big_end": big, "small_end": small}.items():
+            inside = [s for s in surfaces if is_bore(model, s, x, bore / 2)]
+            model.addPhysicalGroup(2, inside, name=name)
         if self.split_big_end:
             shared = [s for s in surfaces if len(model.getAdjacencies(2, s)[0]) == 2]
             model.addPhysicalGroup(2, shared, name="parting")
@@ -197,11 +182,10 @@ class ConnectingRod:
     def _fillets(self) -> tuple[_Fillet, _Fillet]:
         """Return the fillets of the upper flank at the big and at the small end."""
         slope = self._slope()
-        big = _fillet(0.0, self.big_outer / 2, self.shank_big / 2, slope, self.fillet_big, 1)
-        small = _fillet(
-            self.length, self.small_outer / 2, self.shank_small / 2, slope, self.fillet_small, -1
-        )
-        return big, small
+        big, small = self.big_outer / 2, self.small_outer / 2
+        at_big = _fillet(0.0, big, self.shank_big / 2, slope, self.fillet_big, 1)
+        height, radius = self.shank_small / 2, self.fillet_small
+        return at_big, _fillet(self.length, small, height, slope, radius, -1)
 
     def _pocket(self) -> tuple[float, float, float, float]:
         """Return x and radius of the two circles whose hull is the pocket."""
@@ -232,11 +216,9 @@ class ConnectingRod:
         pockets = [self._add_pocket(occ, side) for side in (-1, 1)]
         beam, _ = occ.cut([shank], pockets)
         body, _ = occ.fuse([big], [small, *beam])
-        bores = [
-            cylinder(0.0, self.big_bore, 2 * self.big_width),
-            cylinder(self.length, self.small_bore, 2 * self.small_width),
-        ]
-        result, _ = occ.cut(body, bores)
+        big_bore = cylinder(0.0, self.big_bore, 2 * self.big_width)
+        small_bore = cylinder(self.length, self.small_bore, 2 * self.small_width)
+        result, _ = occ.cut(body, [big_bore, small_bore])
         if len(result) != 1:
             raise SolverError(f"the rod consists of {len(result)} pieces instead of one")
         return self._split(occ, result) if self.split_big_end else {"rod": int(result[0][1])}
@@ -250,46 +232,35 @@ class ConnectingRod:
         parts, _ = occ.fragment(rod, cap)
         if len(parts) != 2:
             raise SolverError(f"rod and cap consist of {len(parts)} pieces instead of two")
-        cap_tag, rod_tag = sorted(
-            (int(t) for _, t in parts), key=lambda t: occ.getCenterOfMass(3, t)
-        )
-        return {"rod": rod_tag, "cap": cap_tag}
+        tags = sorted((int(tag) for _, tag in parts), key=lambda tag: occ.getCenterOfMass(3, tag))
+        return {"rod": tags[1], "cap": tags[0]}
 
     def _add_shank(self, occ: Any) -> tuple[int, int]:
         """Return the shank, a plate as wide as the flanges that ends inside the rings."""
         big, small = self._fillets()
-        z = -self.flange_width / 2
-
-        def point(xy: tuple[float, float], sign: int = 1) -> int:
-            return int(occ.addPoint(xy[0], sign * xy[1], z))
-
         # The outline ends at points inside the rings, between outer circle and bore.
-        in_big = (self.big_bore + self.big_outer) / 4 / (self.big_outer / 2)
-        in_small = (self.small_bore + self.small_outer) / 4 / (self.small_outer / 2)
-        deep_big = (in_big * big.contact[0], in_big * big.contact[1])
-        deep_small = (
-            self.length + in_small * (small.contact[0] - self.length),
-            in_small * small.contact[1],
-        )
-        lines: list[int] = []
-        first = last = 0
+        deep_big = (1 + self.big_bore / self.big_outer) / 2 * big.contact
+        share = (1 + self.small_bore / self.small_outer) / 2
+        deep_small = self.length + share * (small.contact - self.length)
+        z = -self.flange_width / 2
+        corners = [deep_big, big.contact, big.tangent, small.tangent, small.contact, deep_small]
+        sides, ends = [], []
         for sign in (1, -1):
-            corners = [deep_big, big.contact, big.tangent, small.tangent, small.contact, deep_small]
-            tags = [point(p, sign) for p in corners]
-            centres = [point(big.centre, sign), point(small.centre, sign)]
+            tags = [occ.addPoint(p.real, sign * p.imag, z) for p in corners]
+            arcs = [occ.addPoint(p.real, sign * p.imag, z) for p in (big.centre, small.centre)]
             side = [
                 occ.addLine(tags[0], tags[1]),
-                occ.addCircleArc(tags[1], centres[0], tags[2]),
+                occ.addCircleArc(tags[1], arcs[0], tags[2]),
                 occ.addLine(tags[2], tags[3]),
-                occ.addCircleArc(tags[3], centres[1], tags[4]),
+                occ.addCircleArc(tags[3], arcs[1], tags[4]),
                 occ.addLine(tags[4], tags[5]),
             ]
-            if sign == 1:
-                first, last, lines = tags[0], tags[-1], side
-            else:
-                lines += [occ.addLine(last, tags[-1]), *side[::-1], occ.addLine(tags[0], first)]
-        outline = occ.addPlaneSurface([occ.addCurveLoop(lines)])
-        return extrude(occ, outline, self.flange_width)
+            sides.append(side)
+            ends.append((tags[0], tags[-1]))
+        (start, stop), (other_start, other_stop) = ends
+        across = occ.addLine(stop, other_stop), occ.addLine(other_start, start)
+        loop = occ.addCurveLoop([*sides[0], across[0], *sides[1][::-1], across[1]])
+        return extrude(occ, occ.addPlaneSurface([loop]), self.flange_width)
 
     def _add_pocket(self, occ: Any, side: int) -> tuple[int, int]:
         """Return the pocket beside the web at z < 0 or z > 0, the hull of two circles."""
@@ -297,63 +268,46 @@ class ConnectingRod:
         depth = (self.flange_width - self.web_thickness) / 2
         z = side * self.web_thickness / 2
         # The common tangent touches both circles where the radius makes this angle with x.
-        angle = math.acos((r0 - r1) / (x1 - x0))
-        c, s = math.cos(angle), math.sin(angle)
-        centre0, centre1 = occ.addPoint(x0, 0, z), occ.addPoint(x1, 0, z)
-        p = [
-            occ.addPoint(x0 + r0 * c, r0 * s, z),
-            occ.addPoint(x0 - r0, 0, z),
-            occ.addPoint(x0 + r0 * c, -r0 * s, z),
-            occ.addPoint(x1 + r1 * c, -r1 * s, z),
-            occ.addPoint(x1 + r1, 0, z),
-            occ.addPoint(x1 + r1 * c, r1 * s, z),
+        turn = cmath.exp(1j * math.acos((r0 - r1) / (x1 - x0)))
+        p0, p1 = x0 + r0 * turn, x1 + r1 * turn
+        outline = [p0, x0 - r0, p0.conjugate(), p1.conjugate(), x1 + r1, p1]
+        p = [occ.addPoint(complex(q).real, complex(q).imag, z) for q in outline]
+        centres = [occ.addPoint(x, 0, z) for x in (x0, x1)]
+        curves = [
+            occ.addCircleArc(p[0], centres[0], p[1]),
+            occ.addCircleArc(p[1], centres[0], p[2]),
+            occ.addLine(p[2], p[3]),
+            occ.addCircleArc(p[3], centres[1], p[4]),
+            occ.addCircleArc(p[4], centres[1], p[5]),
+            occ.addLine(p[5], p[0]),
         ]
-        loop = occ.addCurveLoop(
-            [
-                occ.addCircleArc(p[0], centre0, p[1]),
-                occ.addCircleArc(p[1], centre0, p[2]),
-                occ.addLine(p[2], p[3]),
-                occ.addCircleArc(p[3], centre1, p[4]),
-                occ.addCircleArc(p[4], centre1, p[5]),
-                occ.addLine(p[5], p[0]),
-            ]
-        )
+        surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
         # Twice the depth avoids faces that coincide with the side of the shank.
-        return extrude(occ, occ.addPlaneSurface([loop]), 2 * side * depth)
+        return extrude(occ, surface, 2 * side * depth)
 
 
-@dataclass(frozen=True)
-class _Fillet:
+class _Fillet(NamedTuple):
     """An arc from the outer circle of a ring to a flank at y > 0."""
 
-    centre: tuple[float, float]
-    contact: tuple[float, float]
-    tangent: tuple[float, float]
+    centre: complex
+    contact: complex
+    tangent: complex
 
 
 def _fillet(
     x: float, outer: float, height: float, slope: float, radius: float, side: int
 ) -> _Fillet:
-    """Return the fillet between a circle about (x, 0) and the flank through (x, height).
+    """Return the fillet between a circle about x and the flank at a height above its centre.
 
-    Args:
-        x: Centre of the circle, m.
-        outer: Radius of the circle, m.
-        height: Height of the flank above the centre, m.
-        slope: Angle of the flank, rad.
-        radius: Radius of the fillet, m.
-        side: 1 if the fillet is at larger x than the centre, -1 otherwise.
+    It lies at larger x than the centre if `side` is 1, and at smaller x if it is -1.
     """
-    t, n = (math.cos(slope), math.sin(slope)), (-math.sin(slope), math.cos(slope))
+    flank = cmath.exp(1j * slope)
     # The centre of the arc has the distance `radius` from the flank, and a distance from the centre
     # of the circle such that arc and circle meet at the angle `_MEETING`.
-    across = height * n[1] + radius
-    distance2 = outer**2 + radius**2 + 2 * outer * radius * math.cos(_MEETING)
-    along = side * math.sqrt(distance2 - across**2)
-    dx, dy = along * t[0] + across * n[0], along * t[1] + across * n[1]
-    tangent = (x + dx - radius * n[0], dy - radius * n[1])
+    across = height * flank.real + radius
+    distance = math.sqrt(outer**2 + radius**2 + 2 * outer * radius * math.cos(_MEETING))
+    centre = (side * math.sqrt(distance**2 - across**2) + 1j * across) * flank
     # The arc ends at the one of the two intersections that is closer to the shank.
-    turn = -side * math.acos((distance2 + outer**2 - radius**2) / (2 * outer * distance2**0.5))
-    angle = math.atan2(dy, dx) + turn
-    contact = (x + outer * math.cos(angle), outer * math.sin(angle))
-    return _Fillet((x + dx, dy), contact, tangent)
+    turn = -side * math.acos((distance**2 + outer**2 - radius**2) / (2 * outer * distance))
+    contact = outer * centre / distance * cmath.exp(1j * turn)
+    return _Fillet(x + centre, x + contact, x + centre - 1j * radius * flank)

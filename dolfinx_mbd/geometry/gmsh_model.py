@@ -1,8 +1,9 @@
-"""gmsh sessions, and the mesh of a gmsh model as checked arrays."""
+"""gmsh sessions, repeatable meshes, and the mesh of a gmsh model as checked arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.checks import memory
+from dolfinx_mbd.errors import MeshError, MeshWarning, SolverError, warn
 from dolfinx_mbd.geometry.mesh_topology import check_facets, check_topology
-
-__all__ = ["MeshArrays", "gmsh_session", "mesh_arrays"]
 
 _CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 12, 29, 92}}
 """Element types of gmsh that DOLFINx reads, Lagrange of order 1 to 3, by dimension."""
@@ -21,29 +21,44 @@ _CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 1
 _COUNTERS = {2: ("Triangles", "Quadrangles"), 3: ("Tetrahedra", "Hexahedra", "Prisms", "Pyramids")}
 """Names of gmsh's counters of elements, by dimension; there is no counter of lines."""
 
+WORST = 0.1  # smallest scaled Jacobian that is accepted
+ELEMENT = 300  # lower bound of the memory that gmsh needs for each tetrahedron, bytes
+MANY = 250_000  # number of tetrahedra, about a million degrees of freedom, that causes a warning
+
+_REPEATABLE = {
+    "General.NumThreads": 1,
+    "Mesh.MaxNumThreads1D": 1,
+    "Mesh.MaxNumThreads2D": 1,
+    "Mesh.MaxNumThreads3D": 1,
+    "Mesh.RandomSeed": 1,
+    "Mesh.Algorithm": 6,  # Frontal-Delaunay
+    "Mesh.Algorithm3D": 1,  # Delaunay
+    "Mesh.MeshSizeMin": 0,
+    "Mesh.MeshSizeFactor": 1,
+    "Mesh.MeshSizeFromPoints": 0,
+    "Mesh.MeshSizeExtendFromBoundary": 1,
+    "Mesh.Optimize": 1,
+    "Mesh.ElementOrder": 1,
+    "Mesh.SecondOrderLinear": 0,
+    "Mesh.HighOrderOptimize": 0,  # (it can abort the process with distorted elements)
+}
+"""Options of gmsh with which a mesh does not depend on the machine."""
+
+_ATTEMPTS = ((1.0, 12), (1.0, 18), (0.7, 18), (0.5, 27), (0.3, 40))
+"""Fraction of the size, and number of elements around a circle, of successive attempts."""
+
 
 @dataclass(frozen=True, eq=False)
 class MeshArrays:
-    """A mesh as arrays, with its nodes and cells in gmsh's order.
+    """A mesh as arrays, with its nodes and cells in gmsh's order."""
 
-    Attributes:
-        points: Coordinates of the nodes of the cells, m, shape (nodes, 3).
-        cell_type: gmsh's number of the type of the cells.
-        cells: Rows of `points`, shape (cells, nodes of a cell).
-        cell_tags: Physical tag of each cell.
-        facets: Rows of `points`, shape (tagged facets, nodes of a facet).
-        facet_tags: Physical tag of each tagged facet.
-        groups: `name -> (dimension, tag)` of every named group of cells or facets.
-        gdim: Geometric dimension.
-    """
-
-    points: NDArray[np.float64]
-    cell_type: int
-    cells: NDArray[np.int64]
-    cell_tags: NDArray[np.int32]
-    facets: NDArray[np.int64]
+    points: NDArray[np.float64]  # coordinates of the nodes of the cells, m, shape (nodes, 3)
+    cell_type: int  # gmsh's number of the type of the cells
+    cells: NDArray[np.int64]  # rows of `points`, shape (cells, nodes of a cell)
+    cell_tags: NDArray[np.int32]  # physical tag of each cell
+    facets: NDArray[np.int64]  # rows of `points`, shape (tagged facets, nodes of a facet)
     facet_tags: NDArray[np.int32]
-    groups: Mapping[str, tuple[int, int]]
+    groups: Mapping[str, tuple[int, int]]  # dimension and tag of every named group
     gdim: int
 
     def without_rows(self) -> MeshArrays:
@@ -84,16 +99,66 @@ def gmsh_session() -> Iterator[Any]:
             gmsh.option.setNumber("General.Terminal", terminal)
 
 
+def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) -> None:
+    """Mesh volumes with tetrahedra of a largest size (m), in the same way at each run."""
+    tags = list(volumes)
+    volume = sum(model.occ.getMass(3, tag) for tag in tags)
+    count = 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf  # regular tetrahedra
+    memory("size", size, ELEMENT * count)
+    if count > MANY:
+        text = f"elements of {size:g} m divide the {volume:.3g} m³ of the part into about"
+        text = f"{text} {count:.2g} tetrahedra, and meshing takes long"
+        text = f"{text}; check the dimensions, which are in metres, or choose a larger size"
+        warn(MeshWarning(text, quantity="number of cells", value=count, limit=MANY))
+    for share, around in _ATTEMPTS:
+        sizes = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
+        with _options({**_REPEATABLE, **sizes}):
+            model.mesh.clear()
+            model.mesh.generate(3)
+            model.mesh.setOrder(order)
+        elements = [element for tag in tags for element in model.mesh.getElements(3, tag)[1][0]]
+        if min(model.mesh.getElementQualities(elements, "minSJ")) > WORST:
+            return
+    text = f"the mesh of size {size:g} m has nearly inverted elements; choose a smaller size"
+    raise SolverError(text)
+
+
+def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:
+    """Return the volume that a surface sweeps along z."""
+    return next((dim, int(tag)) for dim, tag in occ.extrude([(2, surface)], 0, 0, dz) if dim == 3)
+
+
+def is_bore(model: Any, surface: int, x: float, radius: float) -> bool:
+    """Return whether a surface lies on the cylinder about the line through (x, 0) along z."""
+    if model.getType(2, surface) != "Cylinder":
+        return False
+    (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
+    points = [
+        model.getValue(2, surface, [u0 + share * (u1 - u0), v0 + share * (v1 - v0)])
+        for share in (0.2, 0.5, 0.8)
+    ]
+    return all(abs(math.hypot(p[0] - x, p[1]) - radius) <= 1e-6 * radius for p in points)
+
+
+@contextmanager
+def _options(values: Mapping[str, float]) -> Iterator[None]:
+    """Set options of gmsh, and restore them afterwards."""
+    import gmsh
+
+    before = {name: gmsh.option.getNumber(name) for name in values}
+    try:
+        for name, value in values.items():
+            gmsh.option.setNumber(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            gmsh.option.setNumber(name, value)
+
+
 def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
     """Return the mesh of the current gmsh model as arrays that DOLFINx can distribute.
 
-    Args:
-        model: `gmsh.model`.
-        gdim: Geometric dimension; by default the smallest that the nodes need.
-
-    Raises:
-        MeshError: There is no mesh or no physical group of cells; DOLFINx does not support its cell
-            types; cells are duplicates, more than two share a facet, or a node is missing.
+    The default of the geometric dimension is the smallest that the nodes need.
     """
     tdim = _check_groups(model)
     _check_order(model, tdim)
@@ -116,16 +181,9 @@ def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
     check_topology(cells, np.reshape(reference, (-1, tdim)), num_corners)
     facets = np.minimum(np.searchsorted(nodes, facet_nodes), len(nodes) - 1)
     check_facets(np.where(nodes[facets] == facet_nodes, facets, -1), facet_tags)
-    return MeshArrays(
-        points,
-        cell_type,
-        cells,
-        cell_tags,
-        facets.astype(np.int64),
-        facet_tags,
-        _named_groups(model, tdim),
-        _geometric_dimension(points, tdim, gdim),
-    )
+    groups, gdim = _named_groups(model, tdim), _geometric_dimension(points, tdim, gdim)
+    facets = facets.astype(np.int64)
+    return MeshArrays(points, cell_type, cells, cell_tags, facets, facet_tags, groups, gdim)
 
 
 def _elements(model: Any, dim: int) -> tuple[int, NDArray[np.uint64], NDArray[np.int32]]:
@@ -149,10 +207,9 @@ def _check_groups(model: Any) -> int:
         raise MeshError("it has no elements; a builder must also call model.mesh.generate")
     kind = {1: "curve", 2: "surface", 3: "volume"}[tdim]
     if not model.getPhysicalGroups(tdim):
-        raise MeshError(
-            f"it has elements of dimension {tdim} but no physical {kind}; "
-            f"add one to name the body, e.g. model.addPhysicalGroup({tdim}, tags, name='body')"
-        )
+        advice = f"e.g. model.addPhysicalGroup({tdim}, tags, name='body')"
+        text = f"it has elements of dimension {tdim} but no physical {kind}"
+        raise MeshError(f"{text}; add one to name the body, {advice}")
     for dim in (tdim, tdim - 1):
         owners: dict[int, str] = {}
         types: set[int] = set()
@@ -166,8 +223,10 @@ def _check_groups(model: Any) -> int:
                         "element can have one tag only, so groups of one dimension must not overlap"
                     )
                 owners[entity] = label
-        if dim == tdim:
-            _check_all_owned(model, dim, kind, set(owners))
+        filled = {e for _, e in model.getEntities(dim) if len(model.mesh.getElementTypes(dim, e))}
+        if dim == tdim and (stray := sorted(filled - set(owners))):
+            text = f"{kind} {stray[0]} has elements and no physical group"
+            raise MeshError(f"{text}; every {kind} needs one")
         if len(types) > 1 or not types <= _CELL_TYPES[dim]:
             raise MeshError(
                 f"elements of dimension {dim} are {_type_names(model, types)}; they must be all of "
@@ -175,15 +234,6 @@ def _check_groups(model: Any) -> int:
                 "quadrilaterals or lines"
             )
     return tdim
-
-
-def _check_all_owned(model: Any, dim: int, kind: str, owned: set[int]) -> None:
-    """Raise an error if a cell belongs to no physical group."""
-    filled = {e for _, e in model.getEntities(dim) if len(model.mesh.getElementTypes(dim, e))}
-    if stray := sorted(filled - owned):
-        raise MeshError(
-            f"{kind} {stray[0]} has elements and no physical group; every {kind} needs one"
-        )
 
 
 def _check_order(model: Any, tdim: int) -> None:
@@ -197,19 +247,11 @@ def _check_order(model: Any, tdim: int) -> None:
         tags = np.concatenate([np.empty(0, np.uint64), *model.mesh.getElements(dim)[1]])
         count = sum(int(gmsh.option.getNumber(f"Mesh.Nb{name}")) for name in _COUNTERS[dim])
         if len(tags) != count:
-            types = set(map(int, model.mesh.getElementTypes(dim)))
-            others = np.setdiff1d(np.arange(1, int(model.mesh.getMaxElementTag()) + 1), tags)
-            for tag in others[:100_000]:
-                try:
-                    kind, _, element_dim, _ = model.mesh.getElement(int(tag))
-                except Exception:  # (no element has this number)
-                    continue
-                if element_dim == dim:
-                    types.add(int(kind))
+            types = _type_names(model, set(map(int, model.mesh.getElementTypes(dim))))
             raise MeshError(
                 f"{count - len(tags)} of its {count} elements of dimension {dim} have another "
-                f"order than the rest; they are {_type_names(model, types)}, and must be all of "
-                "one type (gmsh: Mesh.ElementOrder, model.mesh.setOrder)"
+                f"order than the rest, which are {types}; all must be of one type (gmsh: "
+                "Mesh.ElementOrder, model.mesh.setOrder)"
             )
 
 
@@ -242,7 +284,6 @@ def _geometric_dimension(points: NDArray[np.float64], tdim: int, gdim: int | Non
             "volume (gmsh saves only physical groups); for a surface use gdim=3"
         )
     if gdim is not None and not needed <= gdim <= 3:
-        raise MeshError(
-            f"its nodes need {needed} coordinates; got gdim={gdim}", argument="gdim", value=gdim
-        )
+        text = f"its nodes need {needed} coordinates; got gdim={gdim}"
+        raise MeshError(text, argument="gdim", value=gdim)
     return needed if gdim is None else gdim

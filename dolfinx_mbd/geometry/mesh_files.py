@@ -26,8 +26,6 @@ import numpy as np
 from dolfinx_mbd.errors import FileError, MeshError
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 
-__all__ = ["read_msh"]
-
 _SUPPORTED = "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary"
 _CONVERSIONS = {
     ".unv": "Convert a .unv file with 'gmsh part.unv -save -format msh41 -o part.msh'; its groups "
@@ -46,28 +44,14 @@ _LAUNCHER = re.compile(r"(OMPI|PMIX?|PRTE|PRRTE|HYDRA|MPI|MPICH|I_MPI|MV2|SLURM)
 
 
 def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:
-    """Read a `.msh` file of format 2 or 4.
-
-    Args:
-        path: The file.
-        gdim: Geometric dimension; by default the smallest that the nodes need.
-
-    Raises:
-        FileError: The file is not a `.msh` file of a supported format.
-        MeshError: The mesh is not usable, or gmsh cannot read it.
-        OSError: The file cannot be read.
-
-    Note: Not collective: under MPI, call it on one rank.
-    """
+    """Return the mesh of a `.msh` file of format 2 or 4 as arrays; call this on one rank only."""
     with tempfile.TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
         with open(path, "rb") as file, open(Path(folder, "mesh.msh"), "wb") as copy:
             file.seek(_start(file.read(4096), os.fspath(path)))
             shutil.copyfileobj(file, copy, 1 << 20)
         environment = {k: v for k, v in os.environ.items() if not _LAUNCHER.match(k)}
-        environment |= {
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            "PYTHONSAFEPATH": "1",
-        }
+        search = os.pathsep.join(filter(None, sys.path))
+        environment |= {"PYTHONPATH": search, "PYTHONSAFEPATH": "1"}
         command = [sys.executable, "-m", __name__, folder, str(gdim or 0)]
         reader = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
@@ -81,9 +65,8 @@ def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArray
             reason = f"gmsh crashed while reading it ({signal.Signals(-reader.returncode).name})"
         else:
             reason = f"the reading process failed: {reader.stderr.strip()[-500:]}"
-    raise MeshError(
-        f"cannot use '{os.fspath(path)}' as a mesh: {reason}", argument="path", value=path
-    )
+    text = f"cannot use '{os.fspath(path)}' as a mesh: {reason}"
+    raise MeshError(text, argument="path", value=path)
 
 
 def _start(head: bytes, path: str) -> int:
@@ -91,19 +74,15 @@ def _start(head: bytes, path: str) -> int:
     blank = len(head) - len(head.lstrip())
     lines = [line.strip().decode("ascii", "replace") for line in head[blank:].split(b"\n")]
     if lines[0] != "$MeshFormat":
-        conversion = _CONVERSIONS.get(Path(path).suffix.lower(), "")
-        raise FileError(
-            f"cannot use '{path}' as a mesh: its first line is {lines[0][:40]!r} instead of "
-            f"'$MeshFormat'. {_SUPPORTED}. {conversion}".rstrip(". ")
-            + ".",
-            path=path,
-        )
+        conversion = _CONVERSIONS.get(Path(path).suffix.lower())
+        hint = f" {conversion}." if conversion else ""
+        reason = f"its first line is {lines[0][:40]!r} instead of '$MeshFormat'"
+        text = f"cannot use '{path}' as a mesh: {reason}. {_SUPPORTED}.{hint}"
+        raise FileError(text, path=path)
     version = lines[1] if len(lines) > 1 else ""
     if not re.fullmatch(r"(2(\.[0-2])?|4(\.[01])?) [01] 8( .*)?", version):
-        raise FileError(
-            f"cannot use '{path}' as a mesh: its format is {version[:40]!r}. {_SUPPORTED}.",
-            path=path,
-        )
+        text = f"cannot use '{path}' as a mesh: its format is {version[:40]!r}. {_SUPPORTED}."
+        raise FileError(text, path=path)
     return blank
 
 

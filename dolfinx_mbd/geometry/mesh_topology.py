@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
 
-__all__ = ["check_facets", "check_topology"]
-
 _FACETS = {
     (1, 2): ((0,), (1,)),
     (2, 3): ((0, 1), (1, 2), (2, 0)),
@@ -38,14 +36,8 @@ def check_topology(
 ) -> None:
     """Check that cells are different, and that neighbours share the nodes of common facets.
 
-    Args:
-        cells: Nodes of each cell, shape (cells, nodes), numbered without gaps, corners first.
-        reference: Nodes of the reference cell, shape (nodes, dimension of the cells).
-        num_corners: Number of corners of a cell.
-
-    Raises:
-        MeshError: A cell is degenerate or a duplicate, more than two cells share a facet, or
-            neighbours have different nodes between their common corners.
+    Nodes (cells, nodes of a cell) are numbered without gaps, with the corners of a cell first; the
+    nodes of the reference cell have the shape (nodes, dimension of the cells).
     """
     tdim, size = reference.shape[1], int(cells.max()) + 1
     ordered = np.sort(cells, axis=1)
@@ -54,10 +46,8 @@ def check_topology(
         raise MeshError(f"{collapsed.sum()} of its {len(cells)} cells have a node twice")
     copies = len(cells) - len(np.bincount(_numbers(cells[:, :num_corners])))
     if copies:
-        raise MeshError(
-            f"{copies} of its {len(cells)} cells are given twice; remove the copies "
-            "(gmsh: model.mesh.removeDuplicateElements)"
-        )
+        advice = "remove the copies (gmsh: model.mesh.removeDuplicateElements)"
+        raise MeshError(f"{copies} of its {len(cells)} cells are given twice; {advice}")
     expected = len(np.unique(cells[:, :num_corners]))
     inner = cells.shape[1] - num_corners
     key = tdim, num_corners
@@ -74,24 +64,19 @@ def check_topology(
             _check_agreement(numbers, cells[:, np.array(rows)].reshape(-1, len(rows[0])))
             expected += (numbers.max() + 1) * len(rows[0])
             below[np.concatenate(rows)] = True
-    if size != expected + inner * len(cells):
-        raise MeshError(
-            f"its cells have {size} nodes instead of {expected + inner * len(cells)}, the "
-            "number if cells share exactly the nodes on common edges and facets"
-        )
+    expected += inner * len(cells)
+    if size != expected:
+        reason = "the number if cells share exactly the nodes on common edges and facets"
+        raise MeshError(f"its cells have {size} nodes instead of {expected}, {reason}")
 
 
 def _nodes_between(
-    reference: NDArray[np.float64],
-    corners: tuple[int, ...],
-    num_corners: int,
-    below: NDArray[np.bool_],
+    reference: NDArray, corners: tuple[int, ...], num_corners: int, below: NDArray
 ) -> list[int]:
     """Return the nodes of the reference cell inside an edge or facet, without its boundary."""
-    origin = reference[corners[0]]
-    span = np.linalg.pinv((reference[list(corners[1:])] - origin).T)
-    offsets = (reference - origin).T
-    rest = offsets - (reference[list(corners[1:])] - origin).T @ (span @ offsets)
+    offsets = (reference - reference[corners[0]]).T
+    span = offsets[:, list(corners[1:])]
+    rest = offsets - span @ (np.linalg.pinv(span) @ offsets)
     on = np.linalg.norm(rest, axis=0) < 1e-6
     on[:num_corners] = False
     return [int(node) for node in np.flatnonzero(on & ~below)]
@@ -104,30 +89,21 @@ def _check_agreement(numbers: NDArray[np.int64], nodes: NDArray[np.int64]) -> No
     first[numbers] = np.arange(len(numbers))
     different = (nodes != nodes[first[numbers]]).any(axis=1)
     if different.any():
+        count = len(np.unique(numbers[different]))
         raise MeshError(
-            f"{len(np.unique(numbers[different]))} of its edges and facets have different nodes "
-            "between their corners in neighbouring cells; neighbours must share these nodes"
+            f"{count} of its edges and facets have different nodes between their corners in "
+            "neighbouring cells; neighbours must share these nodes"
         )
 
 
 def check_facets(facets: NDArray[np.int64], tags: NDArray[np.int32]) -> None:
-    """Check that tagged facets are different and have nodes of the mesh.
-
-    Args:
-        facets: Nodes of each facet; -1 for a node without a cell.
-        tags: Tag of each facet.
-
-    Raises:
-        MeshError: A facet is a duplicate or has a node without a cell.
-    """
+    """Check that tagged facets are different and have no node without a cell, which is -1."""
     if facets.size == 0:
         return
     stray = (facets < 0).any(axis=1)
     if stray.any():
-        raise MeshError(
-            f"{stray.sum()} facets of its groups, one of them with tag {tags[stray][0]}, have "
-            "nodes that belong to no cell"
-        )
+        text = f"{stray.sum()} facets of its groups, one of them with tag {tags[stray][0]},"
+        raise MeshError(f"{text} have nodes that belong to no cell")
     copies = len(facets) - len(np.bincount(_numbers(facets)))
     if copies:
         raise MeshError(f"{copies} facets of its groups are given twice")

@@ -15,10 +15,7 @@ from typing import Any
 
 from dolfinx_mbd.checks import file_path, instance, integer, name, number, refuse
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
-from dolfinx_mbd.geometry.gmsh_model import gmsh_session
-from dolfinx_mbd.geometry.tools import mesh_volumes
-
-__all__ = ["StepPart", "Surface", "step_surfaces"]
+from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,11 +149,8 @@ def _check_path(path: str | os.PathLike[str]) -> None:
     with open(path, "rb") as file:
         start = file.read(200).lstrip()
     if not start.startswith(b"ISO-10303-21"):
-        raise FileError(
-            f"'{os.fspath(path)}' is not a STEP file: it starts with {start[:20]!r} instead of "
-            "'ISO-10303-21'",
-            path=path,
-        )
+        text = f"it starts with {start[:20]!r} instead of 'ISO-10303-21'"
+        raise FileError(f"'{os.fspath(path)}' is not a STEP file: {text}", path=path)
 
 
 @contextmanager
@@ -190,10 +184,9 @@ def _load(model: Any, path: str | os.PathLike[str]) -> list[int]:
 def _surface(model: Any, tag: int) -> Surface:
     """Return the description of one surface of a model."""
     kind = model.getType(2, tag)
-    (u0, v0), (u1, v1) = model.getParametrizationBounds(2, tag)
     radius = None
     if kind in ("Cylinder", "Sphere"):
-        curvature = model.getCurvature(2, tag, [(u0 + u1) / 2, (v0 + v1) / 2])
-        radius = float(1 / curvature[0])
+        (u0, v0), (u1, v1) = model.getParametrizationBounds(2, tag)
+        radius = float(1 / model.getCurvature(2, tag, [(u0 + u1) / 2, (v0 + v1) / 2])[0])
     x, y, z = model.occ.getCenterOfMass(2, tag)
     return Surface(tag, kind, float(model.occ.getMass(2, tag)), (x, y, z), radius)

@@ -32,17 +32,14 @@ from dolfinx_mbd.imports.matrices import (
     rigid_coefficients,
     rigid_motions,
 )
-from dolfinx_mbd.imports.modes import mean_axis_modes
-
-__all__ = ["NodeInterface", "reduce_matrices"]
+from dolfinx_mbd.imports.reduced import mean_axis_modes
 
 Array = NDArray[np.float64]
 
-REPRODUCTION_TOLERANCE = 1e-4
-"""Largest relative error of a rigid motion by constraint modes if the body is connected."""
+REPRODUCTION_TOLERANCE = 1e-4  # largest relative error of rigid motions of a connected body
+FLAT = 1e-6  # ratio of the second largest to the largest extent of nodes that form a line
 
-FLAT = 1e-6
-"""Ratio of the second largest to the largest extent of nodes below which they form a line."""
+_SINGULAR = "the stiffness is singular with fixed interfaces"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,25 +100,15 @@ class NodeInterface:
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """An interface with its degrees of freedom.
-
-    Attributes:
-        name: Name of the interface.
-        kind: Kind of the interface.
-        point: Reference point, m.
-        axes: Axes, shape (3, 3).
-        dofs: Degrees of freedom, shape (d,).
-        motions: Rigid motions of the nodes about the point, shape (d, 6).
-        rows: Rows that give the motion of an averaged interface, shape (6, d); None if rigid.
-    """
+    """An interface with its degrees of freedom."""
 
     name: str
     kind: str
     point: Array
     axes: Array
-    dofs: NDArray[np.int64]
-    motions: Array
-    rows: Array | None
+    dofs: NDArray[np.int64]  # shape (d,)
+    motions: Array  # rigid motions of the nodes about the point, shape (d, 6)
+    rows: Array | None  # motion of an averaged interface of the nodes, shape (6, d)
 
 
 def reduce_matrices(
@@ -171,15 +158,17 @@ def _placed_interfaces(
     expected = "at least one interface, {'name': NodeInterface(nodes)}"
     if not isinstance(interfaces, Mapping) or not interfaces:
         refuse("interfaces", interfaces, expected, MatrixError)
-    result, owner = [], np.full(len(matrices.nodes), -1)
-    names = list(interfaces)
+    result: list[_Placed] = []
+    owner = np.full(len(matrices.nodes), -1)
     for k, (name, spec) in enumerate(interfaces.items()):
         if not isinstance(spec, NodeInterface):
             refuse(f"interface {name!r}", spec, "a NodeInterface", MatrixError)
         nodes = matrices.rows(spec.nodes, f"interface {name!r}: nodes")
         shared = nodes[owner[nodes] >= 0]
         if len(shared):
-            other = f"without the {len(shared)} nodes of interface {names[owner[shared[0]]]!r}"
+            other = (
+                f"without the {len(shared)} nodes of interface {result[owner[shared[0]]].name!r}"
+            )
             refuse(f"interface {name!r}: nodes", spec.nodes, other, MatrixError)
         owner[nodes] = k
         result.append(_on_nodes(name, spec, nodes, matrices.nodes[nodes]))
@@ -188,8 +177,7 @@ def _placed_interfaces(
 
 def _on_nodes(name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array) -> _Placed:
     W = _weights(f"interface {name!r}: weights", spec.weights, len(x))
-    weighted = W[:, None] * x if W.ndim == 1 else W @ x
-    total = float(W.sum())
+    weighted, total = W @ x, float(W.sum())
     centre = weighted.sum(axis=0) / total
     moments = x.T @ weighted - total * np.outer(centre, centre)
     extent = np.sqrt(np.maximum(np.linalg.eigvalsh((moments + moments.T) / 2), 0.0))
@@ -201,28 +189,26 @@ def _on_nodes(name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array
     motions = rigid_motions(x, point)
     rows: NDArray | None = None
     if spec.kind == "averaged":
-        blocks = motions.reshape(len(x), 18)
-        columns = (W[:, None] * blocks if W.ndim == 1 else W @ blocks).reshape(-1, 6)
+        columns = (W @ motions.reshape(len(x), 18)).reshape(-1, 6)
         rows = np.linalg.solve(motions.T @ columns, columns.T)
     dofs = (3 * nodes[:, None] + np.arange(3)).ravel()
     return _Placed(name, spec.kind, point, axes, dofs, motions, rows)
 
 
-def _weights(argument: str, weights: ArrayLike | None, count: int) -> Array:
-    """Return the weights of nodes, shape (count,) or (count, count)."""
-    if weights is None:
-        return np.ones(count)
-    if np.ndim(weights) == 2:
-        matrix: Array = array(argument, weights, (count, count))
-        if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9 * np.abs(matrix).max(initial=0.0)):
-            refuse(argument, weights, "symmetric, if it is a matrix")
-        if not (matrix.diagonal() >= 0).all() or not matrix.sum() > 0:
-            refuse(argument, weights, "positive semi-definite and not zero, if it is a matrix")
-        return matrix
-    values: Array = array(argument, weights, (count,), expected=f"{count} weights, at least 0")
-    if (values < 0).any() or not values.sum() > 0:
-        refuse(argument, weights, f"{count} weights, at least 0 and not all of them 0")
-    return values
+def _weights(argument: str, weights: ArrayLike | None, count: int) -> Any:
+    """Return the weights of nodes as a dense or sparse matrix, shape (count, count)."""
+    if weights is None or np.ndim(weights) < 2:
+        values = np.ones(count) if weights is None else weights
+        expected = f"{count} weights, at least 0 and not all of them 0"
+        W = scipy.sparse.diags_array(array(argument, values, (count,), expected=expected))
+    else:
+        W = array(argument, weights, (count, count))
+        expected = "symmetric, positive semi-definite and not zero, if it is a matrix"
+        if not np.allclose(W, W.T, rtol=0, atol=1e-9 * np.abs(W).max(initial=0.0)):
+            refuse(argument, weights, expected)
+    if not (W.diagonal() >= 0).all() or not W.sum() > 0:
+        refuse(argument, weights, expected)
+    return W
 
 
 class _FixedInterfaces:
@@ -245,21 +231,17 @@ class _FixedInterfaces:
         self.M = matrices.mass[self.free][:, self.free]
         settings: dict[str, Any] = {}
         if self.averaged:
-            scale = float(np.abs(K.diagonal()).mean())
-            border = scale * scipy.sparse.csr_array(C)[:, self.free]
+            self.scale = float(np.abs(K.diagonal()).mean())
+            border = self.scale * scipy.sparse.csr_array(C)[:, self.free]
             K = scipy.sparse.bmat([[K, border.T], [border, None]])
-            self.scale = scale
         else:
             settings = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
         self.K = scipy.sparse.csc_array(K)
         try:
             self.factors = scipy.sparse.linalg.splu(self.K, permc_spec="MMD_AT_PLUS_A", **settings)
         except RuntimeError as error:
-            raise MatrixError(
-                "the stiffness is singular with fixed interfaces: a part of the body is not "
-                f"connected to any interface ({error})",
-                argument="stiffness",
-            ) from error
+            reason = f"a part of the body is not connected to any interface ({error})"
+            raise MatrixError(f"{_SINGULAR}: {reason}", argument="stiffness") from error
 
     def solve(self, B: Array) -> Array:
         """Return the solution of a linear system, with one step of iterative refinement."""
@@ -279,9 +261,7 @@ class _FixedInterfaces:
             B[n + 6 * j + np.arange(6), 6 * k + np.arange(6)] = self.scale
         X[self.free] = self.solve(B)[:n]
         if not np.isfinite(X).all():
-            raise MatrixError(
-                "the stiffness is singular with fixed interfaces", argument="stiffness"
-            )
+            raise MatrixError(_SINGULAR, argument="stiffness")
         return X
 
     def modes(self, count: int) -> Array:
@@ -310,12 +290,7 @@ class _FixedInterfaces:
 def _with_rigid_motions(
     matrices: FullMatrices, placed: tuple[_Placed, ...], constraint: Array
 ) -> Array:
-    """Return constraint modes corrected such that they reproduce rigid motions exactly.
-
-    Raises:
-        MatrixError: The error before the correction exceeds round-off, because a part of the body
-            is not connected to an interface.
-    """
+    """Return constraint modes corrected such that they reproduce rigid motions exactly."""
     origin = placed[0].point
     C = rigid_coefficients(np.array([i.point for i in placed]), origin)
     R = rigid_motions(matrices.nodes, origin)
@@ -342,7 +317,8 @@ def _body(
     mean_axis = mean_axis_modes((K + K.T) / 2, (M + M.T) / 2, R, motion)
     modes = Psi @ mean_axis.coefficients
     n = modes.shape[1]
-    fields = np.hstack([np.ones((len(matrices.nodes), 1)), matrices.nodes, _blocked(modes)])
+    components = modes.reshape(-1, 3, n).transpose(0, 2, 1).reshape(-1, 3 * n)  # of each mode
+    fields = np.hstack([np.ones((len(components), 1)), matrices.nodes, components])
     G = fields.T @ (matrices.scalar_mass @ fields)
     G = (G + G.T) / 2
     skin = None
@@ -365,9 +341,3 @@ def _body(
             "inertia": "exact, from the mass matrix and the nodes",
         },
     )
-
-
-def _blocked(modes: Array) -> Array:
-    """Return the components of modes as scalar fields, ordered by modes, shape (N, 3 n)."""
-    count, n = len(modes) // 3, modes.shape[1]
-    return modes.reshape(count, 3, n).transpose(0, 2, 1).reshape(count, 3 * n)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse
@@ -18,11 +20,10 @@ from dolfinx_mbd.imports.matrices import (
     in_file,
     whole_numbers,
 )
-from dolfinx_mbd.imports.matrix_market import read_matrix_market
-
-__all__ = ["existing", "read_matrices", "read_matrix", "read_nodes"]
 
 Array = NDArray[np.float64]
+
+_OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def read_matrices(
@@ -60,24 +61,20 @@ def read_matrices(
         >>> matrices = read_matrices("K.npz", "M.npz", x)
     """
     if isinstance(nodes, (str, Path)):
-        numbers, positions = read_nodes(nodes)
+        numbers, positions = _read_nodes(nodes)
         labels = numbers if labels is None else labels
     else:
         positions = array("nodes", nodes)
-    parts: dict[str, Any] = {
-        "labels": labels,
-        "damping": None if damping is None else read_matrix(damping, "damping"),
-        "triangles": triangles,
-    }
-    K, M = read_matrix(stiffness, "stiffness"), read_matrix(mass, "mass")
+    C = None if damping is None else _read_matrix("damping", damping)
+    K, M = _read_matrix("stiffness", stiffness), _read_matrix("mass", mass)
+    parts: dict[str, Any] = {"labels": labels, "damping": C, "triangles": triangles}
     if dofs is not None:
         return FullMatrices.in_order(K, M, positions, dofs, **parts)
     return FullMatrices(stiffness=K, mass=M, nodes=positions, **parts)
 
 
-def read_matrix(path: str | Path, argument: str = "path") -> scipy.sparse.csr_array:
-    """Return a matrix from a file, see `read_matrices`; `argument` is its name in messages."""
-    path = existing(argument, path)
+def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
+    path = existing(argument, file)
     kind = _kind(path)
     with in_file(path, "a matrix"):
         if kind == ".npz":
@@ -86,16 +83,13 @@ def read_matrix(path: str | Path, argument: str = "path") -> scipy.sparse.csr_ar
             return scipy.sparse.csr_array(np.load(path, allow_pickle=False))
         if kind == ".mtx":
             return read_matrix_market(path)
-    raise MatrixFileError(
-        f"{path}: unknown format; expected .mtx (Matrix Market), .npz "
-        "(scipy.sparse.save_npz) or .npy",
-        path=path,
-    )
+    formats = ".mtx (Matrix Market), .npz (scipy.sparse.save_npz) or .npy"
+    raise MatrixFileError(f"{path}: unknown format; expected {formats}", path=path)
 
 
-def read_nodes(path: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
+def _read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
     """Return the numbers of nodes, or None if the file has none, and their positions (N, 3)."""
-    path = existing("nodes", path)
+    path = existing("nodes", file)
     kind = _kind(path)
     with in_file(path, "a table of nodes"):
         if kind == ".npy":
@@ -127,5 +121,57 @@ def existing(argument: str, path: str | Path) -> Path:
 
 def _kind(path: Path) -> str:
     """Return the suffix of a file without the suffixes of compression."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".bz2")]
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _OPEN]
     return suffixes[-1] if suffixes else ""
+
+
+def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
+    """Return a real, general or symmetric matrix from a Matrix Market file (`.gz`, `.bz2` too).
+
+    SciPy's reader crashes on some damaged files.
+    """
+    with _OPEN.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8") as file:
+        words = file.readline().lower().split()
+        if words[:2] != ["%%matrixmarket", "matrix"] or len(words) != 5:
+            raise ValueError("its first line is not a Matrix Market header")
+        layout, field, symmetry = words[2:]
+        if field not in ("real", "double", "integer") or symmetry not in ("general", "symmetric"):
+            raise ValueError(f"its matrix is {field} and {symmetry}, not real and symmetric")
+        if layout == "coordinate":
+            n, m, rows = _sizes(file, 3)
+            table = _table(file, rows, 3)
+            indices = table[:, :2].astype(np.int64) - 1
+            if not ((indices + 1 == table[:, :2]) & (indices >= 0) & (indices < (n, m))).all():
+                raise ValueError(f"a row or a column is not a whole number within {n} x {m}")
+            A = scipy.sparse.coo_array((table[:, 2], tuple(indices.T)), shape=(n, m)).tocsr()
+        elif layout == "array":
+            n, m = _sizes(file, 2)
+            if symmetry == "general":
+                return scipy.sparse.csr_array(_table(file, n * m, 1).reshape(m, n).T)
+            dense = np.zeros((n, m))
+            column, row = np.triu_indices(n)
+            dense[row, column] = _table(file, len(row), 1)[:, 0]
+            A = scipy.sparse.csr_array(dense)
+        else:
+            raise ValueError(f"its layout is {layout!r}, not 'coordinate' or 'array'")
+    if symmetry == "general":
+        return A
+    if n != m:
+        raise ValueError(f"its matrix is declared as symmetric and has the shape {A.shape}")
+    return (A + A.T - scipy.sparse.diags_array(A.diagonal())).tocsr()
+
+
+def _sizes(file: IO[str], count: int) -> list[int]:
+    """Return the integers of the line after the comments."""
+    line = next((text for text in file if text.strip() and not text.startswith("%")), "")
+    sizes = [int(word) for word in line.split()]
+    if len(sizes) != count or min(sizes) < 0:
+        raise ValueError(f"its line of sizes is {line.strip()[:80]!r}")
+    return sizes
+
+
+def _table(file: IO[str], rows: int, columns: int) -> Any:
+    table = np.loadtxt(file, ndmin=2, comments="%") if rows else np.zeros((0, columns))
+    if table.shape != (rows, columns):
+        raise ValueError(f"expected {rows} lines of {columns} numbers, got a table {table.shape}")
+    return table

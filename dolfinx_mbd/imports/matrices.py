@@ -21,26 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, number, refuse
 from dolfinx_mbd.errors import FileError, InputError
 
-__all__ = [
-    "FullMatrices",
-    "MatrixError",
-    "MatrixFileError",
-    "checked_matrices",
-    "in_file",
-    "positions",
-    "rigid_coefficients",
-    "rigid_motions",
-    "unit_factors",
-    "whole_numbers",
-]
-
 Array = NDArray[np.float64]
 
-SYMMETRY = 1e-8
-"""Largest difference between a matrix and its transpose, relative to its largest entry."""
-
-RIGID_TOLERANCE = 1e-6
-"""Largest ‖K R‖ relative to ‖K‖‖R‖ for a stiffness that does not resist rigid motions."""
+SYMMETRY = 1e-8  # largest difference from the transpose, relative to the largest entry
+RIGID_TOLERANCE = 1e-6  # largest ‖K R‖/‖K‖‖R‖ of a stiffness that does not resist rigid motions
 
 
 class MatrixError(InputError):
@@ -48,12 +32,7 @@ class MatrixError(InputError):
 
 
 class MatrixFileError(MatrixError, FileError):
-    """A file of matrices or nodes that is damaged or unusable.
-
-    Args:
-        message: The message.
-        path: The file; an attribute of the error.
-    """
+    """A file of matrices or nodes that is damaged or unusable; `path` is an attribute."""
 
     def __init__(self, message: str = "", *, path: Any = None) -> None:
         super().__init__(message)
@@ -163,13 +142,9 @@ class FullMatrices:
             time: Unit of time, s.
         """
         length, mass, time = unit_factors(length=length, mass=mass, time=time)
-        return replace(
-            self,
-            stiffness=self.stiffness * (mass / time**2),
-            mass=self.mass * mass,
-            nodes=self.nodes * length,
-            damping=None if self.damping is None else self.damping * (mass / time),
-        )
+        K, M, x = self.stiffness * (mass / time**2), self.mass * mass, self.nodes * length
+        C = None if self.damping is None else self.damping * (mass / time)
+        return replace(self, stiffness=K, mass=M, nodes=x, damping=C)
 
     @property
     def scalar_mass(self) -> scipy.sparse.csr_array:
@@ -187,8 +162,8 @@ class FullMatrices:
         result = order[index]
         unknown = requested[self.labels[result] != requested]
         if len(unknown):
-            expected = f"numbers of nodes, of which the {len(order)} nodes have "
-            expected += f"{self.labels.min()} ... {self.labels.max()}"
+            known = f"{self.labels.min()} ... {self.labels.max()}"
+            expected = f"numbers of nodes, of which the {len(order)} nodes have {known}"
             refuse(argument, unknown.tolist(), expected, MatrixError)
         if len(np.unique(result)) < len(result):
             refuse(argument, labels, "different numbers of nodes", MatrixError)
@@ -252,14 +227,10 @@ def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.spa
 
 
 def rigid_motions(positions: Array, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Return the displacements of N positions in three translations and three rotations.
-
-    The rotations are about `point`. The result has the shape (3 N, 6).
-    """
-    R = np.zeros((len(positions), 3, 6))
-    R[:, :, :3] = np.eye(3)
-    for a in range(3):
-        R[:, :, 3 + a] = np.cross(np.eye(3)[a], positions - np.asarray(point))
+    """Return the displacements (3 N, 6) of N positions in three translations and rotations."""
+    arms = positions - np.asarray(point)
+    R = np.tile(np.eye(3, 6), (len(arms), 1, 1))
+    R[:, :, 3:] = np.cross(np.eye(3), arms[:, None]).swapaxes(1, 2)
     return R.reshape(-1, 6)
 
 
@@ -270,17 +241,26 @@ def rigid_coefficients(points: Array, origin: ArrayLike = (0.0, 0.0, 0.0)) -> Ar
     return blocks.reshape(-1, 6)
 
 
+def check_free(ratio: float, tolerance: float, advice: str) -> None:
+    """Raise an error if the relative size of K R exceeds a tolerance."""
+    if ratio > tolerance:
+        raise MatrixError(
+            f"the stiffness resists rigid motion (K R is not zero, relative size {ratio:.1e}): "
+            f"export it without supports, {advice}",
+            argument="stiffness",
+        )
+
+
 def _check_rigid_motions(K: scipy.sparse.csr_array, nodes: Array) -> None:
     R = rigid_motions(nodes, nodes.mean(axis=0))
     scale = float(abs(K).sum(axis=1).max()) * np.abs(R).max(axis=0)
     ratio = np.max(np.abs(K @ R).max(axis=0) / np.where(scale > 0, scale, 1.0))
-    if ratio > RIGID_TOLERANCE:
-        raise MatrixError(
-            f"the stiffness resists rigid motion (K R is not zero, relative size {ratio:.1e}): "
-            "export it without supports, and check that the nodes have the order of the degrees of "
-            "freedom (see FullMatrices.in_order) and the same units",
-            argument="stiffness",
-        )
+    check_free(
+        ratio,
+        RIGID_TOLERANCE,
+        "and check that the nodes have the order of the degrees of freedom (see "
+        "FullMatrices.in_order) and the same units",
+    )
 
 
 def _scalar_mass(M: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
@@ -288,11 +268,8 @@ def _scalar_mass(M: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     blocks = [[M[a::3, b::3] for b in range(3)] for a in range(3)]
     scalar = (blocks[0][0] + blocks[1][1] + blocks[2][2]) / 3
     largest = np.abs(M.data).max()
-    error = max(
-        np.abs((blocks[a][b] - (scalar if a == b else 0 * scalar)).data).max(initial=0.0)
-        for a in range(3)
-        for b in range(3)
-    )
+    differences = [blocks[a][b] - (a == b) * scalar for a in range(3) for b in range(3)]
+    error = max(np.abs(difference.data).max(initial=0.0) for difference in differences)
     if error > SYMMETRY * largest:
         raise MatrixError(
             "the mass matrix is not that of a solid, the same scalar matrix for x, y and z (the "

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.imports.files import existing
 from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.imports.reduced import ReducedMatrices
-
-__all__ = ["read_dmig", "read_op4"]
 
 Array = NDArray[np.float64]
 
@@ -52,30 +51,26 @@ def read_op4(
         >>> report = export(body, "block", "op4")
         >>> matrices = read_op4("block.op4", names=["left", "right"])
     """
-    path = existing("path", path)
-    for argument, text in (("stiffness", stiffness), ("mass", mass), ("damping", damping)):
-        instance(argument, text, (str, type(None)) if argument == "damping" else str)
+    path = _checked(path, stiffness, mass, damping)
     from pyNastran.op4.op4 import read_op4 as read
 
     with in_file(path, "an OP4 file"):
         _check_op4_text(path)
-        entries = read(str(path), debug=None)
-        matrices = {name: _op4_array(entry) for name, entry in entries.items()}
+        entries = read(str(path), debug=None)  # objects, or pairs of form and matrix
+        matrices = {k: e.data if hasattr(e, "data") else e[1] for k, e in entries.items()}
     K, M = (_named(path, matrices, name) for name in (stiffness, mass))
     C = matrices.get("BAAX") if damping is None else _named(path, matrices, damping)
     if nodes is not None:
         return FullMatrices(K, M, array("nodes", nodes), damping=C)
     if points is None:
         if "XYZ" not in matrices:
-            raise MatrixFileError(
-                f"{path}: OP4 contains no positions; pass points=... of the interfaces (of a "
-                "superelement) or nodes=... (of a full model)",
-                path=path,
+            text = (
+                "OP4 contains no positions; pass points=... of the interfaces (of a superelement)"
             )
+            raise MatrixFileError(f"{path}: {text} or nodes=... (of a full model)", path=path)
         points = _dense(matrices["XYZ"]).T
-    damping_matrix = None if C is None else _dense(C)
-    positions = array("points", points)
-    return ReducedMatrices(_dense(K), _dense(M), positions, names, damping_matrix)
+    dense = None if C is None else _dense(C)
+    return ReducedMatrices(_dense(K), _dense(M), array("points", points), names, dense)
 
 
 def read_dmig(
@@ -108,14 +103,11 @@ def read_dmig(
         >>> report = export(body, "block", "dmig")
         >>> matrices = read_dmig("block.pch", names=["left", "right"])
     """
-    path = existing("path", path)
-    for argument, text in (("stiffness", stiffness), ("mass", mass), ("damping", damping)):
-        instance(argument, text, (str, type(None)) if argument == "damping" else str)
+    path = _checked(path, stiffness, mass, damping)
     model = _bulk_data(path)
     K, M = (_dmig(path, model, name) for name in (stiffness, mass))
-    C = None
-    if damping is not None or "BAAX" in model.dmig:
-        C = _dmig(path, model, damping or "BAAX")
+    with_damping = damping is not None or "BAAX" in model.dmig
+    C = _dmig(path, model, damping or "BAAX") if with_damping else None
     used = sorted({key for A in (K, M) for row in A for key in row})
     scalars = [key for key in used if key[0] in model.spoints]
     grids = sorted({point for point, _ in used if point not in model.spoints})
@@ -124,21 +116,26 @@ def read_dmig(
         raise MatrixError(f"{path}: the matrices have points {unknown[:5]} without GRID or SPOINT")
     rotated = [g for g in grids if model.nodes[g].Cd() not in (0, -1)]
     if rotated:
-        raise MatrixError(
-            f"{path}: grids {rotated[:5]} have a displacement coordinate system (CD); write the "
-            "matrices in the basic system"
-        )
+        text = f"grids {rotated[:5]} have a displacement coordinate system (CD)"
+        raise MatrixError(f"{path}: {text}; write the matrices in the basic system")
     positions = np.array([model.nodes[g].get_position() for g in grids], dtype=float)
     full = not scalars and all(component <= 3 for _, component in used)
     order = [(g, c) for g in grids for c in range(1, 4 if full else 7)] + scalars
     with in_file(path, "bulk data"):
-        matrices: list[Any] = [None if A is None else _in_order(A, order) for A in (K, M, C)]
+        stiff, heavy = _in_order(K, order), _in_order(M, order)
+        damped = None if C is None else _in_order(C, order)
     if full:
-        return FullMatrices(
-            matrices[0], matrices[1], positions, np.array(grids), damping=matrices[2]
-        )
+        return FullMatrices(stiff, heavy, positions, np.array(grids), damping=damped)
     labels = names if names is not None else [f"grid {g}" for g in grids]
-    return ReducedMatrices(matrices[0], matrices[1], positions, labels, matrices[2])
+    return ReducedMatrices(stiff, heavy, positions, labels, damped)
+
+
+def _checked(path: str | Path, stiffness: str, mass: str, damping: str | None) -> Path:
+    """Return the path of an existing file after a check of the names of matrices."""
+    instance("stiffness", stiffness, str)
+    instance("mass", mass, str)
+    instance("damping", damping, (str, type(None)))
+    return existing("path", path)
 
 
 def _check_op4_text(path: Path) -> None:
@@ -153,7 +150,8 @@ def _check_op4_text(path: Path) -> None:
     sparse = False
     for number, line in enumerate(path.read_text(encoding="latin-1").splitlines(), 1):
         words = line.split()
-        if len(_whole_numbers(line[:32], 8)) == 4:  # (a matrix: columns, rows, form, type, name)
+        fields = [line[k : k + 8].strip().lstrip("+-") for k in range(0, 32, 8)]
+        if all(map(str.isdecimal, fields)):  # (a matrix: columns, rows, form, type, name)
             complete, last, sparse = missing == last == 0, int(line[:8]) + 1, False
         elif len(words) == 3 and all(map(str.isdecimal, words)):
             complete, missing = missing == 0, int(words[2])
@@ -170,22 +168,6 @@ def _check_op4_text(path: Path) -> None:
         raise ValueError("the last matrix is not complete")
 
 
-def _whole_numbers(text: str, width: int) -> list[int]:
-    """Return the whole numbers in fields of a width, up to the first other field."""
-    numbers = []
-    for k in range(0, len(text), width):
-        try:
-            numbers.append(int(text[k : k + width]))
-        except ValueError:
-            break
-    return numbers
-
-
-def _op4_array(entry: Any) -> Any:
-    """Return the matrix of an entry, which is an object or a pair of form and matrix."""
-    return entry.data if hasattr(entry, "data") else entry[1]
-
-
 def _dense(A: Any) -> Array:
     return np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=float)
 
@@ -195,6 +177,9 @@ def _named(path: Path, matrices: dict[str, Any], name: str) -> Any:
         known = ", ".join(map(repr, matrices)) or "none"
         raise MatrixFileError(f"{path}: no matrix {name!r}; the file has {known}", path=path)
     return matrices[name]
+
+
+Entries = dict[tuple[tuple[int, int], tuple[int, int]], float]
 
 
 def _bulk_data(path: Path) -> Any:
@@ -212,9 +197,6 @@ def _bulk_data(path: Path) -> Any:
     return model
 
 
-Entries = dict[tuple[tuple[int, int], tuple[int, int]], float]
-
-
 def _dmig(path: Path, model: Any, name: str) -> Entries:
     """Return the entries of both triangles of a DMIG by (point, component) of row and column."""
     card = _named(path, dict(model.dmig), name)
@@ -230,13 +212,10 @@ def _dmig(path: Path, model: Any, name: str) -> Entries:
 
 
 def _in_order(entries: Entries, order: list[tuple[int, int]]) -> Any:
-    import scipy.sparse
-
     index = {key: k for k, key in enumerate(order)}
     missing = {key for pair in entries for key in pair} - set(index)
     if missing:
         raise MatrixError(f"only one of the matrices has the coordinates {sorted(missing)[:5]}")
-    rows = [index[i] for i, _ in entries]
-    columns = [index[j] for _, j in entries]
+    rows, columns = ([index[pair[k]] for pair in entries] for k in (0, 1))
     shape = len(order), len(order)
     return scipy.sparse.csr_array((list(entries.values()), (rows, columns)), shape=shape)

@@ -3,9 +3,8 @@
 The coordinates are six for each interface (displacement of its point and rotation vector, along the
 axes of the body), then m modal coordinates. K and M in these coordinates determine the following:
 
-- exact: all linear dynamics, that is, frequencies and dynamic stiffness of the interfaces; mass,
-  centre of mass and inertia tensor; the coupling of elastic coordinates with accelerations of the
-  frame (zero in the mean-axis frame);
+- exact: linear dynamics (frequencies, dynamic stiffness of the interfaces); mass, centre of mass
+  and inertia tensor; the coupling of elastic coordinates with accelerations of the frame;
 - unknown without the shapes of the modes: the deformation by centrifugal loads and the first-order
   change of the inertia tensor (symmetric part of ∫ρ x⊗ψ_k), and the Coriolis coupling between modes
   (∫ρ ψ_k×ψ_l). Only the trace of ∫ρ ψ_k⊗ψ_l is known, so that spin softening is assumed to be equal
@@ -18,28 +17,30 @@ frequency. `FirstOrderInertiaWarning` reminds of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body import Interface, Mode, ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse
 from dolfinx_mbd.errors import ModelRangeWarning, warn
 from dolfinx_mbd.imports.matrices import (
     MatrixError,
+    check_free,
     checked_matrices,
     positions,
     rigid_coefficients,
     unit_factors,
 )
-from dolfinx_mbd.imports.modes import mean_axis_modes
-
-__all__ = ["FirstOrderInertiaWarning", "ReducedMatrices", "body_from_reduced"]
 
 Array = NDArray[np.float64]
+
+DEPENDENT_TOLERANCE = 1e-10
+"""Eigenvalue of the mass matrix with a unit diagonal below which columns are dependent."""
 
 RIGID_TOLERANCE = 1e-5
 """Relative residual of K R, and deviation of RᵀMR from the mass matrix of a rigid body."""
@@ -80,12 +81,8 @@ class ReducedMatrices:
     def __post_init__(self) -> None:
         points = positions("points", self.points)
         count = len(points)
-        labels = (
-            tuple(f"interface {k + 1}" for k in range(count))
-            if self.names is None
-            else names("names", self.names)
-        )
-        if len(labels) != count:
+        labels = tuple(f"interface {k + 1}" for k in range(count))
+        if self.names is not None and len(labels := names("names", self.names)) != count:
             refuse("names", self.names, f"names of {count} interfaces", MatrixError)
         shape = getattr(self.stiffness, "shape", None) or array("stiffness", self.stiffness).shape
         size = shape[0] if shape else 0
@@ -93,12 +90,10 @@ class ReducedMatrices:
             expected = f"a matrix with at least 6 coordinates for each of {count} interfaces"
             refuse("stiffness", self.stiffness, expected, MatrixError)
         reason = f"6 for each of {count} interfaces and {size - 6 * count} modes"
-        values: dict[str, object] = {
-            name: matrix.toarray() for name, matrix in checked_matrices(self, size, reason).items()
-        }
-        identity = np.tile(np.eye(3), (count, 1, 1))
-        axes = identity if self.axes is None else array("axes", self.axes, (count, 3, 3))
-        values |= {"points": points, "names": labels, "axes": axes}
+        matrices = checked_matrices(self, size, reason)
+        axes = np.tile(np.eye(3), (count, 1, 1)) if self.axes is None else self.axes
+        values: dict[str, object] = {name: A.toarray() for name, A in matrices.items()}
+        values |= {"axes": array("axes", axes, (count, 3, 3)), "points": points, "names": labels}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -114,13 +109,9 @@ class ReducedMatrices:
         scale = np.ones(len(self.stiffness))
         scale[: 6 * len(points)] = np.tile(np.repeat([length, 1.0], 3), len(points))
         factor = mass * length**2 / np.outer(scale, scale)
-        return replace(
-            self,
-            stiffness=self.stiffness * factor / time**2,
-            mass=self.mass * factor,
-            points=points * length,
-            damping=None if self.damping is None else self.damping * factor / time,
-        )
+        K, M = self.stiffness * factor / time**2, self.mass * factor
+        C = None if self.damping is None else self.damping * factor / time
+        return replace(self, stiffness=K, mass=M, points=points * length, damping=C)
 
 
 def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> ReducedBody:
@@ -164,14 +155,10 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
     )
     warn(FirstOrderInertiaWarning(text, quantity="speed", limit=2 * np.pi * limit))
     assert element.names is not None
+    parts = zip(element.names, points, np.asarray(element.axes), strict=True)
     return modes.body(
         name,
-        [
-            (label, "rigid", point, axes)
-            for label, point, axes in zip(
-                element.names, points, np.asarray(element.axes), strict=True
-            )
-        ],
+        [(label, "rigid", point, axes) for label, point, axes in parts],
         element.damping,
         total_mass=total,
         first_moments=first,
@@ -203,30 +190,27 @@ def _rigid_motions(K: Array, points: Array) -> Array:
                 "body can move freely with fixed interfaces",
                 argument="stiffness",
             ) from error
-    size = np.abs(K) @ np.abs(R)
-    ratio = np.max(np.abs(K @ R).max(axis=0) / np.where(size.max(axis=0) > 0, size.max(axis=0), 1))
-    if ratio > RIGID_TOLERANCE:
-        raise MatrixError(
-            f"the stiffness resists rigid motion (K R is not zero, relative size {ratio:.1e}): "
-            "export it without supports, with six coordinates for each interface in the order of "
-            "the points, and with the points in the same units",
-            argument="stiffness",
-        )
+    size = (np.abs(K) @ np.abs(R)).max(axis=0)
+    check_free(
+        float(np.max(np.abs(K @ R).max(axis=0) / np.where(size > 0, size, 1))),
+        RIGID_TOLERANCE,
+        "with six coordinates for each interface in the order of the points, and with the points "
+        "in the same units",
+    )
     return R
 
 
 def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
-    """Return mass, centre of mass and inertia tensor about the origin.
-
-    Raises:
-        MatrixError: M is not positive definite, or RᵀMR is not the mass matrix of a rigid body.
-    """
-    _check_definite(M)
+    """Return mass, centre of mass and inertia tensor about the origin."""
+    diagonal = np.diag(M)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    definite = (diagonal > 0).all() and np.linalg.eigvalsh(M * np.outer(scale, scale))[0] > -1e-12
+    if not definite:
+        refuse("mass", M, "a positive definite matrix of the free body", MatrixError)
     G = R.T @ M @ R
     total = float(np.trace(G[:3, :3]) / 3)
     first = np.array([G[1, 5] - G[2, 4], G[2, 3] - G[0, 5], G[0, 4] - G[1, 3]]) / 2
-    x, y, z = first
-    coupling = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
+    coupling = -np.cross(np.eye(3), first)
     inertia = (G[3:, 3:] + G[3:, 3:].T) / 2
     length = np.sqrt(np.trace(inertia) / total)
     error = np.abs(G[:3, :3] - total * np.eye(3)).max() / total
@@ -248,12 +232,77 @@ def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
     return total, centre, inertia
 
 
-def _check_definite(M: Array) -> None:
-    """Raise an error if a mass matrix is not positive definite, apart from round-off."""
-    diagonal = np.diag(M)
-    definite = bool((diagonal > 0).all())
-    if definite:
-        scale = 1 / np.sqrt(diagonal)
-        definite = bool(np.linalg.eigvalsh(M * np.outer(scale, scale)).min() > -1e-12)
-    if not definite:
-        refuse("mass", M, "a positive definite matrix of the free body", MatrixError)
+@dataclass(frozen=True, eq=False)
+class MeanAxisModes:
+    """Modes that are orthogonal to the rigid motions, with unit modal masses."""
+
+    squares: Array  # ω² of each mode, rad²/s², shape (n,)
+    coefficients: Array  # shape (c, n)
+    dependent: int  # number of linearly dependent columns of the basis
+
+    @property
+    def frequencies(self) -> Array:
+        """Natural frequencies, Hz."""
+        return np.sqrt(self.squares) / (2 * np.pi)
+
+    def body(
+        self,
+        name: str,
+        interfaces: Iterable[tuple[str, str, Array, Array]],
+        damping: Array | None,
+        **parts: Any,
+    ) -> ReducedBody:
+        """Return the reduced body with further fields, such as the mass properties.
+
+        An interface has a name, a kind, a point and axes; the first six coefficients of the modes
+        belong to the first interface, and so on. The damping is that of the coefficients.
+        """
+        T, n = self.coefficients, len(self.squares)
+        C = np.zeros((n, n)) if damping is None else T.T @ damping @ T
+        left_out = [
+            Mode(f"rigid {k}", 0.0, reason="the body frame carries it") for k in range(1, 7)
+        ]
+        reason = "linearly dependent on other coordinates"
+        left_out += [Mode(f"dependent {k + 1}", 0.0, reason=reason) for k in range(self.dependent)]
+        parts["interfaces"] = tuple(
+            Interface(*interface, T[6 * k : 6 * k + 6]) for k, interface in enumerate(interfaces)
+        )
+        return ReducedBody(
+            name=name,
+            mass=np.eye(n),
+            stiffness=np.diag(self.squares),
+            damping=(C + C.T) / 2,
+            modes=tuple(Mode(f"elastic {7 + k}", float(f)) for k, f in enumerate(self.frequencies)),
+            left_out=tuple(left_out),
+            reference="mean axis",
+            **parts,
+        )
+
+
+def mean_axis_modes(K: Array, M: Array, R: Array, motion: Array) -> MeanAxisModes:
+    """Return the modes of K and M (c, c) that are orthogonal to the rigid motions R (c, 6).
+
+    The sign of a mode is such that the largest component of its `motion` (any, c) is positive.
+    """
+    scale = 1 / np.sqrt(np.diag(M))
+    Ks, Ms = K * np.outer(scale, scale), M * np.outer(scale, scale)
+    sizes, V = np.linalg.eigh((Ms + Ms.T) / 2)
+    V = V[:, sizes > DEPENDENT_TOLERANCE]
+    B = V.T @ Ms @ (R / scale[:, None])
+    q, _ = np.linalg.qr(B / np.linalg.norm(B, axis=0), mode="complete")
+    Z = V @ q[:, R.shape[1] :]
+    A, C = Z.T @ Ks @ Z, Z.T @ Ms @ Z
+    squares, Y = scipy.linalg.eigh((A + A.T) / 2, (C + C.T) / 2)
+    loose = int(np.sum(squares < 1e-12 * squares.max(initial=0.0)))
+    if loose:
+        raise MatrixError(
+            f"{loose} modes without stiffness remain besides the rigid motions: the body consists "
+            "of parts that are not connected or are hinged",
+            argument="stiffness",
+        )
+    T = scale[:, None] * (Z @ Y)
+    rows = motion @ T
+    if rows.size:
+        largest = rows[np.abs(rows).argmax(axis=0), np.arange(T.shape[1])]
+        T = T * np.where(largest < 0, -1.0, 1.0)
+    return MeanAxisModes(squares, T, int(np.sum(sizes <= DEPENDENT_TOLERANCE)))

@@ -26,8 +26,6 @@ from dolfinx_mbd.checks import number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
-__all__ = ["AMBIENT_PRESSURE", "FourStrokePressure"]
-
 Array = NDArray[np.float64]
 
 AMBIENT_PRESSURE = 101325.0
@@ -89,10 +87,8 @@ class FourStrokePressure:
         number("compression_ratio", self.compression_ratio, low=math.nextafter(1.0, 2.0))
         events = self.intake_closes, self.ignition, self.exhaust_opens
         if not -180 <= events[0] < events[1] < events[2] <= 180:
-            raise InputError(
-                "expected -180° <= intake_closes < ignition < exhaust_opens <= 180°; got "
-                f"{', '.join(f'{e:g}' for e in events)}"
-            )
+            text = "expected -180° <= intake_closes < ignition < exhaust_opens <= 180°; got "
+            raise InputError(text + ", ".join(f"{e:g}" for e in events))
         closed = np.arange(self.intake_closes, self.exhaust_opens + 0.125, 0.25, dtype=float)
 
         def excess(heat: float) -> float:
@@ -100,14 +96,11 @@ class FourStrokePressure:
 
         largest = 50.0 * self.peak_pressure * self.displacement
         if not excess(0.0) <= 0 <= excess(largest):
-            raise InputError(
-                f"no heat release gives a peak of {self.peak_pressure / 1e5:.4g} bar; compression "
-                f"alone reaches {(excess(0.0) + self.peak_pressure) / 1e5:.4g} bar"
-            )
-        pressure = self._closed_cycle(
-            closed, scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-9 * largest)
-        )
-        curve = self._whole_cycle(closed, pressure)
+            peak, alone = self.peak_pressure / 1e5, (excess(0.0) + self.peak_pressure) / 1e5
+            text = f"no heat release gives a peak of {peak:.4g} bar"
+            raise InputError(f"{text}; compression alone reaches {alone:.4g} bar")
+        heat = scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-9 * largest)
+        curve = self._whole_cycle(closed, self._closed_cycle(closed, heat))
         object.__setattr__(self, "_curve", curve)
         object.__setattr__(self, "_pieces", (curve.x[:-1].tolist(), curve.c.T.tolist()))
 
@@ -134,18 +127,14 @@ class FourStrokePressure:
         x = degrees - knots[k]
         return ((c3 * x + c2) * x + c1) * x + c0
 
-    def _volume(self, degrees: ArrayLike) -> tuple[Array, Array]:
-        """Return the volume (m³) and its derivative with respect to the crank angle in radians."""
-        motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
-        top = self.crank_radius + self.rod_length
-        clearance = self.displacement / (self.compression_ratio - 1)
-        return clearance + self.area * (top - motion.slider), -self.area * motion.slider_velocity
-
     def _closed_cycle(self, degrees: Array, heat: float) -> Array:
         """Return the pressure at crank angles, by Heun's method."""
         x = np.maximum((degrees - self.ignition) / self.burn_duration, 0.0)
         burnt = 1.0 - np.exp(-self.wiebe_efficiency * x ** (self.wiebe_form + 1))
-        volume, _ = self._volume(degrees)
+        clearance = self.displacement / (self.compression_ratio - 1)
+        top = self.crank_radius + self.rod_length
+        motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
+        volume = clearance + self.area * (top - motion.slider)
         work = np.diff(burnt) * heat * (self.polytropic - 1)
         # exact along a polytrope; the heat of an interval is given at its mean volume
         ratio = (volume[:-1] / volume[1:]) ** self.polytropic

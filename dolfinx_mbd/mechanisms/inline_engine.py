@@ -8,18 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd import checks
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import (
-    array,
-    flag,
-    function,
-    instance,
-    integer,
-    items,
-    memory,
-    number,
-    refuse,
-)
+from dolfinx_mbd.checks import array, flag, function, instance, integer, items, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.mechanisms.parts import (
@@ -37,13 +28,9 @@ from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.system import System
 
-__all__ = ["EngineDesign", "firing_angles", "inline_engine"]
-
 Array = NDArray[np.float64]
 
-_CYLINDER = 30_000
-"""Memory of the bodies and joints of a cylinder, at least, bytes."""
-
+_CYLINDER = 30_000  # memory of the bodies and joints of a cylinder, at least, bytes
 _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
 
 
@@ -85,7 +72,7 @@ class EngineDesign:
 
     def __post_init__(self) -> None:
         count = integer("cylinders", self.cylinders, low=1)
-        memory("cylinders", count, _CYLINDER * count)
+        checks.memory("cylinders", count, _CYLINDER * count)
         for key in ("crank_radius", "crank_mass", "piston_mass", "bore"):
             number(key, getattr(self, key), positive=True)
         if self.crank_inertia is not None:
@@ -99,8 +86,12 @@ class EngineDesign:
     @property
     def firing_angles(self) -> Array:
         """Crank angle at which each cylinder fires, shape (cylinders,), rad."""
-        assert self.firing_order is not None
-        return firing_angles(self.cylinders, self.firing_order)
+        order = items("firing_order", self.firing_order, (int, np.integer))
+        if sorted(order) != list(range(1, self.cylinders + 1)):
+            refuse("firing_order", order, f"the cylinders 1 ... {self.cylinders} once each")
+        angles = np.zeros(self.cylinders)
+        angles[np.array(order) - 1] = 4 * np.pi * np.arange(self.cylinders) / self.cylinders
+        return angles
 
     @property
     def positions(self) -> Array:
@@ -116,36 +107,11 @@ class EngineDesign:
         error = np.abs(np.exp(1j * (angles + firing)) - 1)
         if error.max() > 1e-9:
             k = int(np.argmax(error))
-            raise InputError(
-                f"cylinder {k + 1} fires at {np.rad2deg(firing[k]):.6g}°, where its throw "
-                f"({np.rad2deg(angles[k]):.6g}°) is not at top dead centre; it needs a throw of "
-                f"{np.rad2deg(np.mod(-firing[k], 2 * np.pi)):.6g}° or another firing order",
-                argument="throw_angles",
-                value=self.throw_angles,
-            )
+            fires, throw, needs = np.rad2deg([firing[k], angles[k], np.mod(-firing[k], 2 * np.pi)])
+            text = f"cylinder {k + 1} fires at {fires:.6g}°, where its throw ({throw:.6g}°) is not"
+            text += f" at top dead centre; it needs a throw of {needs:.6g}° or another firing order"
+            raise InputError(text, argument="throw_angles", value=self.throw_angles)
         return angles
-
-
-def firing_angles(cylinders: int, order: Sequence[int]) -> Array:
-    """Return the crank angle at which each cylinder fires, equally spaced over two turns.
-
-    Args:
-        cylinders: Number of cylinders.
-        order: Firing order: the numbers of the cylinders, from 1.
-
-    Returns:
-        Angles, shape (cylinders,), rad.
-
-    Raises:
-        InputError: The order does not name every cylinder once.
-    """
-    order = items("firing_order", order, (int, np.integer))
-    if sorted(order) != list(range(1, cylinders + 1)):
-        refuse("firing_order", order, f"the cylinders 1 ... {cylinders} once each")
-    angles = np.zeros(cylinders)
-    for k, cylinder in enumerate(order):
-        angles[cylinder - 1] = 4 * np.pi * k / cylinders
-    return angles
 
 
 def inline_engine(

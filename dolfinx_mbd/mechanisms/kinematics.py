@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import number, refuse
 
-__all__ = ["CrankMotion", "SliderCrank"]
-
 Array = NDArray[np.float64]
 
 
@@ -72,9 +70,7 @@ class SliderCrank:
         Returns:
             Motion of slider and rod.
         """
-        angle, speed, acceleration = (
-            np.asarray(x, dtype=float) for x in (angle, speed, acceleration)
-        )
+        angle, speed, acceleration = map(np.asarray, (angle, speed, acceleration))
         r, length = self.crank_radius, self.rod_length
         s, c = np.sin(angle), np.cos(angle)
         rod = -np.arcsin(r / length * s)  # l sin β = −r sin φ

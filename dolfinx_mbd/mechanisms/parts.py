@@ -16,30 +16,12 @@ from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import instance, names, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.multibody.model import joints
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, Ground, RigidBody
-from dolfinx_mbd.multibody.model.joints import (
-    Driver,
-    Joint,
-    constant_speed,
-    cylindrical,
-    prismatic,
-    spherical,
-)
+from dolfinx_mbd.multibody.model.joints import Driver, Joint
 from dolfinx_mbd.multibody.model.loads import JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
-
-__all__ = [
-    "ALONG_X",
-    "ENDS",
-    "CylinderParts",
-    "Torque",
-    "create_crank",
-    "create_drive",
-    "linear_torque",
-    "rigid_rod",
-    "rod_length",
-]
 
 Array = NDArray[np.float64]
 
@@ -52,8 +34,7 @@ ENDS = ("big_end", "small_end")
 Torque = Callable[[float, float, float], float]
 """Torque on the crank, N m, as a function of time (s), crank angle (rad) and speed (rad/s)."""
 
-_MISALIGNMENT = 1e-3
-"""Greatest angle between the bores, and from square to the rod, rad; meshes are off by less."""
+_MISALIGNMENT = 1e-3  # greatest angle between the bores, and from square to the rod, rad
 
 
 def rigid_rod(
@@ -88,17 +69,14 @@ def rigid_rod(
     J = mass * length * length / 12 if inertia is None else inertia
     J = number("inertia", J, low=0.0, unit="kg m²")
     second = np.diag([J + mass * x * x, *[mass * width * width / 12] * 2])
-    interfaces = tuple(
-        Interface(end, "rigid", np.array([at, 0.0, 0.0]), np.eye(3), np.zeros((6, 0)))
-        for end, at in zip(ENDS, (0.0, length), strict=True)
-    )
+    points = (ENDS[0], np.zeros(3)), (ENDS[1], np.array([length, 0.0, 0.0]))
     return ReducedBody.from_arrays(
         name=name,
         total_mass=mass,
         first_moments=[[mass * x, 0.0, 0.0]],
         second_moments=second[None, None],
         stiffness=np.zeros((0, 0)),
-        interfaces=interfaces,
+        interfaces=[Interface(end, "rigid", p, np.eye(3), np.zeros((6, 0))) for end, p in points],
         reference="rigid",
     )
 
@@ -129,15 +107,8 @@ def create_crank(
 ) -> RigidBody:
     """Return a balanced crank.
 
-    Args:
-        radius: Crank radius, m.
-        mass: Mass, kg.
-        inertia: Moment of inertia about the shaft, kg m²; None: that of a disc of the crank radius.
-        pins: Angle (rad) and position along the shaft (m) of each pin, by the name of its frame.
-        angle: Crank angle at the start, rad.
-
-    Raises:
-        InputError: A number is not positive.
+    A pin has an angle (rad) and a position along the shaft (m), and `pins` maps the name of its
+    frame to them. The inertia (kg m²) is about the shaft, by default that of a disc.
     """
     radius = number("crank_radius", radius, positive=True, unit="m")
     mass = number("crank_mass", mass, positive=True, unit="kg")
@@ -146,7 +117,7 @@ def create_crank(
     frames = {"main": Frame()}
     for name, (at, z) in pins.items():
         frames[name] = Frame((radius * np.cos(at), radius * np.sin(at), z))
-    shape = _crank_shape(radius, list(pins.values()))
+    shape = _crank_shape(radius, sorted(pins.values(), key=lambda pin: pin[1]))
     rotation = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
     moments = [0.75 * Jz, 0.75 * Jz, Jz]
     return RigidBody("crank", mass, moments, frames=frames, rotation=rotation, shape=shape)
@@ -155,8 +126,8 @@ def create_crank(
 def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
     """Return pins, webs and shaft to draw; they do not determine the mass."""
     half, web = 0.30 * radius, 0.12 * radius
-    parts, edges = [], []
-    for at, z in sorted(pins, key=lambda pin: pin[1]):
+    parts, edges = [], [pins[0][1] - half - web - radius]
+    for at, z in pins:
         c, s = np.cos(at), np.sin(at)
         rotation = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         parts.append(cylinder_shape(0.25 * radius, 2 * half, 2, (radius * c, radius * s, z)))
@@ -165,7 +136,7 @@ def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
             box = box_shape((1.6 * radius, 0.6 * radius, web), centre)
             parts.append(Shape(box.points @ rotation.T + (0.0, 0.0, z), box.triangles))
         edges += [z - half - web, z + half + web]
-    edges = [edges[0] - radius, *edges, edges[-1] + radius]
+    edges.append(edges[-1] + radius)
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         if end > start:
             middle = (0.0, 0.0, 0.5 * (start + end))
@@ -198,21 +169,12 @@ def linear_torque(stall: float, no_load_speed: float) -> Torque:
 def create_drive(
     speed: float | None, torque: Torque | float | None, angle: float
 ) -> tuple[list[Driver], list[JointLoad]]:
-    """Return the driver or the torque of a crank; both are named ``drive``.
-
-    Args:
-        speed: Constant speed, rad/s, or None.
-        torque: Torque, N m, or None.
-        angle: Crank angle at the start, rad.
-
-    Raises:
-        InputError: Both or none of them are given, or they are not numbers.
-    """
+    """Return the driver with a speed (rad/s), or the torque (N m), of a crank, named ``drive``."""
     if (speed is None) == (torque is None):
         raise InputError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
     if speed is not None:
         speed = number("speed", speed, unit="rad/s")
-        return [Driver("drive", "main", constant_speed(speed, angle), offset=0.0)], []
+        return [Driver("drive", "main", joints.constant_speed(speed, angle), offset=0.0)], []
     if torque is None or not callable(torque):
         torque = number("torque", torque, unit="N m")
     return [], [JointLoad("drive", "main", "rotation", torque)]
@@ -220,41 +182,29 @@ def create_drive(
 
 @dataclass(frozen=True)
 class CylinderParts:
-    """Data of the rods and pistons of a mechanism, which all its cylinders share.
-
-    Attributes:
-        rod: The reduced rod.
-        ends: Names of its interfaces at the crank and at the piston.
-        damping_ratio: Damping ratio of its modes; see `FlexibleBody`.
-        crank_radius: Crank radius, m.
-        piston_mass: Mass of a piston, kg.
-        piston_radius: Radius of a piston, m.
-    """
+    """Data of the rods and pistons of a mechanism, which all its cylinders share."""
 
     rod: ReducedBody
-    ends: tuple[str, str]
-    damping_ratio: float | None
-    crank_radius: float
-    piston_mass: float
-    piston_radius: float
+    ends: tuple[str, str]  # names of its interfaces at the crank and at the piston
+    damping_ratio: float | None  # of its modes
+    crank_radius: float  # m
+    piston_mass: float  # kg
+    piston_radius: float  # m
 
     def create(
         self, ground: Ground, crank: RigidBody, suffix: str, angle: float, z: float
     ) -> tuple[list[Body], list[Joint]]:
-        """Return the bodies and the joints of one cylinder.
+        """Return the bodies and the joints of a cylinder at a position z (m) along the shaft.
 
-        Args:
-            ground: The ground, with a frame ``guide`` + suffix.
-            crank: The crank, with a frame ``pin`` + suffix.
-            suffix: End of all names of this cylinder.
-            angle: Angle of the pin at the start, rad.
-            z: Position of the cylinder along the shaft, m.
+        All its names end with a suffix, also the frames ``guide`` of the ground and ``pin`` of the
+        crank. The angle (rad) is that of the pin at the start.
         """
         r = self.crank_radius
         motion = SliderCrank(r, rod_length(self.rod, self.ends)).motion(angle)
         pin = np.array([r * np.cos(angle), r * np.sin(angle), z])
         position, rotation = self._rod_pose(pin, float(motion.rod_angle))
         rod = FlexibleBody(f"rod{suffix}", self.rod, position, rotation, self.damping_ratio)
+        big, small = (rod.frame(end) for end in self.ends)
         piston = RigidBody.cylinder(
             f"piston{suffix}",
             self.piston_radius,
@@ -265,12 +215,11 @@ class CylinderParts:
             position=(float(motion.slider), 0.0, z),
         )
         guide = f"guide{suffix}"
-        joints = [
-            cylindrical(f"crank pin{suffix}", crank.frame(f"pin{suffix}"), rod.frame(self.ends[0])),
-            spherical(f"piston pin{suffix}", rod.frame(self.ends[1]), piston.frame("pin")),
-            prismatic(guide, ground.frame(guide), piston.frame("guide")),
+        return [rod, piston], [
+            joints.cylindrical(f"crank pin{suffix}", crank.frame(f"pin{suffix}"), big),
+            joints.spherical(f"piston pin{suffix}", small, piston.frame("pin")),
+            joints.prismatic(guide, ground.frame(guide), piston.frame("guide")),
         ]
-        return [rod, piston], joints
 
     def _rod_pose(self, pin: Array, angle: float) -> tuple[Array, Array]:
         """Return position and rotation of a rod with its big end on the pin, at an angle to x."""
@@ -285,8 +234,7 @@ class CylinderParts:
                 "when the rod is reduced"
             )
         across = np.cross(bore, along) / np.linalg.norm(np.cross(bore, along))
-        body = np.column_stack([along, across, np.cross(along, across)])
-        direction = np.array([np.cos(angle), np.sin(angle), 0.0])
-        target = np.column_stack([direction, np.cross([0, 0, 1.0], direction), [0, 0, 1.0]])
-        rotation = target @ body.T
+        c, s = np.cos(angle), np.sin(angle)
+        target = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        rotation = target @ np.array([along, across, np.cross(along, across)])
         return pin - rotation @ big.point, rotation

@@ -24,8 +24,6 @@ from dolfinx_mbd.multibody.model.joints import revolute
 from dolfinx_mbd.multibody.model.protocol import Frame
 from dolfinx_mbd.multibody.system import System
 
-__all__ = ["slider_crank"]
-
 
 def slider_crank(
     rod: ReducedBody,

@@ -13,14 +13,22 @@ Note: Not collective; call these functions on one MPI rank.
 
 from __future__ import annotations
 
-from dolfinx_mbd.plotting.charts import campbell_diagram, plot_energies
-from dolfinx_mbd.plotting.geometry import skin_displacement, skin_points
+from dolfinx_mbd.plotting.bodies import (
+    plot_body,
+    plot_modes,
+    plot_skin,
+    skin_displacement,
+    skin_points,
+)
+from dolfinx_mbd.plotting.charts import (
+    campbell_diagram,
+    plot_energies,
+    plot_response,
+    plot_spectrum,
+)
 from dolfinx_mbd.plotting.mechanism import plot_system
 from dolfinx_mbd.plotting.movie import Animation, animate
 from dolfinx_mbd.plotting.output import Picture
-from dolfinx_mbd.plotting.pictures import plot_body, plot_modes
-from dolfinx_mbd.plotting.response import plot_response, plot_spectrum
-from dolfinx_mbd.plotting.stress import plot_skin
 from dolfinx_mbd.plotting.viewer import Player, player, write_gltf
 
 __all__ = [

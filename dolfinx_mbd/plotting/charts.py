@@ -1,21 +1,30 @@
-"""Charts of energies over time and of frequencies over speed, with matplotlib."""
+"""Charts with matplotlib: energies, Campbell diagrams, frequency responses and spectra."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dolfinx_mbd.checks import array, instance, refuse
+from dolfinx_mbd.body import FrequencyResponse
+from dolfinx_mbd.checks import array, choice, instance, names, number, refuse
+from dolfinx_mbd.multibody import Spectrum
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.output import new_figure, save_figure
-
-__all__ = ["campbell_diagram", "plot_energies"]
+from dolfinx_mbd.plotting.output import checked_path
 
 BACKWARD = 0.1
 """Magnitude of a negative whirl above which a mode is drawn as a backward mode."""
+
+_QUANTITIES = {"receptance": "", "mobility": "/s", "accelerance": "/s²"}
+_UNITS = {  # units of a translation and a rotation per N, N m, m and rad
+    "f": ("m/N", "rad/N"),
+    "m": ("m/(N m)", "rad/(N m)"),
+    "u": ("1", "rad/m"),
+    "r": ("m/rad", "1"),
+}
 
 
 def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
@@ -38,25 +47,19 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         2
     """
     instance("solution", solution, Solution)
-    figure = new_figure(8, 5)
+    figure = _new_figure(8, 5)
     energies = solution.energies()
     milliseconds = 1e3 * energies.time
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
-    names = ("kinetic", "gravity", "total") if energies.gravity.any() else ("kinetic", "total")
-    for name in names:
-        upper.plot(
-            milliseconds,
-            getattr(energies, name),
-            "k--" if name == "total" else "-",
-            lw=1.2,
-            label=name,
-        )
+    for name in ["kinetic", *["gravity"] * bool(energies.gravity.any()), "total"]:
+        style = "k--" if name == "total" else "-"
+        upper.plot(milliseconds, getattr(energies, name), style, lw=1.2, label=name)
     lower.plot(milliseconds, energies.elastic, "C2", lw=1.2, label="elastic")
     for axes in (upper, lower):
         axes.set(ylabel="energy (J)")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False)
     lower.set(xlabel="time (ms)")
-    return save_figure(figure, path)
+    return _saved(figure, path)
 
 
 def campbell_diagram(
@@ -98,8 +101,10 @@ def campbell_diagram(
     omega, orders = array("speeds", speeds, (None,)), array("orders", orders)
     f = array("frequencies", frequencies, (len(omega), None), finite=False)
     sense = np.zeros(f.shape) if whirl is None else array("whirl", whirl, f.shape, finite=False)
-    unstable = np.zeros(f.shape, dtype=bool) if growing is None else _flags(growing, f.shape)
-    figure = new_figure(8, 5)
+    if isinstance(growing, np.ndarray) and growing.dtype == bool:
+        growing = growing.astype(float)
+    unstable = array("growing", np.zeros(f.shape) if growing is None else growing, f.shape) != 0
+    figure = _new_figure(8, 5)
     axes = figure.subplots()
     rpm = omega * 30 / np.pi
     top = 1.05 * np.nanmax(f, initial=1e-300)
@@ -116,13 +121,134 @@ def campbell_diagram(
             shown = part | np.concatenate([[False], part[:-1]])
             axes.plot(rpm, np.where(shown, f[:, k], np.nan), style, color=color, lw=1.4)
         axes.plot(rpm[unstable[:, k]], f[unstable[:, k], k], "x", color=color, ms=6)
-    axes.set(xlabel="speed (1/min)", ylabel="frequency (Hz)", title=title)
-    axes.set_ylim(0, top)
-    return save_figure(figure, path)
+    axes.set(xlabel="speed (1/min)", ylabel="frequency (Hz)", title=title, ylim=(0, top))
+    return _saved(figure, path)
 
 
-def _flags(growing: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    flags = growing if isinstance(growing, np.ndarray) else array("growing", growing, shape)
-    if flags.shape != shape or flags.dtype.kind not in "biuf":
-        refuse("growing", growing, f"an array of shape {shape} of True and False")
-    return flags.astype(bool)
+def plot_response(
+    response: FrequencyResponse | Mapping[str, FrequencyResponse],
+    entries: Sequence[tuple[str, str]],
+    path: str | Path | None = None,
+    *,
+    quantity: Literal["receptance", "mobility", "accelerance"] = "receptance",
+    frequency_axis: Literal["log", "linear"] = "log",
+) -> Any:
+    """Plot amplitude (on a logarithmic scale) and phase of a frequency response (Bode plot).
+
+    Args:
+        response: A response, or a dictionary of responses by name for the legend.
+        entries: Pairs of output and input, for example `[("small_end uz", "small_end fz")]`.
+        path: File to write; matplotlib determines the format from the suffix. None: no file.
+        quantity: Displacement (`receptance`), velocity (`mobility`) or acceleration (`accelerance`)
+            per input.
+        frequency_axis: `log` or `linear`.
+
+    Returns:
+        A matplotlib figure with two axes.
+
+    Raises:
+        InputError: An output, input or option is unknown, or matplotlib does not know the suffix.
+
+    Example:
+        >>> response = mbd.frequency_response(body, [10.0, 20.0], held=["left"])
+        >>> figure = mbd.plotting.plot_response(response, [("right uy", "right fy")])
+        >>> figure.axes[0].get_ylabel()
+        'receptance (m/N)'
+    """
+    responses = _by_name("response", response, FrequencyResponse)
+    choice("quantity", quantity, _QUANTITIES)
+    choice("frequency_axis", frequency_axis, ("log", "linear"))
+    pairs = entries if isinstance(entries, Sequence) and not isinstance(entries, str) else ()
+    if not pairs or not all(len(names("every entry of entries", pair)) == 2 for pair in pairs):
+        refuse("entries", entries, "a list of at least one pair (output, input)")
+    order = list(_QUANTITIES).index(quantity)
+    figure = _new_figure(8, 6)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    units = set()
+    for name, one in responses.items():
+        shown = one.frequencies > 0 if frequency_axis == "log" else slice(None)
+        for output, input in entries:
+            H = one.between(output, input, order)[shown]
+            label = f"{name}: {output} per {input}" if name else f"{output} per {input}"
+            upper.plot(one.frequencies[shown], np.abs(H), lw=1.2, label=label)
+            lower.plot(one.frequencies[shown], np.degrees(np.angle(H)), lw=1.2)
+            turns = output.rpartition(" ")[2].startswith("r")
+            units.add(_UNITS[input.rpartition(" ")[2][0]][int(turns)] + _QUANTITIES[quantity])
+    upper.set(yscale="log", ylabel=f"{quantity} ({', '.join(sorted(units))})")
+    lower.set(xscale=frequency_axis, xlabel="frequency (Hz)", ylabel="phase (°)")
+    lower.set(ylim=(-190, 190), yticks=range(-180, 181, 90))
+    upper.legend(loc="best", frameon=False)
+    return _saved(figure, path)
+
+
+def plot_spectrum(
+    spectrum: Spectrum | Mapping[str, Spectrum],
+    path: str | Path | None = None,
+    *,
+    unit: str = "",
+    up_to: float | None = None,
+    amplitude_axis: Literal["log", "linear"] = "linear",
+) -> Any:
+    """Plot amplitude spectra over the frequency.
+
+    Args:
+        spectrum: A spectrum, or a dictionary of spectra by name for the legend.
+        path: File to write; matplotlib determines the format from the suffix. None: no file.
+        unit: Unit of the signal, for the label of the axis.
+        up_to: Greatest frequency that is shown, Hz; None: all.
+        amplitude_axis: `linear` or `log`.
+
+    Returns:
+        A matplotlib figure with one axes.
+
+    Raises:
+        InputError: An option is unknown, or matplotlib does not know the suffix.
+
+    Example:
+        >>> spectrum = mbd.spectrum(run.time, np.sin(2000 * run.time))
+        >>> mbd.plotting.plot_spectrum(spectrum, unit="m").axes[0].get_ylabel()
+        'amplitude (m)'
+    """
+    spectra = _by_name("spectrum", spectrum, Spectrum)
+    instance("unit", unit, str)
+    choice("amplitude_axis", amplitude_axis, ("log", "linear"))
+    limit = np.inf if up_to is None else number("up_to", up_to, positive=True)
+    figure = _new_figure(8, 4)
+    axes = figure.subplots()
+    for name, (f, amplitudes) in spectra.items():
+        axes.plot(f[f <= limit], amplitudes[f <= limit], lw=1.2, label=name)
+    axes.set(xlabel="frequency (Hz)", ylabel="amplitude" + (f" ({unit})" if unit else ""))
+    axes.set(yscale=amplitude_axis)
+    if spectra is spectrum:
+        axes.legend(loc="best", frameon=False)
+    return _saved(figure, path)
+
+
+def _by_name(argument: str, value: Any, kind: type[Any]) -> Mapping[str, Any]:
+    """Return curves by name; the name of a single curve is empty."""
+    instance(argument, value, (kind, Mapping))
+    if not isinstance(value, Mapping):
+        return {"": value}
+    for name, entry in value.items():
+        instance(f"{argument}[{name!r}]", entry, kind)
+    return value
+
+
+def _new_figure(width: float, height: float) -> Any:
+    """Return an empty matplotlib figure of a width and height in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("charts are drawn with matplotlib: pip install matplotlib") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _saved(figure: Any, path: str | Path | None) -> Any:
+    """Add grid lines to a matplotlib figure, write it unless `path` is None, and return it."""
+    for axes in figure.axes:
+        axes.margins(x=0)
+        axes.grid(alpha=0.3, which="both")
+    if path is not None:
+        suffixes = [f".{kind}" for kind in figure.canvas.get_supported_filetypes()]
+        figure.savefig(checked_path(path, suffixes), dpi=110)
+    return figure

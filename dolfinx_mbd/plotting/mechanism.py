@@ -3,113 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, instance, names, number, refuse
-from dolfinx_mbd.multibody.model.joints import Joint
+from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.checks import array, choice, flag, instance, names, number, refuse
+from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
+from dolfinx_mbd.multibody.model.protocol import Body, Frame
+from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import coordinates
-from dolfinx_mbd.plotting.camera import Camera, camera_of
-from dolfinx_mbd.plotting.geometry import drawn_part, frame_poses, length_of, system_length
-from dolfinx_mbd.plotting.output import Picture, check_drawing, finished
-from dolfinx_mbd.plotting.scene import (
-    CMAP,
-    INK,
-    RIGID_COLOUR,
-    DrawnSurface,
-    add_axes,
-    add_bar,
-    add_text,
-    plotter_of,
-    pyvista,
-    rounded_up,
-    unit_of,
-)
-
-__all__ = ["Drawing", "mechanism_camera", "plot_system"]
+from dolfinx_mbd.plotting import scene
+from dolfinx_mbd.plotting.bodies import skin_displacement, skin_points
+from dolfinx_mbd.plotting.output import Picture, check_drawing
+from dolfinx_mbd.plotting.scene import CMAP, INK, Camera, DrawnSurface, camera_of, length_of
 
 Array = NDArray[np.float64]
 
+_RIGID_COLOUR = "#8fa3b5"
 _JOINT_COLOUR = "#c8551b"
 _AXIS_COLOURS = ("#c23b3b", "#3a8f4d", "#3b62c2")
-
-
-class Drawing:
-    """Surfaces of all bodies of a mechanism, coloured by elastic displacement.
-
-    Args:
-        system: A mechanism.
-        states: Coordinates, shape (nt, nq), that determine the range of the colours.
-        scale: Scale factor of the elastic displacement.
-    """
-
-    def __init__(self, system: SystemData, states: Array, *, scale: float) -> None:
-        length = system_length(system, states[0])
-        pairs = [
-            (drawn_part(body, length), s)
-            for body, s in zip(system.bodies, system.q_slices, strict=True)
-        ]
-        self.parts = [(part, s) for part, s in pairs if part is not None]
-        self.surfaces = [DrawnSurface(part.skin) for part, _ in self.parts]
-        self.scale = scale
-        flexible = [(part, s) for part, s in self.parts if part.flexible]
-        greatest = max(
-            (part.displacement(q[s]).max() for q in states for part, s in flexible), default=0.0
-        )
-        self.factor, unit = unit_of(greatest)
-        self.limits = (0.0, rounded_up(self.factor * greatest)) if flexible else None
-        self.title = f"elastic displacement ({unit})"
-        self.foot = 0.13 if flexible else 0.02
-
-    def points(self, q: Array) -> list[Array]:
-        """Return the points of every part for coordinates q (nq,)."""
-        return [part.points(q[s], self.scale) for part, s in self.parts]
-
-    def move(self, q: Array) -> Array:
-        """Move the surfaces to the coordinates q (nq,) and return all their points."""
-        moved = self.points(q)
-        for (part, s), surface, points in zip(self.parts, self.surfaces, moved, strict=True):
-            surface.move(points, self.factor * part.displacement(q[s]) if part.flexible else None)
-        return np.vstack(moved)
-
-    def add_to(self, plotter: Any, *, cmap: str, opacity: float) -> None:
-        """Add the surfaces to a plotter, and a colour bar if a body is flexible."""
-        for (part, _), surface in zip(self.parts, self.surfaces, strict=True):
-            if part.flexible:
-                surface.add_to(plotter, limits=self.limits, cmap=cmap)
-            elif part.bars:
-                surface.add_to(plotter, color=RIGID_COLOUR)
-            else:
-                surface.add_glass(plotter, RIGID_COLOUR, opacity)
-        if self.limits is not None:
-            add_bar(plotter, self.title, self.limits, cmap)
-
-
-def mechanism_camera(
-    system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
-) -> Camera:
-    """Return a camera with an oblique view of the plane in which the joints rotate.
-
-    Args:
-        system: A mechanism; its gravity points downwards in the picture.
-        q: Coordinates, shape (nq,).
-        points: Points in the picture, shape (np, 3), m.
-        view: View as for `plot_system`.
-    """
-    turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]
-    normal = None
-    if turning:
-        z = frame_poses(system, q)[1][[system.frame_index(frame) for frame in turning], :, 2]
-        normal = np.linalg.eigh(z.T @ z)[1][:, -1]
-        normal = normal * np.sign(normal[np.argmax(np.abs(normal))])
-    up = -system.gravity if system.gravity.any() else None
-    return camera_of(points, view, normal=normal, up=up)
 
 
 def plot_system(
@@ -159,104 +78,215 @@ def plot_system(
         >>> picture = mbd.plotting.plot_system(run, time=0.005, path="engine.png")
     """
     instance("source", source, (SystemData, Solution))
-    check_drawing(None, window, scale=number("scale", scale), opacity=opacity, cmap=cmap, time=time)
-    check_drawing(assembled=assembled)
+    scale = number("scale", scale)
+    flag("assembled", assembled)
+    check_drawing(None, cmap, window, opacity)
     marks = [choice("every entry of marks", mark, _MARKS) for mark in names("marks", marks)]
-    system, q, t = _state_of(source, time, assembled)
-    check_drawing(path)
-    canvas = plotter_of(plotter, window)
+    time = time if time is None else number("time", time)
+    if isinstance(source, Solution):
+        k = 0 if time is None else saved_rows(source, "time", time)[0]
+        system, q, t = source.system, source.q[k], float(source.time[k])
+    else:
+        system, t = source, time or 0.0
+        q = consistent_state(source, t).q if assembled else coordinates(source)
+    check_drawing(path, cmap)
+    canvas = scene.plotter_of(plotter, window)
     drawing = Drawing(system, q[None], scale=scale)
     points = drawing.move(q)
     drawing.add_to(canvas, cmap=cmap, opacity=opacity)
-    length = length_of(points)
     for mark in marks:
-        _MARKS[mark](canvas, system, q, length)
-    note = f", elastic part × {scale:g}" if drawing.limits is not None and scale != 1 else ""
-    add_text(canvas, f"t = {1e3 * t:.4g} ms{note}", (0.02, 0.97), align=("left", "top"))
-    mechanism_camera(system, q, points, view).apply(canvas, below=drawing.foot, above=0.05)
-    add_axes(canvas)
-    return finished(canvas, plotter, path)
+        _MARKS[mark](canvas, system, q, length_of(points))
+    camera = mechanism_camera(system, q, points, view)
+    caption = f"t = {1e3 * t:.4g} ms{drawing.note}"
+    return scene.complete(canvas, caption, camera, path, plotter, drawing.foot)
 
 
-def _state_of(
-    source: SystemData | Solution, time: float | None, assembled: bool
-) -> tuple[SystemData, Array, float]:
-    """Return the system, its coordinates (nq,) and the time."""
-    if isinstance(source, SystemData):
-        t = 0.0 if time is None else float(time)
-        if assembled:
-            return source, consistent_state(source, t).q, t
-        return source, coordinates(source), t
-    t = source.time[0] if time is None else float(time)
-    slack = 1e-9 + 1e-6 * abs(source.time[-1] - source.time[0])
-    if not source.time[0] - slack <= t <= source.time[-1] + slack:
-        refuse("time", time, f"within the solution, {source.time[0]:g} to {source.time[-1]:g} s")
-    k = int(np.argmin(np.abs(source.time - t)))
-    return source.system, source.q[k], float(source.time[k])
+def saved_rows(solution: Solution, argument: str, times: ArrayLike) -> NDArray[np.int64]:
+    """Return the rows of the saved times that are nearest to some times (s) of a solution."""
+    t = solution.time
+    shown = array(argument, np.atleast_1d(array(argument, times)).ravel())
+    slack = 1e-9 + 1e-6 * (t[-1] - t[0])
+    if shown.size == 0 or shown.min() < t[0] - slack or shown.max() > t[-1] + slack:
+        refuse(argument, times, f"within the solution, {t[0]:g} to {t[-1]:g} s")
+    return np.array([np.argmin(np.abs(t - value)) for value in shown])
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The drawn surface of one body, in the body frame; a rigid part has no modes."""
+
+    skin: Skin
+    bars: bool = False  # because the shape of the body is unknown
+
+    @property
+    def flexible(self) -> bool:
+        """Whether the part is coloured by its elastic displacement."""
+        return len(self.skin.modes) > 0
+
+    def points(self, q: Array, scale: float) -> Array:
+        """Return the points for the coordinates q = (position, quaternion, η), shape (ns, 3), m."""
+        eta = q[7:] if self.flexible else np.zeros(0)
+        return skin_points(self.skin, eta, scale=scale, position=q[:3], rotation=q[3:7])
+
+    def displacement(self, q: Array) -> Array:
+        """Return the magnitude of the elastic displacement of a flexible part, shape (ns,), m."""
+        return np.linalg.norm(skin_displacement(self.skin, q[7:]), axis=1)
+
+
+def drawn_part(body: Body, length: float) -> Part | None:
+    """Return the skin, the shape or bars for a body of a mechanism of some length (m).
+
+    There is no part for the ground.
+    """
+    shape: Shape | None = None
+    if isinstance(body, FlexibleBody):
+        reduced = body.reduced
+        if reduced.skin is not None and len(reduced.skin.triangles):
+            return Part(reduced.skin)
+        centre, points = reduced.centre, [i.point for i in reduced.interfaces]
+    elif isinstance(body, RigidBody):
+        points = [np.asarray(Frame(*frame).point, dtype=float) for frame in body.frames.values()]
+        shape, centre = body.shape, np.asarray(body.centre, dtype=float)
+    else:
+        return None
+    surface = _bars(centre, points, 0.008 * length) if shape is None else shape
+    skin = Skin(surface.points, surface.triangles, np.zeros((0, len(surface.points), 3)))
+    return Part(skin, bars=shape is None)
+
+
+def _bars(centre: Array, points: list[Array], radius: float) -> Shape:
+    """Return a block at the centre of mass and bars from it to the frames."""
+    shape = box_shape(np.full(3, 4 * radius), centre)
+    for point in points:
+        along = point - centre
+        size = float(np.linalg.norm(along))
+        if size > radius:
+            z = along / size
+            x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+            x /= np.linalg.norm(x)
+            bar = cylinder_shape(radius, size, 2, (0.0, 0.0, size / 2), sides=16)
+            shape += Shape(centre + bar.points @ [x, np.cross(z, x), z], bar.triangles)
+    return shape
+
+
+class Drawing:
+    """Surfaces of all bodies of a mechanism, coloured by elastic displacement.
+
+    The states, coordinates (nt, nq), determine the range of the colours.
+    """
+
+    def __init__(self, system: SystemData, states: Array, *, scale: float) -> None:
+        length = system_length(system, states[0])
+        parts = [drawn_part(body, length) for body in system.bodies]
+        self.parts = [(p, s) for p, s in zip(parts, system.q_slices, strict=True) if p is not None]
+        self.surfaces = [DrawnSurface(part.skin) for part, _ in self.parts]
+        self.scale = scale
+        flexible = [(part, s) for part, s in self.parts if part.flexible]
+        sizes = (part.displacement(q[s]).max() for q in states for part, s in flexible)
+        greatest = max(sizes, default=0.0)
+        self.factor, unit = scene.unit_of(greatest)
+        self.limits = (0.0, scene.rounded_up(self.factor * greatest)) if flexible else None
+        self.title = f"elastic displacement ({unit})"
+        self.foot = scene.FOOT if flexible else 0.02
+        self.note = f", elastic part × {scale:g}" if flexible and scale != 1 else ""
+
+    def points(self, q: Array) -> list[Array]:
+        """Return the points of every part for coordinates q (nq,)."""
+        return [part.points(q[s], self.scale) for part, s in self.parts]
+
+    def move(self, q: Array) -> Array:
+        """Move the surfaces to the coordinates q (nq,) and return all their points."""
+        moved = self.points(q)
+        for (part, s), surface, points in zip(self.parts, self.surfaces, moved, strict=True):
+            surface.move(points, self.factor * part.displacement(q[s]) if part.flexible else None)
+        return np.vstack(moved)
+
+    def add_to(self, plotter: Any, *, cmap: str, opacity: float) -> None:
+        """Add the surfaces to a plotter, and a colour bar if a body is flexible."""
+        for (part, _), surface in zip(self.parts, self.surfaces, strict=True):
+            if part.flexible:
+                surface.add_to(plotter, limits=self.limits, cmap=cmap)
+            elif part.bars:
+                surface.add_to(plotter, color=_RIGID_COLOUR)
+            else:
+                surface.add_glass(plotter, _RIGID_COLOUR, opacity)
+        if self.limits is not None:
+            scene.add_bar(plotter, self.title, self.limits, cmap)
+
+
+def frame_poses(system: SystemData, q: Array) -> tuple[Array, Array]:
+    """Return positions (F, 3) and rotation matrices (F, 3, 3) of all frames for coordinates q."""
+    position, rotation = np.zeros((system.num_frames, 3)), np.zeros((system.num_frames, 3, 3))
+    for body, qs, fs in zip(system.bodies, system.q_slices, system.frame_slices, strict=True):
+        body.poses(q[qs], position[fs], rotation[fs])
+    return position, rotation
+
+
+def system_length(system: SystemData, q: Array) -> float:
+    """Return the size of a mechanism from its frames and the origins of its bodies, m."""
+    origins = [q[s][:3] for s in system.q_slices if s.stop > s.start]
+    return length_of(np.vstack([frame_poses(system, q)[0], *origins]))
+
+
+def mechanism_camera(
+    system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
+) -> Camera:
+    """Return a camera that sees points (np, 3), by default those of the plane of the joints."""
+    turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]
+    normal = None
+    if turning:
+        z = frame_poses(system, q)[1][[system.frame_index(frame) for frame in turning], :, 2]
+        normal = np.linalg.eigh(z.T @ z)[1][:, -1]
+        normal = normal * np.sign(normal[np.argmax(np.abs(normal))])
+    up = -system.gravity if system.gravity.any() else None
+    return camera_of(points, view, normal=normal, up=up)
 
 
 def _draw_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
-    """Mark each joint where its frames meet."""
-    pv = pyvista()
+    """Mark each joint at its second frame, which slides."""
+    pv = scene.pyvista()
     position, rotation = frame_poses(system, q)
     r = 0.014 * length
     for joint in system.joints:
-        p, z = _place(system, joint, position), rotation[system.frame_index(joint.first), :, 2]
+        first, p = system.frame_index(joint.first), position[system.frame_index(joint.second)]
+        z = rotation[first, :, 2]
         if joint.kind in ("revolute", "cylindrical"):
             mark = pv.Cylinder(center=p, direction=z, radius=0.6 * r, height=5 * r)
         elif joint.kind == "spherical":
             mark = pv.Sphere(radius=r, center=p)
         elif joint.kind == "distance":
-            mark = pv.Line(pointa=position[system.frame_index(joint.first)], pointb=p).tube(
-                radius=0.25 * r
-            )
+            mark = pv.Line(pointa=position[first], pointb=p).tube(radius=0.25 * r)
         elif joint.kind in ("prismatic", "point_on_line"):
             mark = pv.Line(pointa=p - 9 * r * z, pointb=p + 9 * r * z).tube(radius=0.25 * r)
         else:
             mark = pv.Cube(center=p, x_length=2 * r, y_length=2 * r, z_length=2 * r)
-        plotter.add_mesh(
-            mark, color=_JOINT_COLOUR, smooth_shading=joint.kind == "spherical", ambient=0.3
-        )
+        smooth = joint.kind == "spherical"
+        plotter.add_mesh(mark, color=_JOINT_COLOUR, smooth_shading=smooth, ambient=0.3)
 
 
 def _draw_frames(plotter: Any, system: SystemData, q: Array, length: float) -> None:
-    pv = pyvista()
     for p, axes in zip(*frame_poses(system, q), strict=True):
         for axis, colour in zip(axes.T, _AXIS_COLOURS, strict=True):
-            plotter.add_mesh(
-                pv.Line(pointa=p, pointb=p + 0.06 * length * axis), color=colour, line_width=3
-            )
-
-
-def _place(system: SystemData, joint: Joint, position: Array) -> Array:
-    """Return the position of a joint, that of its second frame, which slides."""
-    return position[system.frame_index(joint.second)]
+            line = scene.pyvista().Line(pointa=p, pointb=p + 0.06 * length * axis)
+            plotter.add_mesh(line, color=colour, line_width=3)
 
 
 def _name_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
     """Add labels; joints at the same position share one."""
     position, _ = frame_poses(system, q)
-    places: list[tuple[Array, list[str]]] = []
+    points: list[Array] = []
+    labels: list[str] = []
     for joint in system.joints:
-        p = _place(system, joint, position)
-        for at, labels in places:
-            if np.linalg.norm(at - p) < 0.01 * length:
-                labels.append(joint.name)
-                break
+        p = position[system.frame_index(joint.second)]
+        same = [k for k, x in enumerate(points) if np.linalg.norm(x - p) < 0.01 * length]
+        if same:
+            labels[same[0]] += f"\n{joint.name}"
         else:
-            places.append((p, [joint.name]))
-    plotter.add_point_labels(
-        np.array([p for p, _ in places]),
-        ["\n".join(labels) for _, labels in places],
-        font_size=14,
-        text_color=INK,
-        shape="rounded_rect",
-        shape_color="white",
-        shape_opacity=0.8,
-        show_points=False,
-        always_visible=True,
-    )
+            points.append(p)
+            labels.append(joint.name)
+    text = {"font_size": 14, "text_color": INK, "show_points": False, "always_visible": True}
+    box = {"shape": "rounded_rect", "shape_color": "white", "shape_opacity": 0.8}
+    plotter.add_point_labels(np.array(points), labels, **text, **box)
 
 
 _MARKS = {"joints": _draw_joints, "frames": _draw_frames, "names": _name_joints}
-"""Functions that draw additional objects, by name."""

@@ -10,20 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, instance, integer, memory, number, refuse
+from dolfinx_mbd.checks import instance, integer, memory, number, refuse
 from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera
+from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera, saved_rows
 from dolfinx_mbd.plotting.output import check_drawing, checked_path
-from dolfinx_mbd.plotting.scene import CMAP, add_axes, add_text, new_plotter
-
-__all__ = ["MOVIE_SUFFIXES", "Animation", "animate"]
+from dolfinx_mbd.plotting.scene import CMAP, Camera, add_caption, new_plotter
 
 Array = NDArray[np.float64]
 Image = NDArray[np.uint8]
-
-MOVIE_SUFFIXES = (".gif", ".mp4")
-"""Suffixes of files that an animation can be written to."""
 
 
 class Animation:
@@ -53,9 +48,8 @@ class Animation:
         return {"text/html": video, "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        return (
-            f"<Animation {self.path}: {len(self.time)} pictures, {len(self.time) / self.fps:.3g} s>"
-        )
+        count = len(self.time)
+        return f"<Animation {self.path}: {count} pictures, {count / self.fps:.3g} s>"
 
 
 def animate(
@@ -98,14 +92,21 @@ def animate(
         >>> mbd.plotting.animate(run, "run.gif", frames=2, window=(120, 90))
         <Animation run.gif: 2 pictures, 0.08 s>
     """
-    path = checked_path(path, MOVIE_SUFFIXES)
+    path = checked_path(path, (".gif", ".mp4"))
     instance("solution", solution, Solution)
     fps = number("fps", fps, low=0.01, high=1000.0)
-    check_drawing(None, window, scale=number("scale", scale), opacity=opacity, cmap=cmap)
+    scale = number("scale", scale)
+    check_drawing(None, cmap, window, opacity)
     write = _gif if path.suffix.lower() == ".gif" else _mp4_writer(window)
     rows = _rows(solution, times, stride, frames)
-    memory("window", window, 8.0 * len(rows) * window[0] * window[1])
-    images = _images(solution, rows, scale, opacity, cmap, view, window)
+    memory("window", window, 4.0 * len(rows) * window[0] * window[1])
+    system, states = solution.system, solution.q[rows]
+    drawing = Drawing(system, states, scale=scale)
+    some = states[np.unique(np.linspace(0, len(states) - 1, 40).round().astype(int))]
+    seen = np.vstack([points for q in some for points in drawing.points(q)])
+    camera = mechanism_camera(system, states[0], seen, view)
+    options = {"cmap": cmap, "opacity": opacity, "window": window}
+    images = _images(solution.time[rows], states, drawing, camera, options)
     write_aside(path, lambda file: write(file, images, fps), "animation")
     return Animation(path, solution.time[rows], fps)
 
@@ -114,49 +115,29 @@ def _rows(
     solution: Solution, times: ArrayLike | None, stride: int | None, frames: int
 ) -> NDArray[np.int64]:
     """Return the rows of the saved times to show."""
-    t = solution.time
+    count = len(solution.time)
     if times is not None and stride is not None:
         refuse("stride", stride, "None if times are given")
     if times is not None:
-        shown = np.atleast_1d(array("times", times))
-        slack = 1e-9 + 1e-6 * (t[-1] - t[0])
-        if shown.size == 0 or shown.min() < t[0] - slack or shown.max() > t[-1] + slack:
-            refuse("times", times, f"within the solution, {t[0]:g} to {t[-1]:g} s")
-        return np.array([np.argmin(np.abs(t - value)) for value in shown.ravel()])
+        return saved_rows(solution, "times", times)
     if stride is not None:
-        stride = integer("stride", stride, low=1)
-        return np.arange(0, len(t), min(stride, len(t)))
+        return np.arange(0, count, min(integer("stride", stride, low=1), count))
     frames = integer("frames", frames, low=1)
-    return np.unique(np.linspace(0, len(t) - 1, min(frames, len(t))).round().astype(np.int64))
+    return np.unique(np.linspace(0, count - 1, min(frames, count)).round().astype(np.int64))
 
 
 def _images(
-    solution: Solution,
-    rows: NDArray[np.int64],
-    scale: float,
-    opacity: float,
-    cmap: str,
-    view: str | ArrayLike | None,
-    window: tuple[int, int],
+    times: Array, states: Array, drawing: Drawing, camera: Camera, options: dict[str, Any]
 ) -> Iterator[Image]:
-    """Yield a picture (height, width, 3) for each row, with a fixed camera."""
-    system, states = solution.system, solution.q[rows]
-    drawing = Drawing(system, states, scale=scale)
-    some = states[np.unique(np.linspace(0, len(states) - 1, 40).round().astype(int))]
-    seen = np.vstack([points for q in some for points in drawing.points(q)])
-    plotter = new_plotter(window)
+    """Yield a picture (height, width, 3) for each state, with a fixed camera."""
+    plotter = new_plotter(options["window"])
     try:
         drawing.move(states[0])
-        drawing.add_to(plotter, cmap=cmap, opacity=opacity)
-        mechanism_camera(system, states[0], seen, view).apply(
-            plotter, below=drawing.foot, above=0.05
-        )
-        add_axes(plotter)
-        note = f", elastic part × {scale:g}" if drawing.limits is not None and scale != 1 else ""
-        text = add_text(plotter, "t", (0.02, 0.97), align=("left", "top"))
-        for t, q in zip(solution.time[rows], states, strict=True):
+        drawing.add_to(plotter, cmap=options["cmap"], opacity=options["opacity"])
+        caption = add_caption(plotter, "t", camera, drawing.foot)
+        for t, q in zip(times, states, strict=True):
             drawing.move(q)
-            text.input = f"t = {1e3 * t:.2f} ms{note}"
+            caption.input = f"t = {1e3 * t:.2f} ms{drawing.note}"
             plotter.render()
             yield np.array(plotter.screenshot(None, return_img=True)[..., :3])
     finally:
@@ -166,54 +147,25 @@ def _images(
 def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
     """Write a GIF whose pictures share a palette, so that colours do not flicker."""
     from PIL import Image as pillow
-    from scipy.spatial import cKDTree
 
-    pictures = [_codes(image) for image in images]
-    count = np.bincount(
-        np.stack(pictures[:: max(1, len(pictures) // 8)]).ravel(), minlength=1 << 18
-    )
-    used = np.flatnonzero(count)
-    weighted = np.repeat(used, 1 + np.log2(count[used]).astype(int))  # limits the background
-    sheet = pillow.fromarray(_colours(weighted)[:, None])
-    palette = np.array(sheet.quantize(256, method=pillow.Quantize.MEDIANCUT, kmeans=2).getpalette())
-    shades = palette.reshape(-1, 3)
-    shades[np.argmax(shades.sum(axis=1))] = 255  # keep white exact
-    nearest = cKDTree(shades).query(_colours(np.arange(1 << 18)))[1].astype(np.uint8)
-    small = []
-    for codes in pictures:
-        small.append(pillow.fromarray(nearest[codes]))
-        small[-1].putpalette([int(shade) for shade in palette])
-    small[0].save(
-        file,
-        format="GIF",
-        save_all=True,
-        append_images=small[1:],
-        duration=1000 / fps,
-        loop=0,
-        disposal=1,
-    )
-
-
-def _codes(image: Image) -> NDArray[np.int64]:
-    """Return the colours of an image as numbers with six bits per channel."""
-    six = image.astype(np.int64) >> 2
-    return six[..., 0] << 12 | six[..., 1] << 6 | six[..., 2]
-
-
-def _colours(codes: NDArray[np.int64]) -> Image:
-    """Return the colours (nc, 3) of numbers (nc,) from `_codes`."""
-    return (np.stack([codes >> 12, codes >> 6 & 63, codes & 63], axis=-1) * 255 // 63).astype(
-        np.uint8
-    )
+    pictures = [pillow.fromarray(image) for image in images]
+    sample = np.vstack([np.asarray(p) for p in pictures[:: max(1, len(pictures) // 4)]])
+    method = pillow.Quantize.MAXCOVERAGE  # limits the share of the background
+    palette = pillow.fromarray(sample).quantize(255, method=method, kmeans=1)
+    palette.putpalette(
+        [*(palette.getpalette() or [])[: 3 * 255], 255, 255, 255]
+    )  # keep white exact
+    small = [picture.quantize(palette=palette, dither=pillow.Dither.NONE) for picture in pictures]
+    options = {"append_images": small[1:], "duration": 1000 / fps, "loop": 0, "disposal": 1}
+    small[0].save(file, format="GIF", save_all=True, **options)
 
 
 def _mp4_writer(window: tuple[int, int]) -> Any:
     try:
         import imageio_ffmpeg  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError as error:
-        raise ImportError(
-            "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
-        ) from error
+        text = "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
+        raise ImportError(text) from error
     if any(side % 2 for side in window):
         refuse("window", window, "an even width and height in pixels for MP4")
 

@@ -1,51 +1,39 @@
-"""Elements of a scene in pyvista: moving surfaces, a colour bar and text."""
+"""Elements of a scene in pyvista: camera, moving surfaces, a colour bar and text."""
 
 from __future__ import annotations
 
 import math
 import os
 import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.parts import Skin
-from dolfinx_mbd.checks import instance
+from dolfinx_mbd.checks import array, instance, refuse
 from dolfinx_mbd.errors import SolverError
-
-__all__ = [
-    "CMAP",
-    "INK",
-    "RIGID_COLOUR",
-    "DrawnSurface",
-    "add_axes",
-    "add_bar",
-    "add_text",
-    "new_plotter",
-    "plotter_of",
-    "pyvista",
-    "rounded_up",
-    "unit_of",
-]
+from dolfinx_mbd.plotting.output import Picture, taken
 
 Array = NDArray[np.float64]
 
-RIGID_COLOUR = "#8fa3b5"
 INK = "#2b2f36"
-
 CMAP = "turbo"
-"""Colour map of displacements."""
+FOOT = 0.13  # fraction of the height of a picture that its colour bar occupies
+
+VIEWS = {
+    "xy": ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)),
+    "xz": ((0.0, -1.0, 0.0), (0.0, 0.0, 1.0)),
+    "yz": ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    "iso": ((1.0, -1.0, 0.8), (0.0, 0.0, 1.0)),
+}
+"""Direction from the scene to the eye, and upward direction, by name of the view."""
 
 
 def pyvista() -> Any:
-    """Return the module pyvista.
-
-    Raises:
-        ImportError: pyvista is not installed; the message names the command that installs it.
-        SolverError: There is no display, and this version of VTK would crash without one.
-    """
+    """Return the module pyvista; raise an error if it is missing or cannot draw here."""
     try:
         import pyvista as pv
         from vtkmodules.vtkCommonCore import vtkVersion
@@ -64,6 +52,16 @@ def pyvista() -> Any:
     return pv
 
 
+def new_plotter(window: tuple[int, int], **options: Any) -> Any:
+    """Return a plotter without a window and with a white background."""
+    pv = pyvista()
+    theme = pv.themes.DocumentTheme()
+    size = list(window)
+    plotter = pv.Plotter(off_screen=True, window_size=size, theme=theme, border=False, **options)
+    plotter.enable_anti_aliasing("ssaa")
+    return plotter
+
+
 def plotter_of(plotter: Any, window: tuple[int, int]) -> Any:
     """Return the plotter of the caller, or a new one if it is None."""
     if plotter is None:
@@ -71,28 +69,97 @@ def plotter_of(plotter: Any, window: tuple[int, int]) -> Any:
     return instance("plotter", plotter, pyvista().BasePlotter)
 
 
-def new_plotter(window: tuple[int, int], **options: Any) -> Any:
-    """Return a plotter without a window and with a white background."""
-    pv = pyvista()
-    theme = pv.themes.DocumentTheme()
-    plotter = pv.Plotter(
-        off_screen=True, window_size=list(window), theme=theme, border=False, **options
-    )
-    plotter.enable_anti_aliasing("ssaa")
-    return plotter
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A parallel projection of a scene."""
+
+    towards: Array  # unit vector from the scene to the eye
+    up: Array  # unit vector that points upwards in the picture
+    centre: Array  # centre of the visible rectangle, m
+    half: tuple[float, float]  # half width and half height of the rectangle, m
+    depth: float  # size of the scene, m
+
+    def apply(
+        self, plotter: Any, *, below: float = 0.0, above: float = 0.0, margin: float = 0.06
+    ) -> None:
+        """Set the camera of a plotter; the arguments are fractions of the picture to leave free."""
+        left, bottom, right, top = plotter.renderer.GetViewport()
+        width, height = plotter.window_size
+        aspect = width * (right - left) / (height * (top - bottom))
+        free = 1.0 - below - above - 2 * margin
+        scale = max(self.half[1] / free, self.half[0] / (aspect * (1.0 - 2 * margin)))
+        focal = self.centre + scale * (above - below) * self.up
+        plotter.enable_parallel_projection()
+        plotter.camera.focal_point = focal
+        plotter.camera.position = focal + 4 * self.depth * self.towards
+        plotter.camera.up = self.up
+        plotter.camera.parallel_scale = scale
+        plotter.renderer.ResetCameraClippingRange()
+
+
+def camera_of(
+    points: Array,
+    view: str | ArrayLike | None,
+    *,
+    normal: ArrayLike | None = None,
+    up: ArrayLike | None = None,
+) -> Camera:
+    """Return a camera that sees points (np, 3) in the direction of a view, see `plot_system`.
+
+    Without a view it looks obliquely onto the plane with a normal, by default the coordinate axis
+    along which the points extend least; `up` is the preferred upward direction.
+    """
+    if normal is None:
+        normal = np.eye(3)[2 - np.argmin(np.ptp(points, axis=0)[::-1])]
+    n: Array = np.asarray(normal, dtype=float) / np.linalg.norm(normal)
+    if isinstance(view, str):
+        if view not in VIEWS:
+            refuse("view", view, f"one of {', '.join(VIEWS)} or a direction (3,)")
+        towards, upright = (np.array(v) for v in VIEWS[view])
+    else:
+        upright = _upright(n, up)
+        towards = n + 0.55 * np.cross(upright, n) + 0.45 * upright
+        if view is not None:
+            expected = f"a name ({', '.join(VIEWS)}) or three numbers that are not all zero"
+            towards = array("view", view, (3,), expected=expected)
+            if not np.linalg.norm(towards) > 0:
+                refuse("view", view, expected)
+            if np.linalg.norm(np.cross(towards, upright)) < 0.05 * np.linalg.norm(towards):
+                upright = n
+    towards = towards / np.linalg.norm(towards)
+    right = np.cross(upright, towards)
+    right /= np.linalg.norm(right)
+    top = np.cross(towards, right)
+    seen = points @ np.column_stack([right, top])
+    middle = 0.5 * (points.max(axis=0) + points.min(axis=0))
+    shift = 0.5 * (seen.max(axis=0) + seen.min(axis=0)) - (middle @ right, middle @ top)
+    depth = length_of(points)
+    width, height = np.maximum(0.5 * np.ptp(seen, axis=0), 0.01 * depth)
+    centre = middle + shift[0] * right + shift[1] * top
+    return Camera(towards, top, centre, (float(width), float(height)), depth)
+
+
+def _upright(normal: Array, up: ArrayLike | None) -> Array:
+    """Return the unit vector in the plane normal to `normal` that is closest to `up`."""
+    upright = np.eye(3)[1 if abs(normal[2]) > 0.7 else 2]
+    preferred = upright if up is None else np.asarray(up, dtype=float)
+    if np.linalg.norm(np.cross(preferred, normal)) > 0.1 * np.linalg.norm(preferred):
+        upright = preferred
+    upright = upright - (upright @ normal) * normal
+    return upright / np.linalg.norm(upright)
+
+
+def length_of(points: ArrayLike) -> float:
+    """Return the diagonal of the bounding box of points (np, 3), m; 1 if they coincide."""
+    return float(np.linalg.norm(np.ptp(np.asarray(points), axis=0))) or 1.0
 
 
 class DrawnSurface:
-    """A surface whose points move; sharp edges stay sharp, the rest is shaded smoothly.
-
-    Args:
-        skin: Triangles, and the points that determine which edges are sharp.
-    """
+    """The surface of a skin with moving points; sharp edges stay sharp, the rest is smooth."""
 
     def __init__(self, skin: Skin) -> None:
-        pv = pyvista()
         faces = np.column_stack([np.full(len(skin.triangles), 3), skin.triangles]).ravel()
-        mesh = pv.PolyData(np.array(skin.points), faces)
+        mesh = pyvista().PolyData(np.array(skin.points), faces)
         mesh.point_data["node"] = np.arange(len(skin.points))
         self.outline = mesh.extract_feature_edges(
             30.0, boundary_edges=True, manifold_edges=False, non_manifold_edges=False
@@ -163,66 +230,51 @@ def add_bar(
     cmap: str,
     *,
     place: tuple[float, float, float, float] = (0.3, 0.035, 0.4, 0.05),
-    size: int = 15,
     gap: float = 0.012,
 ) -> None:
-    """Add a horizontal colour bar with a title above it.
+    """Add a horizontal colour bar with a title at a distance above it.
 
-    Args:
-        plotter: A pyvista plotter.
-        title: Title of the colour bar.
-        limits: Least and greatest value.
-        cmap: Colour map of matplotlib.
-        place: Left, bottom, width and height in fractions of the viewport.
-        size: Size of the letters, pixels.
-        gap: Distance of the title from the bar in fractions of the viewport.
+    `place` is (left, bottom, width, height); it and `gap` are fractions of the viewport.
     """
     pv = pyvista()
-    table = pv.LookupTable(cmap, scalar_range=limits)
     left, bottom, width, height = place
     mapper = pv.DataSetMapper(pv.Sphere())
-    mapper.lookup_table = table
+    mapper.lookup_table = pv.LookupTable(cmap, scalar_range=limits)
     mapper.scalar_range = limits
-    plotter.add_scalar_bar(
-        title="",
-        mapper=mapper,
-        vertical=False,
-        position_x=left,
-        position_y=bottom,
-        width=width,
-        height=height,
-        n_labels=5,
-        fmt="%.3g",
-        label_font_size=size,
-        color=INK,
-        unconstrained_font_size=True,
-    )
-    add_text(plotter, title, (left + 0.5 * width, bottom + height + gap), size=size)
+    geometry = {"position_x": left, "position_y": bottom, "width": width, "height": height}
+    labels = {"n_labels": 5, "fmt": "%.3g", "label_font_size": 15, "unconstrained_font_size": True}
+    plotter.add_scalar_bar(title="", mapper=mapper, vertical=False, color=INK, **geometry, **labels)
+    add_text(plotter, title, (left + 0.5 * width, bottom + height + gap))
 
 
 def add_text(
     plotter: Any,
     text: str,
-    place: tuple[float, float],
-    *,
-    size: int = 15,
-    align: Sequence[str] = ("center", "bottom"),
+    place: tuple[float, float] = (0.02, 0.97),
+    align: tuple[str, str] = ("center", "bottom"),
 ) -> Any:
-    """Add text and return its actor.
-
-    Args:
-        plotter: A pyvista plotter.
-        text: The text.
-        place: Position in fractions of the viewport.
-        size: Size of the letters, pixels.
-        align: Horizontal and vertical justification.
-    """
+    """Add text at a place in fractions of the viewport, and return its actor."""
     actor = plotter.add_text(text, position=place, viewport=True, color=INK, name=f"text {place}")
-    actor.prop.font_size = size
+    actor.prop.font_size = 15
     actor.prop.justification_horizontal, actor.prop.justification_vertical = align
     return actor
 
 
-def add_axes(plotter: Any) -> None:
-    """Add the directions of x, y and z in the lower left corner."""
+def add_caption(plotter: Any, caption: str, camera: Camera, foot: float = FOOT) -> Any:
+    """Add a caption and the directions of x, y, z, set the camera, and return the caption."""
+    camera.apply(plotter, below=foot, above=0.05)
     plotter.add_axes(color=INK, line_width=2)
+    return add_text(plotter, caption, align=("left", "top"))
+
+
+def complete(
+    canvas: Any,
+    caption: str,
+    camera: Camera,
+    path: str | Path | None,
+    plotter: Any = None,
+    foot: float = FOOT,
+) -> Picture:
+    """Complete a scene by a caption, axes and a camera, and return its picture; see `taken`."""
+    add_caption(canvas, caption, camera, foot)
+    return taken(canvas, plotter, path)

@@ -9,7 +9,7 @@ import pytest
 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import export
-from dolfinx_mbd.export.dmig import field
+from dolfinx_mbd.export.matrix_formats import field
 from dolfinx_mbd.export.superelement import superelement
 from tests.export.rods import NUM_MODES, check_superelement, relative, rod
 

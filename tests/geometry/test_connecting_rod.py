@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,13 @@ import ufl
 from dolfinx import fem
 from mpi4py import MPI
 
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, MeshWarning
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh
 from dolfinx_mbd.forms import ALUMINIUM_7075
 from dolfinx_mbd.geometry import ConnectingRod
+from dolfinx_mbd.geometry.gmsh_model import gmsh_session
 from dolfinx_mbd.modal.natural_modes import modal_analysis
 
 
@@ -330,3 +332,13 @@ def test_script_writes_a_split_rod(tmp_path: Path) -> None:
     refused = run("--big-bore", "0.06")
     assert refused.returncode == 1
     assert "big_bore must be less than" in refused.stderr
+
+
+def test_a_mesh_of_too_many_cells_causes_a_warning_before_gmsh_meshes() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MeshWarning)
+        with gmsh_session() as gmsh, pytest.raises(MeshWarning) as caught:
+            ConnectingRod(small_width=10.0)(gmsh.model)
+    assert caught.value.quantity == "number of cells"
+    assert caught.value.limit is not None and caught.value.value is not None
+    assert caught.value.limit < 3e5 < caught.value.value < 5e5

@@ -25,7 +25,7 @@ from dolfinx_mbd.imports import (
     read_op4,
     reduce_matrices,
 )
-from dolfinx_mbd.imports.matrix_market import read_matrix_market
+from dolfinx_mbd.imports.files import read_matrix_market
 from tests.imports.bars import (
     ENDS,
     NUM_MODES,
@@ -352,8 +352,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
 def test_nastran_full_model(tmp_path: Path) -> None:
     """OP4 with positions beside it, and DMIG with grids in a file of their own making."""
     pytest.importorskip("pyNastran")
-    from dolfinx_mbd.export.dmig import field
-    from dolfinx_mbd.export.op4 import matrix_lines
+    from dolfinx_mbd.export.matrix_formats import field, matrix_lines
     from dolfinx_mbd.export.text import write_text
 
     K, M, nodes = bar().matrices

@@ -181,7 +181,7 @@ def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
     with pytest.raises(MatrixError, match="displacement coordinate system"):
         read_dmig(tmp_path / "turned.pch")
     axes = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])  # z along x, x along y
-    from dolfinx_mbd.export.dmig import field
+    from dolfinx_mbd.export.matrix_formats import field
 
     for k, point in enumerate(superelement(reference()).points):
         x, y, z = (field(v, "E") for v in axes @ point)

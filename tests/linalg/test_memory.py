@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dolfinx_mbd.cli.estimate import estimate
 from dolfinx_mbd.linalg.memory import factorization_memory
 
 REPORT = Path(__file__).parents[2] / "benchmarks" / "README.md"
@@ -32,8 +31,3 @@ def test_all_measurements_are_read() -> None:
 @pytest.mark.parametrize(("size", "gigabytes"), measured())
 def test_model_is_that_of_the_measurements(size: int, gigabytes: float) -> None:
     assert factorization_memory(size) / 1e9 == pytest.approx(gigabytes, rel=0.03)
-
-
-def test_command_line_and_choice_of_solver_share_the_model() -> None:
-    expected = factorization_memory(500_000)
-    assert estimate(500_000, 20, stiffening=True).gigabytes == pytest.approx(expected / 1e9)

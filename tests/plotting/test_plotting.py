@@ -29,10 +29,8 @@ from dolfinx_mbd.multibody import (
     revolute,
     simulate,
 )
-from dolfinx_mbd.plotting.camera import camera_of
-from dolfinx_mbd.plotting.geometry import drawn_part
-from dolfinx_mbd.plotting.mechanism import Drawing
-from dolfinx_mbd.plotting.scene import rounded_up, unit_of
+from dolfinx_mbd.plotting.mechanism import Drawing, drawn_part
+from dolfinx_mbd.plotting.scene import camera_of, rounded_up, unit_of
 
 SMALL = (320, 240)
 

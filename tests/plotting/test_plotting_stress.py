@@ -14,7 +14,7 @@ from dolfinx_mbd.body import ReducedBody, Skin
 
 pytest.importorskip("pyvista")
 
-from dolfinx_mbd.plotting.stress import plot_skin
+from dolfinx_mbd.plotting import plot_skin
 from tests.body.test_stress_modes import one_mode_body
 from tests.models.bodies import box
 

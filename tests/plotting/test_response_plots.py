@@ -13,7 +13,7 @@ from mpi4py import MPI
 from dolfinx_mbd.body import FrequencyResponse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody import spectrum
-from dolfinx_mbd.plotting.response import plot_response, plot_spectrum
+from dolfinx_mbd.plotting import plot_response, plot_spectrum
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib")
 

@@ -16,7 +16,8 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.geometry import Part, drawn_part, required_skin, system_length
+from dolfinx_mbd.plotting.bodies import skin_of
+from dolfinx_mbd.plotting.mechanism import Part, drawn_part, system_length
 
 __all__ = ["write_gltf"]
 
@@ -52,7 +53,7 @@ def write_gltf(source: ReducedBody | Solution, path: str | Path) -> Path:
     file = _File()
     if isinstance(source, ReducedBody):
         labels = [f"{k}: {mode.label}" for k, mode in enumerate(source.modes, 1)]
-        file.add_body(Part(source.name, required_skin(source)), labels)
+        file.add_body(source.name, Part(skin_of(source)), labels)
     else:
         _add_motion(file, source)
     return write_aside(path, file.write, "glTF file")
@@ -68,7 +69,7 @@ def _add_motion(file: _File, run: Solution) -> None:
             continue
         q, count = run.q[:, s], len(part.skin.modes)
         labels = [f"elastic coordinate {k}" for k in range(1, count + 1)]
-        node = file.add_body(part, labels, q[0])
+        node = file.add_body(body.name, part, labels, q[0])
         signs = np.where(np.einsum("tk,tk->t", q[1:, 3:7], q[:-1, 3:7]) < 0, -1.0, 1.0)
         turns = q[:, [4, 5, 6, 3]] * np.cumprod(np.r_[1.0, signs])[:, None]
         file.animate(node, "translation", times, file.add(q[:, :3], "VEC3"))
@@ -122,7 +123,7 @@ class _File:
         self.scene.accessors.append(accessor)
         return len(self.scene.accessors) - 1
 
-    def add_body(self, part: Part, labels: list[str], q: Array | None = None) -> int:
+    def add_body(self, name: str, part: Part, labels: list[str], q: Array | None = None) -> int:
         """Add a body with its modes, at the coordinates q, and return the number of its node."""
         skin, lib = part.skin, self.library
         surface = lib.Primitive(
@@ -140,10 +141,10 @@ class _File:
         )
         start = np.zeros(len(skin.modes)) if q is None else q[7:]
         weights = start.tolist() if len(skin.modes) else None
-        mesh = lib.Mesh(name=part.name, primitives=[surface], extras={"targetNames": labels})
+        mesh = lib.Mesh(name=name, primitives=[surface], extras={"targetNames": labels})
         mesh.weights = weights
         self.scene.meshes.append(mesh)
-        node = lib.Node(name=part.name, mesh=len(self.scene.meshes) - 1)
+        node = lib.Node(name=name, mesh=len(self.scene.meshes) - 1)
         if q is not None:
             node.translation, node.rotation = q[:3].tolist(), q[[4, 5, 6, 3]].tolist()
         self.scene.nodes.append(node)

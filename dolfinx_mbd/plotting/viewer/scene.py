@@ -25,15 +25,14 @@ from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
-from dolfinx_mbd.plotting.camera import camera_of
-from dolfinx_mbd.plotting.geometry import (
+from dolfinx_mbd.plotting.bodies import skin_of
+from dolfinx_mbd.plotting.mechanism import (
     drawn_part,
     frame_poses,
-    length_of,
-    required_skin,
+    mechanism_camera,
     system_length,
 )
-from dolfinx_mbd.plotting.mechanism import mechanism_camera
+from dolfinx_mbd.plotting.scene import camera_of, length_of
 from dolfinx_mbd.plotting.viewer.histories import block, integers, outline, sampled_rows
 
 __all__ = ["body_scene", "linearized_scene", "motion_scene", "system_scene"]
@@ -77,7 +76,7 @@ class _Surfaces:
 
 def body_scene(body: ReducedBody, modes: list[int]) -> dict[str, Any]:
     """Return the scene that shows modes of a body side by side."""
-    skin, surfaces = required_skin(body), _Surfaces()
+    skin, surfaces = skin_of(body), _Surfaces()
     shapes, stress = skin.modes[modes], _skin_stress(body, modes)
     length = length_of(skin.points)
     part = surfaces.add(0, skin.points, skin.triangles, shapes, stress)

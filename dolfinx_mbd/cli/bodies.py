@@ -1,4 +1,4 @@
-"""The commands `dolfinx-mbd info`, `compare` and `modes`, which inspect bodies and meshes."""
+"""The commands `info`, `compare`, `modes` and `export`, which read bodies and meshes."""
 
 from __future__ import annotations
 
@@ -11,50 +11,34 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody, compare
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
-from dolfinx_mbd.cli.values import length_unit, numbers, output_path
+from dolfinx_mbd.cli.values import add_force, add_unit, assignments, numbers, output_path, setting
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.export import FORMATS, UNITS, export
 from dolfinx_mbd.forms import STEEL
-
-__all__ = ["add_to"]
 
 
 def add_to(commands: Any) -> None:
-    """Add `info`, `compare` and `modes` to the commands."""
+    """Add `info`, `compare`, `modes` and `export` to the commands."""
     info = commands.add_parser("info", help="describe a reduced body or a mesh")
     info.add_argument("file", help="a reduced body (.npz) or a mesh")
-    info.add_argument(
-        "--unit",
-        type=length_unit,
-        default=1.0,
-        metavar="U",
-        help="unit of length of the mesh, for example mm (default m)",
-    )
+    add_unit(info)
     info.set_defaults(run=_info)
 
-    parser = commands.add_parser(
-        "compare",
-        help="compare two reduced bodies",
-        description="Compare mass, centre, inertia, interfaces and frequencies of two bodies.",
-    )
+    text = "Compare mass, centre, inertia, interfaces and frequencies of two bodies."
+    parser = commands.add_parser("compare", help="compare two reduced bodies", description=text)
     parser.add_argument("first", help="a reduced body (.npz)")
     parser.add_argument("second", help="another reduced body")
-    parser.add_argument(
-        "--tolerance",
-        type=float,
-        metavar="T",
-        help="greatest relative difference for which the exit code is 0",
-    )
+    text = "greatest relative difference for which the exit code is 0"
+    parser.add_argument("--tolerance", type=float, metavar="T", help=text)
     parser.set_defaults(run=_compare)
 
     modes = commands.add_parser("modes", help="draw the modes of a body")
     modes.add_argument("file", help="a reduced body (.npz) with a skin")
-    modes.add_argument(
-        "--modes",
-        type=numbers,
-        metavar="LIST",
-        help="numbers of the modes, for example 1,2,5-8 (default: the first six)",
-    )
+    text = "numbers of the modes, for example 1,2,5-8 (default: the first six)"
+    modes.add_argument("--modes", type=numbers, metavar="LIST", help=text)
     modes.add_argument("-o", "--output", help="picture to write (default: FILE-modes.png)")
     modes.set_defaults(run=_modes)
+    _add_export(commands)
 
 
 def _info(options: argparse.Namespace) -> int:
@@ -78,9 +62,9 @@ def _describe_mesh(file: str, unit: float) -> None:
     tagged = read_mesh(file, MPI.COMM_WORLD, unit=unit)
     mesh = tagged.mesh
     comm, topology, x = mesh.comm, mesh.topology, mesh.geometry.x
-    low = [min(comm.allgather(x[:, i].min(initial=float("inf")))) for i in range(3)]
-    high = [max(comm.allgather(x[:, i].max(initial=-float("inf")))) for i in range(3)]
-    size = " x ".join(f"{1e3 * (b - a):.6g}" for a, b in zip(low, high, strict=True))
+    low = np.min(comm.allgather(x.min(axis=0, initial=np.inf)), axis=0)
+    high = np.max(comm.allgather(x.max(axis=0, initial=-np.inf)), axis=0)
+    size = " x ".join(f"{extent:.6g}" for extent in 1e3 * (high - low))
     print(f"{topology.index_map(topology.dim).size_global} cells ({topology.cell_name()})")
     print(f"{mesh.geometry.index_map().size_global} nodes\nsize (mm)  {size}")
     print("group              kind    tag  count")
@@ -116,4 +100,44 @@ def _modes(options: argparse.Namespace) -> int:
     modes = None if options.modes is None else [k - 1 for k in options.modes]
     plot_modes(body, modes, path)
     print(f"wrote {path}")
+    return 0
+
+
+def _add_export(commands: Any) -> None:
+    formats = "\n".join(f"  {f.name:<10} {f.title} (*{f.extension})" for f in FORMATS.values())
+    parser = commands.add_parser(
+        "export",
+        help="write a body for another program",
+        description="Write a reduced body for another program, and list the data that its format "
+        "cannot contain.",
+        epilog=f"formats:\n{formats}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("file", help="a reduced body (.npz)")
+    text = "format; see below"
+    add("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help=text)
+    text = "units of the numbers in the file (default m-kg-s)"
+    add("--units", default="m-kg-s", choices=tuple(UNITS), help=text)
+    text = "option of the format, for example dialect=fembeam for sid"
+    add("--option", action="append", default=[], metavar="NAME=VALUE", help=text)
+    text = "file to write (default: name of the input file with the suffix of the format)"
+    add("-o", "--output", help=text)
+    add_force(parser)
+    parser.set_defaults(run=_export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    body = ReducedBody.load(options.file)
+    suffix = FORMATS[options.to].extension
+    if suffix == Path(options.file).suffix:
+        suffix = f"-{options.to}{suffix}"
+    path = output_path(options.output, options.file, suffix)
+    settings = {k: setting(v) for k, v in assignments(options.option, "--option").items()}
+    common = {"units": options.units, "overwrite": options.force}
+    try:
+        report = export(body, path, options.to, **common, **settings)
+    except TypeError as error:
+        raise InputError(f"--option: {error}") from error
+    print(report)
     return 0

@@ -1,0 +1,303 @@
+"""Pictures of one body: modes, a deformed state, or scalars such as the stress on its skin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import ReducedBody, Skin
+from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, refuse, vector
+from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.multibody.results.histories import rotation_matrices
+from dolfinx_mbd.plotting import scene
+from dolfinx_mbd.plotting.output import Picture, check_drawing, check_size, taken
+from dolfinx_mbd.plotting.scene import CMAP, DrawnSurface, add_bar, add_text, camera_of
+
+Array = NDArray[np.float64]
+
+
+def skin_displacement(skin: Skin, eta: ArrayLike) -> Array:
+    """Return the elastic displacement of the skin's nodes in body axes, shape (ns, 3), m.
+
+    Args:
+        skin: A skin with n modes.
+        eta: Elastic coordinates, shape (n,).
+
+    Raises:
+        InputError: The number of elastic coordinates differs from the number of modes.
+
+    Example:
+        >>> mbd.plotting.skin_displacement(body.skin, [1e-3, 0.0]).shape
+        (4, 3)
+    """
+    count = len(instance("skin", skin, Skin).modes)
+    values: Array = array("eta", eta, (count,), expected=f"{count} elastic coordinates")
+    return np.asarray(np.tensordot(values, skin.modes, axes=1), dtype=np.float64)
+
+
+def skin_points(
+    skin: Skin,
+    eta: ArrayLike,
+    *,
+    scale: float = 1.0,
+    position: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+) -> Array:
+    """Return the positions r + A (x + scale Σ ψ_k η_k) of the skin's nodes, shape (ns, 3), m.
+
+    Args:
+        skin: A skin with n modes.
+        eta: Elastic coordinates, shape (n,).
+        scale: Scale factor of the elastic displacement.
+        position: Position r of the origin of the body frame, shape (3,), m.
+        rotation: Quaternion (w, x, y, z) of the body frame.
+
+    Raises:
+        InputError: A shape does not fit.
+
+    Example:
+        >>> mbd.plotting.skin_points(body.skin, [0.0, 0.0], position=(1.0, 0.0, 0.0))[0]
+        array([ 0.5 , -0.02,  0.  ])
+    """
+    instance("skin", skin, Skin)
+    scale, origin = number("scale", scale), vector("position", position, unit="m")
+    moved = skin.points + scale * skin_displacement(skin, eta)
+    turned = moved @ rotation_matrices(vector("rotation", rotation, 4)).T
+    return np.asarray(origin + turned, dtype=float)
+
+
+def plot_modes(
+    body: ReducedBody,
+    modes: Iterable[int] | None = None,
+    path: str | Path | None = None,
+    *,
+    columns: int = 3,
+    amplitude: float = 0.08,
+    outline: bool = True,
+    cmap: str = CMAP,
+    view: str | ArrayLike | None = None,
+    panel: tuple[int, int] = (460, 300),
+) -> Picture:
+    """Draw modes in a grid, each with its label and frequency, coloured by displacement.
+
+    Args:
+        body: A reduced body with a skin.
+        modes: Numbers of the modes, from 0; None: the first six, or all if there are fewer.
+        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
+        columns: Number of columns of the grid.
+        amplitude: Greatest displacement in each picture, relative to the size of the body.
+        outline: Whether to draw the edges of the undeformed body.
+        cmap: Colour map of matplotlib.
+        view: Name of a view (`xy`, `xz`, `yz`, `iso`), or the direction from the scene to the eye,
+            shape (3,); None: chosen automatically.
+        panel: Width and height of each picture in the grid, pixels.
+
+    Raises:
+        InputError: The body has no skin or no such mode, or an option is invalid.
+
+    Example:
+        >>> mbd.plotting.plot_modes(body, [0, 1], panel=(150, 100))
+        <Picture: 300 × 180 pixels>
+    """
+    skin = skin_of(body)
+    check_size("panel", panel)
+    columns = integer("columns", columns, low=1)
+    numbers = _mode_numbers(body, modes)
+    flag("outline", outline)
+    check_drawing(path, cmap)
+    columns = min(columns, len(numbers))
+    rows, foot = math.ceil(len(numbers) / columns), 80
+    width, height = columns * panel[0], rows * panel[1] + foot
+    plotter = scene.new_plotter(
+        (width, height),
+        shape=(rows + 1, columns),
+        row_weights=[*[panel[1] / height] * rows, foot / height],
+        groups=[(rows, range(columns))],
+    )
+    greatest = number("amplitude", amplitude) * scene.length_of(skin.points)
+    shapes = []
+    for k in numbers:
+        size = np.linalg.norm(skin.modes[k], axis=1).max()
+        shapes.append(skin.modes[k] * (greatest / size if size > 0 else 0.0))
+    camera = camera_of(np.vstack([skin.points, *(skin.points + u for u in shapes)]), view)
+    for i, (k, u) in enumerate(zip(numbers, shapes, strict=True)):
+        plotter.subplot(*divmod(i, columns))
+        values = np.linalg.norm(u, axis=1) / greatest
+        _draw(plotter, skin, skin.points + u, values, (0.0, 1.0), cmap, outline)
+        title = f"{body.modes[k].label}: {_hertz(body.modes[k].frequency)}"
+        add_text(plotter, title, (0.5, 0.96), ("center", "top"))
+        camera.apply(plotter, above=0.08, margin=0.04)
+    plotter.subplot(rows, 0)
+    wide = min(0.8, 420 / width)
+    place = 0.5 - wide / 2, 0.15, wide, 0.4
+    add_bar(plotter, "displacement / greatest of the mode", (0.0, 1.0), cmap, place=place, gap=0.1)
+    return taken(plotter, None, path)
+
+
+def plot_body(
+    body: ReducedBody,
+    eta: ArrayLike,
+    path: str | Path | None = None,
+    *,
+    scale: float | None = None,
+    outline: bool = True,
+    cmap: str = CMAP,
+    view: str | ArrayLike | None = None,
+    window: tuple[int, int] = (900, 620),
+    plotter: Any = None,
+) -> Picture:
+    """Draw a body in a deformed state, coloured by the magnitude of the displacement.
+
+    Args:
+        body: A reduced body with a skin.
+        eta: Elastic coordinates, shape (n,).
+        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
+        scale: Scale factor of the displacement, but not of the colours; None: such that the
+            greatest displacement is about 8 % of the size of the body.
+        outline: Whether to draw the edges of the undeformed body.
+        cmap: Colour map of matplotlib.
+        view: View as for `plot_modes`.
+        window: Width and height, pixels.
+        plotter: A pyvista plotter to draw into, for example that of an interactive window; it is
+            neither shown nor closed. None: a new plotter without a window.
+
+    Raises:
+        InputError: The body has no skin, the coordinates do not fit, or an option is invalid.
+
+    Example:
+        >>> mbd.plotting.plot_body(body, [0.01, 0.0], window=(200, 150))
+        <Picture: 200 × 150 pixels>
+    """
+    skin = skin_of(body)
+    values = np.linalg.norm(skin_displacement(skin, eta), axis=1)
+    greatest = number("greatest displacement of eta", float(values.max()), unit="m")
+    flag("outline", outline)
+    check_drawing(path, cmap, window)
+    if scale is None:
+        size = 0.08 * scene.length_of(skin.points)
+        scale = float(f"{size / greatest:.1g}") if greatest > 0 else 1.0
+    factor, unit = scene.unit_of(greatest)
+    limits = 0.0, scene.rounded_up(factor * greatest)
+    points = skin_points(skin, eta, scale=scale)
+    canvas = scene.plotter_of(plotter, window)
+    _draw(canvas, skin, points, factor * values, limits, cmap, outline)
+    add_bar(canvas, f"displacement ({unit})", limits, cmap)
+    camera = camera_of(np.vstack([skin.points, points]), view)
+    caption = f"{body.name}, displacement × {scale:g}"
+    return scene.complete(canvas, caption, camera, path, plotter)
+
+
+def plot_skin(
+    body: ReducedBody,
+    values: ArrayLike | Any,
+    path: str | Path | None = None,
+    *,
+    label: str = "von Mises stress (MPa)",
+    factor: float = 1e-6,
+    title: str = "",
+    limits: tuple[float, float] | None = None,
+    cmap: str = CMAP,
+    view: str | ArrayLike | None = None,
+    window: tuple[int, int] = (900, 620),
+) -> Picture:
+    """Draw a body coloured by values at the nodes of its skin.
+
+    Args:
+        body: A reduced body with a skin.
+        values: Values at the nodes, shape (ns,), such as
+            `body.stress.envelope("von Mises", run.body("rod")).value`. Or a scalar `fem.Function`
+            on the mesh of the body, such as the `value` that `mbd.envelope` returns; each node gets
+            the mean of the cells around it.
+        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
+        label: Title of the colour bar.
+        factor: Factor between the values and the numbers on the colour bar; by default from Pa to
+            MPa.
+        title: Title of the picture; empty: the name of the body.
+        limits: Limits of the colours, after multiplication by `factor`; None: from 0, or a negative
+            least value, to the greatest value.
+        cmap: Colour map of matplotlib.
+        view: View as for `plot_modes`.
+        window: Width and height, pixels.
+
+    Raises:
+        InputError: The body has no skin, the values do not fit, or an option is invalid.
+
+    Example:
+        >>> mbd.plotting.plot_skin(body, [0.0, 1e6, 2e6, 3e6], window=(200, 150))
+        <Picture: 200 × 150 pixels>
+    """
+    skin = skin_of(body)
+    instance("label", label, str)
+    instance("title", title, str)
+    if hasattr(values, "function_space"):
+        values = _on_skin(values)
+    expected = f"{len(skin.points)} finite numbers, one for each node of the skin"
+    shown = array("values", values, (len(skin.points),), expected=expected)
+    shown = number("factor", factor) * shown
+    check_drawing(path, cmap, window)
+    if limits is None:
+        limits = min(0.0, float(shown.min())), scene.rounded_up(float(shown.max()))
+    elif len(increasing("limits", limits)) != 2:
+        refuse("limits", limits, "the least and the greatest value of the colours")
+    plotter = scene.new_plotter(window)
+    _draw(plotter, skin, skin.points, shown, limits, cmap, True)
+    add_bar(plotter, label, limits, cmap)
+    return scene.complete(plotter, title or body.name, camera_of(skin.points, view), path)
+
+
+def skin_of(body: ReducedBody) -> Skin:
+    """Return the skin of a body, or raise an error that describes how to create one."""
+    instance("body", body, ReducedBody)
+    if body.skin is None or len(body.skin.triangles) == 0:
+        how = "reduce it with reduce(..., skin=True), or give ReducedBody.from_arrays a Skin"
+        refuse("body", body, "a body with a skin", hint=how)
+    return body.skin
+
+
+def _draw(
+    plotter: Any,
+    skin: Skin,
+    points: Array,
+    values: Array,
+    limits: tuple[float, float],
+    cmap: str,
+    outline: bool,
+) -> None:
+    """Draw a skin with its nodes at some points, coloured by values, and its original edges."""
+    surface = DrawnSurface(skin)
+    surface.move(points, values)
+    surface.add_to(plotter, limits=limits, cmap=cmap)
+    if outline:
+        surface.add_outline(plotter)
+
+
+def _mode_numbers(body: ReducedBody, modes: Iterable[int] | None) -> list[int]:
+    if body.num_modes == 0:
+        refuse("body", body, "a body with modes, not a rigid body")
+    if modes is not None and not isinstance(modes, Iterable):
+        refuse("modes", modes, "a list of numbers of modes", InputTypeError)
+    numbers = list(range(min(6, body.num_modes)) if modes is None else modes)
+    if not numbers:
+        refuse("modes", modes, "a list that is not empty")
+    return [integer("every entry of modes", k, low=0, high=body.num_modes - 1) for k in numbers]
+
+
+def _hertz(frequency: float) -> str:
+    digits = 4 - math.floor(math.log10(max(frequency, 1.0)))
+    return f"{frequency:.{max(0, min(3, digits))}f} Hz"
+
+
+def _on_skin(function: Any) -> Array:
+    """Return the values of a function at the nodes of the skin; the mesh must be on one rank."""
+    from dolfinx_mbd.recovery import skin_values
+
+    if function.function_space.mesh.comm.size > 1:
+        how = "call dolfinx_mbd.recovery.skin_values(function) on all ranks, and draw its result"
+        expected = "numbers at the nodes of the skin, or a function on one rank"
+        refuse("values", function, expected, hint=f"{how} on one")
+    return skin_values(function)
