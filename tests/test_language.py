@@ -40,6 +40,8 @@ REWRITTEN: tuple[str, ...] = (
     "mechanisms",
     "parallel.py",
     "plotting",
+    "recovery",
+    "reduction",
     "requirements.py",
     "time_integration.py",
 )

@@ -1,19 +1,8 @@
-"""Linear expressions of the displacement at points of the cells, once for each mode.
+"""Linear expressions of the displacement at points of the cells, evaluated once for each mode.
 
-An expression that is linear in u is compiled with an argument in place of u: its kernel gives the
-matrix from a cell's degrees of freedom to the values at its points, and one product with the modes'
-degrees of freedom there gives all modes together. That it *is* linear is seen by UFL's analysis of
-arities, component by component.
-
-Where the points are:
-
-- ``nodes``: those of the smallest discontinuous Lagrange space that holds the strain of a cell with
-  straight edges exactly: degree p − 1 on simplices, p on quadrilaterals and hexahedra. On straight
-  tetrahedra of degree 2 these are the corners; stress is linear between them and a norm of it, such
-  as von Mises stress, convex, so that its greatest value in the cell is at one of them.
-- ``quadrature``: Gauss points of degree 2(p − 1), where the stress of a displacement is best, for
-  integrals and for comparisons; none is on the surface.
-- ``cells``: midpoints, one value a cell.
+An expression is compiled with an argument in place of u. Its kernel gives the matrix from the
+degrees of freedom of a cell to the values at its points, and one product with the degrees of
+freedom of the modes gives the values of all modes.
 """
 
 from __future__ import annotations
@@ -50,29 +39,17 @@ CELLS_AT_ONCE = 1000
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points in the owned cells, and the discontinuous space whose values they hold.
-
-    Attributes:
-        mesh: The mesh.
-        where: Their kind.
-        element: The scalar element.
-        reference: In the reference cell, shape (points of a cell, dim).
-        cells: Owned cells.
-        dofs: Of the scalar space at each point, cell by cell, shape (np,).
-    """
+    """Points in the owned cells, and the discontinuous space of their values."""
 
     mesh: Mesh
     where: Place
-    element: Any
-    reference: Array
-    cells: NDArray[np.int32]
-    dofs: NDArray[np.int32]
+    element: Any  # scalar element
+    reference: Array  # in the reference cell, (points of a cell, dim)
+    cells: NDArray[np.int32]  # owned cells
+    dofs: NDArray[np.int32]  # of the scalar space at each point, cell by cell, (np,)
 
     def space(self, shape: tuple[int, ...] = ()) -> fem.FunctionSpace:
-        """The space of values of a shape at these points.
-
-        Note: Collective.
-        """
+        """Return the space of values of a shape at these points. Collective."""
         if not shape:
             element = self.element
         elif self.where == "quadrature":
@@ -84,10 +61,7 @@ class Points:
         return fem.functionspace(self.mesh, element)
 
     def fill(self, function: fem.Function, values: Array) -> fem.Function:
-        """Put values (np, *shape) into a function on `space(shape)`.
-
-        Note: Collective.
-        """
+        """Put values (np, *shape) into a function on `space(shape)`, and return it. Collective."""
         blocks = function.x.array.reshape(-1, function.function_space.dofmap.bs)
         blocks[self.dofs] = values.reshape(len(self.dofs), blocks.shape[1])
         function.x.scatter_forward()
@@ -95,12 +69,11 @@ class Points:
 
 
 def points_of(space: fem.FunctionSpace, where: Place) -> Points:
-    """The points of a displacement space's cells.
+    """Return points in the cells of a displacement space; see `Recovery`. Collective.
 
-    Raises:
-        ValueError: `where` is unknown.
-
-    Note: Collective.
+    For a space of degree p, ``nodes`` are those of the smallest discontinuous Lagrange space that
+    contains the strain in cells with straight edges (degree p − 1 on simplices), and ``quadrature``
+    are the Gauss points of degree 2(p − 1).
     """
     choice("where", where, get_args(Place))
     mesh = space.mesh
@@ -110,8 +83,8 @@ def points_of(space: fem.FunctionSpace, where: Place) -> Points:
         reference = element.custom_quadrature()[0]
     else:
         simplex = name in ("triangle", "tetrahedron")
-        own = 0 if where == "cells" else degree - 1 if simplex else degree
-        element = basix.ufl.element("Lagrange", name, own, discontinuous=True)
+        of_strain = 0 if where == "cells" else degree - 1 if simplex else degree
+        element = basix.ufl.element("Lagrange", name, of_strain, discontinuous=True)
         reference = element.basix_element.points
     W = fem.functionspace(mesh, element)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
@@ -119,7 +92,7 @@ def points_of(space: fem.FunctionSpace, where: Place) -> Points:
 
 
 def flat(expression: Expr) -> Expr:
-    """The components of a tensor as a vector, row by row."""
+    """Return the components of a tensor as a vector, row by row."""
     if expression.ufl_shape == ():
         return ufl.as_vector([expression])
     return ufl.as_vector([expression[i] for i in np.ndindex(expression.ufl_shape)])
@@ -128,73 +101,56 @@ def flat(expression: Expr) -> Expr:
 def linear_in(
     space: fem.FunctionSpace, function: Callable[[Any], Any], name: str
 ) -> tuple[Expr, tuple[int, ...]]:
-    """An expression of an argument on a space, flattened, after a check that it is linear.
+    """Return a function of an argument on a space, flattened, and its shape.
 
-    Args:
-        space: Displacement space.
-        function: From u to UFL.
-        name: What to call it in an error.
-
-    Returns:
-        The expression and the shape that it had.
-
-    Raises:
-        ValueError: It is not linear in u, or no UFL expression.
+    UFL's analysis of arities checks that each component is linear in the argument; an `InputError`
+    about `name` is raised otherwise.
     """
     u = ufl.TrialFunction(space)
     try:
         expression = ufl.as_ufl(function(u))
-    except (ArityMismatch, Exception) as error:
+    except (ArityMismatch, Exception) as error:  # (ArityMismatch is not an Exception)
         raise InputError(f"{name}: no UFL expression of u can be made of it: {error}") from error
     lowered = apply_derivatives(apply_algebra_lowering(flat(expression)))
-    found = 0
-    for k in range(lowered.ufl_shape[0]):
-        component = apply_derivatives(apply_algebra_lowering(lowered[k]))
-        if isinstance(component, ufl.constantvalue.Zero):
-            continue
-        try:
+    components = [
+        apply_derivatives(apply_algebra_lowering(lowered[k])) for k in range(lowered.ufl_shape[0])
+    ]
+    components = [c for c in components if not isinstance(c, ufl.constantvalue.Zero)]
+    if not components:
+        raise InputError(f"{name} does not depend on the displacement", argument="what")
+    try:
+        for component in components:
             check_integrand_arity(component, (u,))
-        except (ArityMismatch, Exception) as error:  # (ArityMismatch is no Exception)
-            raise InputError(
-                f"{name} is not linear in the displacement ({error}); ask for its linear "
-                "ingredients, or for one of the quantities by name, such as 'von Mises'"
-            ) from None
-        found += 1
-    if not found:
-        raise InputError(f"{name} does not depend on the displacement")
+    except (ArityMismatch, Exception) as error:
+        raise InputError(
+            f"{name} is not linear in the displacement ({error}); use its linear components, or a "
+            "quantity by name, such as 'von Mises'",
+            argument="what",
+        ) from None
     return flat(expression), expression.ufl_shape
 
 
 def field_modes(space: fem.FunctionSpace, modes: Array, expression: Expr, points: Points) -> Array:
-    """Values of a linear expression at points, once for each mode.
+    """Return the values of a linear expression for each mode, shape (components, np, n).
 
-    Args:
-        space: Displacement space.
-        modes: Shape (owned dofs, n).
-        expression: A vector of c components with an argument on the space, from `linear_in`.
-        points: Where.
-
-    Returns:
-        Shape (c, np, n).
-
-    Note: Collective.
+    The expression is a vector from `linear_in`; modes have shape (owned dofs, n). Collective.
     """
     n, components, count = modes.shape[1], expression.ufl_shape[0], len(points.reference)
     compiled = fem.Expression(expression, points.reference)
     function = fem.Function(space)
-    everywhere = np.empty((len(function.x.array), n))
+    with_ghosts = np.empty((len(function.x.array), n))
     for k in range(n):
-        everywhere[:, k] = as_function(space, modes[:, k], function).x.array
+        with_ghosts[:, k] = as_function(space, modes[:, k], function).x.array
     bs = space.dofmap.bs
     result = np.empty((components, len(points.cells) * count, n))
-    message = None
     for start in range(0, len(points.cells), CELLS_AT_ONCE):
         cells = points.cells[start : start + CELLS_AT_ONCE]
         dofs = (bs * space.dofmap.list[cells][:, :, None] + np.arange(bs)).reshape(len(cells), -1)
         matrices = np.asarray(compiled.eval(points.mesh, cells))
         matrices = matrices.reshape(len(cells), count * components, dofs.shape[1])
-        values = (matrices @ everywhere[dofs]).reshape(-1, components, n)
+        values = (matrices @ with_ghosts[dofs]).reshape(-1, components, n)
         result[:, start * count : (start + len(cells)) * count] = values.transpose(1, 0, 2)
+    message = None
     if not np.isfinite(result).all():
         message = "an expression is not finite at some points (a division by zero?)"
     raise_together(points.mesh.comm, message)

@@ -1,4 +1,4 @@
-"""A recovered quantity at some instants, and its envelope over time, as functions on the mesh."""
+"""A quantity at some instants, and its envelope over time, as functions on the mesh."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """A quantity at some instants, on the mesh; ``fields[k]`` is a new `fem.Function`.
+    """A sequence of a quantity at some instants; ``fields[k]`` is a new `fem.Function`.
 
     Attributes:
-        points: Where its values are.
-        modes: Its ingredients once for each mode, shape (ingredients, np, n).
-        quantity: What it is.
-        time: Shape (nt,), s.
-        eta: Shape (nt, n).
+        points: Points of the values.
+        modes: Linear quantities for each mode, shape (ingredients, np, n).
+        quantity: The quantity that they define.
+        time: Instants, shape (nt,), s.
+        eta: Elastic coordinates, shape (nt, n).
     """
 
     points: Points
@@ -50,18 +50,26 @@ class Fields:
         return (self.at_row(k) for k in range(len(self)))
 
     def new(self) -> fem.Function:
-        """A function for such a field, zero.
-
-        Note: Collective.
-        """
+        """Return a function for the quantity, zero. Collective."""
         return fem.Function(self.points.space(self.quantity.shape), name=self.quantity.name)
 
     def values(self, row: int) -> Array:
-        """Values at the points of this rank, shape (np, *shape)."""
+        """Return the values at the points of this rank, shape (np, *shape of the value).
+
+        Args:
+            row: Number of the instant.
+        """
         return values_over_time(self.modes, self.eta[row][None], self.quantity)[0]
 
     def at_row(self, row: int, out: fem.Function | None = None) -> fem.Function:
-        """The field at an instant, in `out` if given.
+        """Return the quantity at an instant.
+
+        Args:
+            row: Number of the instant.
+            out: Function to be overwritten, from `new`; None: a new one.
+
+        Raises:
+            IndexError: There is no such instant.
 
         Note: Collective.
         """
@@ -72,13 +80,13 @@ class Fields:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """The extreme value of a scalar over time at each point, and when it was first reached.
+    """The extreme value of a scalar over time at each point, and when it is first reached.
 
     Attributes:
-        quantity: What it is.
-        value: On a discontinuous space.
-        time: On the same space, s.
-        points: Where the values are.
+        quantity: The quantity.
+        value: Extreme values, on a discontinuous space.
+        time: Times, on the same space, s.
+        points: Points of the values.
     """
 
     quantity: Quantity
@@ -87,33 +95,32 @@ class Envelope:
     points: Points
 
     def values(self) -> tuple[Array, Array]:
-        """Values and times at the points of this rank, shape (np,) each."""
+        """Return values and times at the points of this rank, shape (np,) each."""
         return self.value.x.array[self.points.dofs], self.time.x.array[self.points.dofs]
 
     def write(self, path: str | Path) -> None:
-        """Write both functions as VTX (``.bp``) for ParaView; missing directories are made.
+        """Write both functions as VTX for ParaView.
+
+        Args:
+            path: A name that ends with ``.bp``; missing directories are created.
 
         Raises:
-            ValueError: Values at quadrature points cannot be written.
-            OSError: The directory cannot be made.
+            InputError: The name is invalid, or the values are at quadrature points.
+            OSError: The file cannot be written.
 
         Note: Collective.
         """
         check_writable(self.points)
         comm = self.points.mesh.comm
-        folder = output_folder(comm, path)
-        with VTXWriter(comm, str(folder), [self.value, self.time]) as writer:
+        with VTXWriter(comm, str(output_folder(comm, path)), [self.value, self.time]) as writer:
             writer.write(0.0)
 
 
 def check_writable(points: Points) -> None:
-    """Refuse points whose values no file holds.
-
-    Raises:
-        ValueError: They are quadrature points.
-    """
+    """Raise an error for quadrature points, whose values cannot be written."""
     if points.where == "quadrature":
         raise InputError(
             "values at quadrature points have no shape between them that a file could hold; write "
-            "those of where='nodes' or 'cells'"
+            "those of where='nodes' or 'cells'",
+            argument="where",
         )

@@ -30,11 +30,6 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
     The shares of the kinetic energy in x, y and z show the direction of the motion. The share of
     the strain energy in constraint modes shows whether a mode is the static response to forces at
     the interfaces or a vibration between them.
-
-    Args:
-        modes: The modes.
-        moments: Their inertia, with the signs of the modes.
-        dim: Number of directions: 3, or 2 in the plane.
     """
     energy = np.einsum("kkaa->ka", moments.second_moments[1:, 1:])[:, :dim]
     energy = energy / energy.sum(axis=1, keepdims=True)
@@ -44,14 +39,14 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
     for k, (column, frequency) in enumerate(zip(modes.columns, modes.frequencies, strict=True)):
         order = np.argsort(-energy[k], kind="stable")
         main = [f"{100 * energy[k, a]:.0f} % {'xyz'[a]}" for a in order if energy[k, a] > 0.045]
-        words = "moves " + ", ".join(main)
+        text = "moves " + ", ".join(main)
         if has_interfaces and modes.orthonormal:
             share = 100 * float(np.clip(modes.shares[k], 0.0, 1.0))
-            words += f"; strain energy {share:.0f} % in constraint modes"
+            text += f"; strain energy {share:.0f} % in constraint modes"
         same = int(np.sum(groups == groups[k]))
         if same > 1:
-            words += f"; one of {same} of the same frequency"
-        rows.append(Mode(column.label, float(frequency), words))
+            text += f"; one of {same} of the same frequency"
+        rows.append(Mode(column.label, float(frequency), text))
     return tuple(rows)
 
 
@@ -63,11 +58,7 @@ def body_entries(
 ) -> dict[str, Any]:
     """Return the entries of a `ReducedBody` that follow from its modes and their inertia.
 
-    Args:
-        problem: The `ElasticProblem`, or the `BeamProblem`.
-        interfaces: The interfaces on the mesh.
-        modes: The modes, before `signed` changed their signs.
-        moments: Their inertia with the signs.
+    `problem` is an `ElasticProblem` or a `BeamProblem`; `moments` contain the signs of the modes.
     """
     flipped = moments.with_signs()
     return {
@@ -93,13 +84,7 @@ def provenance(
 ) -> dict[str, str | int | float]:
     """Return the origin of the numbers of a body, without the times of the computation.
 
-    Args:
-        problem: Matrices of the body.
-        model: Its mesh and material.
-        interfaces: Its interfaces.
-        num_modes: Requested number of modes.
-        completed: Number of modes with those that complete a multiple frequency.
-        options: Options of the reduction.
+    `num_modes` modes were requested, `completed` ones complete a multiple frequency.
     """
     V = problem.space
     cells = V.mesh.topology.index_map(problem.dim).size_global
@@ -139,11 +124,9 @@ def mode_facts(requested: int, count: int, *, fixed: bool) -> dict[str, str | in
 
 
 def _material_facts(material: Materials, with_density: bool) -> dict[str, str | float]:
-    listed = list(material.items()) if isinstance(material, Mapping) else [("", material)]
-    facts: dict[str, str | float] = {}
-    names = [f"{group}: {_name(m)}" if group else _name(m) for group, m in listed]
-    facts["material"] = ", ".join(names)
-    for group, m in listed:
+    items = list(material.items()) if isinstance(material, Mapping) else [("", material)]
+    facts: dict[str, str | float] = {"material": ", ".join(_name(*item) for item in items)}
+    for group, m in items:
         where = f"{group}: " if group else ""
         if isinstance(m, Orthotropic):
             pairs = ("12", "13", "23")
@@ -157,9 +140,9 @@ def _material_facts(material: Materials, with_density: bool) -> dict[str, str | 
     return facts
 
 
-def _name(material: AnyMaterial) -> str:
+def _name(group: str, material: AnyMaterial) -> str:
     kind = "orthotropic" if isinstance(material, Orthotropic) else "isotropic"
-    return material.name or kind
+    return (f"{group}: " if group else "") + (material.name or kind)
 
 
 def _value(value: Any) -> str | float:

@@ -23,10 +23,10 @@ from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.linalg.matrices import bordered_stiffness
+from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.basis import Basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.interfaces import InterfaceSpec, MeshInterface, mesh_interfaces
 from tests.fem.test_bad_input import refused
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
@@ -333,7 +333,7 @@ def test_part_without_interface(comm: MPI.Intracomm) -> None:
     u, v = ufl.TrialFunction(space), ufl.TestFunction(space)
     K = fem_petsc.assemble_matrix(fem.form(elastic_stiffness(u, v, STEEL)))
     K.assemble()
-    border = border_rows(K.getLocalSize()[0], [(found[0].dofs, found[0].rows)])
+    border = border_rows(K.getLocalSize()[0], found)
     A = bordered_stiffness(K, border)
     text = "stiffness with averaged interfaces is singular|not held|not positive definite"
     refused(comm, FactorizationError, text, lambda: cholesky(A, prefix="test_", negative=6))

@@ -23,11 +23,11 @@ from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import Section, elastic_stiffness
 from dolfinx_mbd.linalg.blocks import gram, multiply
-from dolfinx_mbd.recovery.static_correction import static_cases
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import box
 from tests.models.calls import flat
 from tests.models.plates import plate
+from tests.models.statics import static_cases
 
 SLENDER = (0.4, 0.01, 0.01)
 
