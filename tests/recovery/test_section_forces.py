@@ -134,7 +134,7 @@ def test_plane_body(comm: MPI.Intracomm) -> None:
     point = [0.11, height / 2, 0]
     found = section_forces(recovery, eta, point, (1, 0, 0), thickness=thickness)
     assert np.allclose(np.hstack([found.force, found.moment]), end, atol=1e-7)
-    with pytest.raises(ValueError, match="thickness must be .* for a plane body; got None"):
+    with pytest.raises(ValueError, match=r"thickness must be .* for a plane body; got None"):
         section_forces(recovery, eta, point, (1, 0, 0))
 
 
@@ -146,7 +146,7 @@ def test_bad_input(bar: mbd.Reduction, recovery: Recovery) -> None:
         section_forces(recovery, eta, MIDDLE, (0, 0, 0))
     with pytest.raises(ValueError, match="point must be 3 finite numbers"):
         section_forces(recovery, eta, (0, 0), (1, 0, 0))
-    with pytest.raises(ValueError, match="axis must be .* not along the normal"):
+    with pytest.raises(ValueError, match=r"axis must be .* not along the normal"):
         section_forces(recovery, eta, MIDDLE, (1, 0, 0), axis=(2, 0, 0))
     with pytest.raises(ValueError, match="width must be a positive"):
         section_forces(recovery, eta, MIDDLE, (1, 0, 0), width=0.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.static_errors import warn_of_stretch
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
@@ -87,6 +88,7 @@ class RunChecks:
         Raises no error: the results are returned as they are.
         """
         self._warn_of_deformation(solution)
+        self._warn_of_stretch(solution)
         self._warn_of_large_steps(solution)
         self._warn_of_energy(solution)
         self._warn_of_constraints(solution)
@@ -129,6 +131,15 @@ class RunChecks:
             f"{100 * ELASTIC_DISPLACEMENT:g} %. {remedy}"
         )
         _judge(ModelRangeWarning, "elastic displacement", value, ELASTIC_DISPLACEMENT, text)
+
+    def _warn_of_stretch(self, solution: Solution) -> None:
+        motions = []
+        for k, body in enumerate(self._system.bodies):
+            if isinstance(body, FlexibleBody) and body.num_elastic:
+                omega = solution.v[:, self._system.v_slices[k]][:, 3:6]
+                eta = solution.q[:, self._system.q_slices[k]][:, 7:]
+                motions.append((body.reduced, omega, eta))
+        warn_of_stretch(motions)
 
     def _warn_of_large_steps(self, solution: Solution) -> None:
         worst = (0.0, "")
