@@ -25,7 +25,7 @@ FacetGroups = Mapping[str, NDArray[np.int32]]
 def facet_groups(
     mesh: TaggedMesh | Mesh, names: Mapping[str, Any] | Any, facet_tags: MeshTags | None
 ) -> FacetGroups:
-    """Return the local facets of each interface, given by name, tag or number.
+    """Return the local facets of each group, which may be that of an interface.
 
     Args:
         mesh: A tagged mesh, whose groups go by name, or a plain mesh with `facet_tags`.
@@ -44,7 +44,7 @@ def facet_groups(
     if not isinstance(names, Mapping):
         names = {name: name for name in checked_names("interfaces", names)}
     for name in names:
-        checked_name("the name of an interface", name)
+        checked_name("the name of a group", name)
     return {name: _facets(mesh, name, key, facet_tags) for name, key in names.items()}
 
 
@@ -64,11 +64,11 @@ def held_dofs(space: fem.FunctionSpace, groups: FacetGroups) -> NDArray[np.int32
 def _facets(
     mesh: TaggedMesh | Mesh, name: str, key: Any, facet_tags: MeshTags | None
 ) -> NDArray[np.int32]:
-    key = checked_key(f"interface {name!r}", key)
+    key = checked_key(f"group {name!r}", key)
     if isinstance(key, str):
         if not isinstance(mesh, TaggedMesh):
             raise InputError(
-                f"interface {name!r}: a plain mesh has no group names; give a mapping from name to "
+                f"group {name!r}: a plain mesh has no group names; give a mapping from name to "
                 "tag and facet_tags, or a TaggedMesh",
                 argument="interfaces",
                 value=key,
@@ -80,7 +80,7 @@ def _facets(
         )
         if tags is None:
             raise InputError(
-                f"interface {name!r} is tag {key}, but no facet_tags were given",
+                f"group {name!r} is tag {key}, but no facet_tags were given",
                 argument="facet_tags",
             )
         plain = mesh.mesh if isinstance(mesh, TaggedMesh) else mesh
@@ -100,12 +100,12 @@ def _facets(
     index_map = plain.topology.index_map(dim)
     count = index_map.size_local + index_map.num_ghosts
     known = np.all((facets >= 0) & (facets < count))
-    text = None if known else f"interface {name!r}: some of its facets are not on this mesh"
+    text = None if known else f"group {name!r}: some of its facets are not on this mesh"
     raise_together(comm, text, InputError)
     if comm.allreduce(len(facets)) == 0:
         shown = "" if key == name else f" ({key!r})" if isinstance(key, (str, int)) else ""
         raise InputError(
-            f"interface {name!r}{shown} has no facets on this mesh",
+            f"group {name!r}{shown} has no facets on this mesh",
             argument="interfaces",
             value=key,
         )

@@ -24,21 +24,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """A sequence of a quantity at some instants; ``fields[k]`` is a new `fem.Function`.
-
-    Attributes:
-        points: Points of the values.
-        modes: Linear quantities for each mode, shape (ingredients, np, n).
-        quantity: The quantity that they define.
-        time: Instants, shape (nt,), s.
-        eta: Elastic coordinates, shape (nt, n).
-    """
+    """A sequence of a quantity at some instants; ``fields[k]`` is a new `fem.Function`."""
 
     points: Points
-    modes: Array
-    quantity: Quantity
-    time: Array
-    eta: Array
+    modes: Array  # linear quantities for each mode, (ingredients, np, n)
+    quantity: Quantity  # defined by the linear quantities
+    time: Array  # (nt,), s
+    eta: Array  # (nt, n)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -54,25 +46,11 @@ class Fields:
         return fem.Function(self.points.space(self.quantity.shape), name=self.quantity.name)
 
     def values(self, row: int) -> Array:
-        """Return the values at the points of this rank, shape (np, *shape of the value).
-
-        Args:
-            row: Number of the instant.
-        """
+        """Return the values at the points of this rank at an instant, shape (np, *value shape)."""
         return values_over_time(self.modes, self.eta[row][None], self.quantity)[0]
 
     def at_row(self, row: int, out: fem.Function | None = None) -> fem.Function:
-        """Return the quantity at an instant.
-
-        Args:
-            row: Number of the instant.
-            out: Function to be overwritten, from `new`; None: a new one.
-
-        Raises:
-            IndexError: There is no such instant.
-
-        Note: Collective.
-        """
+        """Return the quantity at an instant, in `out` (from `new`) if given. Collective."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"there are {len(self)} instants, got {row}")
         return self.points.fill(self.new() if out is None else out, self.values(row))
@@ -80,18 +58,11 @@ class Fields:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """The extreme value of a scalar over time at each point, and when it is first reached.
-
-    Attributes:
-        quantity: The quantity.
-        value: Extreme values, on a discontinuous space.
-        time: Times, on the same space, s.
-        points: Points of the values.
-    """
+    """The extreme value of a scalar over time at each point, and when it is first reached."""
 
     quantity: Quantity
-    value: fem.Function
-    time: fem.Function
+    value: fem.Function  # on a discontinuous space
+    time: fem.Function  # on the same space, s
     points: Points
 
     def values(self) -> tuple[Array, Array]:

@@ -142,7 +142,7 @@ def section_modes(
         refuse("thickness", thickness, "a positive number in m for a plane body")
     linear_in(space, stress, "stress")
     x = recovery.reduction.positions
-    distance: Array = (x - p[:dim]) @ axes[:dim, 0]
+    distance = (x - p[:dim]) @ axes[:dim, 0]
     step = _smooth(distance / _band(mesh, p, axes[:, 0], width))
     motions = rigid_motions(x, p) * np.repeat(step, dim)[:, None]
     v, w = ufl.TestFunction(space), fem.Function(space)
@@ -183,7 +183,7 @@ def _direction(argument: str, value: ArrayLike) -> Array:
     return np.asarray(direction / np.linalg.norm(direction))
 
 
-def _smooth(s: Array) -> Array:
+def _smooth(s: NDArray[np.floating[Any]]) -> Array:
     """Return a step from 0 at s = −1 to 1 at s = 1.
 
     The slope 105/64 (1 − s²)² (1 − 3 s²) has no second moment.

@@ -81,8 +81,8 @@ def skin_values(function: fem.Function) -> Array:
     mesh = space.mesh
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
-    values = fem.Expression(function, corners).eval(mesh, cells)
-    return _averages(mesh, cells, np.reshape(values, (1, -1, 1)))[1][0, :, 0]
+    values = np.reshape(fem.Expression(function, corners).eval(mesh, cells), (1, -1, 1))
+    return _averages(mesh, cells, values)[1][0, :, 0]
 
 
 def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
@@ -91,7 +91,7 @@ def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Arra
     Values (components, cells · corners, n) become (components, ns, n), the same on every rank.
     """
     comm = mesh.comm
-    corners = len(np.asarray(basix.geometry(mesh.basix_cell())))
+    corners = values.shape[1] // max(len(cells), 1)
     nodes = compat.geometry_dofmap(mesh)[cells][:, :corners].ravel()
     keys = np.asarray(mesh.geometry.input_global_indices)[nodes]
     skin = surface_nodes(fem.functionspace(mesh, ("Lagrange", 1)))

@@ -28,7 +28,7 @@ from dolfinx_mbd.body.stress_modes import (
     rows_at,
     values_over_time,
 )
-from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.fields import locate, output_folder
 from dolfinx_mbd.fem.material_fields import body_materials
@@ -234,12 +234,10 @@ class Recovery:
             InputError: As in `recover`, or values at quadrature points were requested.
             OSError: The file cannot be written.
         """
-        if not isinstance(what, (str, list, tuple)) and not callable(what):
-            checks.refuse("what", what, "a quantity or a list of quantities", InputTypeError)
-        folder = output_folder(self.space.mesh.comm, path)
-        requested = [what] if isinstance(what, str) or callable(what) else what
-        kinds = ["displacement", *(entry for entry in requested if entry != "displacement")]
         check_writable(self.points)
+        folder = output_folder(self.space.mesh.comm, path)
+        requested: Sequence[Any] = what if isinstance(what, (list, tuple)) else [what]
+        kinds = ["displacement", *(entry for entry in requested if entry != "displacement")]
         fields = [recover(self, history, kind, times=times, stride=stride) for kind in kinds]
         functions = [f.new() for f in fields]
         with VTXWriter(self.space.mesh.comm, str(folder), functions) as writer:

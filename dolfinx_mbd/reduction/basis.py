@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions
-from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
+from dolfinx_mbd.modal.spectrum import elastic_modes
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation
 
@@ -59,7 +59,6 @@ class Basis:
 
     vectors: Array  # (owned dofs, columns), Fortran order
     columns: tuple[Column, ...]
-    frequencies: Array  # of the fixed-interface (or free) modes among the columns, Hz
     num_modes: int
     averaged: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     reactions: Array | None = None  # (constraint modes of averaged interfaces, constraint modes)
@@ -86,7 +85,7 @@ def free_basis(
     rigid, count = problem.num_rigid, len(modes.squares)
     vectors = np.asfortranarray(np.hstack([motions, modes.vectors]))
     columns = numbered(ColumnKind.RIGID, range(rigid)) + numbered(ColumnKind.FREE, range(count))
-    return Basis(vectors, columns, hertz(modes.squares), count)
+    return Basis(vectors, columns, count)
 
 
 def numbered(kind: ColumnKind, indices: Iterable[int]) -> tuple[Column, ...]:

@@ -23,7 +23,6 @@ from dolfinx_mbd.linalg.eigenvalues import log_completed_group
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.round_off import round_off
-from dolfinx_mbd.modal.spectrum import hertz
 from dolfinx_mbd.parallel import discard, released
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
@@ -32,12 +31,7 @@ from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import UnitCases, unit_cases
 from dolfinx_mbd.reduction.truncation import Truncation
 
-__all__ = [
-    "MOTION_LABELS",
-    "CraigBampton",
-    "check_enough_dofs",
-    "craig_bampton_basis",
-]
+__all__ = ["MOTION_LABELS", "CraigBampton", "check_enough_dofs", "craig_bampton_basis"]
 
 Array = NDArray[np.float64]
 
@@ -75,22 +69,18 @@ def craig_bampton_basis(
 
 def check_enough_dofs(
     problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], num_modes: int
-) -> None:
-    """Raise an error if more modes are requested than there are degrees of freedom."""
-    free = _num_free(problem, interfaces)
+) -> int:
+    """Return the number of dofs that no interface holds; raise an error if it is too small."""
+    rigid = problem.comm.allreduce(sum(len(i.dofs) for i in interfaces if i.kind == "rigid"))
+    averaged = sum(i.kind == "averaged" for i in interfaces)
+    free = int(problem.num_dofs - rigid - problem.num_rigid * averaged)
     if num_modes > free:
         raise InputError(
             f"num_modes={num_modes}, but the mesh has only {free} dofs that no interface holds",
             argument="num_modes",
             value=num_modes,
         )
-
-
-def _num_free(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> int:
-    """Return the number of degrees of freedom that no interface holds."""
-    rigid = problem.comm.allreduce(sum(len(i.dofs) for i in interfaces if i.kind == "rigid"))
-    averaged = sum(i.kind == "averaged" for i in interfaces)
-    return int(problem.num_dofs - rigid - problem.num_rigid * averaged)
+    return free
 
 
 class CraigBampton:
@@ -157,11 +147,11 @@ class CraigBampton:
         """
         phases = phases or Phases()
         problem = self.problem
-        check_enough_dofs(problem, self.interfaces, num_modes)
+        most = check_enough_dofs(problem, self.interfaces, num_modes)
         with phases("static solutions"):
             acting, static = self._statics(stiffening, loads or {})
         with phases("fixed-interface modes"):  # last: SLEPc would take the factors over
-            count = self._complete(num_modes)
+            count = self._complete(num_modes, most)
         with phases("truncation"):
             truncation = self._truncation(count)
         numbers = list(range(count))
@@ -177,7 +167,6 @@ class CraigBampton:
                 *numbered(ColumnKind.FIXED, numbers),
                 *(Column(ColumnKind.LOAD, name) for name in acting),
             ),
-            frequencies=hertz(self._values[numbers]),
             num_modes=count,
             averaged=self._held.averaged,
             reactions=self._reactions,
@@ -185,10 +174,9 @@ class CraigBampton:
             truncation=truncation,
         )
 
-    def _complete(self, num_modes: int) -> int:
-        """Compute modes up to the end of a group, and return their number."""
-        most, ahead = _num_free(self.problem, self.interfaces), AHEAD
-        count = num_modes
+    def _complete(self, num_modes: int, most: int) -> int:
+        """Compute modes up to the end of a group, `most` at most, and return their number."""
+        ahead, count = AHEAD, num_modes
         while num_modes:
             count = end_of_group(self._values, num_modes, self._errors)
             if num_modes <= count < len(self._values) or len(self._values) == most:
@@ -243,7 +231,7 @@ class CraigBampton:
         problem, constraint = self.problem, self._constraint
         known = self._inertia is not None
         empty: Array = np.zeros((problem.num_owned, 0))
-        inertia = problem.apply_mass(constraint) if not known else empty
+        inertia = empty if known else problem.apply_mass(constraint)
         spins = problem.spin_loads() if stiffening and self._cases is None else empty
         forces = np.column_stack([empty, *loads.values()])
         solutions = self._held.solve_body(np.hstack([inertia, spins, forces]))
@@ -265,7 +253,7 @@ class CraigBampton:
         values, fixed = self._values[:num_modes], self._fixed[:, :num_modes]
         mass = gram(problem.comm, constraint, self._inertia)
         participations = gram(problem.comm, fixed, self._inertia)
-        rigid = np.zeros((len(mass), 0))
+        rigid: Array = np.zeros((len(mass), 0))
         if not problem.supported:
             rigid = _about_centre(self.interfaces, problem.dim, mass)
         return Truncation(

@@ -28,7 +28,7 @@ from dolfinx_mbd.parallel import released
 if TYPE_CHECKING:
     from dolfinx_mbd.reduction.result import Reduction
 
-__all__ = ["AnyDamping", "Viscous", "check_damping", "reduced_damping", "with_damping"]
+__all__ = ["AnyDamping", "Viscous", "check_damping", "with_damping"]
 
 Array = NDArray[np.float64]
 
@@ -87,39 +87,14 @@ def check_damping(damping: Any) -> None:
         )
 
 
-def reduced_damping(
-    damping: AnyDamping | ArrayLike | None,
-    space: fem.FunctionSpace,
-    modes: Array,
-    mass: ArrayLike,
-    stiffness: ArrayLike,
-    *,
-    thickness: float | None = None,
-) -> Array:
-    """Return the damping matrix C of a reduced body, shape (n, n); see `ReductionOptions`.
-
-    `mass` and `stiffness` are those of the modes; `Viscous` needs the thickness of a plane body.
-    """
-    check_damping(damping)
-    if thickness is not None:
-        number("thickness", thickness, positive=True, unit="m")
-    if damping is None:
-        return np.zeros((modes.shape[1],) * 2)
-    if isinstance(damping, Viscous):
-        return _viscous(damping, space, modes, thickness)
-    if isinstance(damping, ufl.Form):
-        return _of_form(damping, space, modes)
-    return damping_matrix(mass, stiffness, damping)
-
-
 def with_damping(
-    reduction: Reduction, *dampings: AnyDamping | ArrayLike, thickness: float | None = None
+    reduction: Reduction, *dampings: AnyDamping | ArrayLike | None, thickness: float | None = None
 ) -> Reduction:
     """Return a reduction with another damping, the sum of several.
 
     Args:
         reduction: From `reduce`; not changed.
-        *dampings: Dampings of any type; see `ReductionOptions`.
+        *dampings: Dampings of any type, or None; see `ReductionOptions`.
         thickness: Thickness of a plane body, m, needed with `Viscous`; None: a body in space.
 
     Raises:
@@ -134,16 +109,17 @@ def with_damping(
         True
     """
     body = having("reduction", reduction, "body", "space", "modes").body
+    if thickness is not None:
+        number("thickness", thickness, positive=True, unit="m")
     total = np.zeros((body.num_modes,) * 2)
     for damping in dampings:
-        total += reduced_damping(
-            damping,
-            reduction.space,
-            reduction.modes,
-            body.mass,
-            body.stiffness,
-            thickness=thickness,
-        )
+        check_damping(damping)
+        if isinstance(damping, Viscous):
+            total += _viscous(damping, reduction.space, reduction.modes, thickness)
+        elif isinstance(damping, ufl.Form):
+            total += _of_form(damping, reduction.space, reduction.modes)
+        elif damping is not None:
+            total += damping_matrix(body.mass, body.stiffness, damping)
     return replace(reduction, body=body.replace(damping=total))
 
 

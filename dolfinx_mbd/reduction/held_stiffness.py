@@ -1,26 +1,180 @@
-"""The stiffness of a body whose interfaces are all held, and its solver: a factor or iterations."""
+"""The stiffness of a body whose interfaces are all held, and its solvers.
+
+`DirectSolver` solves K u = f with held rows by one positive definite factor of K.
+
+`BorderedSolver` solves K u + Cᵀλ = f, C u = g with the rows C of averaged interfaces. Where a rigid
+interface holds the body, u = K⁻¹(f - Cᵀλ) makes λ the solution of a small system. Otherwise the
+body is free in K: λ = λ₀ + N ν, where λ₀ balances the loads and N spans the multipliers that are in
+equilibrium, so that K is applied only to forces in equilibrium. Six degrees of freedom, which carry
+no force, are held, and a rigid motion R a is determined together with ν.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
+from petsc4py import PETSc
 
 from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
+from dolfinx_mbd.fem.phases import log
 from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
 from dolfinx_mbd.iterative.solver import IterativeSolver
 from dolfinx_mbd.iterative.solver_choice import Solver, choose_solver
-from dolfinx_mbd.linalg.blocks import multiply
-from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.block_lanczos import Breakdown
+from dolfinx_mbd.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.linalg.eigenvalues import block_modes, lowest_modes, uses_block_lanczos
+from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
+from dolfinx_mbd.linalg.matrices import bordered_mass, bordered_stiffness, constrain
 from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.parallel import released
 from dolfinx_mbd.reduction.averaged import border_rows
-from dolfinx_mbd.reduction.held_solvers import BorderedSolver, DirectSolver
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 
 __all__ = ["HeldStiffness"]
 
 Array = NDArray[np.float64]
+
+SINGULAR = 1e-13
+"""Reciprocal condition number of the scaled small system below which it is singular."""
+
+
+class DirectSolver:
+    """Solver without averaged interfaces.
+
+    It takes over the stiffness K, which has unit rows at the `held` degrees of freedom; `settings`
+    are prefix and options of PETSc. All methods are collective.
+    """
+
+    def __init__(
+        self, problem: ElasticProblem, K: PETSc.Mat, held: NDArray[np.int32], **settings: Any
+    ) -> None:
+        self._problem, self._K, self._held, self._settings = problem, K, held, settings
+        self._ksp = cholesky(K, **settings)
+
+    def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
+        """Return displacements (owned dofs, k), and multipliers of shape (0, k)."""
+        return solve(self._factor(), f), np.zeros((0, f.shape[1]))
+
+    def modes(self, count: int) -> tuple[Array, Array]:
+        """Return ω² and the vectors of the lowest modes."""
+        M = self._problem.mass()
+        constrain(M, self._held, 0.0)
+        with released(self._problem.comm, M):
+            return lowest_modes(self._K, M, self._factor(), count, self._held, **self._settings)
+
+    def _factor(self) -> PETSc.KSP:
+        """Return the factor; compute it again if SLEPc has taken it over."""
+        if self._ksp.getOperators()[0].handle != self._K.handle:
+            self._ksp.destroy()
+            self._ksp = cholesky(self._K, **self._settings)
+        return self._ksp
+
+    def destroy(self) -> None:
+        """Free the factor and the matrix."""
+        self._ksp.destroy()
+        self._K.destroy()
+
+
+class BorderedSolver(DirectSolver):
+    """Solver with averaged interfaces, whose rows Cᵀ are `border`; else as `DirectSolver`.
+
+    `free` states whether K leaves rigid motions free (not if it contains mass). It raises a
+    `FactorizationError` if the mesh is too coarse to distinguish the motions of the interfaces.
+    """
+
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        K: PETSc.Mat,
+        held: NDArray[np.int32],
+        border: scipy.sparse.csr_matrix,
+        *,
+        free: bool = True,
+        **settings: Any,
+    ) -> None:
+        self.comm, self._problem, self._rigid = problem.comm, problem, held
+        self._settings = settings
+        self._border, count = border, border.shape[1]
+        self._balancing = np.zeros((count, 0))  # λ₀ = this times the resultants Rᵀf
+        self._R: Array = np.zeros((problem.num_owned, 0))
+        self._balanced, self._held = np.eye(count), held  # (the former is N)
+        if free and not self.comm.allreduce(len(held)):
+            self._R = centred_motions(problem)
+            CR = self._motions(self._R)
+            size = np.linalg.norm(CR, axis=0)
+            left, values, right = np.linalg.svd(CR / size)
+            rank = len(values)
+            self._balancing = left[:, :rank] / values @ right / size
+            self._balanced = left[:, rank:]
+            self._held = determinate_dofs(self.comm, self._R)
+            constrain(K, self._held, 1.0)
+        self._K, self._ksp = K, cholesky(K, **settings)
+        forces = border @ self._balanced
+        forces[self._held] = 0.0
+        self._response = solve(self._ksp, np.asfortranarray(forces))  # K⁻¹ Cᵀ N
+        parts = self._motions(np.hstack([self._response, -self._R]))
+        self._scale = 1.0 / np.linalg.norm(parts, axis=0)
+        self._small = parts * self._scale
+        values = np.linalg.svd(self._small / np.linalg.norm(self._small, axis=1)[:, None])[1]
+        if not values[-1] > SINGULAR * values[0]:
+            self.destroy()
+            raise FactorizationError(
+                "the stiffness with averaged interfaces is singular: a part of the body is not "
+                "held, or the mesh is too coarse to distinguish the motions of the interfaces"
+            )
+
+    def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
+        """Return displacements (owned dofs, k) and multipliers (constraints, k).
+
+        `f` holds forces, and prescribed displacements where a rigid interface holds; `g` holds the
+        values of C u, shape (constraints, k), or None for zero.
+        """
+        balance = self._balancing @ gram(self.comm, self._R, f)
+        B = np.asfortranarray(f - self._border @ balance)
+        if self._R.shape[1]:
+            B[self._held] = 0.0
+        u = solve(self._ksp, B)
+        rest = self._motions(u)
+        if g is not None:
+            rest -= g
+        unknowns = self._scale[:, None] * np.linalg.solve(self._small, rest)
+        u += np.hstack([-self._response, self._R]) @ unknowns
+        return u, balance + self._balanced @ unknowns[: self._balanced.shape[1]]
+
+    def modes(self, count: int) -> tuple[Array, Array]:
+        """Return ω² and the vectors of the lowest modes with C u = 0."""
+        M = self._problem.mass()
+        constrain(M, self._rigid, 0.0)
+        held = self._border.shape[1] + self.comm.allreduce(len(self._rigid))
+        with released(self.comm, M):
+            if uses_block_lanczos(count, self._problem.num_dofs - held, **self._settings):
+                try:
+                    return block_modes(self.comm, lambda B: self.solve(B)[0], M, count)
+                except Breakdown as error:
+                    log.warning("block Lanczos: %s; SLEPc's Krylov-Schur is used instead", error)
+            return self._bordered_modes(M, count)
+
+    def _bordered_modes(self, M: PETSc.Mat, count: int) -> tuple[Array, Array]:
+        """Solve the bordered eigenvalue problem by SLEPc, or if it is small, by LAPACK."""
+        number = self._border.shape[1]
+        inner = self._problem.stiffness.copy()
+        constrain(inner, self._rigid, 1.0)
+        K, mass = bordered_stiffness(inner, self._border), bordered_mass(M, number)
+        ksp = cholesky(K, negative=number, **self._settings)
+        values, vectors = lowest_modes(
+            K, mass, ksp, count, self._rigid, num_border=number, **self._settings
+        )
+        for item in (ksp, K, mass, inner):
+            item.destroy()
+        return values, vectors[: self._problem.num_owned]
+
+    def _motions(self, u: Array) -> Array:
+        """Return C u, equal on all ranks."""
+        return gram(self.comm, self._border, u)  # type: ignore[arg-type]
 
 
 class HeldStiffness:

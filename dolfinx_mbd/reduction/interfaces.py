@@ -223,19 +223,16 @@ def _check_disjoint(space: fem.FunctionSpace, interfaces: list[MeshInterface]) -
     owned = topology.index_map(topology.dim - 1).size_local
     for i, a in enumerate(interfaces):
         for b in interfaces[:i]:
-            averaged = a.kind == b.kind == "averaged"
-            if averaged:
+            if a.kind == b.kind == "averaged":
                 common = np.intersect1d(a.facets, b.facets)
                 count = comm.allreduce(int(np.sum(common < owned)))
+                message = f"overlap: they share {count} facets"
             else:
                 count = comm.allreduce(len(np.intersect1d(a.blocks, b.blocks)))
+                message = f"share {count} nodes; a rigid interface must not touch another"
             if count:
-                share = f"share {count} nodes; a rigid interface must not touch another"
-                raise InputError(
-                    f"interfaces {b.name!r} and {a.name!r} "
-                    + (f"overlap: they share {count} facets" if averaged else share),
-                    argument="interfaces",
-                )
+                names = f"interfaces {b.name!r} and {a.name!r}"
+                raise InputError(f"{names} {message}", argument="interfaces")
 
 
 def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments) -> tuple[Array, Array]:
@@ -243,9 +240,11 @@ def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments) -> tupl
     point = in_space(area.centroid)
     if mesh.topology.dim == 2:
         return point, np.eye(3)
-    axes, corners = bore_axes(area.normals), facet_corners(mesh, facets)
-    cylinder = fit_axis(corners, point, axes[:, 2]) if _has_axis(area.normals) else None
-    return (point, axes) if cylinder is None else (cylinder[0], _triad(_upwards(cylinder[1])))
+    axis, corners = _bore_axis(area.normals), facet_corners(mesh, facets)
+    cylinder = None if axis is None else fit_axis(corners, point, axis)
+    if cylinder is None:
+        return point, bore_axes(area.normals)
+    return cylinder[0], _triad(_upwards(cylinder[1]))
 
 
 def bore_axes(normals: Array) -> Array:
@@ -254,14 +253,13 @@ def bore_axes(normals: Array) -> Array:
     z is the eigenvector with the smallest eigenvalue if that differs from the others, and the axes
     are those of the body otherwise.
     """
-    if not _has_axis(normals):
-        return np.eye(3)
-    return _triad(_upwards(np.linalg.eigh(normals)[1][:, 0]))
+    axis = _bore_axis(normals)
+    return np.eye(3) if axis is None else _triad(_upwards(axis))
 
 
-def _has_axis(normals: Array) -> bool:
-    values = np.linalg.eigvalsh(normals)
-    return bool(values[1] - values[0] >= AXIS_GAP)
+def _bore_axis(normals: Array) -> Array | None:
+    values, vectors = np.linalg.eigh(normals)
+    return vectors[:, 0] if values[1] - values[0] >= AXIS_GAP else None
 
 
 def _upwards(z: Array) -> Array:

@@ -30,7 +30,7 @@ from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
-from dolfinx_mbd.reduction.damping import reduced_damping
+from dolfinx_mbd.reduction.damping import with_damping
 from dolfinx_mbd.reduction.description import body_entries, provenance
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
@@ -42,6 +42,8 @@ from dolfinx_mbd.reduction.stiffening import choose_stiffening, mean_axis_cases
 from dolfinx_mbd.reduction.stiffening import stiffening as unit_stiffening
 
 __all__ = ["Reducer", "reduce"]
+
+MATERIAL = "a material, whose stress is known (not a stiffness form)"
 
 
 def reduce(
@@ -111,15 +113,14 @@ def reduce(
         6
     """
     check_request(num_modes, attached_to, stiffening, points, name, options)
-    reducer = Reducer(
+    with Reducer(
         model,
         material,
         interfaces=interfaces,
         solver=solver,
         petsc_options=petsc_options,
         petsc_options_prefix=petsc_options_prefix,
-    )
-    with reducer:
+    ) as reducer:
         return reducer.reduce(
             num_modes,
             attached_to=attached_to,
@@ -138,7 +139,7 @@ class Reducer:
     computed so far are kept until `close`, or until the end of a ``with`` block.
 
     Args:
-        model: See `reduce`, also for the other arguments.
+        model: See `reduce`, also for all other arguments.
         material: Material of a mesh.
         interfaces: Interfaces of the body.
         solver: ``direct``, ``iterative`` or ``auto``.
@@ -217,25 +218,10 @@ class Reducer:
         options: ReductionOptions | None = None,
         last: bool = False,
     ) -> Reduction:
-        """Reduce the body; see the function `reduce`.
+        """Reduce the body; see the function `reduce` for the arguments.
 
-        Args:
-            num_modes: Number of fixed-interface modes.
-            attached_to: Name of the interface that the body frame moves with; None: mean axis.
-            stiffening: Geometric stiffening; None: if possible.
-            points: Material points by name, m; None: no points.
-            name: Name of the body.
-            options: Loads, damping and selection of modes; None: the defaults.
-            last: Whether to free the factors as soon as they are no longer needed, which saves
-                memory; a further reduction computes them again.
-
-        Raises:
-            SolverError: The reducer is closed.
-            InputError: A value does not fit; the same error on every rank.
-            FactorizationError: The linear solver failed, for example because a part is loose.
-            EigenError: The eigenvalue solver did not converge.
-
-        Note: Collective.
+        With `last`, the factors are freed as soon as they are no longer needed, which saves memory;
+        a further reduction computes them again. A closed reducer raises a `SolverError`.
         """
         options = check_request(num_modes, attached_to, stiffening, points, name, options)
         checks.flag("last", last)
@@ -243,7 +229,12 @@ class Reducer:
         problem, loads = self._problem, options.loads
         phases, self._phases = self._phases, Phases()  # the first reduction counts the shared work
         forces = load_vectors(problem, loads)
-        stiff, no_stiffening = self._choose_stiffening(stiffening, attached_to)
+        needs = {
+            MATERIAL: problem.materials is not None,
+            "the mean-axis reference (no attached_to)": attached_to is None,
+            "interfaces": bool(self._interfaces),
+        }
+        stiff, no_stiffening = choose_stiffening(stiffening, needs, problem.comm)
         basis = self._basis(
             num_modes,
             phases,
@@ -268,18 +259,11 @@ class Reducer:
         with phases("points and skin"):
             entries["points"] = stations(problem.space, vectors, points or {})
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
-        entries["damping"] = reduced_damping(
-            options.damping,
-            problem.space,
-            vectors,
-            entries["mass"],
-            entries["stiffness"],
-            thickness=problem.thickness,
-        )
+        entries["damping"] = np.zeros_like(entries["stiffness"])
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
-        facts = provenance(problem, self._model, self._interfaces, num_modes, completed, options)
-        if truncation is not None and options.up_to is None and options.effective_mass is None:
-            facts["interfaces to 1 % (Hz)"] = round(truncation.accurate_to(0.01), 1)
+        facts = provenance(
+            problem, self._model, self._interfaces, (num_modes, completed), truncation, options
+        )
         if not stiff:
             facts[STIFFENING] = no_stiffening
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
@@ -289,9 +273,16 @@ class Reducer:
         if options.static_correction and cases is not None:
             cases = mean_axis_cases(problem, cases)
             residuals = residual_displacements(body, vectors, cases, problem.dim)
-        law = None if problem.materials is None else problem.materials.stress_in_space
-        positions = problem.positions
-        return Reduction(body, problem.space, vectors, positions, truncation, law, residuals)
+        reduction = Reduction(
+            body=body,
+            space=problem.space,
+            modes=vectors,
+            positions=problem.positions,
+            truncation=truncation,
+            stress=None if problem.materials is None else problem.materials.stress_in_space,
+            residuals=residuals,
+        )
+        return with_damping(reduction, options.damping, thickness=problem.thickness)
 
     def _check_possible(self, attached_to: str | None, options: ReductionOptions) -> None:
         """Raise an error if the body cannot be reduced as requested."""
@@ -310,11 +301,10 @@ class Reducer:
         if attached_to is None:
             raise InputError(
                 "the stiffness form resists rigid motion: it contains a support (an elastic "
-                "foundation, springs to the ground), or it is not invariant under rotations. A "
-                "body frame that floats with the body would not feel the support. Leave it out of "
-                "the form and add a force element to the multibody system; or, if the support "
-                "moves with an interface, as an elastic layer in a housing does, give "
-                "attached_to=<interface>",
+                "foundation, springs to the ground), or it is not invariant under rotations. Leave "
+                "the support out of the form and add a force element to the multibody system; or "
+                "give attached_to=<interface> if it moves with an interface, as an elastic layer "
+                "in a housing does",
                 argument="stiffness",
             )
         if options.effective_mass is not None:
@@ -324,19 +314,6 @@ class Reducer:
                 argument="effective_mass",
                 value=options.effective_mass,
             )
-
-    def _choose_stiffening(
-        self, requested: bool | None, attached_to: str | None
-    ) -> tuple[bool, str]:
-        """Return whether the body gets geometric stiffening, and the reason if it does not."""
-        problem = self._problem
-        needs = {
-            "a material, whose stress is known (not a stiffness form)": problem.materials
-            is not None,
-            "the mean-axis reference (no attached_to)": attached_to is None,
-            "interfaces": bool(self._interfaces),
-        }
-        return choose_stiffening(requested, needs, problem.comm)
 
     def _basis(self, num_modes: int, phases: Phases, **options: Any) -> Basis:
         """Compute the Craig-Bampton basis, or the modes of a body without interfaces."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body import Interface, Mode
+from dolfinx_mbd.body import Mode
 from dolfinx_mbd.body.multiple import MULTIPLE, end_of_group
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem
@@ -27,9 +27,8 @@ from dolfinx_mbd.parallel import agreed
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
-from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 
-__all__ = ["ReducedModes", "check_attached", "placed_interfaces", "reduced_modes", "signed"]
+__all__ = ["ReducedModes", "check_attached", "reduced_modes", "signed"]
 
 Array = NDArray[np.float64]
 
@@ -262,22 +261,3 @@ def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
             f"the forces at averaged interfaces have a relative error of {error:.1e}: the linear "
             "solver is inaccurate"
         )
-
-
-def placed_interfaces(
-    problem: ElasticProblem,
-    interfaces: tuple[MeshInterface, ...],
-    modes: ReducedModes,
-    moments: Inertia,
-) -> tuple[Interface, ...]:
-    """Return the interfaces of a reduced body.
-
-    The coefficient of a constraint mode is exactly the motion of its interface.
-    """
-    per, rows = problem.num_rigid, WRENCH_INDICES[problem.dim]
-    result = []
-    for k, i in enumerate(interfaces):
-        motion = np.zeros((6, len(modes.squares)))
-        motion[rows] = modes.transform[per * k : per * k + per] * moments.signs
-        result.append(Interface(i.name, i.kind, i.point, i.axes, motion))
-    return tuple(result)

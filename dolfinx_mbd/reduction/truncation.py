@@ -29,18 +29,9 @@ Array = NDArray[np.float64]
 class Truncation:
     """Dynamic stiffness of the interfaces of a body with fixed-interface modes, and its error.
 
-    Coordinates are in the order of the interfaces: translations, then rotations, in body axes.
-
-    Attributes:
-        stiffness: ΨᵀKΨ, shape (m, m) for m coordinates of the interfaces.
-        mass: ΨᵀMΨ, shape (m, m).
-        squares: ω² of the n fixed-interface modes, shape (n,), ascending, (rad/s)².
-        participations: p_k, shape (n, m).
-        residual: S, shape (m, m).
-        rigid: Motion of the interfaces for rigid motions about the centre of mass, shape (m, 6), in
-            the plane (m, 3); no columns if the stiffness of the body has supports.
-        groups: Number of the multiple eigenvalue that each mode belongs to, shape (n,); None: all
-            eigenvalues differ.
+    The m coordinates are those of the interfaces in their order: translations, then rotations, in
+    body axes. `rigid` holds their motions for rigid motions of the body about its centre of mass,
+    unless the stiffness of the body has supports. There are n fixed-interface modes.
 
     Example:
         >>> bound = bar.truncation.error([100.0, 1e9])
@@ -48,36 +39,27 @@ class Truncation:
         (True, inf)
     """
 
-    stiffness: Array
-    mass: Array
-    squares: Array
-    participations: Array
-    residual: Array
-    rigid: Array
-    groups: NDArray[np.int64] | None = None
+    stiffness: Array  # ΨᵀKΨ, (m, m)
+    mass: Array  # ΨᵀMΨ, (m, m)
+    squares: Array  # ω² (n,), ascending, (rad/s)²
+    participations: Array  # p_k, (n, m)
+    residual: Array  # S, (m, m)
+    rigid: Array  # (m, 6), in the plane (m, 3), with supports (m, 0)
+    groups: NDArray[np.int64] | None = None  # numbers of multiple eigenvalues, (n,); None: simple
 
     def dynamic_stiffness(self, frequency: float, num_modes: int | None = None) -> Array:
-        """Return D of the reduced body, shape (m, m), N/m, N and N m.
-
-        Args:
-            frequency: Frequency, Hz.
-            num_modes: Number of fixed-interface modes to use; None: all.
-        """
+        """Return D at a frequency in Hz with the first modes, shape (m, m), N/m, N and N m."""
         square = (2 * np.pi * frequency) ** 2
-        n = len(self.squares) if num_modes is None else num_modes
-        p = self.participations[:n]
-        modes = p.T @ (p / (self.squares[:n, None] - square))
+        p = self.participations[:num_modes]
+        modes = p.T @ (p / (self.squares[:num_modes, None] - square))
         return self.stiffness - square * self.mass - square**2 * modes
 
     def error(self, frequencies: ArrayLike) -> Array:
-        """Return a bound of the relative error of the dynamic stiffness, shape (nf,).
+        """Return a bound of the relative error of the dynamic stiffness at frequencies in Hz.
 
         The norm is the spectral one, after a scaling of the coordinates by their stiffness and
         inertia at the first fixed-interface mode, so that forces and moments count alike. The bound
         is infinite from the frequency of the last computed mode on.
-
-        Args:
-            frequencies: Frequencies, shape (nf,), Hz.
         """
         f = np.atleast_1d(np.asarray(frequencies, dtype=float))
         result = np.full(len(f), np.inf)
@@ -95,11 +77,7 @@ class Truncation:
         return result
 
     def accurate_to(self, tolerance: float) -> float:
-        """Return the frequency up to which the error is below a tolerance, Hz; 0 without any.
-
-        Args:
-            tolerance: Relative error of the dynamic stiffness.
-        """
+        """Return the frequency up to which the error is below a tolerance, Hz; 0 without any."""
         if not len(self.squares):
             return 0.0
         f = np.linspace(0.0, np.sqrt(self.squares[-1]) / (2 * np.pi), 401)[:-1]
@@ -111,7 +89,7 @@ class Truncation:
         """Return the shares of the modes in mass and moments of inertia, shape (n, 6) or (n, 3).
 
         The columns are the rigid translations and rotations. A column sums to at most 1, which it
-        approaches with the number of modes if the interfaces hold little mass.
+        approaches with the number of modes.
         """
         total = np.einsum("ij,ik,kj->j", self.rigid, self.mass, self.rigid)
         return (self.participations @ self.rigid) ** 2 / total
@@ -120,12 +98,6 @@ class Truncation:
         """Return the numbers of the fewest modes with a share of the effective mass of all modes.
 
         In each direction these are the modes with the greatest effective mass; a multiple
-        eigenvalue is kept or left out as a whole.
-
-        Args:
-            share: Number between 0 and 1.
-
-        Raises:
-            InputError: The share is out of range.
+        eigenvalue is kept or left out as a whole. The share is between 0 and 1.
         """
         return most_of(self.effective_masses, share, self.groups)
