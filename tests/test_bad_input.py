@@ -338,7 +338,7 @@ INTERFACES = [
          lambda b: InterfaceSpec(axes=np.diag([1.0, 1, -1]))),
     case("point of two numbers", "the point needs three coordinates",
          reduced(interfaces={"left": InterfaceSpec(point=(0, 0))})),
-    case("attached to none", "attached_to: unknown interface 'rihgt'; this body has 'left'",
+    case("attached to none", "attached_to must be one of 'left', None; got 'rihgt'",
          reduced(attached_to="rihgt")),
 ]  # fmt: skip
 

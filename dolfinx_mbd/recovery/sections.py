@@ -26,7 +26,7 @@ from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.linalg.blocks import gram
-from dolfinx_mbd.recovery.field_modes import linear_in
+from dolfinx_mbd.recovery.fields import linear_in
 from dolfinx_mbd.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES

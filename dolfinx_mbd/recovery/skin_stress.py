@@ -15,7 +15,7 @@ from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.fields import surface_nodes
 from dolfinx_mbd.parallel import agreed
-from dolfinx_mbd.recovery.field_modes import Points, field_modes, linear_in
+from dolfinx_mbd.recovery.fields import Points, field_modes, linear_in
 from dolfinx_mbd.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
 

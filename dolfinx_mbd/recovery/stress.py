@@ -1,8 +1,7 @@
 """Stress and other fields of a deformed body on its mesh, from its elastic coordinates.
 
-Linear quantities are evaluated once for each mode (`field_modes`). An instant is their product with
-the elastic coordinates, from which nonlinear quantities such as von Mises stress follow. Each rank
-computes the values in its own cells.
+Linear quantities are evaluated once for each mode. An instant is their product with the elastic
+coordinates, from which nonlinear quantities such as von Mises stress follow.
 """
 
 from __future__ import annotations
@@ -34,8 +33,16 @@ from dolfinx_mbd.fem.fields import locate, output_folder
 from dolfinx_mbd.fem.material_fields import body_materials
 from dolfinx_mbd.forms import AnyMaterial, GradedMaterial, Material, Orthotropic, Plane
 from dolfinx_mbd.forms.arguments import expression
-from dolfinx_mbd.recovery.field_modes import Place, Points, field_modes, linear_in, points_of
-from dolfinx_mbd.recovery.fields import Envelope, Fields, check_writable
+from dolfinx_mbd.recovery.fields import (
+    Envelope,
+    Fields,
+    Place,
+    Points,
+    check_writable,
+    field_modes,
+    linear_in,
+    points_of,
+)
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.static_correction import unit_load_histories
 
@@ -47,8 +54,8 @@ Stress: TypeAlias = Callable[[Any], Any]
 What: TypeAlias = "str | Callable[[Any], Any]"
 """A quantity by name (`body.quantities.QUANTITIES`), or a function of u that is linear in it."""
 
+# Field modes of each reduction by place and name, which live as long as the reduction
 _FIELD_MODES: WeakKeyDictionary[Reduction, dict[str, dict[str, Any]]] = WeakKeyDictionary()
-"""Field modes of each reduction by place and name; they live as long as the reduction."""
 
 
 class Recovery:

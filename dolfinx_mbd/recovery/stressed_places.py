@@ -21,8 +21,7 @@ __all__ = ["MostStressed", "StressedPlace", "most_stressed"]
 
 Array = NDArray[np.float64]
 
-APART = 0.05
-"""Least distance of two places, over the size of the body, by default."""
+APART = 0.05  # least distance of two places, over the size of the body, by default
 
 
 @dataclass(frozen=True)

@@ -35,19 +35,13 @@ __all__ = ["MOTION_LABELS", "CraigBampton", "check_enough_dofs", "craig_bampton_
 
 Array = NDArray[np.float64]
 
+# Coordinates of an interface in space and in the plane
 MOTION_LABELS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
-"""Coordinates of an interface in space and in the plane."""
-
+# Errors of a rigid motion of all interfaces, relative, that show an accurate solver: with any
+# residual, and with the residual of round-off (1e-2 in a strip 1000 times as long as thick).
 REPRODUCTION_TOLERANCE, MOST_REPRODUCTION = 1e-4, 0.1
-"""Relative error of a rigid motion of all interfaces that shows an accurate solver whatever its
-residual; and the largest accepted one of several interfaces. (Round-off alone makes 1e-2 of a strip
-that is held at one end and 1000 times as long as thick.)"""
-
-RESIDUAL = 1e-13
-"""Residual force over ‖K‖‖u‖ up to which the linear solver is accurate (round-off: 1e-15)."""
-
-AHEAD = 2
-"""Modes computed beyond the requested ones, to find the end of the last group."""
+RESIDUAL = 1e-13  # residual force over ‖K‖‖u‖ of an accurate linear solver (round-off: 1e-15)
+AHEAD = 2  # modes computed beyond the requested ones, to find the end of the last group
 
 
 def craig_bampton_basis(

@@ -10,12 +10,8 @@ __all__ = ["facet_corners", "fit_axis"]
 
 Array = NDArray[np.float64]
 
-ON = 1e-6
-"""Largest distance of a corner from the cylinder over its radius."""
-
-AROUND = 0.05
-"""Largest distance of the centroid from the axis over the radius: facets are all around it."""
-
+ON = 1e-6  # largest distance of a corner from the cylinder over its radius
+AROUND = 0.05  # largest distance of the centroid from the axis of facets all around it, over radius
 ITERATIONS = 20
 
 

@@ -32,8 +32,7 @@ __all__ = ["AnyDamping", "Viscous", "check_damping", "with_damping"]
 
 Array = NDArray[np.float64]
 
-SYMMETRY_TOLERANCE = 1e-9
-"""Relative size of C − Cᵀ above which a damping form is invalid."""
+SYMMETRY_TOLERANCE = 1e-9  # relative size of C − Cᵀ above which a damping form is invalid
 
 
 @dataclass(frozen=True, eq=False)

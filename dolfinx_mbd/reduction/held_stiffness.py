@@ -38,8 +38,7 @@ __all__ = ["HeldStiffness"]
 
 Array = NDArray[np.float64]
 
-SINGULAR = 1e-13
-"""Reciprocal condition number of the scaled small system below which it is singular."""
+SINGULAR = 1e-13  # reciprocal condition number below which the scaled small system is singular
 
 
 class DirectSolver:

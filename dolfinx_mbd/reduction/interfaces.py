@@ -28,14 +28,9 @@ __all__ = ["InterfaceSpec", "MeshInterface", "bore_axes", "mesh_interfaces"]
 
 Array = NDArray[np.float64]
 
-AXIS_GAP = 0.05
-"""Least gap between the two smallest eigenvalues of the mean of n⊗n that defines an axis."""
-
-LINE = 1e-3
-"""Width over length of a group of facets below which it is a line."""
-
-TINY = 1e-5
-"""Size of a group of facets over that of the body below which it is a point."""
+AXIS_GAP = 0.05  # least gap between the two smallest eigenvalues of the mean of n⊗n with an axis
+LINE = 1e-3  # width over length of a group of facets below which it is a line
+TINY = 1e-5  # size of a group of facets over that of the body below which it is a point
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Mode
 from dolfinx_mbd.body.multiple import MULTIPLE, end_of_group
+from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.inertia import Inertia
@@ -32,11 +33,9 @@ __all__ = ["ReducedModes", "check_attached", "reduced_modes", "signed"]
 
 Array = NDArray[np.float64]
 
-REACTION_TOLERANCE = 1e-6
-"""Relative difference of two computations of the forces at averaged interfaces."""
-
-NOISE = 30.0
-"""Difference of the two over the round-off in them (5 in strips as long as 5000 thicknesses)."""
+# Largest difference of two computations of the forces at averaged interfaces: relative, and over
+# the round-off in them (5 in strips as long as 5000 thicknesses)
+REACTION_TOLERANCE, NOISE = 1e-6, 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +60,7 @@ class ReducedModes:
 
 def check_attached(attached_to: str | None, interfaces: tuple[MeshInterface, ...]) -> None:
     """Raise an error if the body does not have the interface."""
-    names = [i.name for i in interfaces]
-    if attached_to is not None and attached_to not in names:
-        known = ", ".join(map(repr, names)) or "none"
-        raise InputError(
-            f"attached_to: unknown interface {attached_to!r}; this body has {known}",
-            argument="attached_to",
-            value=attached_to,
-            expected=known,
-        )
+    choice("attached_to", attached_to, [*(i.name for i in interfaces), None])
 
 
 def reduced_modes(

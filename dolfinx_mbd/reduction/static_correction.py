@@ -1,14 +1,9 @@
 """Static correction (mode acceleration): the part of a displacement that the modes leave out.
 
-The modes see a load f only through Ψᵀf. Statically it also causes the residual displacement
-r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f, which is K-orthogonal to all modes. With the unit loads of
-`stiffening` and their factors g over time, which are products ω_iω_j and wrenches at interfaces,
-
-    u = Σ ψ_k η_k + Σ r_j g_j.
-
-The accelerations of the frame need no term: their inertia is the relief of the loads that cause
-them, and mean-axis modes do no work against it. For eigenvectors this is the mode acceleration
-method; in statics it is exact for all modes. The *dynamic* response that they miss is left out.
+Statically, a load f causes the residual displacement r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f, which
+is K-orthogonal to all modes Ψ. With the unit loads of `stiffening` and their factors g over time,
+u = Σ ψ_k η_k + Σ r_j g_j. The accelerations of the frame need no term: their inertia is the relief
+of the loads that cause them. In statics this is exact for all modes.
 
 References:
     Craig, Kurdila (2006), Fundamentals of Structural Dynamics, 2nd ed., §11.4 (mode acceleration).

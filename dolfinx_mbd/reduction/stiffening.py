@@ -43,8 +43,8 @@ Array = NDArray[np.float64]
 
 _log = logging.getLogger("dolfinx_mbd")
 
+# Coordinates of an interface, and components of a wrench that deforms a body, by dimension
 WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
-"""Coordinates of an interface, and components of a wrench that deforms a body, by dimension."""
 
 
 @dataclass(frozen=True, eq=False)

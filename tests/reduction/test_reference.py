@@ -204,8 +204,8 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
 @pytest.mark.parametrize(
     ("text", "given"),
     [
-        ("unknown interface 'end'; this body has 'left', 'right'", {"attached_to": "end"}),
-        ("unknown interface 'left'; this body has none", {"attached_to": "left", "interfaces": ()}),
+        ("attached_to must be one of 'left', 'right', None; got 'end'", {"attached_to": "end"}),
+        ("attached_to must be one of None; got 'left'", {"attached_to": "left", "interfaces": ()}),
         ("no mode is below up_to=10 Hz; the first is at", {"up_to": 10}),
         ("orthonormalize=False needs attached_to", {"orthonormalize": False}),
         (
