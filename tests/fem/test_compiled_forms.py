@@ -89,7 +89,7 @@ def with_loads(comm: MPI.Intracomm, k: int) -> None:
 
 def stress(comm: MPI.Intracomm, k: int) -> None:
     recovery = Recovery(reduced(comm, k, stiffening=False))
-    eta = 1e-6 * np.ones((2, recovery.num_fields))
+    eta = 1e-6 * np.ones((2, recovery.displacements.shape[1]))
     envelope(recovery, eta, "von Mises")
     section_modes(recovery, (LENGTH / 2, 0.0, 0.0), (1.0, 0.1 * k, 0.0))
 
