@@ -306,11 +306,11 @@ MESHES = [
 ]  # fmt: skip
 
 INTERFACES = [
-    case("misspelt", "unknown interface 'bigend'; this mesh has 'left', 'right', 'top'",
+    case("misspelt", "unknown group 'bigend'; this mesh has 'left', 'right', 'top'",
          reduced(interfaces=["bigend"])),
-    case("misspelt in modal_analysis", "unknown interface 'lift'; this mesh has",
+    case("misspelt in modal_analysis", "unknown group 'lift'; this mesh has",
          lambda b: modal_analysis(box(b.comm), STEEL, held=["lift"])),
-    case("a volume", "unknown interface 'all'; this mesh has 'left'", reduced(interfaces=["all"])),
+    case("a volume", "unknown group 'all'; this mesh has 'left'", reduced(interfaces=["all"])),
     case("given twice", "^interfaces must be .*different", reduced(interfaces=["left", "left"])),
     case("None", "^interfaces must be", reduced(interfaces=None)),
     case("a number as name", "^every entry of interfaces must be", reduced(interfaces=[1])),
@@ -338,7 +338,7 @@ INTERFACES = [
          lambda b: InterfaceSpec(axes=np.diag([1.0, 1, -1]))),
     case("point of two numbers", "the point needs three coordinates",
          reduced(interfaces={"left": InterfaceSpec(point=(0, 0))})),
-    case("attached to none", "attached_to: unknown interface 'rihgt'; this body has 'left'",
+    case("attached to none", "attached_to must be one of 'left', None; got 'rihgt'",
          reduced(attached_to="rihgt")),
 ]  # fmt: skip
 

@@ -36,6 +36,8 @@ FOLDERS = (
     "multibody.analyses",
     "multibody.model",
     "multibody.start",
+    "recovery",
+    "reduction",
 )
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
@@ -53,7 +55,6 @@ MODULES = (
     "modal.natural_modes",
     "multibody.system",
     "prescribed_motion.solve",
-    "reduction.front_end",
     "reduction.interfaces",
     "reduction.options",
     "reduction.reducer",

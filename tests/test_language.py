@@ -45,6 +45,8 @@ REWRITTEN: tuple[str, ...] = (
     "multibody/stepping",
     "parallel.py",
     "plotting",
+    "recovery",
+    "reduction",
     "requirements.py",
     "time_integration.py",
     "workers.py",

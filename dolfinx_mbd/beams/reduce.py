@@ -27,7 +27,6 @@ from dolfinx_mbd.beams.problem import BeamProblem, beam_problem, spin_matrices
 from dolfinx_mbd.beams.shapes import beam_points, beam_skin
 from dolfinx_mbd.beams.statics import BeamModes, Place, beam_forces, beam_modes, beam_statics
 from dolfinx_mbd.body import ReducedBody, Stiffening
-from dolfinx_mbd.body.static_errors import warn_of_statics
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.fields import History, as_function, write_history
@@ -217,7 +216,6 @@ def reduce_beam(
     )
     problem.destroy()
     warn_of_units(body.total_mass, body_size(model.mesh))
-    warn_of_statics(body)
     return BeamReduction(body, model, vectors, basis.truncation)
 
 

@@ -25,7 +25,7 @@ FacetGroups = Mapping[str, NDArray[np.int32]]
 def facet_groups(
     mesh: TaggedMesh | Mesh, names: Mapping[str, Any] | Any, facet_tags: MeshTags | None
 ) -> FacetGroups:
-    """Return the local facets of each interface; raise an error if one has none on any rank.
+    """Return the local facets of each group; raise an error if one has none on any rank.
 
     `names` are names of groups, or map names to names of groups, tags or arrays of local facets.
     """
@@ -36,7 +36,7 @@ def facet_groups(
     if not isinstance(names, Mapping):
         names = {name: name for name in checked_names("interfaces", names)}
     for name in names:
-        checked_name("the name of an interface", name)
+        checked_name("the name of a group", name)
     return {name: _facets(mesh, name, key, facet_tags) for name, key in names.items()}
 
 
@@ -53,7 +53,7 @@ def held_dofs(space: fem.FunctionSpace, groups: FacetGroups) -> NDArray[np.int32
 def _facets(
     mesh: TaggedMesh | Mesh, name: str, key: Any, facet_tags: MeshTags | None
 ) -> NDArray[np.int32]:
-    title = f"interface {name!r}"
+    title = f"group {name!r}"
     key = checked_key(title, key)
     by_name = isinstance(key, (str, int))
     facets = tagged_entities(mesh, title, key, facet_tags, "facet") if by_name else key

@@ -94,7 +94,7 @@ class TaggedMesh:
         Raises:
             InputError: The mesh has no facets of that name (on every rank).
         """
-        tag = self._tag(name, self.mesh.topology.dim - 1, "interface")
+        tag = self._tag(name, self.mesh.topology.dim - 1, "group")
         return self.facet_tags.find(tag)  # type: ignore[union-attr]
 
     def cells(self, name: str) -> NDArray[np.int32]:

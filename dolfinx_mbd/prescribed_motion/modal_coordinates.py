@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.body.static_errors import warn_of_stretch
 from dolfinx_mbd.checks import array, flag, instance, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.operators import spin_matrix
@@ -169,7 +170,9 @@ def modal_transient(
         if k % stride == 0 or k == steps:
             kept.append(state)
     time = np.array([s.time for s in kept])
-    return _result(body, time, *(np.array([getattr(s, key) for s in kept]) for key in "uva"))
+    return _result(
+        body, motion, time, *(np.array([getattr(s, key) for s in kept]) for key in "uva")
+    )
 
 
 def quasi_static_deformation(
@@ -205,7 +208,7 @@ def quasi_static_deformation(
         refuse("times", times, "at least one time in s")
     eta = np.array([equations.static_solution(float(t)) for t in time])
     nothing = np.full_like(eta, np.nan)
-    return _result(body, time, eta, nothing, nothing)
+    return _result(body, motion, time, eta, nothing, nothing)
 
 
 def _check_arguments(body: Any, motion: Any, couplings: Any, stiffening: Any) -> None:
@@ -245,7 +248,10 @@ def _start(equations: _ModalEquations, start: Any, t: float, dt: float) -> Motio
     return MotionState(t, u, v, rate, rate)
 
 
-def _result(body: ReducedBody, time: Array, u: Array, v: Array, a: Array) -> ModalTransient:
+def _result(
+    body: ReducedBody, motion: PrescribedMotion, time: Array, u: Array, v: Array, a: Array
+) -> ModalTransient:
+    warn_of_stretch([(body, np.array([motion(float(t)).omega for t in time]), u)])
     points = {p.name: PointHistory(*(x @ p.modes for x in (u, v, a))) for p in body.points}
     interfaces = {
         i.name: PointHistory(*(x @ i.motion.T for x in (u, v, a))) for i in body.interfaces

@@ -1,4 +1,18 @@
-"""Displacement, stress and section forces on the mesh, from the motion of a reduced body."""
+"""Displacement, stress and section forces on the mesh, from the motion of a reduced body.
+
+The examples of this folder assume the following lines:
+
+    >>> import numpy as np
+    >>> from dolfinx.mesh import create_box, locate_entities_boundary
+    >>> from mpi4py import MPI
+    >>> import dolfinx_mbd as mbd
+    >>> box = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.01)], [8, 1, 1])
+    >>> left = locate_entities_boundary(box, 2, lambda x: np.isclose(x[0], 0.0))
+    >>> right = locate_entities_boundary(box, 2, lambda x: np.isclose(x[0], 0.2))
+    >>> ends = {"left": left, "right": right}
+    >>> bar = mbd.reduce(box, mbd.STEEL, interfaces=ends, num_modes=2)
+    >>> eta = np.full(bar.body.num_modes, 1e-6)
+"""
 
 from __future__ import annotations
 

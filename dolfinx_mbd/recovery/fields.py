@@ -1,44 +1,183 @@
-"""A recovered quantity at some instants, and its envelope over time, as functions on the mesh."""
+"""Linear expressions of the displacement at points of the cells, and fields made of them.
+
+An expression is compiled with an argument in place of u. Its kernel gives the matrix from the
+degrees of freedom of a cell to the values at its points, and one product with the degrees of
+freedom of the modes gives the values of all modes. `Fields` and `Envelope` are results over time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, get_args
 
+import basix
+import basix.ufl
 import numpy as np
+import ufl
 from dolfinx import fem
 from dolfinx.io import VTXWriter
+from dolfinx.mesh import Mesh
 from numpy.typing import NDArray
+from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
+from ufl.algorithms.apply_derivatives import apply_derivatives
+from ufl.algorithms.check_arities import ArityMismatch, check_integrand_arity
+from ufl.core.expr import Expr
 
 from dolfinx_mbd.body.quantities import Quantity
 from dolfinx_mbd.body.stress_modes import values_over_time
+from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.fields import output_folder
-from dolfinx_mbd.recovery.field_modes import Points
+from dolfinx_mbd.fem.fields import as_function, output_folder
+from dolfinx_mbd.parallel import raise_together
 
-__all__ = ["Envelope", "Fields", "check_writable"]
+__all__ = [
+    "Envelope",
+    "Fields",
+    "Place",
+    "Points",
+    "check_writable",
+    "field_modes",
+    "linear_in",
+    "points_of",
+]
 
 Array = NDArray[np.float64]
+Place = Literal["nodes", "quadrature", "cells"]
+
+CELLS_AT_ONCE = 1000  # cells whose matrices are in memory together: 6 MB for 4 points of degree 2
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points in the owned cells, and the discontinuous space of their values."""
+
+    mesh: Mesh
+    where: Place
+    element: Any  # scalar element
+    reference: Array  # in the reference cell, (points of a cell, dim)
+    cells: NDArray[np.int32]  # owned cells
+    dofs: NDArray[np.int32]  # of the scalar space at each point, cell by cell, (np,)
+
+    def space(self, shape: tuple[int, ...] = ()) -> fem.FunctionSpace:
+        """Return the space of values of a shape at these points. Collective."""
+        if not shape:
+            element = self.element
+        elif self.where == "quadrature":
+            element = basix.ufl.quadrature_element(
+                self.mesh.topology.cell_name(), value_shape=shape, degree=self.element.degree
+            )
+        else:
+            element = basix.ufl.blocked_element(self.element, shape=shape)
+        return fem.functionspace(self.mesh, element)
+
+    def fill(self, function: fem.Function, values: Array) -> fem.Function:
+        """Put values (np, *shape) into a function on `space(shape)`, and return it. Collective."""
+        blocks = function.x.array.reshape(-1, function.function_space.dofmap.bs)
+        blocks[self.dofs] = values.reshape(len(self.dofs), blocks.shape[1])
+        function.x.scatter_forward()
+        return function
+
+
+def points_of(space: fem.FunctionSpace, where: Place) -> Points:
+    """Return points in the cells of a displacement space; see `Recovery`. Collective.
+
+    For a space of degree p, ``nodes`` are those of the smallest discontinuous Lagrange space that
+    contains the strain in cells with straight edges (degree p − 1 on simplices), and ``quadrature``
+    are the Gauss points of degree 2(p − 1).
+    """
+    choice("where", where, get_args(Place))
+    mesh = space.mesh
+    name, degree = mesh.topology.cell_name(), space.ufl_element().sub_elements[0].degree
+    if where == "quadrature":
+        element = basix.ufl.quadrature_element(name, value_shape=(), degree=2 * (degree - 1))
+        reference = element.custom_quadrature()[0]
+    else:
+        simplex = name in ("triangle", "tetrahedron")
+        of_strain = 0 if where == "cells" else degree - 1 if simplex else degree
+        element = basix.ufl.element("Lagrange", name, of_strain, discontinuous=True)
+        reference = element.basix_element.points
+    W = fem.functionspace(mesh, element)
+    cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
+    return Points(mesh, where, element, reference, cells, W.dofmap.list[cells].ravel())
+
+
+def _flat(expression: Expr) -> Expr:
+    """Return the components of a tensor as a vector, row by row."""
+    if expression.ufl_shape == ():
+        return ufl.as_vector([expression])
+    return ufl.as_vector([expression[i] for i in np.ndindex(expression.ufl_shape)])
+
+
+def linear_in(
+    space: fem.FunctionSpace, function: Callable[[Any], Any], name: str
+) -> tuple[Expr, tuple[int, ...]]:
+    """Return a function of an argument on a space, flattened, and its shape.
+
+    UFL's analysis of arities checks that each component is linear in the argument; an `InputError`
+    about `name` is raised otherwise.
+    """
+    u = ufl.TrialFunction(space)
+    try:
+        expression = ufl.as_ufl(function(u))
+    except (ArityMismatch, Exception) as error:  # (ArityMismatch is not an Exception)
+        raise InputError(f"{name}: no UFL expression of u can be made of it: {error}") from error
+    lowered = apply_derivatives(apply_algebra_lowering(_flat(expression)))
+    components = [
+        apply_derivatives(apply_algebra_lowering(lowered[k])) for k in range(lowered.ufl_shape[0])
+    ]
+    components = [c for c in components if not isinstance(c, ufl.constantvalue.Zero)]
+    if not components:
+        raise InputError(f"{name} does not depend on the displacement", argument="what")
+    try:
+        for component in components:
+            check_integrand_arity(component, (u,))
+    except (ArityMismatch, Exception) as error:
+        raise InputError(
+            f"{name} is not linear in the displacement ({error}); use its linear components, or a "
+            "quantity by name, such as 'von Mises'",
+            argument="what",
+        ) from None
+    return _flat(expression), expression.ufl_shape
+
+
+def field_modes(space: fem.FunctionSpace, modes: Array, expression: Expr, points: Points) -> Array:
+    """Return the values of a linear expression for each mode, shape (components, np, n).
+
+    The expression is a vector from `linear_in`; modes have shape (owned dofs, n). Collective.
+    """
+    n, components, count = modes.shape[1], expression.ufl_shape[0], len(points.reference)
+    compiled = fem.Expression(expression, points.reference)
+    function = fem.Function(space)
+    with_ghosts = np.empty((len(function.x.array), n))
+    for k in range(n):
+        with_ghosts[:, k] = as_function(space, modes[:, k], function).x.array
+    bs = space.dofmap.bs
+    result = np.empty((components, len(points.cells) * count, n))
+    for start in range(0, len(points.cells), CELLS_AT_ONCE):
+        cells = points.cells[start : start + CELLS_AT_ONCE]
+        dofs = (bs * space.dofmap.list[cells][:, :, None] + np.arange(bs)).reshape(len(cells), -1)
+        matrices = np.asarray(compiled.eval(points.mesh, cells))
+        matrices = matrices.reshape(len(cells), count * components, dofs.shape[1])
+        values = (matrices @ with_ghosts[dofs]).reshape(-1, components, n)
+        result[:, start * count : (start + len(cells)) * count] = values.transpose(1, 0, 2)
+    message = None
+    if not np.isfinite(result).all():
+        message = "an expression is not finite at some points (a division by zero?)"
+    raise_together(points.mesh.comm, message)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """A quantity at some instants, on the mesh; ``fields[k]`` is a new `fem.Function`.
-
-    Attributes:
-        points: Where its values are.
-        modes: Its ingredients once for each mode, shape (ingredients, np, n).
-        quantity: What it is.
-        time: Shape (nt,), s.
-        eta: Shape (nt, n).
-    """
+    """A sequence of a quantity at some instants; ``fields[k]`` is a new `fem.Function`."""
 
     points: Points
-    modes: Array
-    quantity: Quantity
-    time: Array
-    eta: Array
+    modes: Array  # linear quantities for each mode, (ingredients, np, n)
+    quantity: Quantity  # defined by the linear quantities
+    time: Array  # (nt,), s
+    eta: Array  # (nt, n)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -50,21 +189,15 @@ class Fields:
         return (self.at_row(k) for k in range(len(self)))
 
     def new(self) -> fem.Function:
-        """A function for such a field, zero.
-
-        Note: Collective.
-        """
+        """Return a function for the quantity, zero. Collective."""
         return fem.Function(self.points.space(self.quantity.shape), name=self.quantity.name)
 
     def values(self, row: int) -> Array:
-        """Values at the points of this rank, shape (np, *shape)."""
+        """Return the values at the points of this rank at an instant, shape (np, *value shape)."""
         return values_over_time(self.modes, self.eta[row][None], self.quantity)[0]
 
     def at_row(self, row: int, out: fem.Function | None = None) -> fem.Function:
-        """The field at an instant, in `out` if given.
-
-        Note: Collective.
-        """
+        """Return the quantity at an instant, in `out` (from `new`) if given. Collective."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"there are {len(self)} instants, got {row}")
         return self.points.fill(self.new() if out is None else out, self.values(row))
@@ -72,48 +205,40 @@ class Fields:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """The extreme value of a scalar over time at each point, and when it was first reached.
-
-    Attributes:
-        quantity: What it is.
-        value: On a discontinuous space.
-        time: On the same space, s.
-        points: Where the values are.
-    """
+    """The extreme value of a scalar over time at each point, and when it is first reached."""
 
     quantity: Quantity
-    value: fem.Function
-    time: fem.Function
+    value: fem.Function  # on a discontinuous space
+    time: fem.Function  # on the same space, s
     points: Points
 
     def values(self) -> tuple[Array, Array]:
-        """Values and times at the points of this rank, shape (np,) each."""
+        """Return values and times at the points of this rank, shape (np,) each."""
         return self.value.x.array[self.points.dofs], self.time.x.array[self.points.dofs]
 
     def write(self, path: str | Path) -> None:
-        """Write both functions as VTX (``.bp``) for ParaView; missing directories are made.
+        """Write both functions as VTX for ParaView.
+
+        Args:
+            path: A name that ends with ``.bp``; missing directories are created.
 
         Raises:
-            ValueError: Values at quadrature points cannot be written.
-            OSError: The directory cannot be made.
+            InputError: The name is invalid, or the values are at quadrature points.
+            OSError: The file cannot be written.
 
         Note: Collective.
         """
         check_writable(self.points)
         comm = self.points.mesh.comm
-        folder = output_folder(comm, path)
-        with VTXWriter(comm, str(folder), [self.value, self.time]) as writer:
+        with VTXWriter(comm, str(output_folder(comm, path)), [self.value, self.time]) as writer:
             writer.write(0.0)
 
 
 def check_writable(points: Points) -> None:
-    """Refuse points whose values no file holds.
-
-    Raises:
-        ValueError: They are quadrature points.
-    """
+    """Raise an error for quadrature points, whose values cannot be written."""
     if points.where == "quadrature":
         raise InputError(
             "values at quadrature points have no shape between them that a file could hold; write "
-            "those of where='nodes' or 'cells'"
+            "those of where='nodes' or 'cells'",
+            argument="where",
         )

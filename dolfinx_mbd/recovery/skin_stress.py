@@ -1,4 +1,4 @@
-"""Stress modes, and values of functions, at the nodes of the skin."""
+"""Stress modes, and values of functions, at the nodes of the surface of a body (its skin)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.fields import surface_nodes
 from dolfinx_mbd.parallel import agreed
-from dolfinx_mbd.recovery.field_modes import Points, field_modes, linear_in
+from dolfinx_mbd.recovery.fields import Points, field_modes, linear_in
 from dolfinx_mbd.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
 
@@ -25,46 +25,52 @@ Array = NDArray[np.float64]
 
 
 def skin_stress(source: Reduction | Recovery) -> StressModes:
-    """Stress per elastic coordinate at the skin's nodes, the mean of the cells that meet there.
+    """Return the stress of each mode at the nodes of the skin, averaged over adjacent cells.
 
-    The nodes are in the order of the body's skin, and the same on every rank:
-    ``reduction.body.replace(stress=skin_stress(reduction))`` keeps them with the body. The mean is
-    nearer to the truth than the stress of one cell; between two materials it is of little use.
+    The average is more accurate than the stress of one cell, but has no meaning between two
+    materials. The nodes are in the order of the skin of the body and the same on every rank.
 
     Args:
-        source: A reduction, or a `Recovery` with another stress law.
+        source: A reduction; or a `Recovery` with another stress law.
 
     Raises:
-        ValueError: There is no stress law.
+        InputError: The stress law is not known.
 
     Note: Collective.
+
+    Example:
+        >>> body = bar.body.replace(stress=mbd.recovery.skin_stress(bar))
+        >>> body.stress.values("von Mises", eta).shape == (1, len(body.skin.points))
+        True
     """
     recovery = recovery_of(source)
-    space = recovery.space
-    mesh = space.mesh
+    space, mesh = recovery.space, recovery.space.mesh
     expression, _ = linear_in(space, recovery.stress_components, "stress")
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = recovery.points.cells
-    at = Points(mesh, "nodes", None, corners, cells, np.zeros(0, dtype=np.int32))
-    values = field_modes(space, recovery.reduction.modes, expression, at)
-    x, mean = _means(mesh, cells, values)
-    return StressModes(x, mean)
+    points = Points(mesh, "nodes", None, corners, cells, np.zeros(0, dtype=np.int32))
+    values = field_modes(space, recovery.reduction.modes, expression, points)
+    return StressModes(*_averages(mesh, cells, values))
 
 
 def skin_values(function: fem.Function) -> Array:
-    """Return a scalar function at the nodes of the skin, the mean of the cells that meet there.
+    """Return a scalar function at the nodes of the skin, averaged over adjacent cells.
 
     Args:
         function: A scalar function on the mesh of the body, for example the value of an envelope.
 
     Returns:
-        Shape (ns,), in the order of the body's skin, the same on every rank.
+        Shape (ns,), in the order of the skin of the body, the same on every rank.
 
     Raises:
         InputTypeError: It is not a scalar function.
         InputError: It has values at quadrature points only.
 
     Note: Collective.
+
+    Example:
+        >>> mbd.recovery.skin_values(mbd.envelope(bar, eta).value).shape
+        (36,)
     """
     instance("function", function, fem.Function)
     space = function.function_space
@@ -75,23 +81,17 @@ def skin_values(function: fem.Function) -> Array:
     mesh = space.mesh
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
-    values = fem.Expression(function, corners).eval(mesh, cells)
-    return _means(mesh, cells, np.reshape(values, (1, -1, 1)))[1][0, :, 0]
+    values = np.reshape(fem.Expression(function, corners).eval(mesh, cells), (1, -1, 1))
+    return _averages(mesh, cells, values)[1][0, :, 0]
 
 
-def _means(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
-    """Average values at the corners of cells over the cells that meet at each node of the skin.
+def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
+    """Return the nodes of the skin (ns, 3), and averages of values at the corners of owned cells.
 
-    Args:
-        mesh: The mesh of the body.
-        cells: Owned cells.
-        values: Shape (components, cells · corners, n).
-
-    Returns:
-        Positions (ns, 3) and means (components, ns, n), the same on every rank.
+    Values (components, cells · corners, n) become (components, ns, n), the same on every rank.
     """
     comm = mesh.comm
-    corners = len(np.asarray(basix.geometry(mesh.basix_cell())))
+    corners = values.shape[1] // max(len(cells), 1)
     nodes = compat.geometry_dofmap(mesh)[cells][:, :corners].ravel()
     keys = np.asarray(mesh.geometry.input_global_indices)[nodes]
     skin = surface_nodes(fem.functionspace(mesh, ("Lagrange", 1)))
@@ -99,11 +99,11 @@ def _means(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, 
     x = np.full((len(skin), 3), -np.inf)
     with agreed(comm):
         place = np.minimum(np.searchsorted(skin, keys), len(skin) - 1)
-        mine = skin[place] == keys
-        np.add.at(count, place[mine], 1.0)
+        on_skin = skin[place] == keys
+        np.add.at(count, place[on_skin], 1.0)
         for k in range(len(values)):
-            np.add.at(sums[k], place[mine], values[k, mine])
-        x[place[mine]] = mesh.geometry.x[nodes[mine]]
+            np.add.at(sums[k], place[on_skin], values[k, on_skin])
+        x[place[on_skin]] = mesh.geometry.x[nodes[on_skin]]
     for array, operation in ((sums, MPI.SUM), (count, MPI.SUM), (x, MPI.MAX)):
         total = np.empty_like(array)
         comm.Reduce(array, total, op=operation, root=0)

@@ -1,9 +1,7 @@
-"""Stress and other fields of a deformed body from its elastic coordinates, in parallel on the mesh.
+"""Stress and other fields of a deformed body on its mesh, from its elastic coordinates.
 
-Linear quantities are evaluated once for each mode (`field_modes`); an instant is then a product
-with the elastic coordinates, and what is not linear, such as von Mises stress, follows from the
-components. Envelopes over time run in blocks and store no history (`body.stress_modes`). Each rank
-works on its own cells; no rank waits for another but in what is written.
+Linear quantities are evaluated once for each mode. An instant is their product with the elastic
+coordinates, from which nonlinear quantities such as von Mises stress follow.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from dolfinx import fem
 from dolfinx.io import VTXWriter
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd import forms
+from dolfinx_mbd import checks, forms
 from dolfinx_mbd.body.quantities import Quantity, quantity
 from dolfinx_mbd.body.stress_modes import (
     Extreme,
@@ -29,26 +27,26 @@ from dolfinx_mbd.body.stress_modes import (
     rows_at,
     values_over_time,
 )
-from dolfinx_mbd.checks import array, choice, function, instance, refuse
-from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.fields import locate, output_folder
 from dolfinx_mbd.fem.material_fields import body_materials
 from dolfinx_mbd.forms import AnyMaterial, GradedMaterial, Material, Orthotropic, Plane
 from dolfinx_mbd.forms.arguments import expression
-from dolfinx_mbd.recovery.field_modes import Place, Points, field_modes, linear_in, points_of
-from dolfinx_mbd.recovery.fields import Envelope, Fields, check_writable
-from dolfinx_mbd.recovery.static_correction import residual_modes, unit_load_histories
+from dolfinx_mbd.recovery.fields import (
+    Envelope,
+    Fields,
+    Place,
+    Points,
+    check_writable,
+    field_modes,
+    linear_in,
+    points_of,
+)
 from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.reduction.static_correction import unit_load_histories
 
-__all__ = [
-    "Recovery",
-    "Stress",
-    "What",
-    "envelope",
-    "recover",
-    "recovery_of",
-]
+__all__ = ["Recovery", "Stress", "What", "envelope", "recover", "recovery_of"]
 
 Array = NDArray[np.float64]
 Stress: TypeAlias = Callable[[Any], Any]
@@ -56,43 +54,37 @@ Stress: TypeAlias = Callable[[Any], Any]
 What: TypeAlias = "str | Callable[[Any], Any]"
 """A quantity by name (`body.quantities.QUANTITIES`), or a function of u that is linear in it."""
 
+# Field modes of each reduction by place and name, which live as long as the reduction
 _FIELD_MODES: WeakKeyDictionary[Reduction, dict[str, dict[str, Any]]] = WeakKeyDictionary()
-"""Field modes of each reduction by place and name; they live as long as the reduction."""
-
-
-def _stress_of(space: fem.FunctionSpace, material: AnyMaterial, plane: Plane | None) -> Stress:
-    """Return the stress of a material with all components, as that of a reduction.
-
-    Raises:
-        InputError: The body is plane, and `plane` is missing.
-    """
-    if space.dofmap.bs == 2 and plane not in forms.PLANES:
-        raise InputError(
-            f"the stress of a plane body needs plane='stress' or 'strain'; got {plane!r}",
-            argument="plane",
-            value=plane,
-        )
-    return body_materials(space.mesh, material, plane=plane).stress_in_space
 
 
 class Recovery:
-    """Fields of a reduced body on its mesh; what is linear is evaluated once, when first needed.
+    """A reduction with another stress law, or with values at other points, for `recover` etc.
+
+    Linear quantities are evaluated when they are first needed, and kept.
 
     Args:
-        reduction: The reduced body with its mesh. With unit load cases (`static_correction=True`)
-            the modes are followed by residual displacements, whose factors come from the angular
-            velocity and the interface wrenches of a history.
-        stress: σ(u) as UFL (shape (3, 3); of a plane body (2, 2) in plane stress), or a material;
-            None: that of the reduction, which is unknown only for an own stiffness form. Only
-            quantities that depend on stress need it.
-        plane: With a material and a plane body, ``stress`` or ``strain``.
-        where: ``nodes`` (default: of the cells, discontinuous), ``quadrature`` or ``cells``; see
-            `field_modes`.
+        reduction: The reduced body with its mesh. With `static_correction=True` its modes are
+            followed by residual displacements, whose factors come from the angular velocity and the
+            interface wrenches of a history.
+        stress: σ(u) as UFL, shape (3, 3), of a plane body in plane stress also (2, 2); or a
+            material. None: that of the reduction, which is unknown for your own stiffness form.
+        plane: ``stress`` or ``strain``, for a material and a plane body.
+        where: Points with values. ``nodes`` (of the cells, discontinuous): on straight tetrahedra
+            of degree 2 these are the corners, where von Mises stress is greatest. ``quadrature``:
+            Gauss points, where stress is most accurate; none is on the surface. ``cells``:
+            midpoints.
 
     Raises:
-        ValueError: `where` is unknown.
+        InputError: A value is invalid.
 
     Note: Collective, as all methods are.
+
+    Example:
+        >>> middle = mbd.recovery.Recovery(bar, where="cells")
+        >>> middle.at("stress", eta, [0.1, 0.01, 0.005]).shape
+        (1, 1, 3, 3)
+        >>> middle.write("bar.bp", eta, ["von Mises", "principal"])
     """
 
     def __init__(
@@ -103,164 +95,88 @@ class Recovery:
         plane: Plane | None = None,
         where: Place = "nodes",
     ) -> None:
-        instance("reduction", reduction, Reduction)
-        if plane is not None:
-            choice("plane", plane, forms.PLANES)
+        space = checks.instance("reduction", reduction, Reduction).space
+        checks.choice("plane", plane, forms.PLANES, none=True)
+        self.stress: Stress | None = reduction.stress
         if isinstance(stress, (Material, GradedMaterial, Orthotropic)):
-            law: Stress | None = _stress_of(reduction.space, stress, plane)
-        elif stress is None:
-            law = reduction.stress
-        else:
-            law = function("stress", stress, "stress(u)")
-        self.reduction = reduction
-        self.points = points_of(reduction.space, where)
+            if space.dofmap.bs == 2 and plane is None:
+                raise InputError(
+                    f"the stress of a plane body needs plane='stress' or 'strain'; got {plane!r}",
+                    argument="plane",
+                    value=plane,
+                )
+            self.stress = body_materials(space.mesh, stress, plane=plane).stress_in_space
+        elif stress is not None:
+            self.stress = checks.function("stress", stress, "stress(u)")
+        self.reduction, self.space = reduction, space
+        self.points = points_of(space, where)
         cached = _FIELD_MODES.setdefault(reduction, {}) if stress is None else {}
         self._modes: dict[str, tuple[Array, tuple[int, ...]]] = cached.setdefault(where, {})
-        self.stress = law
-
-    @property
-    def space(self) -> fem.FunctionSpace:
-        """The displacement space."""
-        return self.reduction.space
 
     @cached_property
     def displacements(self) -> Array:
-        """Modes, then the residual displacements of static correction, shape (owned dofs, m)."""
-        reduction = self.reduction
-        if reduction.cases is None:
-            return reduction.modes
-        return np.hstack([reduction.modes, residual_modes(reduction, reduction.cases)])
-
-    @property
-    def num_fields(self) -> int:
-        """Number m of columns of `displacements`."""
-        return int(self.displacements.shape[1])
+        """Modes, then residual displacements of static correction, shape (owned dofs, m)."""
+        modes, residuals = self.reduction.modes, self.reduction.residuals
+        return modes if residuals is None else np.hstack([modes, residuals])
 
     def motion(self, history: Any) -> tuple[Array, Array]:
-        """Return times (nt,) and the factors of `displacements` (nt, m).
-
-        Args:
-            history: `time` (nt,) and `eta` (nt, n); or elastic coordinates (nt, n) or (n,), alone
-                without the factors of static correction. See `unit_load_histories`.
-
-        Raises:
-            InputError: The history does not fit the body.
-        """
-        body, space = self.reduction.body, self.space
+        """Return times (nt,) and the factors of `displacements` (nt, m); see `recover`."""
+        body, residuals = self.reduction.body, self.reduction.residuals
         time, eta = motion_of(history, body.num_modes)
-        missing = self.num_fields - body.num_modes
-        if not missing:
+        if residuals is None:
             return time, eta
+        loads: Array = np.zeros((len(time), residuals.shape[1]))
         if hasattr(history, "eta"):
-            return time, np.hstack([eta, unit_load_histories(body, history, space.dofmap.bs)])
-        return time, np.hstack([eta, np.zeros((len(time), missing))])
-
-    # ---- linear ingredients ---------------------------------------------------------------------
-    def modes(self, name: What) -> Array:
-        """A linear quantity for each displacement, shape (components, points of this rank, m).
-
-        Args:
-            name: ``displacement`` (3 components), ``stress`` or ``strain`` (6: xx, yy, zz, xy, yz,
-                zx), or a function of u (the components of its value, row by row).
-
-        Raises:
-            ValueError: The function is not linear in u, or there is no stress law.
-        """
-        return self._ingredient(name)[0]
+            loads = unit_load_histories(body, history, self.space.dofmap.bs)
+        return time, np.hstack([eta, loads])
 
     def positions(self) -> Array:
-        """x at the points of this rank, shape (np, 3), m."""
+        """Return the positions of the points of this rank, shape (np, 3), m."""
         mesh, points = self.space.mesh, self.points
         compiled = fem.Expression(ufl.SpatialCoordinate(mesh), points.reference)
         x = np.asarray(compiled.eval(mesh, points.cells)).reshape(-1, mesh.geometry.dim)
         return in_space(x)
 
-    def _ingredient(self, name: What) -> tuple[Array, tuple[int, ...]]:
-        if isinstance(name, str) and name in self._modes:
-            return self._modes[name]
-        functions: dict[str, Callable[[Any], Any]] = {
-            "displacement": _displacement,
-            "strain": lambda u: _six(forms.strain(u)),
-            "stress": self.stress_components,
-        }
-        if isinstance(name, str):
-            choice("name", name, functions)
-        field = functions[name] if isinstance(name, str) else name
-        label = name if isinstance(name, str) else getattr(name, "__name__", repr(name))
-        expression, shape = linear_in(self.space, field, label)
-        values = field_modes(self.space, self.displacements, expression, self.points)
-        if isinstance(name, str):
-            self._modes[name] = values, shape
-        return values, shape
-
     def stress_components(self, u: Any) -> Any:
-        """Components xx, yy, zz, xy, yz, zx of σ(u) as UFL.
-
-        Raises:
-            ValueError: There is no stress law.
-        """
+        """Return the components xx, yy, zz, xy, yz, zx of σ(u) as UFL."""
         if self.stress is None:
             raise InputError(
                 "the stress law is not known: give stress=, a material or a function of u that "
-                "returns UFL, such as lambda u: forms.stress(u, STEEL)"
+                "returns UFL, such as lambda u: forms.stress(u, STEEL)",
+                argument="stress",
             )
         return _six(self.stress(expression("u", u, ((2,), (3,)))))
 
-    def _quantity(self, what: What) -> tuple[list[Array], Quantity]:
-        """Ingredients and the quantity that is made of them."""
+    def ingredients(self, what: What) -> tuple[list[Array], Quantity]:
+        """Return linear quantities (components, np, m) and the quantity that they define."""
         if isinstance(what, str):
-            known = quantity(what)
-            return [self._ingredient(name)[0] for name in known.needs], known
+            definition = quantity(what)
+            return [self._linear(name)[0] for name in definition.needs], definition
         if not callable(what):
-            refuse("what", what, "the name of a quantity, or a function of u that returns UFL")
-        values, shape = self._ingredient(what)
+            checks.refuse(
+                "what", what, "the name of a quantity, or a function of u that returns UFL"
+            )
+        values, shape = self._linear(what)
         label = getattr(what, "__name__", "expression")
-        eye = np.eye(len(values))
-        return [values], Quantity(label, "", (label,), eye, shape=shape)
+        return [values], Quantity(label, "", (label,), np.eye(len(values)), shape=shape)
 
-    # ---- fields ---------------------------------------------------------------------------------
-    def recover(
-        self, what: What, history: Any, *, times: ArrayLike | None = None, stride: int = 1
-    ) -> Fields:
-        """Fields at instants of a history; each is made when it is looked at.
-
-        Args:
-            what: A quantity by name, or a function of u that is linear in it.
-            history: `time` (nt,) and `eta` (nt, n); or elastic coordinates (nt, n) or (n,).
-            times: Instants, s; the nearest recorded ones are taken. None: all.
-            stride: Without `times`, take every n-th instant.
-
-        Raises:
-            ValueError: The quantity is unknown or not linear, the history does not fit, or a time
-                lies outside it.
-        """
-        time, eta = self.motion(history)
-        rows = rows_at(time, times, stride)
-        ingredients, known = self._quantity(what)
-        modes = ingredients[0] if len(ingredients) == 1 else np.concatenate(ingredients)
-        return Fields(self.points, modes, known, time[rows], eta[rows])
-
-    def envelope(self, what: What, history: Any, *, extreme: Extreme = "greatest") -> Envelope:
-        """The greatest (or least) value of a scalar over all instants at each point, and when.
-
-        Args:
-            what: A scalar quantity by name, or a scalar function of u that is linear in it.
-            history: `time` (nt,) and `eta` (nt, n); or elastic coordinates (nt, n), whose rows
-                then count as times 0, 1, ...
-            extreme: ``greatest`` or ``least``.
-
-        Raises:
-            ValueError: The quantity is unknown, not linear or no scalar, or the history does not
-                fit.
-        """
-        choice("extreme", extreme, ("greatest", "least"))
-        time, eta = self.motion(history)
-        ingredients, known = self._quantity(what)
-        value, row = envelope_over_time(ingredients, eta, known, extreme)
-        space, made = self.points.space(), []
-        for name, values in ((f"{extreme} {known.name}", value), ("time", time[row])):
-            made.append(self.points.fill(fem.Function(space, name=name), values))
-        return Envelope(known, made[0], made[1], self.points)
+    def _linear(self, what: What) -> tuple[Array, tuple[int, ...]]:
+        """Return a linear quantity for each displacement, (components, np, m), and its shape."""
+        if isinstance(what, str) and what in self._modes:
+            return self._modes[what]
+        functions: dict[str, Callable[[Any], Any]] = {
+            "displacement": lambda u: u if u.ufl_shape == (3,) else ufl.as_vector([u[0], u[1], 0]),
+            "strain": lambda u: _six(forms.strain(u)),
+            "stress": self.stress_components,
+        }
+        label = what if isinstance(what, str) else getattr(what, "__name__", repr(what))
+        linear, shape = linear_in(
+            self.space, functions[what] if isinstance(what, str) else what, label
+        )
+        values = field_modes(self.space, self.displacements, linear, self.points)
+        if isinstance(what, str):
+            self._modes[what] = values, shape
+        return values, shape
 
     def at(
         self,
@@ -271,35 +187,37 @@ class Recovery:
         times: ArrayLike | None = None,
         stride: int = 1,
     ) -> Array:
-        """A quantity at material points over time, shape (nt, points, *shape of the quantity).
+        """Return a quantity at material points over time, shape (nt, points, *shape of the value).
 
-        Between the nodes of a cell what is linear is interpolated, and the rest follows from it. On
-        a face or at a node of several cells the value is that of one of them.
+        Within a cell, linear quantities are interpolated, and other quantities follow from them. On
+        a face or at a node of several cells, the value is that of one of them.
 
         Args:
-            what: As in `recover`.
-            history: As in `recover`.
-            points: Shape (points, 3) or (3,), or by name, m; in the plane also two coordinates.
-            times: As in `recover`.
-            stride: As in `recover`.
+            what: See `recover`.
+            history: See `recover`.
+            points: Positions, m, shape (points, 3) or (3,), or by name; in the plane also two
+                coordinates.
+            times: See `recover`.
+            stride: See `recover`.
 
         Raises:
-            ValueError: A point is not in the mesh; or as in `recover`. The same on every rank.
+            InputError: A point is not in the mesh, or as in `recover`; the same on every rank.
         """
         if self.points.where == "quadrature":
-            raise InputError("values at points need where='nodes' or 'cells'")
+            raise InputError("values at points need where='nodes' or 'cells'", argument="where")
         time, eta = self.motion(history)
         rows = rows_at(time, times, stride)
-        ingredients, known = self._quantity(what)
-        weights, mine, cells, total = _interpolation(self.points, points)
+        modes, definition = self.ingredients(what)
+        weights, owned, cells, total = _interpolation(self.points, points)
         count = len(self.points.reference)
-        local = np.zeros((sum(map(len, ingredients)), total, self.num_fields))
+        local = np.zeros((sum(map(len, modes)), total, eta.shape[1]))
         columns = cells[:, None] * count + np.arange(count)
-        local[:, mine] = np.einsum(
-            "pi,cpin->cpn", weights, np.concatenate([m[:, columns] for m in ingredients])
+        local[:, owned] = np.einsum(
+            "pi,cpin->cpn", weights, np.concatenate([m[:, columns] for m in modes])
         )
         comm = self.space.mesh.comm
-        return values_over_time(comm.bcast(comm.reduce(local, root=0), root=0), eta[rows], known)
+        values = comm.bcast(comm.reduce(local, root=0), root=0)
+        return values_over_time(values, eta[rows], definition)
 
     def write(
         self,
@@ -310,28 +228,24 @@ class Recovery:
         times: ArrayLike | None = None,
         stride: int = 1,
     ) -> None:
-        """Write quantities over time as VTX for ParaView, with `displacement` to warp by.
-
-        All are on the discontinuous space of the nodes (or cells).
+        """Write quantities over time as VTX for ParaView, with `displacement` for the filter Warp.
 
         Args:
-            path: A name that ends in ``.bp``; missing directories are made.
-            history: As in `recover`.
-            what: A quantity or several.
-            times: As in `recover`.
-            stride: As in `recover`.
+            path: A name that ends with ``.bp``; missing directories are created.
+            history: See `recover`.
+            what: A quantity or several; see `recover`.
+            times: See `recover`.
+            stride: See `recover`.
 
         Raises:
-            ValueError: As in `recover`.
-            OSError: The directory cannot be made.
+            InputError: As in `recover`, or values at quadrature points were requested.
+            OSError: The file cannot be written.
         """
-        if not isinstance(what, (str, list, tuple)) and not callable(what):
-            refuse("what", what, "a quantity or a list of quantities", InputTypeError)
-        folder = output_folder(self.space.mesh.comm, path)
-        wanted = [what] if isinstance(what, str) or callable(what) else list(what)
-        kinds = ["displacement", *(w for w in wanted if w != "displacement")]
         check_writable(self.points)
-        fields = [self.recover(w, history, times=times, stride=stride) for w in kinds]
+        folder = output_folder(self.space.mesh.comm, path)
+        requested: Sequence[Any] = what if isinstance(what, (list, tuple)) else [what]
+        kinds = ["displacement", *(entry for entry in requested if entry != "displacement")]
+        fields = [recover(self, history, kind, times=times, stride=stride) for kind in kinds]
         functions = [f.new() for f in fields]
         with VTXWriter(self.space.mesh.comm, str(folder), functions) as writer:
             for k, t in enumerate(fields[0].time):
@@ -353,20 +267,37 @@ def recover(
     times: ArrayLike | None = None,
     stride: int = 1,
 ) -> Fields:
-    """Return a quantity on the mesh at instants of a history; see `Recovery.recover`.
+    """Return a quantity on the mesh at instants of a history.
+
+    The result is a sequence of functions on a discontinuous space; each is computed on access.
 
     Args:
-        source: A reduction, or a `Recovery` with another stress law or other points.
-        history: Motion of the body, for instance ``run.body("rod 1")``: `time` (nt,), `eta`
-            (nt, n), and for static correction `omega` (nt, 3) and `wrenches`; or elastic
-            coordinates (nt, n) or (n,).
-        what: A quantity by name, or a function of u that is linear in it.
+        source: A reduction; or a `Recovery` with another stress law or other points.
+        history: Motion of the body, for instance ``run.body("rod 1")``: `time` (nt,), s, `eta`
+            (nt, n), and for static correction `omega` (nt, 3), rad/s, and `wrenches`, N and N m,
+            (nt, 6) by name of the interface; or elastic coordinates (nt, n) or (n,).
+        what: Name of a quantity, such as ``stress``, ``von Mises`` or ``greatest principal``; or a
+            function of u that is linear in it and returns UFL.
         times: Instants, s; the nearest recorded ones are taken. None: all.
         stride: Without `times`, take every n-th instant.
 
+    Raises:
+        InputError: The quantity is unknown or not linear, the history does not fit, or a time is
+            outside of it.
+
     Note: Collective.
+
+    Example:
+        >>> fields = mbd.recover(bar, eta, "von Mises")
+        >>> len(fields), fields[0].name
+        (1, 'von Mises')
     """
-    return recovery_of(source).recover(what, history, times=times, stride=stride)
+    recovery = recovery_of(source)
+    time, eta = recovery.motion(history)
+    rows = rows_at(time, times, stride)
+    modes, definition = recovery.ingredients(what)
+    stacked = modes[0] if len(modes) == 1 else np.concatenate(modes)
+    return Fields(recovery.points, stacked, definition, time[rows], eta[rows])
 
 
 def envelope(
@@ -376,25 +307,39 @@ def envelope(
     *,
     extreme: Extreme = "greatest",
 ) -> Envelope:
-    """Return the extreme value over time at each point, and when; see `Recovery.envelope`.
+    """Return the extreme value of a scalar over time at each point, and when it is reached.
 
     Args:
-        source: As in `recover`.
-        history: As in `recover`.
-        what: A scalar quantity by name, or a scalar function of u that is linear in it.
+        source: See `recover`.
+        history: See `recover`; rows of elastic coordinates alone count as times 0, 1, ...
+        what: A scalar quantity; see `recover`.
         extreme: ``greatest`` or ``least``.
 
+    Raises:
+        InputError: The quantity is unknown, not linear or not a scalar, or the history does not
+            fit.
+
     Note: Collective.
+
+    Example:
+        >>> greatest = mbd.envelope(bar, np.outer([0.0, 1.0, 0.5], eta))
+        >>> float(greatest.time.x.array.max())
+        1.0
+        >>> greatest.write("greatest.bp")
     """
-    return recovery_of(source).envelope(what, history, extreme=extreme)
-
-
-def _displacement(u: Any) -> Any:
-    return u if u.ufl_shape == (3,) else ufl.as_vector([u[0], u[1], 0])
+    recovery = recovery_of(source)
+    checks.choice("extreme", extreme, ("greatest", "least"))
+    time, eta = recovery.motion(history)
+    modes, definition = recovery.ingredients(what)
+    value, row = envelope_over_time(modes, eta, definition, extreme)
+    points = recovery.points
+    greatest = fem.Function(points.space(), name=f"{extreme} {definition.name}")
+    when = fem.Function(greatest.function_space, name="time")
+    return Envelope(definition, points.fill(greatest, value), points.fill(when, time[row]), points)
 
 
 def _six(tensor: Any) -> Any:
-    """Components xx, yy, zz, xy, yz, zx of a symmetric tensor of shape (3, 3) or (2, 2)."""
+    """Return the components xx, yy, zz, xy, yz, zx of a symmetric tensor (3, 3) or (2, 2)."""
     if tensor.ufl_shape == (2, 2):
         return ufl.as_vector([tensor[0, 0], tensor[1, 1], 0, tensor[0, 1], 0, 0])
     if tensor.ufl_shape != (3, 3):
@@ -404,24 +349,27 @@ def _six(tensor: Any) -> Any:
 
 
 def _interpolation(
-    points: Points, wanted: ArrayLike | Mapping[str, ArrayLike]
+    points: Points, positions: ArrayLike | Mapping[str, ArrayLike]
 ) -> tuple[Array, NDArray[np.int64], NDArray[np.int32], int]:
-    """Weights of a cell's points for the wanted points of this rank, their numbers and cells."""
-    if not isinstance(wanted, Mapping):
-        x = array("points", wanted)
+    """Return weights, numbers and cells of the positions on this rank, and the number of all.
+
+    The weights are those of the points of the cell, shape (positions here, points of a cell).
+    """
+    if not isinstance(positions, Mapping):
+        x = checks.array("points", positions)
         if x.ndim not in (1, 2):
-            refuse("points", wanted, "an array of shape (points, 3) or (3,), or points by name")
-        wanted = {f"number {k}": row for k, row in enumerate(x[None] if x.ndim == 1 else x)}
-    if not wanted:
-        raise InputError("no points were given")
-    x, cells, mine = locate(points.mesh, wanted)
+            expected = "an array of shape (points, 3) or (3,), or points by name"
+            checks.refuse("points", positions, expected)
+        positions = {f"number {k}": row for k, row in enumerate(np.atleast_2d(x))}
+    if not positions:
+        raise InputError("no points were given", argument="points", value=positions)
+    x, cells, owned = locate(points.mesh, positions)
     count = len(points.reference)
-    weights = np.zeros((len(mine), count))
+    weights = np.zeros((len(owned), count))
     probe = fem.Function(points.space())
     dofs = points.dofs.reshape(-1, count)
-    for i in range(count):
+    for i in range(count if len(owned) else 0):
         probe.x.array[:] = 0.0
-        if len(mine):
-            probe.x.array[dofs[cells[mine], i]] = 1.0
-            weights[:, i] = probe.eval(x[mine], cells[mine]).reshape(-1)
-    return weights, mine, cells[mine], len(x)
+        probe.x.array[dofs[cells[owned], i]] = 1.0
+        weights[:, i] = probe.eval(x[owned], cells[owned]).reshape(-1)
+    return weights, owned, cells[owned], len(x)

@@ -1,4 +1,4 @@
-"""The most stressed places of a body, apart from each other."""
+"""The most stressed places of a body at some distance from each other."""
 
 from __future__ import annotations
 
@@ -10,49 +10,40 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body import Interface
 from dolfinx_mbd.checks import instance, integer, number
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.recovery.fields import Envelope
 from dolfinx_mbd.recovery.stress import Recovery, What, recovery_of
+from dolfinx_mbd.recovery.stress import envelope as compute_envelope
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["MostStressed", "StressedPlace", "most_stressed"]
 
 Array = NDArray[np.float64]
 
-APART = 0.05
-"""Least distance of two places, over the size of the body, if none is given."""
+APART = 0.05  # least distance of two places, over the size of the body, by default
 
 
 @dataclass(frozen=True)
 class StressedPlace:
-    """A place and its greatest value.
+    """A place and the greatest value there."""
 
-    Attributes:
-        value: SI.
-        time: When it is reached, s.
-        position: m.
-        interface: The nearest one; empty if there is none.
-        distance: To the point of that interface, m.
-    """
-
-    value: float
-    time: float
-    position: tuple[float, float, float]
-    interface: str = ""
-    distance: float = float("nan")
+    value: float  # SI
+    time: float  # when it is reached, s
+    position: tuple[float, float, float]  # m
+    interface: str = ""  # the nearest one; "" without interfaces
+    distance: float = float("nan")  # to the point of that interface, m
 
 
 @dataclass(frozen=True)
 class MostStressed:
-    """A table of places, falling; `print` shows it.
+    """A sequence of places in descending order of their values; `print` shows a table.
 
     Attributes:
-        quantity: What is greatest there.
-        unit: Of the values.
+        quantity: Name of the quantity.
+        unit: Unit of the values.
         apart: Least distance of two places, m.
-        places: The rows.
+        places: The places.
     """
 
     quantity: str
@@ -90,52 +81,49 @@ def most_stressed(
     apart: float | None = None,
     envelope: Envelope | None = None,
 ) -> MostStressed:
-    """The places with the greatest values over time, none within some distance of a greater one.
+    """Return the places with the greatest values over time that are some distance apart.
 
-    The table does not depend on the partition of the mesh.
+    The result does not depend on the partition of the mesh.
 
     Args:
-        source: A reduction, or a `Recovery` with another stress law or other points.
-        history: As in `Recovery.envelope`.
-        count: Rows of the table; there may be fewer if the body is small.
-        what: A scalar quantity.
-        apart: Least distance of two places, m; None: 5 % of the body's size.
-        envelope: From `recovery.envelope(what, history)`, if it is there already.
+        source: A reduction; or a `Recovery` with another stress law or other points.
+        history: See `recover`.
+        count: Number of places; there may be fewer if the body is small.
+        what: A scalar quantity; see `recover`.
+        apart: Least distance of two places, m; None: 5 % of the size of the body.
+        envelope: An envelope from `envelope(source, history, what)`; None: computed.
 
     Raises:
-        ValueError: As in `Recovery.envelope`; or `count` or `apart` is not positive.
+        InputError: As in `envelope`; or `count` or `apart` is not positive.
 
     Note: Collective.
+
+    Example:
+        >>> places = mbd.most_stressed(bar, eta, 3)
+        >>> len(places), places[0].interface in ("left", "right")
+        (3, True)
     """
     recovery = recovery_of(source)
     instance("envelope", envelope, (Envelope, type(None)))
     integer("count", count, low=1)
     size = body_size(recovery.space.mesh)
     radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
-    found = envelope if envelope is not None else recovery.envelope(what, history)
+    if envelope is None:
+        envelope = compute_envelope(recovery, history, what)
     comm = recovery.space.mesh.comm
-    value, time = found.values()
-    x = recovery.positions()
-    value, rows = value.copy(), []
+    values, times = envelope.values()
+    x, values, rows = recovery.positions(), values.copy(), []
     interfaces = recovery.reduction.body.interfaces
     for _ in range(int(count)):
-        best = comm.allreduce(float(value.max(initial=-np.inf)), MPI.MAX)
+        best = comm.allreduce(float(values.max(initial=-np.inf)), MPI.MAX)
         if not np.isfinite(best):
             break
-        # of equal values the one with the smallest coordinates, on whichever rank it is
-        own = np.flatnonzero(value == best)
-        here = [(tuple(np.round(x[k] / size, 9)), tuple(x[k]), float(time[k])) for k in own]
-        _, position, when = min(min(part) for part in comm.allgather(here) if part)
-        name, distance = _nearest(np.array(position), interfaces)
-        rows.append(StressedPlace(best, when, position, name, distance))
-        value[np.linalg.norm(x - position, axis=1) < radius] = -np.inf
-    return MostStressed(found.quantity.name, found.quantity.unit, radius, tuple(rows))
-
-
-def _nearest(x: Array, interfaces: tuple[Interface, ...]) -> tuple[str, float]:
-    """Name of the interface whose point is nearest, and its distance."""
-    distances = [float(np.linalg.norm(x - i.point)) for i in interfaces]
-    if not distances:
-        return "", float("nan")
-    k = int(np.argmin(distances))
-    return interfaces[k].name, distances[k]
+        # of equal values the one with the smallest coordinates, on any rank
+        equal = np.flatnonzero(values == best)
+        here = [(tuple(np.round(x[k] / size, 9)), tuple(x[k]), float(times[k])) for k in equal]
+        _, position, time = min(min(part) for part in comm.allgather(here) if part)
+        near = [(float(np.linalg.norm(position - i.point)), i.name) for i in interfaces]
+        distance, name = min(near, default=(float("nan"), ""), key=lambda pair: pair[0])
+        rows.append(StressedPlace(best, time, position, name, distance))
+        values[np.linalg.norm(x - position, axis=1) < radius] = -np.inf
+    return MostStressed(envelope.quantity.name, envelope.quantity.unit, radius, tuple(rows))

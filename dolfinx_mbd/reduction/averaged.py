@@ -1,22 +1,13 @@
-"""Averaged interfaces (RBE3): their motion is a mean over the facets, which stay free to deform.
+"""Averaged interfaces (RBE3), whose motion is a mean over their facets, which stay free to deform.
 
-With ξ = x - x_c about the centroid x_c of the facets Γ,
-
-    θ = I_Γ⁻¹ ∫ξ×u,    I_Γ = ∫(|ξ|²I - ξξᵀ),    d = mean(u) + θ×(x_k - x_c),
-
-which is the rigid motion d + θ×(x - x_k) that is closest to u on Γ in the mean square. These are
-six rows C of integrals, C u = (d, θ), in a plane three. A unit motion of such an interface, and the
-modes with all interfaces held, come from the bordered matrix
-
-    [K  Cᵀ] [u]   [0]
-    [C  0 ] [λ] = [c]
-
-in which λ is minus the force and moment that move the interface.
+The motion d + θ×(x - x_k) of an interface with the point x_k is the rigid motion closest to u on
+its facets Γ in the mean square. It is linear in u: six integrals (d, θ) = C u, in a plane three.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -29,22 +20,18 @@ from numpy.typing import NDArray
 from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.linalg.blocks import gram
 
+if TYPE_CHECKING:
+    from dolfinx_mbd.reduction.interfaces import MeshInterface
+
 __all__ = ["averaged_rows", "border_rows"]
 
 Array = NDArray[np.float64]
 
 
 def averaged_rows(space: fem.FunctionSpace, facets: NDArray[np.int32], point: Array) -> Array:
-    """The rows C of an averaged interface, as columns: Cᵀ, shape (owned dofs, 6), in a plane 3.
+    """Return Cᵀ of an averaged interface, shape (owned dofs, 6), in a plane (owned dofs, 3).
 
-    C times the rigid motions about `point` is the identity.
-
-    Args:
-        space: Displacement space.
-        facets: Local facets, exterior ones; a rank may have none.
-        point: Reference point, shape (gdim,), m.
-
-    Note: Collective.
+    C times the rigid motions about `point` is the identity. Collective.
     """
     mesh = space.mesh
     gdim, fdim = mesh.geometry.dim, mesh.topology.dim - 1
@@ -71,19 +58,14 @@ def averaged_rows(space: fem.FunctionSpace, facets: NDArray[np.int32], point: Ar
 
 
 def border_rows(
-    num_owned: int, parts: Sequence[tuple[NDArray[np.int32], Array]]
-) -> scipy.sparse.csr_matrix:
-    """Cᵀ of all averaged interfaces side by side, owned rows.
-
-    Args:
-        num_owned: Owned degrees of freedom.
-        parts: For each interface its owned degrees of freedom and its rows there, shape
-            (len(dofs), 6).
-    """
+    num_owned: int, interfaces: Sequence[MeshInterface]
+) -> scipy.sparse.csr_matrix | None:
+    """Return the owned rows of Cᵀ of all averaged interfaces side by side; None without any."""
     blocks = []
-    for dofs, rows in parts:
-        width = rows.shape[1]
-        indices = np.repeat(dofs, width), np.tile(np.arange(width), len(dofs))
-        shape = num_owned, width
-        blocks.append(scipy.sparse.coo_matrix((rows.ravel(), indices), shape=shape))
-    return scipy.sparse.hstack(blocks, format="csr")
+    for i in interfaces:
+        if i.rows is not None:
+            width = i.rows.shape[1]
+            indices = np.repeat(i.dofs, width), np.tile(np.arange(width), len(i.dofs))
+            entries = i.rows.ravel(), indices
+            blocks.append(scipy.sparse.coo_matrix(entries, shape=(num_owned, width)))
+    return scipy.sparse.hstack(blocks, format="csr") if blocks else None

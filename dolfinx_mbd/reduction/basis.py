@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions
-from dolfinx_mbd.fem.phases import Phases
-from dolfinx_mbd.linalg.options import Options
-from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
+from dolfinx_mbd.modal.spectrum import elastic_modes
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation
 
@@ -26,39 +24,26 @@ Array = NDArray[np.float64]
 class ColumnKind(Enum):
     """Kinds of columns of a basis, and of modes."""
 
-    CONSTRAINT = "constraint"
-    """Unit displacement or rotation of an interface, with the others held."""
-    FIXED = "fixed"
-    """Vibration with all interfaces held."""
-    LOAD = "load"
-    """Static solution of a load with all interfaces held."""
-    RIGID = "rigid"
-    """Rigid motion."""
-    FREE = "free"
-    """Vibration of a body without interfaces."""
-    ELASTIC = "elastic"
-    """Orthonormal mode, a combination of columns."""
+    CONSTRAINT = "constraint"  # unit displacement or rotation of an interface, the others held
+    FIXED = "fixed"  # vibration with all interfaces held
+    LOAD = "load"  # static solution of a load with all interfaces held
+    RIGID = "rigid"  # rigid motion
+    FREE = "free"  # vibration of a body without interfaces
+    ELASTIC = "elastic"  # orthonormal mode, a combination of columns
 
 
 @dataclass(frozen=True)
 class Column:
-    """Description of a column of a basis, or of a mode.
-
-    Attributes:
-        kind: Its kind.
-        name: Name of the interface or of the load; "" for other kinds.
-        component: Coordinate of the interface, such as ``ux`` or ``rz``; "" for other kinds.
-        number: Number of the mode, from 1 on; 0 for constraint modes and loads.
-    """
+    """Description of a column of a basis, or of a mode."""
 
     kind: ColumnKind
-    name: str = ""
-    component: str = ""
-    number: int = 0
+    name: str = ""  # of the interface or of the load
+    component: str = ""  # coordinate of the interface, such as `ux` or `rz`
+    number: int = 0  # of the mode, from 1 on; 0 for constraint modes and loads
 
     @property
     def label(self) -> str:
-        """Text for tables: ``constraint left ux``, ``fixed 3`` or ``load gas``."""
+        """Return a text for tables: ``constraint left ux``, ``fixed 3`` or ``load gas``."""
         parts = (self.kind.value, self.name, self.component, str(self.number or ""))
         return " ".join(part for part in parts if part)
 
@@ -67,68 +52,40 @@ class Column:
 class Basis:
     """Columns that span the reduced space, before orthonormalization.
 
-    Attributes:
-        vectors: Shape (owned dofs, columns), Fortran order.
-        columns: Descriptions of the columns.
-        frequencies: Of the fixed-interface (or free) modes among them, Hz.
-        num_modes: Number of fixed-interface (or free) modes: the requested number, and those that
-            complete a multiple eigenvalue. With `effective_mass` the basis has only some of them.
-        averaged: Columns that are constraint modes of averaged interfaces.
-        reactions: Forces and moments at the averaged interfaces in each constraint mode, shape
-            (len(averaged), constraint modes): rows of the stiffness ΨᵀKΨ from the multipliers.
-        cases: Displacements under the unit loads of `stiffening`; None if not requested.
-        truncation: Error at the interfaces; None without interfaces.
+    `num_modes` counts fixed-interface (or free) modes: the requested ones and those that complete a
+    multiple eigenvalue, before a selection by `effective_mass`. `reactions` are the forces and
+    moments at averaged interfaces in each constraint mode, which are rows of the stiffness ΨᵀKΨ.
     """
 
-    vectors: Array
+    vectors: Array  # (owned dofs, columns), Fortran order
     columns: tuple[Column, ...]
-    frequencies: Array
     num_modes: int
     averaged: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    reactions: Array | None = None
+    reactions: Array | None = None  # (constraint modes of averaged interfaces, constraint modes)
     cases: UnitCases | None = None
     truncation: Truncation | None = None
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Texts for tables."""
-        return tuple(column.label for column in self.columns)
-
-    @property
     def is_constraint(self) -> NDArray[np.bool_]:
-        """Whether each column is a constraint mode, shape (columns,)."""
+        """Return whether each column is a constraint mode, shape (columns,)."""
         return np.array([c.kind is ColumnKind.CONSTRAINT for c in self.columns], dtype=bool)
 
 
 def free_basis(
-    problem: ElasticProblem,
-    num_modes: int,
-    *,
-    prefix: str,
-    options: Options = None,
-    phases: Phases | None = None,
-    estimate: float | None = None,
+    problem: ElasticProblem, num_modes: int, *, estimate: float | None = None, **settings: Any
 ) -> Basis:
     """Return the exact rigid motions and the lowest elastic modes of a free body in one part.
 
-    Args:
-        problem: Matrices of the body.
-        num_modes: Number of elastic modes.
-        prefix: Prefix of the PETSc options.
-        options: PETSc options without the prefix.
-        phases: Collects the times of the computation; None: not collected.
-        estimate: Upper bound of the first elastic ω², (rad/s)²; None: computed.
-
-    Note: Collective.
+    `estimate` is an upper bound of the first elastic ω²; None: it is computed. `settings` are
+    prefix and options of PETSc, and phases.
     """
     held = np.zeros(0, dtype=np.int32)
-    solver: dict[str, Any] = {"prefix": prefix, "options": options, "phases": phases}
     motions = centred_motions(problem)
-    result = elastic_modes(problem, num_modes, held, motions, estimate=estimate, **solver)
-    rigid, count = problem.num_rigid, len(result.squares)
-    vectors = np.asfortranarray(np.hstack([motions, result.vectors]))
+    modes = elastic_modes(problem, num_modes, held, motions, estimate=estimate, **settings)
+    rigid, count = problem.num_rigid, len(modes.squares)
+    vectors = np.asfortranarray(np.hstack([motions, modes.vectors]))
     columns = numbered(ColumnKind.RIGID, range(rigid)) + numbered(ColumnKind.FREE, range(count))
-    return Basis(vectors, columns, hertz(result.squares), count)
+    return Basis(vectors, columns, count)
 
 
 def numbered(kind: ColumnKind, indices: Iterable[int]) -> tuple[Column, ...]:

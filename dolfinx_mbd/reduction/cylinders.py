@@ -10,20 +10,13 @@ __all__ = ["facet_corners", "fit_axis"]
 
 Array = NDArray[np.float64]
 
-_ON = 1e-6
-"""Largest distance of a corner from the cylinder over its radius."""
-
-_AROUND = 0.05
-"""Largest distance of the centroid from the axis over the radius: facets go all the way around."""
-
-_ITERATIONS = 20
+ON = 1e-6  # largest distance of a corner from the cylinder over its radius
+AROUND = 0.05  # largest distance of the centroid from the axis of facets all around it, over radius
+ITERATIONS = 20
 
 
 def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
-    """Return three corners of every facet, each once and in the same order on every rank, (n, 3).
-
-    Note: Collective.
-    """
+    """Return three corners of every facet, each once, in the same order on every rank, (n, 3)."""
     dim = mesh.topology.dim
     mesh.topology.create_connectivity(dim - 1, dim)
     mesh.topology.create_connectivity(dim, dim - 1)
@@ -35,25 +28,22 @@ def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
 
 
 def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] | None:
-    """Fit a cylinder to the corners of facets by least squares.
+    """Return a point on the axis of a cylinder through the corners of facets, and its direction.
 
-    The corners of the facets of a bore lie on its cylinder up to round-off, while the centroid and
-    the mean normal of the facets depend on how the bore is meshed.
+    The point is in the middle between the ends of the cylinder if those are plane, otherwise next
+    to the centroid. None is returned if the corners are not on a cylinder, or only on one side. The
+    corners of a bore are on its cylinder up to round-off, while centroid and mean normal depend on
+    the mesh.
 
     Args:
-        corners: Shape (n, 3), m.
+        corners: Corners, shape (n, 3), m.
         centroid: Centroid of the facets, shape (3,), m.
         z: Approximate direction of the axis, unit length, shape (3,).
-
-    Returns:
-        A point on the axis and the direction of the axis, shape (3,) each. The point is in the
-        middle between the ends of the cylinder if those are plane, otherwise it is next to the
-        centroid. None if the corners are not on a cylinder, or only on one side of it.
     """
     point, radius = centroid, 0.0
     if len(corners) < 6:
         return None
-    for _ in range(_ITERATIONS):
+    for _ in range(ITERATIONS):
         e = _across(z)
         offset = (corners - point) @ e
         distance = np.linalg.norm(offset, axis=1)
@@ -76,11 +66,11 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
     distance = np.linalg.norm((corners - point) @ _across(z), axis=1)
     radius = float(distance.mean())
     away = np.linalg.norm((centroid - point) @ _across(z))
-    if np.abs(distance - radius).max() > _ON * radius or away > _AROUND * radius:
+    if np.abs(distance - radius).max() > ON * radius or away > AROUND * radius:
         return None
     height = (corners - point) @ z
     low, high = height.min(), height.max()
-    near = _ON * radius
+    near = ON * radius
     plane = min(np.sum(height < low + near), np.sum(height > high - near)) >= 3
     return point + (0.5 * (low + high) if plane else (centroid - point) @ z) * z, z
 

@@ -8,16 +8,18 @@ from typing import Any
 import dolfinx
 import numpy as np
 
-from dolfinx_mbd.body import Mode
+from dolfinx_mbd.body import Interface, Mode
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.inertia import Inertia
 from dolfinx_mbd.fem.material_fields import Materials
-from dolfinx_mbd.forms import AnyMaterial, Orthotropic, Temperature
+from dolfinx_mbd.forms import Orthotropic, Temperature
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
-from dolfinx_mbd.reduction.reference import ReducedModes, placed_interfaces
+from dolfinx_mbd.reduction.reference import ReducedModes
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
+from dolfinx_mbd.reduction.truncation import Truncation
 
 __all__ = ["body_entries", "mode_facts", "mode_table", "provenance"]
 
@@ -30,11 +32,6 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
     The shares of the kinetic energy in x, y and z show the direction of the motion. The share of
     the strain energy in constraint modes shows whether a mode is the static response to forces at
     the interfaces or a vibration between them.
-
-    Args:
-        modes: The modes.
-        moments: Their inertia, with the signs of the modes.
-        dim: Number of directions: 3, or 2 in the plane.
     """
     energy = np.einsum("kkaa->ka", moments.second_moments[1:, 1:])[:, :dim]
     energy = energy / energy.sum(axis=1, keepdims=True)
@@ -44,14 +41,14 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
     for k, (column, frequency) in enumerate(zip(modes.columns, modes.frequencies, strict=True)):
         order = np.argsort(-energy[k], kind="stable")
         main = [f"{100 * energy[k, a]:.0f} % {'xyz'[a]}" for a in order if energy[k, a] > 0.045]
-        words = "moves " + ", ".join(main)
+        text = "moves " + ", ".join(main)
         if has_interfaces and modes.orthonormal:
             share = 100 * float(np.clip(modes.shares[k], 0.0, 1.0))
-            words += f"; strain energy {share:.0f} % in constraint modes"
+            text += f"; strain energy {share:.0f} % in constraint modes"
         same = int(np.sum(groups == groups[k]))
         if same > 1:
-            words += f"; one of {same} of the same frequency"
-        rows.append(Mode(column.label, float(frequency), words))
+            text += f"; one of {same} of the same frequency"
+        rows.append(Mode(column.label, float(frequency), text))
     return tuple(rows)
 
 
@@ -63,20 +60,23 @@ def body_entries(
 ) -> dict[str, Any]:
     """Return the entries of a `ReducedBody` that follow from its modes and their inertia.
 
-    Args:
-        problem: The `ElasticProblem`, or the `BeamProblem`.
-        interfaces: The interfaces on the mesh.
-        modes: The modes, before `signed` changed their signs.
-        moments: Their inertia with the signs.
+    `problem` is an `ElasticProblem` or a `BeamProblem`; `moments` contain the signs of the modes.
     """
     flipped = moments.with_signs()
+    per, rows = problem.num_rigid, WRENCH_INDICES[2 if problem.dim == 2 else 3]
+    placed = []
+    for k, i in enumerate(interfaces):
+        motion = np.zeros((6, len(modes.squares)))
+        # the coefficient of a constraint mode is exactly the motion of its interface
+        motion[rows] = modes.transform[per * k : per * (k + 1)] * moments.signs
+        placed.append(Interface(i.name, i.kind, i.point, i.axes, motion))
     return {
         "total_mass": moments.total_mass,
         "first_moments": flipped.first_moments,
         "second_moments": flipped.second_moments,
         "mass": np.eye(len(modes.squares)) if modes.orthonormal else flipped.mass,
         "stiffness": modes.stiffness * np.outer(moments.signs, moments.signs),
-        "interfaces": placed_interfaces(problem, interfaces, modes, moments),
+        "interfaces": tuple(placed),
         "modes": mode_table(modes, flipped, 2 if problem.dim == 2 else 3),
         "left_out": modes.left_out,
         "reference": modes.reference,
@@ -87,49 +87,45 @@ def provenance(
     problem: ElasticProblem,
     model: ElasticModel,
     interfaces: tuple[MeshInterface, ...],
-    num_modes: int,
-    completed: int,
+    counts: tuple[int, int],
+    truncation: Truncation | None,
     options: ReductionOptions,
 ) -> dict[str, str | int | float]:
     """Return the origin of the numbers of a body, without the times of the computation.
 
-    Args:
-        problem: Matrices of the body.
-        model: Its mesh and material.
-        interfaces: Its interfaces.
-        num_modes: Requested number of modes.
-        completed: Number of modes with those that complete a multiple frequency.
-        options: Options of the reduction.
+    `counts` are the requested number of modes, and that which completes a multiple frequency.
     """
-    V = problem.space
-    cells = V.mesh.topology.index_map(problem.dim).size_global
+    V, density = problem.space, model.density
     facts: dict[str, str | int | float] = {
         "dolfinx": dolfinx.__version__,
         "cell": V.mesh.topology.cell_name(),
-        "cells": int(cells),
+        "cells": int(V.mesh.topology.index_map(problem.dim).size_global),
         "degree": int(V.ufl_element().sub_elements[0].degree),
         "dofs": int(problem.num_dofs),
         "ranks": int(problem.comm.size),
         "interfaces": ", ".join(f"{i.name} ({i.kind})" for i in interfaces),
-    } | mode_facts(num_modes, completed, fixed=bool(interfaces))
+    } | mode_facts(*counts, fixed=bool(interfaces))
     if problem.thickness is not None:
         facts |= {"plane": problem.plane or "own stiffness", "thickness (m)": problem.thickness}
-    density = model.density
     if model.material is not None:
         facts |= _material_facts(model.material, density is None)
-    if isinstance(density, (int, float)):
-        facts["density (kg/m^3)"] = float(density)
-    elif density is not None:
-        facts["density (kg/m^3)"] = VARIES
-    if model.prestress is not None:
-        facts["prestress"] = _prestress_fact(model.prestress)
+    if density is not None:
+        facts["density (kg/m^3)"] = _value(density)
+    if isinstance(model.prestress, Temperature):
+        rise = _value(model.prestress.rise)
+        change = f" {rise:+g} K" if isinstance(rise, float) else f", {rise}"
+        facts["prestress"] = f"temperature{change}"
+    elif model.prestress is not None:
+        facts["prestress"] = "initial stress"
     if options.up_to is not None:
         facts["up to (Hz)"] = float(options.up_to)
+    elif truncation is not None and options.effective_mass is None:
+        facts["interfaces to 1 % (Hz)"] = round(truncation.accurate_to(0.01), 1)
     return facts
 
 
 def mode_facts(requested: int, count: int, *, fixed: bool) -> dict[str, str | int | float]:
-    """Return the number of modes, and why it is not the requested one."""
+    """Return the number of modes, and the reason if it is not the requested one."""
     facts: dict[str, str | int | float] = {
         "fixed-interface modes" if fixed else "free modes": count
     }
@@ -139,12 +135,13 @@ def mode_facts(requested: int, count: int, *, fixed: bool) -> dict[str, str | in
 
 
 def _material_facts(material: Materials, with_density: bool) -> dict[str, str | float]:
-    listed = list(material.items()) if isinstance(material, Mapping) else [("", material)]
+    items = list(material.items()) if isinstance(material, Mapping) else [("", material)]
     facts: dict[str, str | float] = {}
-    names = [f"{group}: {_name(m)}" if group else _name(m) for group, m in listed]
-    facts["material"] = ", ".join(names)
-    for group, m in listed:
+    names = []
+    for group, m in items:
         where = f"{group}: " if group else ""
+        kind = "orthotropic" if isinstance(m, Orthotropic) else "isotropic"
+        names.append(where + (m.name or kind))
         if isinstance(m, Orthotropic):
             pairs = ("12", "13", "23")
             facts |= {f"{where}young {k + 1} (Pa)": v for k, v in enumerate(m.young)}
@@ -154,20 +151,8 @@ def _material_facts(material: Materials, with_density: bool) -> dict[str, str | 
             facts |= {f"{where}young (Pa)": _value(m.young), f"{where}poisson": _value(m.poisson)}
         if with_density:
             facts[f"{where}density (kg/m^3)"] = _value(m.density)
-    return facts
-
-
-def _name(material: AnyMaterial) -> str:
-    kind = "orthotropic" if isinstance(material, Orthotropic) else "isotropic"
-    return material.name or kind
+    return {"material": ", ".join(names)} | facts
 
 
 def _value(value: Any) -> str | float:
-    return value if isinstance(value, float) else VARIES
-
-
-def _prestress_fact(prestress: Any) -> str:
-    if not isinstance(prestress, Temperature):
-        return "initial stress"
-    rise = prestress.rise
-    return f"temperature {rise:+g} K" if isinstance(rise, float) else f"temperature, {VARIES}"
+    return float(value) if isinstance(value, (int, float)) else VARIES

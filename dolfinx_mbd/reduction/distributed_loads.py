@@ -1,11 +1,7 @@
-"""Distributed loads given as UFL: pressures, tractions, body forces, as vectors and as patterns.
+"""Distributed loads: pressures, tractions, body forces, as vectors and as patterns.
 
-A load is a function from a test function v to a linear form, its virtual work for a size of one:
-
-    reduce(mesh, STEEL, interfaces=["foot"], loads={"gas": pressure(mesh, "crown")})
-    reduce(mesh, STEEL, interfaces=["foot"], loads={"wind": lambda v: ufl.inner(w, v) * ds(3)})
-
-It acts on the undeformed shape and turns with the body.
+A load is a function from a test function v to a linear form, its virtual work for a size of one. It
+acts on the undeformed shape and turns with the body.
 """
 
 from __future__ import annotations
@@ -40,10 +36,20 @@ LoadForm: TypeAlias = Callable[[Expr], ufl.Form]
 
 
 def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
-    """A pressure of 1 Pa on a named group of facets, positive if it pushes.
+    """Return a pressure of 1 Pa on a named group of facets, positive if it pushes.
+
+    Args:
+        mesh: Mesh with the group.
+        group: Name of the group.
 
     Raises:
-        ValueError: The mesh has no facets of that name.
+        InputError: The mesh has no facets of that name.
+
+    Example:
+        >>> options = mbd.ReductionOptions(loads={"gas": mbd.pressure(mesh, "right")})
+        >>> body = mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], options=options).body
+        >>> np.round(body.loads[0].force, 9)
+        array([-0.0002, ...])
     """
     measure = _facets(mesh, group)
     normal = ufl.FacetNormal(mesh.mesh)
@@ -51,15 +57,20 @@ def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
 
 
 def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
-    """A force per area on a named group of facets, body components, Pa.
+    """Return a force per area on a named group of facets, body components.
 
     Args:
-        mesh: The mesh.
-        group: Name of a group of facets.
-        direction: Numbers or a UFL vector; as many components as the mesh has.
+        mesh: Mesh with the group.
+        group: Name of the group.
+        direction: Force per area, Pa, numbers or a UFL vector; as many components as the mesh has.
 
     Raises:
-        ValueError: The mesh has no facets of that name.
+        InputError: The mesh has no facets of that name, or the direction is invalid.
+
+    Example:
+        >>> wind = mbd.traction(mesh, "right", (0.0, 1.0, 0.0))
+        >>> list(mbd.ReductionOptions(loads={"wind": wind}).loads)
+        ['wind']
     """
     measure = _facets(mesh, group)
     vector = _checked_direction(direction)
@@ -67,10 +78,19 @@ def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
 
 
 def body_force(direction: Any) -> LoadForm:
-    """A force per volume in the whole body, body components, N/m³.
+    """Return a force per volume in the whole body, body components.
 
     Args:
-        direction: Numbers or a UFL vector; as many components as the mesh has.
+        direction: Force per volume, N/m³, numbers or a UFL vector; as many components as the mesh
+            has.
+
+    Raises:
+        InputError: The direction is invalid.
+
+    Example:
+        >>> magnet = mbd.body_force((0.0, 0.0, 1e3))
+        >>> list(mbd.ReductionOptions(loads={"magnet": magnet}).loads)
+        ['magnet']
     """
     vector = _checked_direction(direction)
     return lambda v: traction_load(v, _constant(vector, v), ufl.dx)
@@ -89,7 +109,7 @@ def _checked_direction(direction: Any) -> Any:
 
 
 def _constant(direction: Any, v: Expr) -> Any:
-    """Numbers as a `Constant` on the mesh of v, or they would be compiled into the form."""
+    """Return numbers as a `Constant` on the mesh of v; otherwise the form would contain them."""
     if isinstance(direction, Expr):
         return direction
     return fem.Constant(extract_unique_domain(v), np.asarray(direction, dtype=default_scalar_type))
@@ -103,13 +123,9 @@ def _facets(mesh: TaggedMesh, group: str) -> ufl.Measure:
 
 
 def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Array:
-    """Consistent nodal forces of loads of size one, shape (owned dofs, loads).
+    """Return the nodal forces of loads of size one, shape (owned dofs, loads).
 
-    Raises:
-        TypeError: A load is no function from a test function to a linear form.
-        ValueError: A load is zero, or not finite; the same error on every rank.
-
-    Note: Collective.
+    Errors, of loads that are not linear forms, zero or not finite, are the same on every rank.
     """
     v = ufl.TestFunction(problem.space)
     F = np.zeros((problem.num_owned, len(loads)), order="F")
@@ -118,7 +134,9 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
         if not _is_linear(form, v):
             raise InputTypeError(
                 f"load {name!r}: expected a function of a test function v that returns a linear "
-                "form, for instance lambda v: ufl.inner(t, v) * ds(3), or pressure(mesh, 'crown')"
+                "form, for instance lambda v: ufl.inner(t, v) * ds(3), or pressure(mesh, 'crown')",
+                argument="loads",
+                value=load,
             )
         vector = fem.assemble_vector(fem.form(form))
         vector.scatter_reverse(la.InsertMode.add)
@@ -127,7 +145,7 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
         largest = max(problem.comm.allgather(np.abs(F[:, column]).max(initial=0.0)))
         if not 0 < largest < np.inf:
             what = "zero: does it act on facets inside the body?" if largest == 0 else "not finite"
-            raise InputError(f"load {name!r} is {what}")
+            raise InputError(f"load {name!r} is {what}", argument="loads", value=name)
     return F
 
 
@@ -144,15 +162,9 @@ def _is_linear(form: Any, v: Expr) -> bool:
 def load_patterns(
     problem: ElasticProblem, names: Mapping[str, Any], forces: Array, modes: Array
 ) -> tuple[LoadPattern, ...]:
-    """What a multibody program needs of each load.
+    """Return resultants and modal forces of each load for the multibody equations.
 
-    Args:
-        problem: The body.
-        names: Of the loads, in the order of the columns.
-        forces: From `load_vectors`, shape (owned dofs, loads).
-        modes: Shape (owned dofs, n).
-
-    Note: Collective.
+    `forces` are those of `load_vectors`, one column for each name.
     """
     comm, dim, n = problem.comm, problem.dim, modes.shape[1]
     resultants = gram(comm, rigid_motions(problem.positions), forces)

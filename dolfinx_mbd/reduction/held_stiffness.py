@@ -1,7 +1,12 @@
-"""The stiffness of a body whose interfaces are all held: one solver that serves everything.
+"""The stiffness of a body whose interfaces are all held, and its solvers.
 
-The rows of rigid interfaces are held; the constraints of averaged ones are met by multipliers. The
-solver has one factorization, or iterates where no factor fits into memory.
+`DirectSolver` solves K u = f with held rows by one positive definite factor of K.
+
+`BorderedSolver` solves K u + Cᵀλ = f, C u = g with the rows C of averaged interfaces. Where a rigid
+interface holds the body, u = K⁻¹(f - Cᵀλ) makes λ the solution of a small system. Otherwise the
+body is free in K: λ = λ₀ + N ν, where λ₀ balances the loads and N spans the multipliers that are in
+equilibrium, so that K is applied only to forces in equilibrium. Six degrees of freedom, which carry
+no force, are held, and a rigid motion R a is determined together with ν.
 """
 
 from __future__ import annotations
@@ -9,44 +14,175 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
+from petsc4py import PETSc
 
 from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
+from dolfinx_mbd.fem.phases import log
 from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
 from dolfinx_mbd.iterative.solver import IterativeSolver
 from dolfinx_mbd.iterative.solver_choice import Solver, choose_solver
-from dolfinx_mbd.linalg.blocks import multiply
-from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.block_lanczos import Breakdown
+from dolfinx_mbd.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.linalg.eigenvalues import block_modes, lowest_modes, uses_block_lanczos
+from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
+from dolfinx_mbd.linalg.matrices import bordered_mass, bordered_stiffness, constrain
 from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.parallel import released
 from dolfinx_mbd.reduction.averaged import border_rows
-from dolfinx_mbd.reduction.bordered_solver import BorderedSolver
-from dolfinx_mbd.reduction.direct_solver import DirectSolver
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 
 __all__ = ["HeldStiffness"]
 
 Array = NDArray[np.float64]
 
+SINGULAR = 1e-13  # reciprocal condition number below which the scaled small system is singular
+
+
+class DirectSolver:
+    """Solver without averaged interfaces.
+
+    It takes over the stiffness K, which has unit rows at the `held` degrees of freedom; `settings`
+    are prefix and options of PETSc. All methods are collective.
+    """
+
+    def __init__(
+        self, problem: ElasticProblem, K: PETSc.Mat, held: NDArray[np.int32], **settings: Any
+    ) -> None:
+        self._problem, self._K, self._held, self._settings = problem, K, held, settings
+        self._ksp = cholesky(K, **settings)
+
+    def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
+        """Return displacements (owned dofs, k), and multipliers of shape (0, k)."""
+        return solve(self._factor(), f), np.zeros((0, f.shape[1]))
+
+    def modes(self, count: int) -> tuple[Array, Array]:
+        """Return ω² and the vectors of the lowest modes."""
+        M = self._problem.mass()
+        constrain(M, self._held, 0.0)
+        with released(self._problem.comm, M):
+            return lowest_modes(self._K, M, self._factor(), count, self._held, **self._settings)
+
+    def _factor(self) -> PETSc.KSP:
+        """Return the factor; compute it again if SLEPc has taken it over."""
+        if self._ksp.getOperators()[0].handle != self._K.handle:
+            self._ksp.destroy()
+            self._ksp = cholesky(self._K, **self._settings)
+        return self._ksp
+
+    def destroy(self) -> None:
+        """Free the factor and the matrix."""
+        self._ksp.destroy()
+        self._K.destroy()
+
+
+class BorderedSolver(DirectSolver):
+    """Solver with averaged interfaces, whose rows Cᵀ are `border`; else as `DirectSolver`.
+
+    `free` states whether K leaves rigid motions free (not if it contains mass). It raises a
+    `FactorizationError` if the mesh is too coarse to distinguish the motions of the interfaces.
+    """
+
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        K: PETSc.Mat,
+        held: NDArray[np.int32],
+        border: scipy.sparse.csr_matrix,
+        *,
+        free: bool = True,
+        **settings: Any,
+    ) -> None:
+        self.comm, self._problem, self._rigid = problem.comm, problem, held
+        self._settings = settings
+        self._border, count = border, border.shape[1]
+        self._balancing = np.zeros((count, 0))  # λ₀ = this times the resultants Rᵀf
+        self._R: Array = np.zeros((problem.num_owned, 0))
+        self._balanced, self._held = np.eye(count), held  # (the former is N)
+        if free and not self.comm.allreduce(len(held)):
+            self._R = centred_motions(problem)
+            CR = self._motions(self._R)
+            size = np.linalg.norm(CR, axis=0)
+            left, values, right = np.linalg.svd(CR / size)
+            rank = len(values)
+            self._balancing = left[:, :rank] / values @ right / size
+            self._balanced = left[:, rank:]
+            self._held = determinate_dofs(self.comm, self._R)
+            constrain(K, self._held, 1.0)
+        self._K, self._ksp = K, cholesky(K, **settings)
+        forces = border @ self._balanced
+        forces[self._held] = 0.0
+        self._response = solve(self._ksp, np.asfortranarray(forces))  # K⁻¹ Cᵀ N
+        parts = self._motions(np.hstack([self._response, -self._R]))
+        self._scale = 1.0 / np.linalg.norm(parts, axis=0)
+        self._small = parts * self._scale
+        values = np.linalg.svd(self._small / np.linalg.norm(self._small, axis=1)[:, None])[1]
+        if not values[-1] > SINGULAR * values[0]:
+            self.destroy()
+            raise FactorizationError(
+                "the stiffness with averaged interfaces is singular: a part of the body is not "
+                "held, or the mesh is too coarse to distinguish the motions of the interfaces"
+            )
+
+    def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
+        """Return displacements (owned dofs, k) and multipliers (constraints, k).
+
+        `f` holds forces, and prescribed displacements where a rigid interface holds; `g` holds the
+        values of C u, shape (constraints, k), or None for zero.
+        """
+        balance = self._balancing @ gram(self.comm, self._R, f)
+        B = np.asfortranarray(f - self._border @ balance)
+        if self._R.shape[1]:
+            B[self._held] = 0.0
+        u = solve(self._ksp, B)
+        rest = self._motions(u)
+        if g is not None:
+            rest -= g
+        unknowns = self._scale[:, None] * np.linalg.solve(self._small, rest)
+        u += np.hstack([-self._response, self._R]) @ unknowns
+        return u, balance + self._balanced @ unknowns[: self._balanced.shape[1]]
+
+    def modes(self, count: int) -> tuple[Array, Array]:
+        """Return ω² and the vectors of the lowest modes with C u = 0."""
+        M = self._problem.mass()
+        constrain(M, self._rigid, 0.0)
+        held = self._border.shape[1] + self.comm.allreduce(len(self._rigid))
+        with released(self.comm, M):
+            if uses_block_lanczos(count, self._problem.num_dofs - held, **self._settings):
+                try:
+                    return block_modes(self.comm, lambda B: self.solve(B)[0], M, count)
+                except Breakdown as error:
+                    log.warning("block Lanczos: %s; SLEPc's Krylov-Schur is used instead", error)
+            return self._bordered_modes(M, count)
+
+    def _bordered_modes(self, M: PETSc.Mat, count: int) -> tuple[Array, Array]:
+        """Solve the bordered eigenvalue problem by SLEPc, or if it is small, by LAPACK."""
+        number = self._border.shape[1]
+        inner = self._problem.stiffness.copy()
+        constrain(inner, self._rigid, 1.0)
+        K, mass = bordered_stiffness(inner, self._border), bordered_mass(M, number)
+        ksp = cholesky(K, negative=number, **self._settings)
+        values, vectors = lowest_modes(
+            K, mass, ksp, count, self._rigid, num_border=number, **self._settings
+        )
+        for item in (ksp, K, mass, inner):
+            item.destroy()
+        return values, vectors[: self._problem.num_owned]
+
+    def _motions(self, u: Array) -> Array:
+        """Return C u, equal on all ranks."""
+        return gram(self.comm, self._border, u)  # type: ignore[arg-type]
+
 
 class HeldStiffness:
-    """The stiffness of a body whose interfaces are all held, and what it serves.
+    """The stiffness of a body whose interfaces are all held; its methods are collective.
 
-    Args:
-        problem: Matrices of the free body.
-        interfaces: All of them.
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix.
-        solver: ``direct``, ``iterative`` or ``auto``.
-        free: Whether the stiffness leaves rigid motions free; it does not with mass in it.
-
-    Attributes:
-        dofs: Owned degrees of freedom that rigid interfaces hold.
-        averaged: Which coordinates of the interfaces are those of averaged ones.
-
-    Raises:
-        FactorizationError: A part of the body is not held, or the solver failed.
-
-    Note: Collective, as all methods are.
+    Rows of rigid interfaces are held, constraints of averaged ones are met by multipliers. `free`
+    states whether the stiffness leaves rigid motions free (not if it contains mass). `dofs` are the
+    owned degrees of freedom that rigid interfaces hold, `averaged` the indices of the coordinates
+    of averaged interfaces.
     """
 
     def __init__(
@@ -62,8 +198,7 @@ class HeldStiffness:
         self.problem, self.interfaces = problem, interfaces
         rigid = [i.dofs for i in interfaces if i.kind == "rigid"]
         self.dofs = np.concatenate([*rigid, np.zeros(0, dtype=np.int32)])
-        parts = [(i.dofs, i.rows) for i in interfaces if i.rows is not None]
-        border = border_rows(problem.num_owned, parts) if parts else None
+        border = border_rows(problem.num_owned, interfaces)
         averaged = [i.rows is not None for i in interfaces]
         self.averaged = np.flatnonzero(np.repeat(averaged, problem.num_rigid))
         settings: dict[str, Any] = {"prefix": prefix, "options": options}
@@ -75,40 +210,38 @@ class HeldStiffness:
             return
         K = problem.stiffness.copy()
         constrain(K, self.dofs, 1.0)
-        free = free and not problem.supported
         if border is None:
             self._solver = DirectSolver(problem, K, self.dofs, **settings)
         else:
+            free = free and not problem.supported
             self._solver = BorderedSolver(problem, K, self.dofs, border, free=free, **settings)
 
     def destroy(self) -> None:
-        """Free what the solver holds."""
+        """Free the solver."""
         self._solver.destroy()
 
     def constraint_modes(self) -> tuple[Array, Array | None]:
-        """One for each coordinate of an interface; and the reactions at averaged interfaces."""
+        """Return one mode per coordinate of an interface, and reactions at averaged interfaces."""
         problem, per = self.problem, self.problem.num_rigid
         T = np.zeros((problem.num_owned, per * len(self.interfaces)), order="F")
         for k, i in enumerate(self.interfaces):
             if i.kind == "rigid":
-                motions = problem.rigid_motions(i.point, i.blocks)
-                T[i.dofs, per * k : per * k + per] = motions
+                T[i.dofs, per * k : per * k + per] = problem.rigid_motions(i.point, i.blocks)
         B = -multiply(problem.stiffness, T)
         B[self.dofs] = T[self.dofs]
         del T
-        units = np.zeros((len(self.averaged), B.shape[1]))
-        units[np.arange(len(units)), self.averaged] = 1.0
+        units = np.eye(B.shape[1])[self.averaged]
         modes, multipliers = self._solver.solve(B, units)
         return modes, -multipliers if len(units) else None
 
     def solve_body(self, loads: Array) -> Array:
-        """Displacements (owned dofs, k) under body forces, all interfaces held."""
+        """Return displacements (owned dofs, k) under forces on the body, all interfaces held."""
         B = np.array(loads, order="F")
         B[self.dofs] = 0.0
         return self._solver.solve(B)[0]
 
     def modes(self, count: int) -> tuple[Array, Array]:
-        """The lowest modes: ω², and their vectors."""
+        """Return ω² and the vectors of the lowest modes."""
         if isinstance(self._solver, IterativeSolver):
             return lowest_modes_iteratively(self._solver, self.problem, count)
         return self._solver.modes(count)

@@ -33,7 +33,7 @@ class ReductionOptions:
             shape (n, n). It acts on the elastic coordinates, never on rigid motion. None: no
             damping. `with_damping` adds several.
         static_correction: Whether to keep the displacements under unit loads on the whole mesh, so
-            that stress is not limited by the number of modes (`Reduction.cases`).
+            that stress is not limited by the number of modes (`Reduction.residuals`).
         orthonormalize: False, with `attached_to`: keep constraint and fixed-interface modes
             unchanged, to compare them with other programs.
         skin: Whether to keep the surface of the body and the modes there, for pictures.
@@ -42,7 +42,6 @@ class ReductionOptions:
         InputError: A value has the wrong type or range.
 
     Example:
-        >>> import dolfinx_mbd as mbd
         >>> mbd.ReductionOptions(up_to=20e3, damping=mbd.ModalDamping(0.01)).up_to
         20000.0
     """
@@ -76,11 +75,7 @@ class ReductionOptions:
 def check_request(
     num_modes: Any, attached_to: Any, stiffening: Any, points: Any, name: Any, options: Any
 ) -> ReductionOptions:
-    """Check the arguments of a reduction, and return its options.
-
-    Raises:
-        InputError: An argument has the wrong type or value.
-    """
+    """Check the arguments of a reduction, and return its options."""
     checks.integer("num_modes", num_modes, low=0)
     if attached_to is not None:
         checks.name("attached_to", attached_to)

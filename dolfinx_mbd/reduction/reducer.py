@@ -1,4 +1,4 @@
-"""`Reducer`: several reductions of one body that share matrices, factors and modes."""
+"""`reduce`: from a mesh to a reduced body; `Reducer`: several reductions that share factors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any, get_args
 
 import numpy as np
 from dolfinx.mesh import Mesh
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.body import ReducedBody, Stiffening
-from dolfinx_mbd.body.static_errors import warn_of_statics
+from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
 from dolfinx_mbd.fem.fields import stations, surface_skin
 from dolfinx_mbd.fem.free_motions import is_supported
@@ -31,19 +30,106 @@ from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
-from dolfinx_mbd.reduction.damping import reduced_damping
+from dolfinx_mbd.reduction.damping import with_damping
 from dolfinx_mbd.reduction.description import body_entries, provenance
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
-from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
+from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import check_attached, reduced_modes, signed
 from dolfinx_mbd.reduction.result import Reduction
-from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, mean_axis_cases
+from dolfinx_mbd.reduction.static_correction import residual_displacements
+from dolfinx_mbd.reduction.stiffening import choose_stiffening, mean_axis_cases
 from dolfinx_mbd.reduction.stiffening import stiffening as unit_stiffening
 
-__all__ = ["Reducer"]
+__all__ = ["Reducer", "reduce"]
 
-Array = NDArray[np.float64]
+MATERIAL = "a material, whose stress is known (not a stiffness form)"
+
+
+def reduce(
+    model: ElasticModel | TaggedMesh | Mesh,
+    material: Materials | None = None,
+    *,
+    interfaces: Iterable[str] | Mapping[str, Any],
+    num_modes: int = 20,
+    attached_to: str | None = None,
+    stiffening: bool | None = None,
+    points: Mapping[str, ArrayLike] | None = None,
+    name: str = "body",
+    options: ReductionOptions | None = None,
+    solver: Solver = "auto",
+    petsc_options: Mapping[str, Any] | None = None,
+    petsc_options_prefix: str = "dolfinx_mbd_reduce_",
+) -> Reduction:
+    """Reduce a body with interfaces to a few modes (Craig-Bampton).
+
+    With k interfaces the body has 6 k + `num_modes` - 6 elastic coordinates; without interfaces,
+    the `num_modes` lowest modes of the free body. The body frame is the mean axis of the motion
+    (Tisserand), or moves with an interface (`attached_to`). An attached frame is for a frame with a
+    prescribed motion, for small loads, and for comparisons with other programs; it has no geometric
+    stiffening, so that its error grows as the square of the speed.
+
+    A plane mesh is a plate at z = 0 that deforms in its plane and moves in space. Its modes have no
+    uz; its interfaces move by (ux, uy, θz), and carry forces and moments out of the plane as a
+    rigid body does. It has 3 k + `num_modes` - 3 elastic coordinates.
+
+    Args:
+        model: An `ElasticModel`; or a mesh, with `material`.
+        material: Material of a mesh; see `ElasticModel`.
+        interfaces: Names of groups of facets; or a mapping from the name of an interface to the
+            name of a group, a tag or an `InterfaceSpec`. May be empty. A rigid interface must not
+            touch another; averaged interfaces must not overlap.
+        num_modes: Number of fixed-interface modes. If the last of them belongs to a multiple
+            frequency, all modes of that frequency are kept.
+        attached_to: Name of the interface that the body frame moves with; None: mean axis.
+        stiffening: Geometric stiffening by spin and by the forces at the interfaces, for fast
+            rotation; None: if possible, that is, with a material, interfaces and the mean axis.
+            `ReducedBody.summary` and the log state why it is left out.
+        points: Material points by name, m, shape (3,) or in the plane (2,), whose displacement can
+            be recovered; None: no points.
+        name: Name of the body.
+        options: Loads, damping and selection of modes; None: the defaults of `ReductionOptions`.
+        solver: ``direct``: one factorization for all systems; ``iterative``: multigrid and
+            conjugate gradients, slower, with half the memory at a million degrees of freedom;
+            ``auto``: direct if the factor is expected to fit into memory. Bodies without
+            interfaces and bodies with prestress always use the direct solver.
+        petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
+            (``eps_ncv`` ...).
+        petsc_options_prefix: Prefix of these options.
+
+    Returns:
+        The reduced body with its modes on the mesh.
+
+    Raises:
+        InputError: A value does not fit; the same error on every rank.
+        FactorizationError: The linear solver failed, for example because a part is loose.
+        EigenError: The eigenvalue solver did not converge.
+
+    Note: Collective over the communicator of the mesh.
+
+    Example:
+        >>> rod = mbd.ElasticModel(mesh, mbd.STEEL)
+        >>> mbd.reduce(rod, interfaces=["left"], num_modes=6).body.num_modes
+        6
+    """
+    check_request(num_modes, attached_to, stiffening, points, name, options)
+    with Reducer(
+        model,
+        material,
+        interfaces=interfaces,
+        solver=solver,
+        petsc_options=petsc_options,
+        petsc_options_prefix=petsc_options_prefix,
+    ) as reducer:
+        return reducer.reduce(
+            num_modes,
+            attached_to=attached_to,
+            stiffening=stiffening,
+            points=points,
+            name=name,
+            options=options,
+            last=True,
+        )
 
 
 class Reducer:
@@ -53,7 +139,7 @@ class Reducer:
     computed so far are kept until `close`, or until the end of a ``with`` block.
 
     Args:
-        model: See `reduce`, also for the other arguments.
+        model: See `reduce`, also for all other arguments.
         material: Material of a mesh.
         interfaces: Interfaces of the body.
         solver: ``direct``, ``iterative`` or ``auto``.
@@ -67,10 +153,6 @@ class Reducer:
     Note: Collective over the communicator of the mesh, as all methods are.
 
     Example:
-        >>> from mpi4py import MPI
-        >>> from dolfinx.mesh import create_box
-        >>> import dolfinx_mbd as mbd
-        >>> mesh = create_box(MPI.COMM_WORLD, [(0, 0, 0), (1, 0.1, 0.1)], (8, 1, 1))
         >>> with mbd.Reducer(mesh, mbd.STEEL, interfaces=[]) as rod:
         ...     [rod.reduce(n).body.num_modes for n in (2, 4)]
         [2, 4]
@@ -136,25 +218,10 @@ class Reducer:
         options: ReductionOptions | None = None,
         last: bool = False,
     ) -> Reduction:
-        """Reduce the body; see the function `reduce`.
+        """Reduce the body; see the function `reduce` for the arguments.
 
-        Args:
-            num_modes: Number of fixed-interface modes.
-            attached_to: Name of the interface that the body frame moves with; None: mean axis.
-            stiffening: Geometric stiffening; None: if possible.
-            points: Material points by name, m; None: no points.
-            name: Name of the body.
-            options: Loads, damping and selection of modes; None: the defaults.
-            last: Whether to free the factors as soon as they are no longer needed, which saves
-                memory; a further reduction computes them again.
-
-        Raises:
-            SolverError: The reducer is closed.
-            InputError: A value does not fit; the same error on every rank.
-            FactorizationError: The linear solver failed, for example because a part is loose.
-            EigenError: The eigenvalue solver did not converge.
-
-        Note: Collective.
+        With `last`, the factors are freed as soon as they are no longer needed, which saves memory;
+        a further reduction computes them again. A closed reducer raises a `SolverError`.
         """
         options = check_request(num_modes, attached_to, stiffening, points, name, options)
         checks.flag("last", last)
@@ -162,7 +229,11 @@ class Reducer:
         problem, loads = self._problem, options.loads
         phases, self._phases = self._phases, Phases()  # the first reduction counts the shared work
         forces = load_vectors(problem, loads)
-        needs = _stiffening_needs(problem, attached_to, self._interfaces)
+        needs = {
+            MATERIAL: problem.materials is not None,
+            "the mean-axis reference (no attached_to)": attached_to is None,
+            "interfaces": bool(self._interfaces),
+        }
         stiff, no_stiffening = choose_stiffening(stiffening, needs, problem.comm)
         basis = self._basis(
             num_modes,
@@ -176,43 +247,42 @@ class Reducer:
         with phases("projection"):
             modes = reduced_modes(problem, basis, attached_to, options)
         cases, truncation, completed = basis.cases, basis.truncation, basis.num_modes
-        del basis
+        del basis  # (its vectors are large)
         with phases("inertia"):
             moments, vectors = signed(modes, inertia(problem, modes.vectors))
         entries = body_entries(problem, self._interfaces, modes, moments)
-        corrections = None
-        if cases is not None and options.static_correction:
-            corrections = mean_axis_cases(problem, cases)
-        if cases is not None and stiff:
+        if stiff and cases is not None and problem.materials is not None:
             with phases("stiffening"):
-                turns = [i.motion[3:] for i in entries["interfaces"]]
-                entries["stiffening"] = _stiffening(problem, cases, vectors, turns)
-        del cases
+                turns = np.array([i.motion[3:] for i in entries["interfaces"]])
+                stress = problem.materials.stress
+                entries["stiffening"] = unit_stiffening(problem, stress, cases, vectors, turns)
         with phases("points and skin"):
             entries["points"] = stations(problem.space, vectors, points or {})
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
-        entries["damping"] = reduced_damping(
-            options.damping,
-            problem.space,
-            vectors,
-            entries["mass"],
-            entries["stiffness"],
-            thickness=problem.thickness,
-        )
+        entries["damping"] = np.zeros_like(entries["stiffness"])
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
-        facts = provenance(problem, self._model, self._interfaces, num_modes, completed, options)
-        if truncation is not None and options.up_to is None and options.effective_mass is None:
-            facts["interfaces to 1 % (Hz)"] = round(truncation.accurate_to(0.01), 1)
+        facts = provenance(
+            problem, self._model, self._interfaces, (num_modes, completed), truncation, options
+        )
         if not stiff:
             facts[STIFFENING] = no_stiffening
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
         body = ReducedBody(name=name, provenance=facts | seconds, **entries)
         warn_of_units(body.total_mass, body_size(problem.space.mesh))
-        warn_of_statics(body)
-        law = None if problem.materials is None else problem.materials.stress_in_space
-        return Reduction(
-            body, problem.space, vectors, problem.positions, truncation, law, corrections
+        residuals = None
+        if options.static_correction and cases is not None:
+            cases = mean_axis_cases(problem, cases)
+            residuals = residual_displacements(body, vectors, cases, problem.dim)
+        reduction = Reduction(
+            body=body,
+            space=problem.space,
+            modes=vectors,
+            positions=problem.positions,
+            truncation=truncation,
+            stress=None if problem.materials is None else problem.materials.stress_in_space,
+            residuals=residuals,
         )
+        return with_damping(reduction, options.damping, thickness=problem.thickness)
 
     def _check_possible(self, attached_to: str | None, options: ReductionOptions) -> None:
         """Raise an error if the body cannot be reduced as requested."""
@@ -220,11 +290,30 @@ class Reducer:
             raise SolverError("the reducer is closed: reduce inside its `with` block")
         check_attached(attached_to, self._interfaces)
         if not self._interfaces and (options.load_modes or options.effective_mass is not None):
-            raise InputError("load_modes and effective_mass need interfaces")
+            raise InputError("load_modes and effective_mass need interfaces", argument="interfaces")
         if options.static_correction and (not self._interfaces or attached_to is not None):
-            raise InputError("static_correction=True needs interfaces and the mean-axis reference")
-        if self._problem.supported:
-            _check_supported(attached_to, options.effective_mass)
+            raise InputError(
+                "static_correction=True needs interfaces and the mean-axis reference",
+                argument="static_correction",
+            )
+        if not self._problem.supported:
+            return
+        if attached_to is None:
+            raise InputError(
+                "the stiffness form resists rigid motion: it contains a support (an elastic "
+                "foundation, springs to the ground), or it is not invariant under rotations. Leave "
+                "the support out of the form and add a force element to the multibody system; or "
+                "give attached_to=<interface> if it moves with an interface, as an elastic layer "
+                "in a housing does",
+                argument="stiffness",
+            )
+        if options.effective_mass is not None:
+            raise InputError(
+                "effective_mass needs the stiffness of a free body; the form has a support, so "
+                "that the constraint modes contain no rigid motion. Give num_modes",
+                argument="effective_mass",
+                value=options.effective_mass,
+            )
 
     def _basis(self, num_modes: int, phases: Phases, **options: Any) -> Basis:
         """Compute the Craig-Bampton basis, or the modes of a body without interfaces."""
@@ -240,42 +329,3 @@ class Reducer:
             return self._shared.basis(num_modes, phases=phases, **options)
         except FactorizationError as error:
             raise FactorizationError(f"{BUCKLED} ({error})") if problem.prestress else error
-
-
-def _check_supported(attached_to: str | None, effective_mass: float | None) -> None:
-    """Raise an error if a body with supports in its stiffness cannot be reduced as requested."""
-    if attached_to is None:
-        raise InputError(
-            "the stiffness form resists rigid motion: it contains a support (an elastic "
-            "foundation, springs to the ground), or it is not invariant under rotations. A body "
-            "frame that floats with the body would not feel the support. Leave it out of the form "
-            "and add a force element to the multibody system; or, if the support moves with an "
-            "interface, as an elastic layer in a housing does, give attached_to=<interface>",
-            argument="stiffness",
-        )
-    if effective_mass is not None:
-        raise InputError(
-            "effective_mass needs the stiffness of a free body; the form has a support, so that "
-            "the constraint modes contain no rigid motion. Give num_modes",
-            argument="effective_mass",
-            value=effective_mass,
-        )
-
-
-def _stiffening_needs(
-    problem: ElasticProblem, attached_to: str | None, interfaces: tuple[MeshInterface, ...]
-) -> dict[str, bool]:
-    """Return the requirements of geometric stiffening, and whether each is fulfilled."""
-    return {
-        "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
-        "the mean-axis reference (no attached_to)": attached_to is None,
-        "interfaces": bool(interfaces),
-    }
-
-
-def _stiffening(
-    problem: ElasticProblem, cases: UnitCases, vectors: Array, turns: list[Array]
-) -> Stiffening:
-    """Return the geometric stiffness in the modes; `turns` are the rotations of interfaces."""
-    assert problem.materials is not None  # see `_stiffening_needs`
-    return unit_stiffening(problem, problem.materials.stress, cases, vectors, np.array(turns))

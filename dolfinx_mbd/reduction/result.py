@@ -1,4 +1,4 @@
-"""`Reduction`: a reduced body together with what ties it to its mesh."""
+"""`Reduction`: a reduced body together with its modes on the mesh."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import vector
 from dolfinx_mbd.fem.fields import History, as_function, write_history
-from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation
 
 __all__ = ["Reduction"]
@@ -25,19 +24,27 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """A reduced body and what ties it to its mesh.
+    """A reduced body together with its modes on the mesh; the result of `reduce`.
 
     Attributes:
-        body: The reduced body, plain data, the same bits on every rank.
-        space: The displacement space.
-        modes: The modes on this rank, shape (owned dofs, n).
-        positions: x at the owned blocks, m, shape (owned blocks, 3), in the plane (.., 2).
-        truncation: What the fixed-interface modes leave out at the interfaces: a bound of the error
-            of their dynamic stiffness, and effective masses. None without interfaces.
+        body: The reduced body, plain data, bitwise equal on all ranks.
+        space: Displacement space.
+        modes: Modes on this rank, shape (owned dofs, n).
+        positions: Positions of the owned blocks, m, shape (owned blocks, 3), in the plane (.., 2).
+        truncation: Effective masses of the fixed-interface modes, and a bound of the error at the
+            interfaces; None without interfaces.
         stress: σ(u) of the materials as a function from UFL to UFL, shape (3, 3), Pa, without the
-            prestress; None with the user's own stiffness.
-        cases: Displacements under unit wrenches at the interfaces and unit spins, for static
-            correction; None without `static_correction=True`.
+            prestress; None with your own stiffness form.
+        residuals: Displacements under unit spins and unit wrenches at the interfaces that the modes
+            leave out, shape (owned dofs, 6 + loads); None without `static_correction=True`.
+
+    Example:
+        >>> bar.body.num_modes, bar.modes.shape[1]
+        (8, 8)
+        >>> u = bar.displacement(np.ones(8))
+        >>> bar.write("bar.bp", np.ones((3, 8)), motion="body")
+        >>> bar.save("bar.npz").name
+        'bar.npz'
     """
 
     body: ReducedBody
@@ -46,30 +53,30 @@ class Reduction:
     positions: Array
     truncation: Truncation | None = None
     stress: Callable[[Any], Expr] | None = None
-    cases: UnitCases | None = None
+    residuals: Array | None = None
 
     def save(self, path: str | Path) -> Path:
-        """Write the body to one ``.npz`` file on rank 0; an error is raised on all ranks.
+        """Write the body to one ``.npz`` file on rank 0, and return its path.
 
         Args:
             path: The file; ``.npz`` is added if it has no suffix.
 
         Raises:
-            OSError: The file cannot be written.
+            OSError: The file cannot be written; the same error on every rank.
 
         Note: Collective.
         """
         return self.body.save(path, comm=self.space.mesh.comm)
 
     def displacement(self, eta: ArrayLike, out: fem.Function | None = None) -> fem.Function:
-        """Elastic displacement u = Σ ψ_k η_k in the body frame, m.
+        """Return the elastic displacement u = Σ ψ_k η_k in the body frame, m.
 
         Args:
             eta: Elastic coordinates, shape (n,).
-            out: A function on `space` to be overwritten; None: a new one.
+            out: Function on `space` to be overwritten; None: a new one.
 
         Raises:
-            ValueError: The number of coordinates is not that of the modes.
+            InputError: The number of coordinates is not that of the modes.
 
         Note: Collective.
         """
@@ -88,19 +95,21 @@ class Reduction:
     ) -> None:
         """Write a motion as VTX for ParaView ("Warp By Vector" with `displacement`), in parallel.
 
-        The file holds two functions: `displacement`, from the mesh to where its points are, and
-        `elastic`, u in body components, never scaled.
+        The file holds two functions: `displacement` from the mesh to the positions of its points,
+        and `elastic`, u in body components without the factor `scale`.
 
         Args:
-            path: A name that ends in ``.bp``; missing directories are made.
-            history: `time` (nt,), `eta` (nt, n), `position` (nt, 3) and `rotation` (nt, 4).
+            path: A name that ends with ``.bp``; missing directories are created.
+            history: Motion with `time` (nt,), s, `eta` (nt, n), `position` (nt, 3), m, and
+                `rotation` (nt, 4), quaternions, such as ``run.body("rod")``.
             times: Instants to write, s; the nearest recorded ones are taken. None: all.
             stride: Without `times`, write every n-th instant.
-            motion: ``global``: rigid motion included; ``body``: elastic displacement only.
+            motion: ``global``: with the rigid motion; ``body``: elastic displacement only.
             scale: Factor of the elastic part in `displacement`.
 
         Raises:
-            ValueError: The history does not fit the body.
+            InputError: The history does not fit the body, or the name is invalid.
+            OSError: The file cannot be written.
 
         Note: Collective.
         """

@@ -1,18 +1,14 @@
-"""What a Craig-Bampton reduction leaves out at its interfaces: a bound, and each mode's weight.
+"""Error at the interfaces by the fixed-interface modes that a reduction leaves out.
 
 With the constraint modes Ψ, the fixed-interface modes φ_k and p_k = ΨᵀMφ_k, the dynamic stiffness
 of the interfaces is
 
     D(ω) = ΨᵀKΨ − ω² ΨᵀMΨ − ω⁴ Σ_k p_k p_kᵀ / (ω_k² − ω²).
 
-The sum over *all* modes of p_k p_kᵀ / ω_k² is known without them: it is ΨᵀM K⁻¹ MΨ with the
-stiffness of the held body, one solve with the factors that are there. What the modes that were
-computed do not have of it, S, bounds what the others would add below the last computed frequency
-ω_n:
+The sum of p_k p_kᵀ / ω_k² over *all* modes is ΨᵀM K⁻¹ MΨ with the stiffness of the held body. Its
+part S that the n computed modes do not contain bounds the error below the last frequency ω_n:
 
     0 ≤ D_n(ω) − D(ω) ≤ ω⁴ S / (1 − ω²/ω_n²).
-
-`tests/reduction/test_truncation.py` compares the bound with the error.
 """
 
 from __future__ import annotations
@@ -31,55 +27,39 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Truncation:
-    """Interfaces of a body with fixed-interface modes: their dynamic stiffness and its error.
+    """Dynamic stiffness of the interfaces of a body with fixed-interface modes, and its error.
 
-    Attributes:
-        stiffness: ΨᵀKΨ, shape (m, m); m coordinates of the interfaces, in the order of the body's
-            interfaces (translations, then rotations; body axes).
-        mass: ΨᵀMΨ, shape (m, m).
-        squares: ω² of the fixed-interface modes, shape (n,), ascending.
-        participations: p_k, shape (n, m).
-        residual: S, shape (m, m).
-        rigid: Motion of the interfaces for rigid motions about the centre of mass, shape (m, 6), in
-            the plane (m, 3); no columns if the stiffness of the body has supports.
-        groups: Number of the multiple eigenvalue that each mode belongs to, shape (n,); None: all
-            eigenvalues differ.
+    The m coordinates are those of the interfaces in their order: translations, then rotations, in
+    body axes. `rigid` holds their motions for rigid motions of the body about its centre of mass,
+    unless the stiffness of the body has supports. There are n fixed-interface modes.
+
+    Example:
+        >>> bound = bar.truncation.error([100.0, 1e9])
+        >>> bool(bound[0] < 1e-3), float(bound[1])
+        (True, inf)
     """
 
-    stiffness: Array
-    mass: Array
-    squares: Array
-    participations: Array
-    residual: Array
-    rigid: Array
-    groups: NDArray[np.int64] | None = None
+    stiffness: Array  # ΨᵀKΨ, (m, m)
+    mass: Array  # ΨᵀMΨ, (m, m)
+    squares: Array  # ω² (n,), ascending, (rad/s)²
+    participations: Array  # p_k, (n, m)
+    residual: Array  # S, (m, m)
+    rigid: Array  # (m, 6), in the plane (m, 3), with supports (m, 0)
+    groups: NDArray[np.int64] | None = None  # numbers of multiple eigenvalues, (n,); None: simple
 
     def dynamic_stiffness(self, frequency: float, num_modes: int | None = None) -> Array:
-        """D of the reduced body at a frequency (Hz), shape (m, m), N/m, N, N m.
-
-        Args:
-            frequency: Hz.
-            num_modes: Use only so many fixed-interface modes.
-        """
+        """Return D at a frequency in Hz with the first modes, shape (m, m), N/m, N and N m."""
         square = (2 * np.pi * frequency) ** 2
-        n = len(self.squares) if num_modes is None else num_modes
-        p = self.participations[:n]
-        modes = p.T @ (p / (self.squares[:n, None] - square))
+        p = self.participations[:num_modes]
+        modes = p.T @ (p / (self.squares[:num_modes, None] - square))
         return self.stiffness - square * self.mass - square**2 * modes
 
     def error(self, frequencies: ArrayLike) -> Array:
-        """Bound of the relative error of the interfaces' dynamic stiffness.
+        """Return a bound of the relative error of the dynamic stiffness at frequencies in Hz.
 
-        Coordinates are scaled by the stiffness and inertia at the first fixed-interface mode, so
-        that forces and moments count alike, and the spectral norm of the error is taken over that
-        of D.
-
-        Args:
-            frequencies: Hz, shape (nf,).
-
-        Returns:
-            Shape (nf,); infinite from the frequency of the last computed mode on, where nothing is
-            known.
+        The norm is the spectral one, after a scaling of the coordinates by their stiffness and
+        inertia at the first fixed-interface mode, so that forces and moments count alike. The bound
+        is infinite from the frequency of the last computed mode on.
         """
         f = np.atleast_1d(np.asarray(frequencies, dtype=float))
         result = np.full(len(f), np.inf)
@@ -97,36 +77,27 @@ class Truncation:
         return result
 
     def accurate_to(self, tolerance: float) -> float:
-        """The frequency up to which the error is bounded by a tolerance, Hz; 0 if there is none."""
+        """Return the frequency up to which the error is below a tolerance, Hz; 0 without any."""
         if not len(self.squares):
             return 0.0
-        last = np.sqrt(self.squares[-1]) / (2 * np.pi)
-        f = np.linspace(0.0, last, 401)[1:-1]
-        bad = np.flatnonzero(self.error(f) > tolerance)
-        if len(bad):
-            return float(f[bad[0] - 1]) if bad[0] else 0.0
-        return float(f[-1])
+        f = np.linspace(0.0, np.sqrt(self.squares[-1]) / (2 * np.pi), 401)[:-1]
+        large = np.flatnonzero(self.error(f[1:]) > tolerance)
+        return float(f[large[0]] if len(large) else f[-1])
 
     @property
     def effective_masses(self) -> Array:
-        """Share of each fixed-interface mode in the rigid translations' and rotations' mass.
+        """Return the shares of the modes in mass and moments of inertia, shape (n, 6) or (n, 3).
 
-        Shape (n, 6), in the plane (n, 3); a column sums to at most 1, which it approaches with the
-        number of modes if the interfaces hold little mass.
+        The columns are the rigid translations and rotations. A column sums to at most 1, which it
+        approaches with the number of modes.
         """
         total = np.einsum("ij,ik,kj->j", self.rigid, self.mass, self.rigid)
         return (self.participations @ self.rigid) ** 2 / total
 
     def by_effective_mass(self, share: float) -> list[int]:
-        """The fewest fixed-interface modes that have a share of what all of them have.
+        """Return the numbers of the fewest modes with a share of the effective mass of all modes.
 
-        In each direction those with the greatest effective mass, until their sum is enough; all
-        modes of a multiple eigenvalue or none of them.
-
-        Args:
-            share: Between 0 and 1.
-
-        Raises:
-            ValueError: It is not.
+        In each direction these are the modes with the greatest effective mass; a multiple
+        eigenvalue is kept or left out as a whole. The share is between 0 and 1.
         """
         return most_of(self.effective_masses, share, self.groups)

@@ -627,7 +627,7 @@ def _bent() -> dmesh.Mesh:
         (lambda: _reduced({"a": (0.5, 0.1, 0.0)}), "no node"),
         (lambda: _reduced({"a": 0.0, "b": 0.0}), "same node"),
         (lambda: _reduced({"a": mbd.InterfaceSpec(kind="averaged")}), "rigid node"),
-        (lambda: _reduced({"a": 0.0}, attached_to="b"), "unknown interface"),
+        (lambda: _reduced({"a": 0.0}, attached_to="b"), "must be one of 'a', None"),
         (lambda: _reduced({}, stiffening=True), "needs interfaces"),
         (lambda: _reduced({"a": 0.0}, num_modes=1000), "only 24 dofs"),
         (lambda: _reduced({"a": 0.0}, points={"p": 1.2}), "beyond the ends"),

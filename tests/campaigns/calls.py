@@ -69,13 +69,7 @@ MESHES: dict[str, Call] = {
         b.recovery.at,
         {"what": "von Mises", "history": b.history, "points": [[0.05, 0.01, 0.006]]},
     ),
-    "Recovery.envelope": lambda b: (
-        b.recovery.envelope,
-        {"what": "von Mises", "history": b.history},
-    ),
-    "Recovery.modes": lambda b: (b.recovery.modes, {"name": "stress"}),
     "Recovery.positions": lambda b: (b.recovery.positions, {}),
-    "Recovery.recover": lambda b: (b.recovery.recover, {"what": "von Mises", "history": b.history}),
     "Recovery.stress_components": lambda b: (b.recovery.stress_components, {"u": b.ufl.f}),
     "Recovery.write": lambda b: (b.recovery.write, {"path": "field.bp", "history": b.history}),
     "Reducer": lambda b: (

@@ -16,7 +16,7 @@ from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from dolfinx_mbd.parallel import agreed, raise_together
-from dolfinx_mbd.reduction.front_end import reduce
+from dolfinx_mbd.reduction import reduce
 from tests.models.bodies import box
 
 

@@ -17,10 +17,10 @@ from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import Material, Orthotropic, Temperature
 from dolfinx_mbd.modal.natural_modes import modal_analysis
 from dolfinx_mbd.recovery.sections import section_modes
-from dolfinx_mbd.recovery.stress import Recovery
+from dolfinx_mbd.recovery.stress import Recovery, envelope
+from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.damping import Viscous
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction
-from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.result import Reduction
 from tests.fem.test_materials import grouped
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
@@ -89,8 +89,8 @@ def with_loads(comm: MPI.Intracomm, k: int) -> None:
 
 def stress(comm: MPI.Intracomm, k: int) -> None:
     recovery = Recovery(reduced(comm, k, stiffening=False))
-    eta = 1e-6 * np.ones((2, recovery.num_fields))
-    recovery.envelope("von Mises", eta)
+    eta = 1e-6 * np.ones((2, recovery.displacements.shape[1]))
+    envelope(recovery, eta, "von Mises")
     section_modes(recovery, (LENGTH / 2, 0.0, 0.0), (1.0, 0.1 * k, 0.0))
 
 

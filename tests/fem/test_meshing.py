@@ -134,16 +134,16 @@ def test_no_facet_groups(comm: MPI.Intracomm) -> None:
     assert msh.facet_tags.dim == 2
     assert len(msh.facet_tags.indices) == 0
     message = _raised(comm, ValueError, lambda: msh.facets("low"))
-    assert message == "unknown interface 'low'; this mesh has no named interface"
+    assert message == "unknown group 'low'; this mesh has no named group"
 
 
 def test_unknown_names(comm: MPI.Intracomm) -> None:
     msh = build_mesh(box(facets=("big_end", "small_end")), comm)
     assert _raised(comm, ValueError, lambda: msh.facets("bigend")) == (
-        "unknown interface 'bigend'; this mesh has 'big_end', 'small_end'"
+        "unknown group 'bigend'; this mesh has 'big_end', 'small_end'"
     )
     # A region is no interface, nor the other way round.
-    assert "unknown interface 'body'" in _raised(comm, ValueError, lambda: msh.facets("body"))
+    assert "unknown group 'body'" in _raised(comm, ValueError, lambda: msh.facets("body"))
     assert _raised(comm, ValueError, lambda: msh.cells("big_end")) == (
         "unknown region 'big_end'; this mesh has 'body'"
     )

@@ -22,7 +22,7 @@ from dolfinx_mbd.forms import STEEL, Material, Temperature, elastic_stiffness, g
 from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.modal.natural_modes import modal_analysis
-from dolfinx_mbd.reduction.front_end import reduce
+from dolfinx_mbd.reduction import reduce
 from tests.fem.test_cells import CURVED, OUTER
 from tests.fem.test_materials import ENDS, grouped
 from tests.forms.test_materials import ANYHOW, CARBON

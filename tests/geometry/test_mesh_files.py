@@ -329,9 +329,9 @@ def test_the_environment_of_mpi_does_not_reach_gmsh(
         ("interfaces", lambda comm: facet_groups(_cube(comm), ["left", "left"], None)),
         ("facet_tags", lambda comm: facet_groups(_cube(comm), {"left": 1}, None)),
         ("facet_tags", lambda comm: facet_groups(_cube(comm), {"left": 1}, [1])),
-        ("interface 'left'", lambda comm: facet_groups(_cube(comm), {"left": [0.5]}, None)),
-        ("interface 'left'", lambda comm: facet_groups(_cube(comm), {"left": None}, None)),
-        ("interface 'left'", lambda comm: facet_groups(_cube(comm), {"left": [[1], []]}, None)),
+        ("group 'left'", lambda comm: facet_groups(_cube(comm), {"left": [0.5]}, None)),
+        ("group 'left'", lambda comm: facet_groups(_cube(comm), {"left": None}, None)),
+        ("group 'left'", lambda comm: facet_groups(_cube(comm), {"left": [[1], []]}, None)),
     ],
 )
 def test_bad_arguments(comm: MPI.Intracomm, argument: str, call: Callable[[Any], object]) -> None:

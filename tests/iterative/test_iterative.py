@@ -57,8 +57,7 @@ def random(solver: IterativeSolver, columns: int) -> np.ndarray:
 def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
     """Eleven right-hand sides at once, in two blocks; multipliers of constraints included."""
     problem, ends, dofs = held(comm, kind)
-    parts = [(i.dofs, i.rows) for i in ends if i.rows is not None]
-    border = border_rows(problem.num_owned, parts) if parts else None
+    border = border_rows(problem.num_owned, ends)
     K = problem.stiffness.copy()
     constrain(K, dofs, 1.0)
     A = K if border is None else bordered_stiffness(K, border)

@@ -13,7 +13,7 @@ from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.dense_problems import independent_columns, solve_small_problem
 from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky, count_below
-from dolfinx_mbd.reduction.front_end import reduce
+from dolfinx_mbd.reduction import reduce
 from tests.models.bodies import box
 from tests.models.calls import flat
 

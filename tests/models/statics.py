@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,12 @@ from petsc4py import PETSc
 import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.fields import locate
+from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
+from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.reduction.static_correction import residual_displacements
+from dolfinx_mbd.reduction.stiffening import UnitCases, mean_axis_cases
 
 
 def solve_held(
@@ -87,3 +93,17 @@ def static_eta(body: ReducedBody, wrenches: np.ndarray) -> np.ndarray:
     """η = K⁻¹ Σ motionᵀ w of self-equilibrated wrenches (nt, interfaces, 6), shape (nt, n)."""
     motions = np.stack([i.motion for i in body.interfaces])
     return np.linalg.solve(body.stiffness, np.einsum("tki,kin->nt", wrenches, motions)).T
+
+
+def static_cases(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> UnitCases:
+    """Displacements of the unit loads in the mean-axis frame, by one factorization."""
+    basis = craig_bampton_basis(problem, interfaces, 0, prefix="test_static_", stiffening=True)
+    assert basis.cases is not None
+    return mean_axis_cases(problem, basis.cases)
+
+
+def with_correction(reduction: mbd.Reduction, cases: UnitCases) -> mbd.Reduction:
+    """A reduction with static correction, from the unit cases of the same body."""
+    dim = reduction.space.dofmap.bs
+    residuals = residual_displacements(reduction.body, reduction.modes, cases, dim)
+    return replace(reduction, residuals=residuals)

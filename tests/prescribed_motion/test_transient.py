@@ -28,7 +28,7 @@ from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.prescribed_motion.observation import Transient
 from dolfinx_mbd.prescribed_motion.solve import transient
 from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
-from dolfinx_mbd.reduction.front_end import reduce
+from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.calls import flat

@@ -17,7 +17,7 @@ from dolfinx_mbd.body.frequency_response import frequency_response
 from dolfinx_mbd.body.linearized import linearize_body
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
-from dolfinx_mbd.reduction.damping import Viscous, reduced_damping, with_damping
+from dolfinx_mbd.reduction.damping import Viscous, with_damping
 from dolfinx_mbd.reduction.result import Reduction
 from tests.body.test_damping import decrement, free_decay
 from tests.models.bodies import box
@@ -259,5 +259,5 @@ def test_bad_input(comm: MPI.Comm) -> None:
         with_damping(reduction, forms.coriolis(u, v, 1.0, (0.0, 0.0, 1.0)))
     with pytest.raises(ValueError, match="has none"):
         with_damping(reduction, Viscous(1.0), thickness=0.1)
-    none = reduced_damping(None, reduction.space, reduction.modes, np.eye(8), np.eye(8))
+    none = with_damping(reduction, None).body.damping
     assert none.shape == (8, 8) and not none.any()

@@ -189,5 +189,5 @@ def test_load_modes_need_interfaces(comm: MPI.Intracomm) -> None:
             interfaces=[],
             options=ReductionOptions(loads={"gas": pressure(mesh, "top")}, load_modes=True),
         )
-    with pytest.raises(ValueError, match="unknown interface 'roof'"):
+    with pytest.raises(ValueError, match="unknown group 'roof'"):
         pressure(mesh, "roof")

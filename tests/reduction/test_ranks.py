@@ -14,7 +14,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.geometry import ConnectingRod
-from dolfinx_mbd.reduction.front_end import reduce
+from dolfinx_mbd.reduction import reduce
 from tests.models.bodies import LENGTH, box, dynamic_stiffness
 
 

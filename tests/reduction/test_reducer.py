@@ -10,7 +10,7 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.reduction import direct_solver
+from dolfinx_mbd.reduction import held_stiffness
 from tests.models.bodies import box
 
 ENDS = ("left", "right")
@@ -21,13 +21,13 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Factorizations and eigenvalue problems, as they come."""
     done: list[str] = []
     for name in ("cholesky", "lowest_modes"):
-        original = getattr(direct_solver, name)
+        original = getattr(held_stiffness, name)
 
         def counted(*args: Any, _name: str = name, _original: Any = original, **more: Any) -> Any:
             done.append(_name)
             return _original(*args, **more)
 
-        monkeypatch.setattr(direct_solver, name, counted)
+        monkeypatch.setattr(held_stiffness, name, counted)
     yield done
 
 

@@ -16,11 +16,12 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.modal.natural_modes import modal_analysis
+from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.basis import Column, ColumnKind
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.reduction.front_end import reduce
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
-from dolfinx_mbd.reduction.reference import attached, mean_axis
+from dolfinx_mbd.reduction.options import ReductionOptions
+from dolfinx_mbd.reduction.reference import reduced_modes
 from dolfinx_mbd.reduction.result import Reduction
 from tests.fem.test_bad_input import refused
 from tests.models.bodies import box, rigid_mass
@@ -187,9 +188,8 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
     )
 
     def modes(basis: Any) -> Any:
-        if condition == "attached":
-            return attached(problem, basis, "left")
-        return mean_axis(problem, basis)
+        attached_to = "left" if condition == "attached" else None
+        return reduced_modes(problem, basis, attached_to, ReductionOptions())
 
     plain, result = modes(basis), modes(more)
     lost = [mode for mode in result.left_out if mode.reason.startswith("depends on")]
@@ -204,8 +204,8 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
 @pytest.mark.parametrize(
     ("text", "given"),
     [
-        ("unknown interface 'end'; this body has 'left', 'right'", {"attached_to": "end"}),
-        ("unknown interface 'left'; this body has none", {"attached_to": "left", "interfaces": ()}),
+        ("attached_to must be one of 'left', 'right', None; got 'end'", {"attached_to": "end"}),
+        ("attached_to must be one of None; got 'left'", {"attached_to": "left", "interfaces": ()}),
         ("no mode is below up_to=10 Hz; the first is at", {"up_to": 10}),
         ("orthonormalize=False needs attached_to", {"orthonormalize": False}),
         (

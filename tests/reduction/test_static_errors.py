@@ -23,11 +23,12 @@ from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import Section, elastic_stiffness
 from dolfinx_mbd.linalg.blocks import gram, multiply
-from dolfinx_mbd.recovery.static_correction import static_cases
+from dolfinx_mbd.prescribed_motion import quasi_static_deformation
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import box
 from tests.models.calls import flat
 from tests.models.plates import plate
+from tests.models.statics import static_cases
 
 SLENDER = (0.4, 0.01, 0.01)
 
@@ -59,36 +60,51 @@ def test_stretch_of_a_spinning_rod(comm: MPI.Comm) -> None:
 
 
 def test_no_axial_mode(comm: MPI.Comm) -> None:
-    """One interface and few modes: a warning with numbers, and rows in the table."""
+    """One interface and few modes: rows in the table, and no warning before something turns."""
     mesh = box(comm, SLENDER, (20, 1, 1))
-    with pytest.warns(AccuracyWarning) as caught:
-        body = mbd.reduce(
-            mesh,
-            mbd.STEEL,
-            interfaces=["left"],
-            num_modes=4,
-            options=mbd.ReductionOptions(skin=False),
-        ).body
-    (warning,) = [w.message for w in caught if isinstance(w.message, AccuracyWarning)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        body = spinning_rod(mesh, 4)
     errors = static_errors(body)
-    assert warning.limit == 0.9
-    assert warning.value == pytest.approx(1.0, abs=1e-3)
-    assert warning.quantity is not None
-    assert warning.quantity.rpartition(" to ")[2] in ("spin yy", "spin zz")
+    assert errors["spin zz"] == pytest.approx(1.0, abs=1e-3)
     assert errors["force x at left"] == pytest.approx(1.0, abs=1e-3)
     assert errors["force y at left"] < 0.05
     rows = {line.rstrip("% ").rpartition("  ")[0].strip() for line in body.summary().splitlines()}
     listed = rows & set(unit_load_names(body))
     assert listed == {name for name, error in errors.items() if error > LIMIT}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mbd.reduce(
-            mesh,
-            mbd.STEEL,
-            interfaces=["left"],
-            num_modes=40,
-            options=mbd.ReductionOptions(skin=False),
-        )
+
+
+@pytest.mark.parametrize("analysis", ["simulate", "modal"])
+@pytest.mark.parametrize(
+    ("modes", "speed", "share"), [(4, 500.0, 1.0), (4, 0.5, None), (40, 500.0, None)]
+)
+def test_warning_of_missing_stretch(
+    comm: MPI.Comm, analysis: str, modes: int, speed: float, share: float | None
+) -> None:
+    """Runs warn if the body turns fast and its modes are bending modes only."""
+    body = spinning_rod(box(comm, SLENDER, (20, 1, 1)), modes)
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        if analysis == "modal":
+            motion = mbd.PrescribedMotion(omega=(0.0, 0.0, speed))
+            quasi_static_deformation(body, motion, [0.0, 1.0])
+        else:
+            ground, bar = mbd.Ground({"o": mbd.Frame()}), mbd.FlexibleBody("bar", body)
+            pivot = mbd.revolute("pivot", ground.frame("o"), bar.frame("left"))
+            drive = mbd.Driver("drive", "pivot", lambda t: (speed * t, speed, 0.0))
+            mbd.simulate(mbd.System([ground, bar], [pivot], drivers=[drive]), t_end=1e-3, dt=1e-4)
+    errors = [r.message for r in records if isinstance(r.message, AccuracyWarning)]
+    assert [e.quantity for e in errors] == ([] if share is None else ["missing stretch"])
+    if share is not None:
+        assert errors[0].value == pytest.approx(share, abs=0.01)
+        assert errors[0].limit == 0.2
+
+
+def spinning_rod(mesh: mbd.TaggedMesh, num_modes: int) -> mbd.ReducedBody:
+    options = mbd.ReductionOptions(skin=False)
+    return mbd.reduce(
+        mesh, mbd.STEEL, interfaces=["left"], num_modes=num_modes, options=options
+    ).body
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])

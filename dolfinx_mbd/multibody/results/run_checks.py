@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.static_errors import warn_of_stretch
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.files.run_files import held_rows
@@ -74,6 +75,7 @@ class RunChecks:
     def warn(self, solution: Solution) -> None:
         """Give the warnings of a run, at most one for each quantity."""
         self._check_deformation(solution)
+        self._check_stretch(solution)
         self._check_steps(solution)
         self._check_energy(solution)
         self._check_constraints(solution)
@@ -106,6 +108,14 @@ class RunChecks:
             f"{100 * ELASTIC_DISPLACEMENT:g} %. {_REMEDY}"
         )
         _judge(ModelRangeWarning, "elastic displacement", shift[0], ELASTIC_DISPLACEMENT, text)
+
+    def _check_stretch(self, solution: Solution) -> None:
+        s = self._system
+        warn_of_stretch(
+            (body.reduced, solution.v[:, vs][:, 3:6], solution.q[:, qs][:, 7:])
+            for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True)
+            if isinstance(body, FlexibleBody) and body.num_elastic
+        )
 
     def _check_steps(self, solution: Solution) -> None:
         angle, name = 0.0, ""

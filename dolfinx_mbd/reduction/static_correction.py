@@ -1,0 +1,93 @@
+"""Static correction (mode acceleration): the part of a displacement that the modes leave out.
+
+Statically, a load f causes the residual displacement r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f, which
+is K-orthogonal to all modes Ψ. With the unit loads of `stiffening` and their factors g over time,
+u = Σ ψ_k η_k + Σ r_j g_j. The accelerations of the frame need no term: their inertia is the relief
+of the loads that cause them. In statics this is exact for all modes.
+
+References:
+    Craig, Kurdila (2006), Fundamentals of Structural Dynamics, 2nd ed., §11.4 (mode acceleration).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.body.static_errors import unit_work
+from dolfinx_mbd.checks import array, short
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases
+
+__all__ = ["plane_unit_work", "residual_displacements", "unit_load_histories"]
+
+Array = NDArray[np.float64]
+
+
+def residual_displacements(
+    body: ReducedBody, modes: Array, cases: UnitCases, dim: int = 3
+) -> Array:
+    """Return the residual displacements r_j of the unit loads, shape (owned dofs, 6 + loads)."""
+    if body.reference != "mean axis":
+        raise InputError(
+            f"a static correction needs the mean-axis reference; this body is {body.reference}",
+            argument="body",
+            value=body.reference,
+            expected="mean axis",
+        )
+    work = plane_unit_work(body, dim)
+    shape, expected = cases.displacements.shape, (len(modes), work.shape[1])
+    if shape != expected:
+        raise InputError(
+            f"expected unit displacements of shape {expected}, got {shape}: they belong to another "
+            "body or space",
+            argument="cases",
+            value=shape,
+            expected=str(expected),
+        )
+    factors = np.linalg.solve(body.stiffness, work) if body.num_modes else work
+    return np.asfortranarray(cases.displacements - modes @ factors)
+
+
+def plane_unit_work(body: ReducedBody, dim: int) -> Array:
+    """Return the work Ψᵀf_j of the unit loads on the modes, shape (n, 6 + loads).
+
+    In the plane only three components of a wrench are unit loads.
+    """
+    wrenches = 6 + 6 * np.arange(len(body.interfaces))[:, None] + WRENCH_INDICES[dim]
+    return np.asarray(unit_work(body)[:, [*range(6), *wrenches.ravel()]])
+
+
+def unit_load_histories(body: ReducedBody, motion: Any, dim: int = 3) -> Array:
+    """Return the factors g of the unit loads over time, shape (nt, 6 + loads).
+
+    Args:
+        body: The reduced body.
+        motion: History with `time` (nt,); with `omega` (nt, 3), rad/s, body components, unless the
+            body does not rotate; and with `wrenches` unless no forces act at its interfaces: force
+            and moment on the body about the point of each interface, body components, N and N m,
+            by name, shape (nt, 6) each.
+        dim: Number of components of a displacement.
+    """
+    count = len(motion.time)
+    omega = array("omega", getattr(motion, "omega", np.zeros((count, 3))), (count, 3))
+    names = [interface.name for interface in body.interfaces]
+    wrenches = getattr(motion, "wrenches", None)
+    if wrenches is None:
+        wrenches = {name: np.zeros((count, 6)) for name in names}
+    if not isinstance(wrenches, Mapping) or set(wrenches) != set(names):
+        listed = ", ".join(map(repr, wrenches)) if isinstance(wrenches, Mapping) else ""
+        raise InputError(
+            f"wrenches: expected one for each of {', '.join(map(repr, names))}; got "
+            f"{listed or short(wrenches)}",
+            argument="wrenches",
+            value=wrenches,
+        )
+    loads = [array(f"wrenches[{name!r}]", wrenches[name], (count, 6)) for name in names]
+    spins = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
+    return np.hstack([spins, *(load[:, WRENCH_INDICES[dim]] for load in loads)])
