@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dolfinx_mbd"
 REWRITTEN: tuple[str, ...] = (
     "archive.py",
+    "beams",
     "body",
     "checks.py",
     "cli/__init__.py",
@@ -41,6 +42,7 @@ REWRITTEN: tuple[str, ...] = (
     "parallel.py",
     "plotting",
     "requirements.py",
+    "rotating",
     "time_integration.py",
 )
 """Folders and files of the package whose text follows the rules; it must cover all of them."""

@@ -468,7 +468,7 @@ def test_several_materials(comm: MPI.Comm) -> None:
         ({"axis": (0, 0, 0)}, "axis must be"),
         ({"axis": (1, 0, 1)}, "turns about z"),
         ({"point": (1.0,)}, "point must be a point"),
-        ({"damping": 0.01}, "damping is Rayleigh"),
+        ({"damping": 0.01}, "^damping must be"),
         ({"held": ["tip"]}, "tip"),
     ],
 )
