@@ -41,6 +41,7 @@ REWRITTEN: tuple[str, ...] = (
     "mechanisms",
     "parallel.py",
     "plotting",
+    "prescribed_motion",
     "requirements.py",
     "rotating",
     "time_integration.py",

@@ -1,12 +1,4 @@
-"""Deformation of a body with a prescribed rigid motion over time, at full order and in parallel.
-
-    M ü + (C + G(ω)) u̇ + (K + K_σ + K_ω + K_α) u = f(t)
-
-in the frame of the motion: the mean axes of the body (no interface is held: the six rigid motions
-are projected out, and joint forces act at the interfaces) or a frame that moves with held
-interfaces. A reduced body in a mechanism obeys the same equation, truncated to modes: with the
-motion and the joint forces of a simulated mechanism, the difference is the error of the modes.
-"""
+"""Integration of a body with a prescribed rigid motion over time, at full order."""
 
 from __future__ import annotations
 
@@ -16,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 from dolfinx.mesh import Mesh
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dolfinx_mbd.checks import array, flag, having, instance, integer, name, names, number, refuse
+from dolfinx_mbd.checks import array, flag, having, instance, name, names, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
@@ -26,27 +18,25 @@ from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.linalg.options import solver_options
-from dolfinx_mbd.parallel import agreed, released
+from dolfinx_mbd.parallel import released
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
-from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
+from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion, check_interfaces
 from dolfinx_mbd.prescribed_motion.observation import Observer, Transient
-from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
+from dolfinx_mbd.prescribed_motion.time_stepping import (
+    MotionStepper,
+    check_stepping,
+    checked_start,
+    start_state,
+    time_steps,
+)
 from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["TransientOptions", "check_stepping", "start_state", "time_steps", "transient"]
+__all__ = ["TransientOptions", "transient"]
 
-Array = NDArray[np.float64]
 Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
-
-START_TOLERANCE = 1e-10
-"""Relative size of the last correction of a quasi-static start."""
-
-MAX_STEPS = 1e9
-"""Greatest number of steps of a run; a greater number is a mistake in a time."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,6 +140,11 @@ def transient(
         FactorizationError: The linear solver failed.
         SolverError: A step, or the quasi-static start, was not solved.
 
+    Example:
+        >>> motion = mbd.PrescribedMotion(omega=(0, 50, 0))
+        >>> mbd.transient(mesh, mbd.STEEL, motion=motion, interfaces=ends, **times).num_steps
+        5
+
     Note: Collective over the communicator of the mesh.
     """
     instance("motion", motion, PrescribedMotion)
@@ -159,7 +154,10 @@ def transient(
     held_names = (held,) if isinstance(held, str) else names("held", held)
     steps, dt = time_steps(options.t_start, t_end, dt)
     field_steps = _field_steps(options.fields_at, options.t_start, dt, steps)
-    _check_damping(damping)
+    if damping is not None:
+        having("damping", damping, "mass", "stiffness")
+        number("damping.mass", damping.mass, low=0)
+        number("damping.stiffness", damping.stiffness, low=0)
     body = elastic_model(model, material)
     refuse_prestress(body, "transient")
     problem = elastic_problem(body)
@@ -189,158 +187,39 @@ def transient(
     return observer.result(stepper)
 
 
-def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
-    """Return the number of steps, and the step with which they end at `t_end`.
-
-    Raises:
-        InputError: `t_end` is not after `t_start`, or the number of steps is too great.
-    """
-    t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
-    dt = number("dt", dt, positive=True, unit="s")
-    if not t_end > t_start:
-        raise InputError(
-            f"need t_end > t_start; got t_start={t_start:g}, t_end={t_end:g}", argument="t_end"
-        )
-    steps = max(1, round(min((t_end - t_start) / dt, 2.0 * MAX_STEPS)))
-    if steps > MAX_STEPS:
-        raise InputError(
-            f"{(t_end - t_start) / dt:.3g} steps from {t_start:g} s to {t_end:g} s; at most "
-            f"{MAX_STEPS:g} are possible: raise dt",
-            argument="dt",
-            value=dt,
-        )
-    return steps, (t_end - t_start) / steps
-
-
-def checked_start(start: Any) -> Any:
-    """Return the start of a motion: a name, or a pair of coordinates and rates."""
-    if isinstance(start, str) and start in ("quasi-static", "undeformed"):
-        return start
-    if not isinstance(start, (tuple, list)) or len(start) != 2:
-        refuse(
-            "elastic_start", start, "'quasi-static', 'undeformed', or coordinates and their rates"
-        )
-    return start
-
-
 def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> list[int]:
     """Return the steps at which fields are recorded, in ascending order."""
     instants = np.atleast_1d(array("fields_at", times)).ravel()
     numbers = np.rint((instants - t_start) / dt)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= steps).all()):
-        raise InputError(
-            f"fields_at must lie between {t_start:g} s and {t_start + steps * dt:g} s, got "
-            f"{times!r}"
-        )
+        message = f"fields_at must lie between {t_start:g} s and {t_start + steps * dt:g} s"
+        raise InputError(f"{message}, got {times!r}", argument="fields_at", value=times)
     return [int(k) for k in np.unique(numbers)]
-
-
-def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
-    """Raise an error if the method, the tolerance or the stride is not usable.
-
-    Raises:
-        InputError: A value has the wrong type or range.
-    """
-    if method is not None:
-        hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
-        instance("method", method, GeneralizedAlpha, hint)
-    if not 0 < number("tolerance", tolerance) < 1:
-        refuse("tolerance", tolerance, "between 0 and 1")
-    integer("stride", stride, low=1)
-
-
-def _check_damping(damping: Any) -> None:
-    if damping is not None:
-        having("damping", damping, "mass", "stiffness")
-        number("damping.mass", damping.mass, low=0)
-        number("damping.stiffness", damping.stiffness, low=0)
 
 
 def _check_names(
     interfaces: tuple[MeshInterface, ...], held: tuple[str, ...], motion: PrescribedMotion
 ) -> None:
-    known_names = [i.name for i in interfaces]
-    known = ", ".join(map(repr, known_names)) or "none"
-    if not known_names:
+    """Raise an error if an interface is unknown, or held and loaded."""
+    known = [i.name for i in interfaces]
+    if not known:
         raise InputError(
             "a body with a prescribed motion needs at least one interface", argument="interfaces"
         )
-    for argument, requested in (("held", held), ("motion.wrenches", motion.wrenches)):
-        for interface in requested:
-            if interface not in known_names:
-                raise InputError(
-                    f"{argument}: unknown interface {interface!r}; this body has {known}",
-                    argument=argument,
-                    value=interface,
-                )
-    both = sorted(set(held) & set(motion.wrenches))
-    if both:
-        raise InputError(
-            f"interface {both[0]!r} is held, so its wrench follows and is not given",
-            argument="motion.wrenches",
-            value=both[0],
-        )
+    check_interfaces("held", held, known)
+    check_interfaces("motion.wrenches", motion.wrenches, known)
+    for both in sorted(set(held) & set(motion.wrenches)):
+        message = f"interface {both!r} is held, so its wrench follows and is not an input"
+        raise InputError(message, argument="motion.wrenches", value=both)
 
 
 def _check_stiffening(
     requested: bool | None, problem: ElasticProblem, held: tuple[str, ...]
 ) -> bool:
+    """Return whether geometric stiffening acts."""
     needs = {
         "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
         "at most one held interface, whose force is then known": len(held) <= 1,
     }
     requested = None if requested is None else flag("stiffening", requested)
     return choose_stiffening(requested, needs, problem.comm)[0]
-
-
-# ---- start --------------------------------------------------------------------------------------
-def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> MotionState:
-    """Return the state at the start, with an acceleration that fulfils the equations.
-
-    Args:
-        equations: Equations of motion at full order.
-        start: See `TransientOptions.elastic_start`.
-        t: Start time, s.
-        dt: Step, s.
-
-    Raises:
-        InputError: The arrays of `start` have the wrong shape.
-
-    Note: Collective.
-    """
-    problem = equations.problem
-    if isinstance(start, str) and start == "quasi-static":
-        return _quasi_static(equations, t, dt)
-    u: Array = np.zeros(problem.num_owned)
-    v: Array = np.zeros(problem.num_owned)
-    if not isinstance(start, str):
-        with agreed(problem.comm):
-            u, v = (np.array(array("elastic_start", x)) for x in start)
-            if u.shape != (problem.num_owned,) or v.shape != u.shape:
-                raise InputError(
-                    f"elastic_start needs u and v with the {problem.num_owned} owned degrees of "
-                    f"freedom of this rank; got shapes {u.shape} and {v.shape}"
-                )
-    a = equations.acceleration(t, u, v)
-    return MotionState(t, u, v, a, a)
-
-
-def _quasi_static(equations: FullOrder, t: float, dt: float) -> MotionState:
-    """Return the quasi-static state with its velocity and acceleration.
-
-    The balance K u = f at three times gives the velocity v and the acceleration a; then u follows
-    from (K + ...) u = f - M a - (C + G) v.
-    """
-    problem, c = equations.problem, equations.damping
-    now, next_, last = (
-        equations.static_solution(t + k * dt, tolerance=START_TOLERANCE) for k in range(3)
-    )
-    v = np.asarray((4 * next_ - 3 * now - last) / (2 * dt), dtype=np.float64)
-    a = np.asarray((last - 2 * next_ + now) / dt**2, dtype=np.float64)
-    equations.move_to(t)
-    inertia = problem.apply_mass((a + c.mass * v)[:, None])[:, 0]
-    inertia += equations.moving(v, np.zeros_like(v))
-    if c.stiffness:
-        inertia += c.stiffness * multiply(problem.stiffness, v[:, None])[:, 0]
-    u = equations.static_solution(t, inertia, tolerance=START_TOLERANCE)
-    return MotionState(t, u, v, a, a)
