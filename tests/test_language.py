@@ -39,6 +39,7 @@ REWRITTEN: tuple[str, ...] = (
     "iterative",
     "linalg",
     "mechanisms",
+    "papers",
     "parallel.py",
     "plotting",
     "prescribed_motion",
