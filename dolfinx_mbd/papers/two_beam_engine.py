@@ -114,7 +114,8 @@ class PlanarBeam:
         """
         W = np.asarray(W, dtype=float)
         _, w, (N, first, _) = self._gauss
-        G = self.mass_per_length * np.einsum("q,qci,cd,qdj->ij", w, N, W, N)
+        weighted = w[:, None, None] * N
+        G = self.mass_per_length * weighted.reshape(-1, 6).T @ (W @ N).reshape(-1, 6)
         if self.rotary:
             slope = first[:, 1]
             G += self.density * self.second_moment * W[0, 0] * (w * slope.T) @ slope
