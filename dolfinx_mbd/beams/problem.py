@@ -32,7 +32,7 @@ __all__ = ["BeamProblem", "assembled", "beam_problem", "initial_stress_matrices"
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class BeamProblem:
     """K, M and the inertia couplings of a beam, with the interface of an `ElasticProblem`."""
 
@@ -47,30 +47,11 @@ class BeamProblem:
     num_rigid = 6
     supported = False
 
-    @property
-    def space(self) -> fem.FunctionSpace:
-        """Space of displacements and rotations: P1 with six components."""
-        return self.model.space
-
-    @property
-    def positions(self) -> Array:
-        """Positions of the owned vertices, shape (m, 3), m."""
-        return self.model.positions
-
-    @property
-    def comm(self) -> Any:
-        """Communicator of the mesh."""
-        return self.model.mesh.comm
-
-    @property
-    def num_owned(self) -> int:
-        """Number of owned degrees of freedom."""
-        return 6 * len(self.positions)
-
-    @property
-    def num_dofs(self) -> int:
-        """Number of degrees of freedom of all ranks."""
-        return 6 * len(self.model.chain)
+    def __post_init__(self) -> None:
+        model = self.model
+        self.comm, self.space, self.positions = model.mesh.comm, model.space, model.positions
+        self.num_owned, self.num_dofs = 6 * len(model.positions), 6 * len(model.chain)
+        self.rigid_motions = model.rigid_motions
 
     def mass(self) -> PETSc.Mat:
         """Return a copy of M; the caller destroys it."""
@@ -89,12 +70,6 @@ class BeamProblem:
     def apply_mass(self, X: Array) -> Array:
         """Return M X, X of shape (owned dofs, k)."""
         return multiply(self.mass_matrix, X)
-
-    def rigid_motions(
-        self, point: Array | None = None, blocks: NDArray[np.int32] | None = None
-    ) -> Array:
-        """See `BeamModel.rigid_motions`."""
-        return self.model.rigid_motions(point, blocks)
 
     def spin_loads(self) -> Array:
         """Return the loads -∫ρ (ω×(ω×x))·v for ω_iω_j = 1, shape (owned dofs, 6)."""

@@ -24,7 +24,6 @@ from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.rotating.structure import (
     RotatingStructure,
     checked_axis,
-    constrained_structure,
     listed_dampings,
 )
 
@@ -82,7 +81,7 @@ def rotating_beam(
         raise InputError("nothing holds the beam in the rotating frame; give held=[...] or springs")
     problem = beam_problem(model)
     W = centrifugal(n)
-    return constrained_structure(
+    return RotatingStructure(
         problem,
         rows,
         (n, p),

@@ -27,42 +27,28 @@ __all__ = ["FieldHistory", "Observer", "PointHistory", "Transient"]
 Array = NDArray[np.float64]
 
 
+class _ReadOnly:
+    def __post_init__(self) -> None:
+        for values in vars(self).values():
+            values.flags.writeable = False
+
+
 @dataclass(frozen=True, eq=False)
-class PointHistory:
-    """Elastic motion of a point, or of an interface, relative to the frame, body components.
+class PointHistory(_ReadOnly):
+    """Elastic motion of a point, or of an interface, relative to the frame, body components."""
 
-    Attributes:
-        displacement: Shape (nt, 3), m; of an interface (nt, 6), m and rad.
-        velocity: First time derivative.
-        acceleration: Second time derivative.
-    """
-
-    displacement: Array
+    displacement: Array  # shape (nt, 3), m; of an interface (nt, 6), m and rad
     velocity: Array
     acceleration: Array
 
-    def __post_init__(self) -> None:
-        for values in (self.displacement, self.velocity, self.acceleration):
-            values.flags.writeable = False
-
 
 @dataclass(frozen=True, eq=False)
-class FieldHistory:
-    """Whole fields at the requested times, on this rank.
+class FieldHistory(_ReadOnly):
+    """Whole fields at the requested times, on this rank."""
 
-    Attributes:
-        time: Shape (nf,), s.
-        displacement: Shape (owned dofs, nf), m.
-        velocity: In the frame, shape (owned dofs, nf), m/s.
-    """
-
-    time: Array
-    displacement: Array
-    velocity: Array
-
-    def __post_init__(self) -> None:
-        for values in (self.time, self.displacement, self.velocity):
-            values.flags.writeable = False
+    time: Array  # shape (nf,), s
+    displacement: Array  # shape (owned dofs, nf), m
+    velocity: Array  # in the frame, m/s
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,7 +135,7 @@ def modes_of_factor(
     coriolis: bool,
 ) -> RotatingModes:
     """Compute modes with the factorized stiffness, which has `negative` negative eigenvalues."""
-    C = structure.velocity_matrix(speed, coriolis=coriolis)
+    C = structure.velocity_matrix(speed if coriolis else 0.0)
     with released(structure.space.mesh.comm, *([] if C is None else [C])):
         values, vectors = quadratic_modes(
             structure.mass,

@@ -13,7 +13,6 @@ centrifugal load -∫ρ (n×(n×(x-p)))·v. The damping D acts on velocities in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,7 +48,6 @@ __all__ = [
     "centrifugal_load",
     "checked_axis",
     "checked_speed",
-    "constrained_structure",
     "listed_dampings",
     "rotating_structure",
 ]
@@ -65,32 +63,55 @@ SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
 
 
-@dataclass(frozen=True, eq=False)
 class RotatingStructure:
     """Constant matrices of a body that is held in a rotating frame; see `rotating_structure`.
 
     Rows and columns of held degrees of freedom are zero, with a unit diagonal in K.
 
-    Example:
         >>> structure.factorize(100.0)  # number of negative eigenvalues of K(Ω)
         0
     """
 
-    problem: Any  # ElasticProblem or BeamProblem of the free body
-    held: NDArray[np.int32]  # owned held degrees of freedom (local numbers)
-    axis: Array  # unit vector n, shape (3,)
-    point: Array  # of the axis, shape (3,), m
-    stiffness: PETSc.Mat  # K at rest, with the springs
-    springs: PETSc.Mat | None  # part of the springs in K
-    mass: PETSc.Mat
-    gyroscopic: PETSc.Mat  # G, per rad/s
-    softening: PETSc.Mat  # K_ω, per (rad/s)²
-    geometric: PETSc.Mat | None  # K_σ, per (rad/s)²; None if the stress is unknown
-    damping: PETSc.Mat | None  # D
-    damped: bool  # whether D is known to be positive definite; False for a form
-    displacement: Array  # u of the unit centrifugal load, owned, m/(rad/s)²
-    factor: SymmetricFactor  # of the stiffness at the last requested speed
-    solver: dict[str, Any]  # PETSc options and their prefix
+    def __init__(
+        self,
+        problem: Any,
+        held: NDArray[np.int32],
+        axis: tuple[Array, Array],
+        *,
+        springs: ufl.Form | None,
+        dampings: tuple[Damping, ...],
+        gyroscopic: PETSc.Mat,
+        softening: PETSc.Mat,
+        load: Array,
+        geometric: Callable[[Array], PETSc.Mat | None],
+        solver: dict[str, Any],
+    ) -> None:
+        # `axis` is n and p, `load` the centrifugal load at unit speed; `geometric` returns K_σ of a
+        # displacement, or None
+        self.problem = problem  # ElasticProblem or BeamProblem of the free body
+        self.held = held  # owned held degrees of freedom (local numbers)
+        self.axis, self.point = axis
+        self.solver = solver  # PETSc options and their prefix
+        self.stiffness, self.mass = problem.stiffness.copy(), problem.mass()  # K at rest, M
+        self.gyroscopic, self.softening = gyroscopic, softening  # G per rad/s, K_ω per (rad/s)²
+        self.springs: PETSc.Mat | None = None  # their part of K
+        if springs is not None:
+            self.springs = _assembled(springs, problem.space, "springs")
+            self.stiffness.axpy(1.0, self.springs)
+        self.damping = _damping_matrix(problem, self.stiffness, self.mass, dampings)
+        self.damped = _is_positive_definite(dampings)
+        constrain(self.stiffness, held, 1.0)
+        for A in (self.mass, gyroscopic, softening, self.damping, self.springs):
+            if A is not None:
+                constrain(A, held, 0.0)
+        self.factor = SymmetricFactor(self.stiffness.copy(), **solver)  # at the last speed
+        if self.factor.factorize():
+            raise InputError("the stiffness at rest is not positive definite: check the springs")
+        load[held] = 0.0
+        self.displacement = solve(self.factor.ksp, load[:, None])[:, 0]  # owned, m/(rad/s)²
+        self.geometric = geometric(self.displacement)  # K_σ per (rad/s)², or None
+        if self.geometric is not None:
+            constrain(self.geometric, held, 0.0)
 
     @property
     def space(self) -> fem.FunctionSpace:
@@ -114,11 +135,11 @@ class RotatingStructure:
         speed = checked_speed("speed", speed)
         K = self.factor.matrix
         self.stiffness.copy(K, structure=SAME)
-        for A in self.speed_matrices(stiffening=stiffening):
+        for A in self.speed_matrices(stiffening):
             K.axpy(speed**2, A, structure=SUBSET)
         return self.factor.factorize()
 
-    def speed_matrices(self, *, stiffening: bool = True) -> tuple[PETSc.Mat, ...]:
+    def speed_matrices(self, stiffening: bool) -> tuple[PETSc.Mat, ...]:
         """Return K_ω and, with `stiffening`, K_σ, or raise an error if the stress is unknown."""
         if not flag("stiffening", stiffening):
             return (self.softening,)
@@ -129,16 +150,16 @@ class RotatingStructure:
             )
         return self.softening, self.geometric
 
-    def velocity_matrix(self, speed: float, *, coriolis: bool = True) -> PETSc.Mat | None:
+    def velocity_matrix(self, speed: float) -> PETSc.Mat | None:
         """Return Ω G + D, or None if both vanish; the caller destroys it."""
-        speed = checked_speed("speed", speed) * flag("coriolis", coriolis)
-        if self.damping is None and speed == 0:
+        if checked_speed("speed", speed) == 0 and self.damping is None:
             return None
-        C = (self.gyroscopic if self.damping is None else self.damping).copy()
         if self.damping is None:
+            C = self.gyroscopic.copy()
             C.scale(speed)
-        elif speed != 0:
-            C.axpy(speed, self.gyroscopic, structure=SUBSET)
+            return C
+        C = self.damping.copy()
+        C.axpy(speed, self.gyroscopic, structure=SUBSET)
         return C
 
     def destroy(self) -> None:
@@ -221,7 +242,7 @@ def rotating_structure(
             return None
         return geometric_matrix(problem, stress(as_function(problem.space, u0)))
 
-    return constrained_structure(
+    return RotatingStructure(
         problem,
         held_dofs(problem.space, groups),
         (n, p),
@@ -239,59 +260,6 @@ def centrifugal_load(problem: ElasticProblem, axis: Array, point: Array) -> Arra
     """Return the load -∫ρ (n×(n×(x-p)))·v at unit speed, shape (owned dofs,)."""
     W = centrifugal(axis)[: problem.dim, : problem.dim]
     return -apply_inertia(problem, W, (problem.positions - point[: problem.dim]).ravel())
-
-
-def constrained_structure(
-    problem: Any,
-    rows: NDArray[np.int32],
-    axis: tuple[Array, Array],
-    *,
-    springs: ufl.Form | None,
-    dampings: tuple[Damping, ...],
-    gyroscopic: PETSc.Mat,
-    softening: PETSc.Mat,
-    load: Array,
-    geometric: Callable[[Array], PETSc.Mat | None],
-    solver: dict[str, Any],
-) -> RotatingStructure:
-    """Hold a body or beam, and add the geometric stiffness of the centrifugal load.
-
-    `axis` is n and p; `load` is the centrifugal load at unit speed, and `geometric` returns K_σ of
-    a displacement, or None.
-    """
-    K, M, S = problem.stiffness.copy(), problem.mass(), None
-    if springs is not None:
-        S = _assembled(springs, problem.space, "springs")
-        K.axpy(1.0, S)
-    D = _damping_matrix(problem, K, M, dampings)
-    constrain(K, rows, 1.0)
-    for A in (M, gyroscopic, softening, D, S):
-        if A is not None:
-            constrain(A, rows, 0.0)
-    factor = SymmetricFactor(K.copy(), **solver)
-    if factor.factorize():
-        raise InputError("the stiffness at rest is not positive definite: check the springs")
-    load[rows] = 0.0
-    u0 = solve(factor.ksp, load[:, None])[:, 0]
-    K_sigma = geometric(u0)
-    if K_sigma is not None:
-        constrain(K_sigma, rows, 0.0)
-    return RotatingStructure(
-        problem,
-        rows,
-        *axis,
-        stiffness=K,
-        springs=S,
-        mass=M,
-        gyroscopic=gyroscopic,
-        softening=softening,
-        geometric=K_sigma,
-        damping=D,
-        damped=_is_positive_definite(dampings),
-        displacement=u0,
-        factor=factor,
-        solver=solver,
-    )
 
 
 def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:

@@ -105,7 +105,10 @@ MESHES: dict[str, Call] = {
     ),
     "Campbell.summary": lambda b: (mbd.campbell(b.structure, [1.0], num_modes=2).summary, {}),
     "RotatingStructure.factorize": lambda b: (b.structure.factorize, {"speed": 10.0}),
-    "RotatingStructure.speed_matrices": lambda b: (b.structure.speed_matrices, {}),
+    "RotatingStructure.speed_matrices": lambda b: (
+        b.structure.speed_matrices,
+        {"stiffening": True},
+    ),
     "RotatingStructure.velocity_matrix": lambda b: (b.structure.velocity_matrix, {"speed": 10.0}),
     "SpinningEquilibrium.modes": lambda b: (
         mbd.rotating.spinning_equilibrium(
