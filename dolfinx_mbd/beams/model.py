@@ -22,7 +22,7 @@ from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.linalg.options import require_real
 from dolfinx_mbd.parallel import agreed, on_rank_zero, raise_together
 
-__all__ = ["BeamModel", "checked_place", "ordered"]
+__all__ = ["BeamModel", "checked_place", "ordered", "rigid_modes"]
 
 Array = NDArray[np.float64]
 
@@ -111,26 +111,6 @@ class BeamModel:
         young, poisson, density = (constant(value) for value in (m.young, m.poisson, m.density))
         return Beam(section, GradedMaterial(young, poisson, density, m.name), self.axes)
 
-    def rigid_motions(
-        self, point: Array | None = None, blocks: NDArray[np.int32] | None = None
-    ) -> Array:
-        """Return rigid motions about a point as displacements and rotations of owned nodes.
-
-        The shape is (6 nodes, 6); the default is the origin, and all owned nodes.
-        """
-        x = self.positions
-        if point is not None:
-            point = array("point", point, (3,))
-        if blocks is not None:
-            numbers = array("blocks", blocks, (None,))
-            if not (np.isin(numbers, np.arange(len(x)))).all():
-                refuse("blocks", blocks, f"numbers of owned nodes from 0 to {len(x) - 1}")
-            x = x[numbers.astype(np.int32)]
-        R = np.zeros((len(x), 6, 6))
-        R[:, :3] = rigid_motions(x, point).reshape(len(x), 3, 6)
-        R[:, 3:, 3:] = np.eye(3)
-        return np.asfortranarray(R.reshape(6 * len(x), 6))
-
     def gathered(self, vectors: Array) -> Array:
         """Return the nodal values of vectors (owned dofs, k) in the order of `chain`, (n, 6, k).
 
@@ -165,6 +145,20 @@ class BeamModel:
             )
         blocks = np.flatnonzero(np.abs(self.positions @ self.direction - along[k]) < tolerance)
         return node, blocks.astype(np.int32)
+
+
+def rigid_modes(
+    model: BeamModel, point: Array | None = None, blocks: NDArray[np.int32] | None = None
+) -> Array:
+    """Return rigid motions about a point as displacements and rotations of owned nodes.
+
+    The shape is (6 nodes, 6); the default is the origin, and all owned nodes.
+    """
+    x = model.positions if blocks is None else model.positions[blocks]
+    R = np.zeros((len(x), 6, 6))
+    R[:, :3] = rigid_motions(x, point).reshape(len(x), 3, 6)
+    R[:, 3:, 3:] = np.eye(3)
+    return np.asfortranarray(R.reshape(6 * len(x), 6))
 
 
 def ordered(model: BeamModel, values: Array) -> Array:

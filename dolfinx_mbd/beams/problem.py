@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.beams.model import BeamModel
+from dolfinx_mbd.beams.model import BeamModel, rigid_modes
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.fields import as_function
@@ -51,7 +52,7 @@ class BeamProblem:
         model = self.model
         self.comm, self.space, self.positions = model.mesh.comm, model.space, model.positions
         self.num_owned, self.num_dofs = 6 * len(model.positions), 6 * len(model.chain)
-        self.rigid_motions = model.rigid_motions
+        self.rigid_motions = partial(rigid_modes, model)
 
     def mass(self) -> PETSc.Mat:
         """Return a copy of M; the caller destroys it."""

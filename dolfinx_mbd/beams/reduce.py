@@ -51,21 +51,15 @@ Array = NDArray[np.float64]
 class BeamReduction:
     """Reduced beam with its modes at the nodes.
 
-    Attributes:
-        body: The reduced body, plain data, equal on every rank.
-        model: The beam.
-        modes: Displacements and rotations of the nodes on this rank, shape (owned dofs, n).
-        truncation: Estimate of the omitted fixed-interface modes; None without interfaces.
-
     Example:
         >>> reduction.body.num_modes, reduction.modes.shape
         (8, (54, 8))
     """
 
-    body: ReducedBody
+    body: ReducedBody  # plain data, equal on every rank
     model: BeamModel
-    modes: Array
-    truncation: Truncation | None = None
+    modes: Array  # displacements and rotations of the nodes on this rank, shape (owned dofs, n)
+    truncation: Truncation | None = None  # of fixed-interface modes; None without interfaces
 
     @property
     def space(self) -> fem.FunctionSpace:

@@ -11,7 +11,7 @@ import ufl
 from dolfinx import fem, la
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.beams.model import BeamModel
+from dolfinx_mbd.beams.model import BeamModel, rigid_modes
 from dolfinx_mbd.beams.problem import assembled, beam_problem
 from dolfinx_mbd.checks import choice, instance, integer, names, refuse, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
@@ -47,21 +47,15 @@ Held: TypeAlias = "Iterable[Place] | Mapping[float, Sequence[str]]"
 class BeamModes:
     """Natural modes of a beam.
 
-    Attributes:
-        frequencies: Frequencies of the elastic modes, shape (num_modes,), ascending, Hz.
-        modes: Functions on `model.space`, ∫ρ ψ·ψ = 1.
-        num_rigid: Number of rigid motions.
-        model: The beam.
-
     Example:
         >>> modes = beam_modes(model, 3)
         >>> modes.num_rigid, len(modes.modes)
         (6, 3)
     """
 
-    frequencies: Array
-    modes: tuple[fem.Function, ...]
-    num_rigid: int
+    frequencies: Array  # of the elastic modes, shape (num_modes,), ascending, Hz
+    modes: tuple[fem.Function, ...]  # on `model.space`, ∫ρ ψ·ψ = 1
+    num_rigid: int  # number of rigid motions
     model: BeamModel
 
 
@@ -221,7 +215,7 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
 def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
     """Return the rigid motions that held degrees of freedom allow, shape (owned dofs, r)."""
     chain = model.chain
-    R = model.rigid_motions(chain.mean(axis=0))
+    R = rigid_modes(model, chain.mean(axis=0))
     R[:, 3:] /= np.linalg.norm(chain[-1] - chain[0])
     free = null_space(model.mesh.comm, triangle(model.mesh.comm, R[held]))
     motions = np.asfortranarray(R @ free)

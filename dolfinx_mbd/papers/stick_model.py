@@ -42,32 +42,20 @@ from dolfinx_mbd.errors import InputError, SolverError
 __all__ = ["Rod", "StickModel", "StickMotion", "newmark"]
 
 Array = NDArray[np.float64]
-Torque = Callable[[float, float, float], float]
+Torque = Callable[[float, float, float], float]  # torque(t, angle, rate)
 
 MAX_ITERATIONS = 20  # of Newton in a step
 
 
 @dataclass(frozen=True)
 class Rod:
-    """Uniform rod between two nodes.
+    """Uniform rod between two nodes."""
 
-    Attributes:
-        start: Number of the first node.
-        end: Number of the second node.
-        line_density: Mass per length ρA, kg/m.
-        axial_stiffness: EA, N; so large that it has no influence on the motion.
-        torque: Torque on the rod, N m: a number or ``torque(t, angle, rate)`` of the angle of the
-            rod to x.
-
-    Raises:
-        InputError: An argument is unusable.
-    """
-
-    start: int
+    start: int  # number of the first node
     end: int
-    line_density: float
-    axial_stiffness: float
-    torque: Torque | float = 0.0
+    line_density: float  # mass per length ρA, kg/m
+    axial_stiffness: float  # EA, N; so large that it has no influence on the motion
+    torque: Torque | float = 0.0  # N m; a function of the time, and of the angle of the rod to x
 
     def __post_init__(self) -> None:
         integer("start", self.start, low=0)
@@ -80,25 +68,13 @@ class Rod:
 
 @dataclass(frozen=True, eq=False)
 class StickModel:
-    """Nodes in a plane, their initial positions, and the rods between them.
+    """Nodes in a plane, their initial positions, and the rods between them."""
 
-    Attributes:
-        nodes: Initial positions, shape (n, 2), m.
-        rods: The rods.
-        held: Node and axis (0 or 1) of every coordinate that is held.
-        masses: Point masses, kg, by node.
-        velocity: Initial velocities of the nodes, shape (n, 2), m/s; None: at rest.
-
-    Raises:
-        InputError: The shapes do not fit, a rod or a support refers to an unknown node, a node has
-            no rod, a rod has no length, or a mass is negative.
-    """
-
-    nodes: ArrayLike
+    nodes: ArrayLike  # initial positions, shape (n, 2), m
     rods: Sequence[Rod]
-    held: Sequence[tuple[int, int]] = ()
-    masses: Mapping[int, float] = field(default_factory=dict)
-    velocity: ArrayLike | None = None
+    held: Sequence[tuple[int, int]] = ()  # node and axis (0 or 1) of every held coordinate
+    masses: Mapping[int, float] = field(default_factory=dict)  # point masses by node, kg
+    velocity: ArrayLike | None = None  # initial, shape (n, 2), m/s; None: at rest
 
     def __post_init__(self) -> None:
         x = array("nodes", self.nodes, (None, 2))
@@ -225,19 +201,8 @@ def newmark(
 
     The rods start with the axial forces of rigid ones, so that no rod starts to vibrate. The matrix
     of Newton omits the derivative of a torque by the angle: a law as stiff as the inertia over dt²
-    needs smaller steps.
-
-    Args:
-        model: The mechanism.
-        t_end: End time, s.
-        dt: Step, s; adjusted so that a whole number of steps fits.
-        beta: Newmark's β; the default conserves energy in a linear system.
-        gamma: Newmark's γ.
-        tolerance: Last change of a position, relative to the longest rod.
-
-    Raises:
-        InputError: An argument is unusable, or the initial velocities stretch a rod.
-        SolverError: A step does not converge.
+    needs smaller steps. The step is adjusted so that a whole number of steps fits; `tolerance` is
+    the last change of a position relative to the longest rod.
     """
     instance("model", model, StickModel)
     for name, value in {"t_end": t_end, "dt": dt, "beta": beta, "tolerance": tolerance}.items():

@@ -1,20 +1,12 @@
 """Two-beam engine of a paper: crank and rod as two planar beam elements, welded to each other.
 
-Each element has two nodes with axial and transverse displacement and rotation, in a frame that
-moves with the rigid mechanism. The assembled coordinates are
-
-    Q = (Q₁, Q₂, Q₃ | Q₄, Q₅, Q₆ | Q₇, Q₈, Q₉),    displacements along X and Y and rotation of
-
-the shaft, the crank pin and the piston pin relative to the rigid motion; Q₁ = Q₂ = Q₈ = 0 leave
-six. There is one rotation Q₆ at the crank pin, so crank and rod are *welded* there, and none is
-held at the shaft. Only the weld keeps the frame from being a mechanism: the moment of the force of
-the piston about the shaft, which drives the crank of an engine, bends this frame. With `pinned`,
-each element has its own rotation at the crank pin, and the shaft is held as by its drive, which
-also leaves six coordinates.
-
-As printed, the model has no rotary inertia, no Coriolis term, no geometric stiffness except spin
-softening, and the modal superposition has coefficients frozen at one crank angle. `PlanarBeam` has
-the rotary inertia as an option, and `TwoBeamEngine.load` the loads that the paper omits.
+Each element moves in a frame of the rigid mechanism. The coordinates Q₁ to Q₉ are displacements
+along X and Y and the rotation of the shaft, the crank pin and the piston pin relative to the rigid
+motion; Q₁ = Q₂ = Q₈ = 0 leave six. There is one rotation Q₆ at the crank pin, so crank and rod are
+*welded* there, and only the weld keeps the frame from being a mechanism: the moment that drives the
+crank of an engine bends this frame. As printed, the model has no rotary inertia, no Coriolis term,
+no geometric stiffness except spin softening, and the modal superposition has coefficients frozen at
+one crank angle.
 
 References:
     S. Dumitru et al., Mathematics 13 (2025) 2797, section 3, eqs. (43) to (92).
@@ -50,24 +42,15 @@ CUBIC = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [-3, -2, 3, -1], [2, 1, -2, 1]])
 class PlanarBeam:
     """Uniform Euler-Bernoulli element with the coordinates (u₁, v₁, θ₁, u₂, v₂, θ₂) along its axis.
 
-    Attributes:
-        length: l, m.
-        area: A, m².
-        second_moment: I = ∫y² dA, m⁴.
-        young: E, Pa.
-        density: ρ, kg/m³.
-        rotary: Whether the rotary inertia of the section is included; the paper omits it.
-
-    Raises:
-        InputError: A value is not a positive number.
+    The paper omits the rotary inertia of the section.
     """
 
-    length: float
-    area: float
-    second_moment: float
-    young: float
-    density: float
-    rotary: bool = False
+    length: float  # l, m
+    area: float  # A, m²
+    second_moment: float  # I = ∫y² dA, m⁴
+    young: float  # E, Pa
+    density: float  # ρ, kg/m³
+    rotary: bool = False  # whether the rotary inertia is included
 
     def __post_init__(self) -> None:
         for name in ("length", "area", "second_moment", "young", "density"):
@@ -165,28 +148,16 @@ class TwoBeamEngine:
     """One cylinder: crank and rod as a beam element each, the piston as a point mass at node 3.
 
     The crank angle is 0 at top dead centre; the piston slides along X, and the crank rotates at
-    constant speed.
-
-    Attributes:
-        crank: Element 1, from the shaft to the crank pin.
-        rod: Element 2, from the crank pin to the piston pin.
-        piston_mass: Mass of the piston, kg.
-        speed: Angular velocity of the crank, rad/s.
-        gravity: Gravity, global components, shape (2,), m/s²; by default across the cylinder, as in
-            eqs. (49, 52).
-        pinned: Whether crank and rod rotate separately at the crank pin, and the shaft is held
-            (Q₃ = 0); Q has a tenth place then, the rotation of the rod at the crank pin.
-
-    Raises:
-        InputError: An argument is unusable, for example because the crank is not shorter than the
-            rod.
+    constant speed. By default, gravity acts across the cylinder, as in eqs. (49, 52). With
+    `pinned`, crank and rod rotate separately at the crank pin, and the shaft is held as by its
+    drive (Q₃ = 0); Q has a tenth place then, the rotation of the rod at the crank pin.
     """
 
-    crank: PlanarBeam
-    rod: PlanarBeam
-    piston_mass: float
-    speed: float
-    gravity: tuple[float, float] = (0.0, -9.80665)
+    crank: PlanarBeam  # element 1, from the shaft to the crank pin
+    rod: PlanarBeam  # element 2, from the crank pin to the piston pin
+    piston_mass: float  # kg
+    speed: float  # of the crank, rad/s
+    gravity: tuple[float, float] = (0.0, -9.80665)  # global components, m/s²
     pinned: bool = False
 
     def __post_init__(self) -> None:

@@ -286,8 +286,8 @@ class FullOrder:
                 return u
             before = now
         raise SolverError(
-            f"the corrections of the quasi-static state at t = {t:g} s do not converge: the terms "
-            "of the motion are not small relative to the stiffness; use elastic_start='undeformed'"
+            f"the quasi-static state at t = {t:g} s did not converge: the terms of the motion are "
+            "not small relative to the stiffness; use elastic_start='undeformed'"
         )
 
     def acceleration(self, t: float, u: Array, v: Array) -> Array:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -28,6 +28,7 @@ from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion, check_interfa
 from dolfinx_mbd.prescribed_motion.observation import PointHistory
 from dolfinx_mbd.prescribed_motion.time_stepping import (
     MotionStepper,
+    Start,
     check_stepping,
     checked_start,
     start_state,
@@ -44,25 +45,17 @@ Array = NDArray[np.float64]
 class ModalTransient:
     """Elastic coordinates over time.
 
-    Attributes:
-        time: Shape (nt,), s.
-        eta: Elastic coordinates, shape (nt, n).
-        eta_rate: First time derivative, shape (nt, n), 1/s.
-        eta_acceleration: Second time derivative, shape (nt, n), 1/s².
-        points: Elastic motion at the named points of the body, body components.
-        interfaces: Elastic motion of its interfaces.
-
     Example:
         >>> static = quasi_static_deformation(body, motion, [0.0])
         >>> static.interfaces["right"].displacement.shape
         (1, 6)
     """
 
-    time: Array
-    eta: Array
-    eta_rate: Array
-    eta_acceleration: Array
-    points: Mapping[str, PointHistory]
+    time: Array  # shape (nt,), s
+    eta: Array  # elastic coordinates, shape (nt, n)
+    eta_rate: Array  # 1/s
+    eta_acceleration: Array  # 1/s²
+    points: Mapping[str, PointHistory]  # elastic motion at the named points of the body
     interfaces: Mapping[str, PointHistory]
 
 
@@ -141,8 +134,7 @@ def modal_transient(
     couplings: bool = True,
     stiffening: bool | None = None,
     method: GeneralizedAlpha | None = None,
-    elastic_start: Literal["quasi-static", "undeformed"]
-    | tuple[ArrayLike, ArrayLike] = "quasi-static",
+    elastic_start: Start = "quasi-static",
     stride: int = 1,
 ) -> ModalTransient:
     """Integrate the elastic coordinates of a reduced body with a prescribed rigid motion.

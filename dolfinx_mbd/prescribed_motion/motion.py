@@ -101,20 +101,17 @@ class PrescribedMotion:
     ) -> PrescribedMotion:
         """Return the motion of a simulated body, such as ``run.body("rod 1")``.
 
-        At the recorded times the values are the recorded ones. Between them each is a cubic Hermite
-        polynomial in time: ω with the slope α, the others (α, Aᵀ(R̈ - g) and the wrenches, in body
-        components) with central differences as slopes. The error between recorded times is of the
-        fourth order for ω and of the third for the others.
+        Between the recorded times each value is a cubic Hermite polynomial: ω with the slope α, the
+        others with central differences as slopes. The error there is of the fourth order for ω and
+        of the third for the others.
 
         Args:
-            history: Motion of the frame: an object with `time`, shape (nt,), s; `rotation`, unit
-                quaternions w, x, y, z from body to global, shape (nt, 4); `acceleration` of the
-                origin, global components, m/s²; `omega` and `alpha`, body components, rad/s and
-                rad/s², shape (nt, 3) each.
+            history: Motion of the frame, an object with `time`, s; `rotation`, quaternions
+                w, x, y, z from body to global; `acceleration` of the origin, global components,
+                m/s²; `omega` and `alpha`, body components, rad/s and rad/s².
             gravity: g, global components, shape (3,), m/s².
             wrenches: By interface, force and moment on the body in body components over the
-                recorded times, shape (nt, 6), N and N m; None: those of the history, if it has
-                any.
+                recorded times, shape (nt, 6), N and N m; None: those of the history, if any.
 
         Raises:
             InputError: There are less than three times, they do not increase, or a shape is wrong.

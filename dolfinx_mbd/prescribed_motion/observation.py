@@ -55,33 +55,21 @@ class FieldHistory(_ReadOnly):
 class Transient:
     """Result of `transient`.
 
-    Attributes:
-        time: Recorded times, shape (nt,), s.
-        points: Elastic motion of named points.
-        interfaces: Elastic motion of the interfaces.
-        fields: Whole fields.
-        space: Displacement space.
-        positions: x at the owned blocks, m.
-        num_dofs: Number of displacement degrees of freedom of all ranks.
-        num_steps: Number of steps.
-        num_solves: Number of solves with the constant factor in all steps.
-        most_solves: Greatest number of solves in a step.
-
     Example:
         >>> run.time.shape, run.interfaces["right"].displacement.shape
         ((6,), (6, 6))
     """
 
-    time: Array
+    time: Array  # recorded times, shape (nt,), s
     points: Mapping[str, PointHistory]
     interfaces: Mapping[str, PointHistory]
     fields: FieldHistory
-    space: fem.FunctionSpace
-    positions: Array
-    num_dofs: int
+    space: fem.FunctionSpace  # of the displacements
+    positions: Array  # x at the owned blocks, m
+    num_dofs: int  # of all ranks
     num_steps: int
-    num_solves: int
-    most_solves: int
+    num_solves: int  # with the constant factor, in all steps
+    most_solves: int  # in a step
 
     def displacement(self, k: int, out: fem.Function | None = None) -> fem.Function:
         """Return the k-th field as a function, m.

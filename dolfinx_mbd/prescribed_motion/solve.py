@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from dolfinx.mesh import Mesh
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.checks import array, flag, having, instance, name, names, number, refuse
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
 from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.material_fields import Materials
@@ -25,6 +25,7 @@ from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion, check_interfa
 from dolfinx_mbd.prescribed_motion.observation import Observer, Transient
 from dolfinx_mbd.prescribed_motion.time_stepping import (
     MotionStepper,
+    Start,
     check_stepping,
     checked_start,
     start_state,
@@ -35,8 +36,6 @@ from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["TransientOptions", "transient"]
-
-Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,8 +51,8 @@ class TransientOptions:
             as `dolfinx_mbd.GeneralizedAlpha`; None: generalized-α with ρ∞ = 0.8.
         tolerance: Error of the linear system of a step, relative to the greatest displacement and
             velocity so far.
-        couplings: False: Coriolis, centrifugal and Euler terms act as loads on the undeformed body
-            only; see `modal_transient` for the modal superposition of the papers.
+        couplings: Whether Coriolis, centrifugal and Euler terms act on the deformation; False: they
+            are loads on the undeformed body only.
         points: Material points by name, m, whose motion is recorded; None: no points.
         stride: Record every n-th step; the first and the last are always recorded.
         fields_at: Times at which the displacement of the whole body is recorded (nearest step), s.
@@ -78,10 +77,7 @@ class TransientOptions:
 
     def __post_init__(self) -> None:
         number("t_start", self.t_start, unit="s")
-        if not isinstance(checked_start(self.elastic_start), str):
-            shapes = {array("elastic_start", x, (None,)).shape for x in self.elastic_start}
-            if len(shapes) > 1:
-                refuse("elastic_start", self.elastic_start, "(u, v) of the same shape")
+        checked_start(self.elastic_start)
         check_stepping(self.method, self.tolerance, self.stride)
         flag("couplings", self.couplings)
         instance("points", self.points, (Mapping, type(None)))
@@ -107,13 +103,10 @@ def transient(
 ) -> Transient:
     """Integrate the deformation of a body with a prescribed rigid motion.
 
-    The constant part of the matrix of a step is factorized once. Terms that depend on the motion
-    are applied through the scalar mass matrix and, for geometric stiffening, through combinations
-    of constant scalar matrices; nothing is assembled in the loop.
-
-    Interfaces are rigid or averaged, as in `reduce`, so that the reduced body is the same model
-    with fewer unknowns. The result contains the motion of the points and interfaces at the recorded
-    steps, and the displacement of the whole body at `TransientOptions.fields_at`.
+    It solves M ü + (C + G) u̇ + (K + K_σ + K_ω + K_α) u = f(t) in the frame of the motion, with the
+    Coriolis, centrifugal and Euler operators G, K_ω, K_α and geometric stiffening K_σ. A reduced
+    body in a mechanism obeys the same equations, truncated to modes. The constant part of the
+    matrix of a step is factorized once, and nothing is assembled in the loop.
 
     Args:
         model: An `ElasticModel` without prestress; or a mesh, with `material`.
@@ -152,6 +145,8 @@ def transient(
     options = TransientOptions() if options is None else options
     instance("options", options, TransientOptions)
     held_names = (held,) if isinstance(held, str) else names("held", held)
+    if stiffening is not None:
+        flag("stiffening", stiffening)
     steps, dt = time_steps(options.t_start, t_end, dt)
     field_steps = _field_steps(options.fields_at, options.t_start, dt, steps)
     if damping is not None:
@@ -165,13 +160,17 @@ def transient(
     check_floating(problem, "give the elastic stiffness of the free body, and hold it with held=")
     ends = mesh_interfaces(body.mesh, problem.space, interfaces, body.facet_tags)
     _check_names(ends, held_names, motion)
+    needs = {
+        "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
+        "at most one held interface, whose force is then known": len(held_names) <= 1,
+    }
     equations = FullOrder(
         problem,
         ends,
         held_names,
         motion,
         damping=damping,
-        stiffening=_check_stiffening(stiffening, problem, held_names),
+        stiffening=choose_stiffening(stiffening, needs, problem.comm)[0],
         couplings=options.couplings,
         **solver,
     )
@@ -191,7 +190,7 @@ def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> lis
     """Return the steps at which fields are recorded, in ascending order."""
     instants = np.atleast_1d(array("fields_at", times)).ravel()
     numbers = np.rint((instants - t_start) / dt)
-    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= steps).all()):
+    if not ((numbers >= 0) & (numbers <= steps)).all():
         message = f"fields_at must lie between {t_start:g} s and {t_start + steps * dt:g} s"
         raise InputError(f"{message}, got {times!r}", argument="fields_at", value=times)
     return [int(k) for k in np.unique(numbers)]
@@ -203,23 +202,9 @@ def _check_names(
     """Raise an error if an interface is unknown, or held and loaded."""
     known = [i.name for i in interfaces]
     if not known:
-        raise InputError(
-            "a body with a prescribed motion needs at least one interface", argument="interfaces"
-        )
+        refuse("interfaces", interfaces, "at least one interface")
     check_interfaces("held", held, known)
     check_interfaces("motion.wrenches", motion.wrenches, known)
     for both in sorted(set(held) & set(motion.wrenches)):
         message = f"interface {both!r} is held, so its wrench follows and is not an input"
         raise InputError(message, argument="motion.wrenches", value=both)
-
-
-def _check_stiffening(
-    requested: bool | None, problem: ElasticProblem, held: tuple[str, ...]
-) -> bool:
-    """Return whether geometric stiffening acts."""
-    needs = {
-        "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
-        "at most one held interface, whose force is then known": len(held) <= 1,
-    }
-    requested = None if requested is None else flag("stiffening", requested)
-    return choose_stiffening(requested, needs, problem.comm)[0]

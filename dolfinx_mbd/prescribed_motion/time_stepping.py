@@ -22,10 +22,10 @@ References:
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, instance, integer, number, refuse
 from dolfinx_mbd.errors import InputError, SolverError
@@ -36,6 +36,7 @@ __all__ = [
     "Equations",
     "MotionState",
     "MotionStepper",
+    "Start",
     "check_stepping",
     "checked_start",
     "start_state",
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
 MAX_STEPS = 1e9  # of a run; a greater number is a mistake in a time
 MAX_SOLVES = 30  # with the constant factor in one step
@@ -151,9 +153,8 @@ class MotionStepper:
         while not left * (contraction if plain else 1.0) <= allowed:
             if solves >= MAX_SOLVES or not np.isfinite(left):
                 raise SolverError(
-                    f"the step to t = {t:g} s was not solved in {solves} corrections: the terms "
-                    "of the motion are not small relative to inertia and stiffness (is dt times ω "
-                    "small, and the body stable at this speed?)"
+                    f"the step to t = {t:g} s was not solved in {solves} corrections: reduce dt "
+                    "times ω, and check that the body is stable at this speed"
                 )
             p, q = z, z + eq.solve(self._moving(z))
             solves += 1
@@ -213,9 +214,7 @@ def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
     t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
     dt = number("dt", dt, positive=True, unit="s")
     if not t_end > t_start:
-        raise InputError(
-            f"need t_end > t_start; got t_start={t_start:g}, t_end={t_end:g}", argument="t_end"
-        )
+        refuse("t_end", t_end, f"after t_start = {t_start:g} s")
     steps = max(1, round(min((t_end - t_start) / dt, 2.0 * MAX_STEPS)))
     if steps > MAX_STEPS:
         refuse("dt", dt, f"greater: at most {MAX_STEPS:g} steps are possible")
@@ -232,18 +231,17 @@ def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
     integer("stride", stride, low=1)
 
 
-def checked_start(start: Any) -> Any:
-    """Return the start of a motion: a name, or a pair of coordinates and rates."""
-    expected = "'quasi-static', 'undeformed', or coordinates and their rates"
-    if isinstance(start, str):
-        if start not in ("quasi-static", "undeformed"):
-            refuse("elastic_start", start, expected)
-    elif not isinstance(start, (tuple, list)) or len(start) != 2:
+def checked_start(start: Any) -> None:
+    """Raise an error unless this is the name of a start, or a pair of coordinates and rates."""
+    named = isinstance(start, str) and start in ("quasi-static", "undeformed")
+    if not named and not (isinstance(start, (tuple, list)) and len(start) == 2):
+        expected = "'quasi-static', 'undeformed', or coordinates and their rates"
         refuse("elastic_start", start, expected)
-    return start
+    for values in () if named else start:
+        array("elastic_start", values, (None,))
 
 
-def start_state(equations: Equations, start: Any, t: float, dt: float) -> MotionState:
+def start_state(equations: Equations, start: Start, t: float, dt: float) -> MotionState:
     """Return the state at the start, with an acceleration that fulfils the equations.
 
     `start` is that of `TransientOptions.elastic_start`. In the quasi-static case, the balance of

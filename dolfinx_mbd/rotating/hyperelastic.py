@@ -53,27 +53,18 @@ class SpinningEquilibriumError(SolverError):
 class SpinningEquilibrium:
     """Equilibrium of a body in the rotating frame.
 
-    Attributes:
-        structure: Inertia, springs and held degrees of freedom.
-        speed: Ω, rad/s.
-        displacement: u.
-        tangent: Second derivative of the energy, with spin softening; unit rows at held degrees of
-            freedom.
-        negative: Number of its negative eigenvalues, None if unknown; zero: stable.
-        iterations: Iterations of Newton's method in each load step.
-
     Example:
         >>> equilibrium = spinning_equilibrium(structure, energy, 100.0)
         >>> equilibrium.modes(2).frequencies.shape
         (2,)
     """
 
-    structure: RotatingStructure
-    speed: float
-    displacement: fem.Function
-    tangent: PETSc.Mat
-    negative: int | None
-    iterations: tuple[int, ...]
+    structure: RotatingStructure  # inertia, springs and held degrees of freedom
+    speed: float  # Ω, rad/s
+    displacement: fem.Function  # u
+    tangent: PETSc.Mat  # second derivative of the energy, with spin softening and unit held rows
+    negative: int | None  # number of its negative eigenvalues, None if unknown; zero: stable
+    iterations: tuple[int, ...]  # of Newton's method in each load step
 
     def modes(self, num_modes: int = 6, *, coriolis: bool = True) -> RotatingModes:
         """Compute the lowest modes of small vibrations about the equilibrium.

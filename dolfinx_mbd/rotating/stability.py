@@ -50,24 +50,17 @@ class Modes(NamedTuple):
 class Campbell(Eigenvalues):
     """Modes over the speed; column k is one mode, followed.
 
-    Attributes:
-        speeds: Ω, shape (m,), rad/s.
-        eigenvalues: λ, Im λ ≥ 0, shape (m, n), 1/s.
-        whirl: Sense of the orbits in the rotating frame, shape (m, n); see `RotatingModes`.
-        coriolis: Whether Coriolis forces act.
-        stiffening: Whether geometric stiffness acts.
-
     Example:
         >>> diagram = mbd.campbell(structure, [0.0, 50.0], num_modes=2)
         >>> diagram.frequencies.shape, bool(diagram.growing.any())
         ((2, 2), False)
     """
 
-    speeds: Array
-    eigenvalues: ComplexArray
-    whirl: Array
-    coriolis: bool
-    stiffening: bool
+    speeds: Array  # Ω, shape (m,), rad/s
+    eigenvalues: ComplexArray  # λ, Im λ ≥ 0, shape (m, n), 1/s
+    whirl: Array  # sense of the orbits in the rotating frame, shape (m, n); see `RotatingModes`
+    coriolis: bool  # whether Coriolis forces act
+    stiffening: bool  # whether geometric stiffness acts
 
     def __post_init__(self) -> None:
         for name in ("speeds", "eigenvalues", "whirl"):
@@ -94,22 +87,16 @@ class Campbell(Eigenvalues):
 class CriticalSpeed:
     """Speed at which stability is lost.
 
-    Attributes:
-        speed: Middle of the bracket, rad/s.
-        bracket: Stable and unstable speed around it, rad/s.
-        kind: "divergence" if a static stiffness is lost, λ = 0; "flutter" if a vibration grows.
-        modes: Lowest modes at the unstable end of the bracket.
-
     Example:
         >>> result = mbd.critical_speed(structure, 2e4, stiffening=False, num_modes=1, steps=4)
         >>> result.kind
         'divergence'
     """
 
-    speed: float
-    bracket: tuple[float, float]
-    kind: str
-    modes: RotatingModes
+    speed: float  # middle of the bracket, rad/s
+    bracket: tuple[float, float]  # stable and unstable speed, rad/s
+    kind: str  # "divergence": a static stiffness is lost, λ = 0; "flutter": a vibration grows
+    modes: RotatingModes  # lowest modes at the unstable end of the bracket
 
 
 def campbell(

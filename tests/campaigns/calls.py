@@ -29,10 +29,9 @@ MESHES: dict[str, Call] = {
     ),
     "BeamModel.gathered": lambda b: (
         b.beam.gathered,
-        {"vectors": np.zeros((b.beam.rigid_motions().shape[0], 1))},
+        {"vectors": np.zeros((6 * len(b.beam.positions), 1))},
     ),
     "BeamModel.node": lambda b: (b.beam.node, {"at": 0.5}),
-    "BeamModel.rigid_motions": lambda b: (b.beam.rigid_motions, {}),
     "BeamReduction.displacement": lambda b: (b.beam_reduction.displacement, {"eta": [1e-6] * 8}),
     "BeamReduction.write": lambda b: (
         b.beam_reduction.write,
