@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
 SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
 
+RIGID = 1e-12  # size relative to a load below which the rest is round-off of rigid acceleration
 NEGLIGIBLE = 1e-9  # size of a unit load relative to the greatest of its kind, to be neglected
 
 # Of a quasi-static state: greatest number of corrections for the terms of the motion; relative size
@@ -270,6 +271,9 @@ class FullOrder:
         u = rest.copy()
         if v is not None and a is not None:
             load = self.balance(rest, v) - self.problem.apply_mass(a[:, None])[:, 0]
+        balanced = self._balanced(load)
+        if self.dot(balanced, balanced) <= RIGID**2 * self.dot(load, load):
+            return u
         size, before = 0.0, np.inf
         for k in range(MAX_CORRECTIONS):
             r = load - self.moving(rest, u)

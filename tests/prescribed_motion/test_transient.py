@@ -456,6 +456,17 @@ def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> 
     assert Path(path).exists()
 
 
+def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
+    """In the mean axes its load is balanced by the inertia of the body."""
+    free = PrescribedMotion(acceleration=(30.0, -20.0, 10.0))
+    run = transient(
+        box(comm, cells=(2, 1, 1)), STEEL, motion=free, interfaces=ENDS, t_end=1e-4, dt=1e-5
+    )
+    assert run.num_steps == 10
+    for end in ENDS:
+        assert np.abs(run.interfaces[end].displacement).max() < 1e-12 * 30.0 / 1e6
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
