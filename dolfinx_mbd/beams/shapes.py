@@ -57,10 +57,8 @@ def beam_points(
         position = checked_place(f"point {name!r}", at)
         along = float(position) if position.shape == () else float(position @ model.direction)
         if not s[0] - margin <= along <= s[-1] + margin:
-            raise InputError(
-                f"point {name!r} at {at!r} is beyond the ends of the beam, {s[0]:.6g} m and "
-                f"{s[-1]:.6g} m"
-            )
+            ends = f"the ends of the beam, {s[0]:.6g} m and {s[-1]:.6g} m"
+            raise InputError(f"point {name!r} at {at!r} is beyond {ends}")
         on_axis = model.chain[0] + (along - s[0]) * model.direction
         if position.shape == ():
             position = on_axis
@@ -75,17 +73,12 @@ def _at_nodes(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
 
     At a discontinuity, the value is that of an arbitrary cell.
     """
-    owned = len(model.positions)
     if not any(isinstance(v, Expr) for v in values):
         return np.tile(np.array(values, dtype=float), (len(model.chain), 1))
-    mesh, V = model.mesh, model.space
-    topology = mesh.topology.index_map(1)
-    cells = np.arange(topology.size_local + topology.num_ghosts, dtype=np.int32)
-    local = np.zeros((owned + V.dofmap.index_map.num_ghosts, len(values)))
-    expression = fem.Expression(ufl.as_vector(list(values)), np.array([[0.0], [1.0]]))
-    at_ends = np.asarray(expression.eval(mesh, cells)).reshape(len(cells), 2, len(values))
-    local[V.dofmap.list[: len(cells)]] = at_ends
-    return ordered(model, local[:owned])
+    nodal = fem.Function(fem.functionspace(model.mesh, ("Lagrange", 1, (len(values),))))
+    nodal.interpolate(fem.Expression(ufl.as_vector(list(values)), np.array([[0.0], [1.0]])))
+    owned = nodal.x.array.reshape(-1, len(values))[: len(model.positions)]
+    return ordered(model, owned)
 
 
 def beam_skin(model: BeamModel, nodal: Array) -> Skin:
