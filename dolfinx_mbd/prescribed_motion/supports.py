@@ -64,7 +64,7 @@ class Supported:
         prefix: str,
         options: Options = None,
     ) -> None:
-        self.problem, self.solves = problem, 0
+        self._comm = problem.comm
         changed = replace(problem, stiffness=matrix)
         self._held = HeldStiffness(changed, tuple(interfaces), prefix, options, free=free)
         self.constraint, _ = self._held.constraint_modes()
@@ -75,11 +75,10 @@ class Supported:
 
     def solve(self, loads: Array) -> Array:
         """Return the displacements under body forces, shape (owned dofs,)."""
-        self.solves += 1
         u = self._held.solve_body(loads[:, None])[:, 0]
         if not self._modes.shape[1]:
             return u
-        return u + self._modes @ (self._inverse @ self.problem.comm.allreduce(loads @ self._modes))
+        return u + self._modes @ (self._inverse @ self._comm.allreduce(loads @ self._modes))
 
     def solve_held(self, loads: Array) -> Array:
         """Return the displacements with all interfaces held, shape (owned dofs, k)."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import ufl
-from dolfinx import default_scalar_type, fem
+from dolfinx import default_scalar_type, fem, la
 from dolfinx.fem import petsc as fem_petsc
 from mpi4py import MPI
 from numpy.typing import NDArray
@@ -30,12 +30,7 @@ from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor
-from dolfinx_mbd.rotating.structure import (
-    SUBSET,
-    RotatingStructure,
-    centrifugal_load,
-    checked_speed,
-)
+from dolfinx_mbd.rotating.structure import SUBSET, RotatingStructure, checked_speed
 
 __all__ = ["SpinningEquilibrium", "SpinningEquilibriumError", "spinning_equilibrium"]
 
@@ -154,17 +149,14 @@ class _Newton:
         self.force = fem.form(internal)
         self.stiffness = fem.form(ufl.derivative(internal, self.u, ufl.TrialFunction(V)))
         self.tangent = fem_petsc.create_matrix(self.stiffness)
-        self.load = centrifugal_load(problem, structure.axis, structure.point)
-        self.load[structure.held] = 0.0
 
     def residual(self, speed: float) -> Array:
         """Return load minus internal force, zero at held degrees of freedom."""
-        s, owned = self.structure, len(self.load)
-        b = fem_petsc.assemble_vector(self.force)
-        b.ghostUpdate(PETSc.InsertMode.ADD, PETSc.ScatterMode.REVERSE)
-        r = speed**2 * self.load - b.array_r[:owned]
-        b.destroy()
-        u = np.asfortranarray(self.u.x.array[:owned, None])
+        s, owned = self.structure, len(self.structure.load)
+        b = fem.assemble_vector(self.force)
+        b.scatter_reverse(la.InsertMode.add)
+        r = speed**2 * s.load - b.array[:owned]
+        u = self.u.x.array[:owned, None]
         r -= speed**2 * multiply(s.softening, u)[:, 0]
         if s.springs is not None:
             r -= multiply(s.springs, u)[:, 0]
@@ -186,18 +178,17 @@ class _Newton:
 
     def step(self, speed: float, max_iterations: int) -> int:
         """Iterate until the correction does no more work; return the number of corrections."""
-        comm, owned = self.structure.problem.comm, len(self.load)
+        comm, load = self.structure.problem.comm, self.structure.load
         for k in range(1, max_iterations + 1):
             r = self.residual(speed)
             if not comm.allreduce(bool(np.isfinite(r).all()), op=MPI.LAND):
                 break
             self.factorize(speed)
             correction = solve(self.structure.factor.ksp, r[:, None])[:, 0]
-            u = self.u.x.array[:owned] + correction
+            u = self.u.x.array[: len(load)] + correction
             as_function(self.u.function_space, u, self.u)
-            work, total = comm.allreduce(
-                np.array([abs(r @ correction), speed**2 * abs(self.load @ u)])
-            )
+            local = np.array([abs(r @ correction), speed**2 * abs(load @ u)])
+            work, total = comm.allreduce(local)
             if work <= TOLERANCE**2 * total or total == 0:
                 return k
         raise SpinningEquilibriumError(

@@ -28,7 +28,7 @@ from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.checks import array, flag, function, instance, items, number, refuse, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.arguments import check_form
-from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, geometric_matrix
+from dolfinx_mbd.fem.assembly import elastic_problem, geometric_matrix
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
 from dolfinx_mbd.fem.facets import facet_groups, held_dofs
 from dolfinx_mbd.fem.fields import as_function
@@ -45,7 +45,6 @@ from dolfinx_mbd.reduction.damping import Viscous
 
 __all__ = [
     "RotatingStructure",
-    "centrifugal_load",
     "checked_axis",
     "checked_speed",
     "listed_dampings",
@@ -86,8 +85,7 @@ class RotatingStructure:
         geometric: Callable[[Array], PETSc.Mat | None],
         solver: dict[str, Any],
     ) -> None:
-        # `axis` is n and p, `load` the centrifugal load at unit speed; `geometric` returns K_σ of a
-        # displacement, or None
+        # `axis` is n and p; `geometric` returns K_σ of a displacement, or None
         self.problem = problem  # ElasticProblem or BeamProblem of the free body
         self.held = held  # owned held degrees of freedom (local numbers)
         self.axis, self.point = axis
@@ -107,7 +105,8 @@ class RotatingStructure:
         self.factor = SymmetricFactor(self.stiffness.copy(), **solver)  # at the last speed
         if self.factor.factorize():
             raise InputError("the stiffness at rest is not positive definite: check the springs")
-        load[held] = 0.0
+        self.load = load  # centrifugal load at unit speed, owned, N/(rad/s)²
+        self.load[held] = 0.0
         self.displacement = solve(self.factor.ksp, load[:, None])[:, 0]  # owned, m/(rad/s)²
         self.geometric = geometric(self.displacement)  # K_σ per (rad/s)², or None
         if self.geometric is not None:
@@ -236,6 +235,7 @@ def rotating_structure(
     if stress is None and problem.materials is not None:
         stress = problem.materials.stress
     spin = n if problem.dim == 3 else float(n[2])
+    arms = problem.positions - p[: problem.dim]
 
     def geometric(u0: Array) -> PETSc.Mat | None:
         if stress is None:
@@ -250,16 +250,10 @@ def rotating_structure(
         dampings=listed_dampings(damping),
         gyroscopic=inertia_matrix(problem, coriolis(spin)),
         softening=inertia_matrix(problem, centrifugal(spin)),
-        load=centrifugal_load(problem, n, p),
+        load=-apply_inertia(problem, centrifugal(spin), arms.ravel()),
         geometric=geometric,
         solver=solver,
     )
-
-
-def centrifugal_load(problem: ElasticProblem, axis: Array, point: Array) -> Array:
-    """Return the load -∫ρ (n×(n×(x-p)))·v at unit speed, shape (owned dofs,)."""
-    W = centrifugal(axis)[: problem.dim, : problem.dim]
-    return -apply_inertia(problem, W, (problem.positions - point[: problem.dim]).ravel())
 
 
 def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:
