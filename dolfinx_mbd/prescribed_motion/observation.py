@@ -130,8 +130,12 @@ class Observer:
     ) -> None:
         self.problem, self.points, self.interfaces = problem, tuple(points), interfaces
         self._field_steps = field_steps
-        self._weights = _point_weights(problem, points)
-        self._rows = [(i.dofs, interface_rows(problem, i)) for i in interfaces]
+        unit = scipy.sparse.identity(problem.num_owned, format="csr")
+        rows = [
+            scipy.sparse.csr_matrix(interface_rows(problem, i).T) @ unit[i.dofs] for i in interfaces
+        ]
+        at_points = scipy.sparse.kron(_point_weights(problem, points), np.eye(problem.dim))
+        self._rows = scipy.sparse.vstack([at_points, *rows], format="csr")
         self._time: list[float] = []
         self._values: list[Array] = []
         self._fields: list[tuple[float, Array, Array]] = []
@@ -140,25 +144,14 @@ class Observer:
         """Record step k of `steps`."""
         if k % stride == 0 or k in (0, steps):
             self._time.append(state.time)
-            self._values.append(self._observed(state))
+            local = self._rows @ np.column_stack([state.u, state.v, state.a])
+            self._values.append(self.problem.comm.allreduce(local))
         if k in self._field_steps:
             self._fields.append((state.time, state.u.copy(), state.v.copy()))
 
-    def _observed(self, state: MotionState) -> Array:
-        """Return displacements, velocities and accelerations of points and interfaces, (3, n)."""
-        local = [
-            np.concatenate(
-                [(self._weights @ x.reshape(-1, self.problem.dim)).ravel()]
-                + [x[dofs] @ rows for dofs, rows in self._rows]
-            )
-            for x in (state.u, state.v, state.a)
-        ]
-        total: Array = self.problem.comm.allreduce(np.array(local))
-        return total
-
     def result(self, stepper: MotionStepper) -> Transient:
         """Return everything that was recorded."""
-        problem, values = self.problem, np.array(self._values).swapaxes(0, 1)
+        problem, values = self.problem, np.moveaxis(np.array(self._values), 2, 0)
         dim, count = problem.dim, len(self.points)
         shape = values.shape[:2]  # derivatives and times
         at = in_space(values[..., : dim * count].reshape(*shape, count, dim))
@@ -191,20 +184,18 @@ def _point_weights(
     The sum over all ranks of the weights times the blocks of u is u at the points.
     """
     V = problem.space
-    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
-    shape, sums = fem.Function(W), fem.Function(W)
     weights = np.zeros((len(points), V.dofmap.index_map.size_local))
     if not points:
         return scipy.sparse.csr_matrix(weights)
+    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
+    shape, sums = fem.Function(W), fem.Function(W)
     x, cells, mine = locate(V.mesh, points)
     for k in range(len(points)):
         sums.x.array[:] = 0.0
-        if k in mine:
-            for dof in W.dofmap.cell_dofs(int(cells[k])):
-                shape.x.array[:] = 0.0
-                shape.x.array[dof] = 1.0
-                value = shape.eval(x[k : k + 1], cells[k : k + 1])
-                sums.x.array[dof] = float(np.ravel(value)[0])
+        for dof in W.dofmap.cell_dofs(int(cells[k])) if k in mine else ():
+            shape.x.array[:] = 0.0
+            shape.x.array[dof] = 1.0
+            sums.x.array[dof] = np.ravel(shape.eval(x[k : k + 1], cells[k : k + 1]))[0]
         sums.x.scatter_reverse(InsertMode.add)
         weights[k] = sums.x.array[: weights.shape[1]]
     return scipy.sparse.csr_matrix(weights)
