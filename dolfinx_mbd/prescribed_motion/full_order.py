@@ -169,7 +169,7 @@ class FullOrder:
         return self._static
 
     def end_of_start(self) -> None:
-        """Destroy what only the start needs."""
+        """Destroy the factorization that only the start needs."""
         if self._static is not None:
             self._static.destroy()
             self._static = None
