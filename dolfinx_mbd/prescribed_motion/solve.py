@@ -78,6 +78,9 @@ class TransientOptions:
     def __post_init__(self) -> None:
         number("t_start", self.t_start, unit="s")
         checked_start(self.elastic_start)
+        start = () if isinstance(self.elastic_start, str) else self.elastic_start
+        if len({np.shape(values) for values in start}) > 1:
+            refuse("elastic_start", self.elastic_start, "(u, v) of the same shape")
         check_stepping(self.method, self.tolerance, self.stride)
         flag("couplings", self.couplings)
         instance("points", self.points, (Mapping, type(None)))

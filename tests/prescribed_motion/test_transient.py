@@ -15,6 +15,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, TransientOptions
 from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL, Material
 from dolfinx_mbd.mechanisms import slider_crank
@@ -520,3 +521,9 @@ def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
         modal_transient(body, rest, elastic_start="rest", **times)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="dt must be a positive"):
         modal_transient(body, rest, t_end=1.0, dt=0.0)
+
+
+def test_a_start_needs_two_vectors_of_one_size() -> None:
+    with pytest.raises(InputError) as caught:
+        TransientOptions(elastic_start=(np.zeros(2), np.zeros(3)))
+    assert caught.value.argument == "elastic_start"
