@@ -56,8 +56,7 @@ def measure(path: Path, steps: int) -> dict[str, Any]:
     from dolfinx_mbd.linalg.blocks import multiply
     from dolfinx_mbd.prescribed_motion.full_order import FullOrder
     from dolfinx_mbd.prescribed_motion.observation import Observer
-    from dolfinx_mbd.prescribed_motion.solve import start_state
-    from dolfinx_mbd.prescribed_motion.time_stepping import MotionStepper
+    from dolfinx_mbd.prescribed_motion.time_stepping import MotionStepper, start_state
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)

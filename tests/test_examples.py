@@ -27,6 +27,7 @@ from tests.models.rods import rod
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
 FOLDERS = (
+    "beams",
     "export",
     "fem",
     "forms",
@@ -36,8 +37,10 @@ FOLDERS = (
     "multibody.analyses",
     "multibody.model",
     "multibody.start",
+    "prescribed_motion",
     "recovery",
     "reduction",
+    "rotating",
 )
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
@@ -50,15 +53,7 @@ WITH_BODY = ("body", "plotting")
 OTHERS = ("archive", "checks", "cli", "errors", "files", "multibody.studies", "parallel")
 """Modules and folders whose examples use the same names; not every public name has one."""
 
-MODULES = (
-    "fem.elastic_model",
-    "modal.natural_modes",
-    "multibody.system",
-    "prescribed_motion.solve",
-    "reduction.interfaces",
-    "reduction.options",
-    "reduction.reducer",
-)
+MODULES = ("fem.elastic_model", "modal.natural_modes", "multibody.system")
 """Modules whose examples are run on any number of ranks."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF

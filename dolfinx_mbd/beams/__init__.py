@@ -1,4 +1,15 @@
-"""Beams: the analyses of solids, on a line."""
+"""Beams: the analyses of solids, on a line.
+
+The examples of this folder assume the following lines:
+
+    >>> from dolfinx.mesh import create_interval
+    >>> from mpi4py import MPI
+    >>> import dolfinx_mbd as mbd
+    >>> from dolfinx_mbd.beams import *
+    >>> mesh = create_interval(MPI.COMM_SELF, 8, [0, 0.5])
+    >>> model = mbd.BeamModel(mesh, mbd.Section.rectangle(0.02, 0.01), mbd.STEEL)
+    >>> reduction = mbd.reduce_beam(model, interfaces={"root": 0, "tip": 0.5}, num_modes=2)
+"""
 
 from __future__ import annotations
 

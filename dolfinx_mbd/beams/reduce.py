@@ -1,9 +1,6 @@
-"""`reduce_beam`: from a beam to a reduced flexible body; and all other analyses of beams by name.
+"""Reduction of a beam to a flexible body, with the Craig-Bampton basis of solids.
 
-A beam goes the way of a solid: its `BeamProblem` enters the same Craig-Bampton basis, the same
-reference conditions and the same unit cases of geometric stiffening, and what comes out is a
-`ReducedBody` like any other, to which the same joints are fixed. Interfaces are nodes: a node has
-the six coordinates of a rigid interface.
+The interfaces are nodes: a node has the six coordinates of a rigid interface.
 """
 
 from __future__ import annotations
@@ -11,22 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import dolfinx
 import numpy as np
-import ufl
-from dolfinx import default_scalar_type, fem
-from dolfinx.fem import petsc as fem_petsc
+from dolfinx import fem
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.beams.model import BeamModel
-from dolfinx_mbd.beams.problem import BeamProblem, beam_problem, spin_matrices
+from dolfinx_mbd.beams.problem import beam_problem, initial_stress_matrices, spin_matrices
 from dolfinx_mbd.beams.shapes import beam_points, beam_skin
-from dolfinx_mbd.beams.statics import BeamModes, Place, beam_forces, beam_modes, beam_statics
+from dolfinx_mbd.beams.statics import Place
 from dolfinx_mbd.body import ReducedBody, Stiffening
+from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.fields import History, as_function, write_history
@@ -45,80 +41,64 @@ from dolfinx_mbd.reduction.reference import check_attached, reduced_modes, signe
 from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, inertia_relief
 from dolfinx_mbd.reduction.truncation import Truncation
 
-__all__ = [
-    "BeamModel",
-    "BeamModes",
-    "BeamReduction",
-    "beam_forces",
-    "beam_modes",
-    "beam_statics",
-    "reduce_beam",
-]
+__all__ = ["BeamReduction", "reduce_beam"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class BeamReduction:
-    """A reduced beam and what ties it to its mesh.
+    """Reduced beam with its modes at the nodes.
 
-    Attributes:
-        body: The reduced body, plain data, the same bits on every rank.
-        model: The beam.
-        modes: Displacements and rotations of the nodes on this rank, shape (owned dofs, n).
-        truncation: What the fixed-interface modes leave out; None without interfaces.
+    Example:
+        >>> reduction.body.num_modes, reduction.modes.shape
+        (8, (54, 8))
     """
 
-    body: ReducedBody
+    body: ReducedBody  # plain data, equal on every rank
     model: BeamModel
-    modes: Array
-    truncation: Truncation | None = None
+    modes: Array  # displacements and rotations of the nodes on this rank, shape (owned dofs, n)
+    truncation: Truncation | None = None  # of fixed-interface modes; None without interfaces
 
     @property
     def space(self) -> fem.FunctionSpace:
-        """Displacements and rotations of the nodes: P1 with six components."""
+        """Space of displacements and rotations of the nodes: P1 with six components."""
         return self.model.space
 
     def displacement(self, eta: ArrayLike, out: fem.Function | None = None) -> fem.Function:
-        """Displacements and rotations of the nodes in the body frame, a function on `space`.
-
-        `beam_forces(model, displacement)` are the forces in the beam.
+        """Return displacements and rotations of the nodes in the body frame.
 
         Args:
             eta: Elastic coordinates, shape (n,).
-            out: A function on `model.space` to be overwritten; None: a new one.
+            out: Function on `space` that is overwritten; None: a new one.
+
+        Returns:
+            A function on `space`, whose section forces `beam_forces` returns.
 
         Raises:
-            ValueError: The number of coordinates is not that of the modes.
+            InputError: The number of coordinates is not that of the modes.
 
         Note: Collective.
         """
         values = checks.vector("eta", eta, self.modes.shape[1])
-        return as_function(self.model.space, self.modes @ values, out)
+        return as_function(self.space, self.modes @ values, out)
 
-    def write(
-        self,
-        path: str | Path,
-        history: History,
-        *,
-        times: ArrayLike | None = None,
-        stride: int = 1,
-        motion: Literal["global", "body"] = "global",
-        scale: float = 1.0,
-    ) -> None:
-        """Write the motion of the axis as VTX for ParaView; see `Reduction.write`.
+    def write(self, path: str | Path, history: History, **options: Any) -> None:
+        """Write the motion of the axis as VTX for ParaView, in parallel.
+
+        Args:
+            path: Path that ends with ``.bp``.
+            history: Motion of the body; see `Reduction.write`.
+            **options: `times`, `stride`, `motion` and `scale` of `Reduction.write`.
+
+        Raises:
+            InputError: The history does not fit the body.
 
         Note: Collective.
         """
         space = fem.functionspace(self.model.mesh, ("Lagrange", 1, (3,)))
         n = self.modes.shape[1]
         axis = self.modes.reshape(-1, 6, n)[:, :3].reshape(-1, n)
-        options: dict[str, Any] = {
-            "times": times,
-            "stride": stride,
-            "motion": motion,
-            "scale": scale,
-        }
         write_history(space, axis, self.model.positions, path, history, **options)
 
 
@@ -163,6 +143,10 @@ def reduce_beam(
         FactorizationError: The linear solver failed.
         EigenError: The eigenvalue solver did not converge.
 
+    Example:
+        >>> mbd.reduce_beam(model, interfaces={"root": 0.0, "tip": 0.5}, num_modes=4).body.num_modes
+        10
+
     Note: Collective over the communicator of the mesh.
     """
     options = check_request(num_modes, attached_to, stiffening, points, name, options)
@@ -170,18 +154,19 @@ def reduce_beam(
     checks.instance("model", model, BeamModel)
     checks.instance("interfaces", interfaces, Mapping, "name to node")
     solver = solver_options(petsc_options_prefix, petsc_options)
-    ends = tuple(_interface(model, *item) for item in interfaces.items())
+    ends = _interfaces(model, interfaces)
     check_attached(attached_to, ends)
-    _check_apart(ends)
     if options.effective_mass is not None and not ends:
         raise InputError("effective_mass needs interfaces")
-    needs = {"the mean-axis reference (no attached_to)": attached_to is None}
-    needs |= {"interfaces": bool(ends)}
+    needs = {
+        "the mean-axis reference (no attached_to)": attached_to is None,
+        "interfaces": bool(ends),
+    }
     stiff, no_stiffening = choose_stiffening(stiffening, needs, model.mesh.comm)
     warn_of_materials([model.material])
     phases = Phases()
     with phases("assembly"):
-        problem: Any = beam_problem(model)  # stands for an ElasticProblem
+        problem = beam_problem(model)
     solver["phases"] = phases
     basis: Basis
     if ends:
@@ -202,7 +187,9 @@ def reduce_beam(
         with phases("stiffening"):
             entries["stiffening"] = _stiffening(problem, ends, basis.cases, vectors)
     nodal = model.gathered(vectors)
-    facts = _provenance(model, ends, num_modes, options.up_to, basis.num_modes)
+    facts = _provenance(model, ends) | mode_facts(num_modes, basis.num_modes, fixed=bool(ends))
+    if options.up_to is not None:
+        facts["up to (Hz)"] = float(options.up_to)
     if not stiff:
         facts[STIFFENING] = no_stiffening
     facts |= {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
@@ -222,7 +209,7 @@ def reduce_beam(
 def _check_options(options: ReductionOptions) -> None:
     """Raise an error if an option is requested that beams do not have."""
     requested = {
-        "loads": bool(options.loads),
+        "loads": options.loads,
         "load_modes": options.load_modes,
         "damping": options.damping is not None,
         "static_correction": options.static_correction,
@@ -232,47 +219,46 @@ def _check_options(options: ReductionOptions) -> None:
             raise InputError(f"{argument} is not available for a beam", argument=argument)
 
 
-def _interface(model: BeamModel, name: str, place: Place | InterfaceSpec) -> MeshInterface:
-    checks.name("the name of an interface", name)
-    spec = place if isinstance(place, InterfaceSpec) else InterfaceSpec()
-    if isinstance(place, InterfaceSpec):
-        if spec.kind == "averaged" or spec.facets is not None or spec.point is None:
-            raise InputError(
-                f"interface {name!r}: an interface of a beam is a rigid node; give its point, and "
-                "axes if they are not the body's"
-            )
-        place = np.asarray(spec.point)
-    point, blocks = model.node(place, f"interface {name!r}")
-    axes = np.eye(3) if spec.axes is None else np.asarray(spec.axes)
-    return MeshInterface(name, point, axes, blocks, dim=6)
-
-
-def _check_apart(found: tuple[MeshInterface, ...]) -> None:
-    for k, one in enumerate(found):
-        for other in found[:k]:
-            if np.array_equal(one.point, other.point):
-                raise InputError(f"interfaces {other.name!r} and {one.name!r} are the same node")
+def _interfaces(
+    model: BeamModel, places: Mapping[str, Place | InterfaceSpec]
+) -> tuple[MeshInterface, ...]:
+    """Return the nodes that are interfaces."""
+    interfaces: list[MeshInterface] = []
+    for name, place in places.items():
+        checks.name("the name of an interface", name)
+        spec = InterfaceSpec()
+        if isinstance(place, InterfaceSpec):
+            spec, place = place, np.asarray(place.point)
+            if spec.kind == "averaged" or spec.facets is not None or spec.point is None:
+                raise InputError(
+                    f"interface {name!r}: an interface of a beam is a rigid node; give its point, "
+                    "and axes if they are not those of the body"
+                )
+        point, blocks = model.node(place, f"interface {name!r}")
+        for other in interfaces:
+            if np.array_equal(point, other.point):
+                raise InputError(f"interfaces {other.name!r} and {name!r} are the same node")
+        axes = np.eye(3) if spec.axes is None else np.asarray(spec.axes)
+        interfaces.append(MeshInterface(name, point, axes, blocks, dim=6))
+    return tuple(interfaces)
 
 
 def _provenance(
-    model: BeamModel,
-    found: tuple[MeshInterface, ...],
-    num_modes: int,
-    up_to: float | None,
-    completed: int,
+    model: BeamModel, interfaces: tuple[MeshInterface, ...]
 ) -> dict[str, str | int | float]:
+    """Return the facts about a beam that its reduced body records."""
+
     def value(v: Any) -> float | str:
         return "a function of space" if isinstance(v, Expr) else float(v)
 
     s, m = model.section, model.material
-    facts: dict[str, str | int | float] = {
+    return {
         "dolfinx": dolfinx.__version__,
         "cell": "beam",
         "cells": len(model.chain) - 1,
         "dofs": 6 * len(model.chain),
         "ranks": int(model.mesh.comm.size),
-        "interfaces": ", ".join(f"{i.name} (node)" for i in found),
-        **mode_facts(num_modes, completed, fixed=bool(found)),
+        "interfaces": ", ".join(f"{i.name} (node)" for i in interfaces),
         "area (m^2)": value(s.area),
         "Iyy (m^4)": value(s.Iyy),
         "Izz (m^4)": value(s.Izz),
@@ -283,44 +269,25 @@ def _provenance(
         "poisson": value(m.poisson),
         "density (kg/m^3)": value(m.density),
     }
-    return facts if up_to is None else facts | {"up to (Hz)": float(up_to)}
 
 
 def _stiffening(
-    problem: BeamProblem, found: tuple[MeshInterface, ...], cases: UnitCases, vectors: Array
+    problem: Any, interfaces: tuple[MeshInterface, ...], cases: UnitCases, vectors: Array
 ) -> Stiffening:
-    """Reduced geometric stiffness of the unit cases, with the second-order rotation of sections.
+    """Return the reduced geometric stiffness of the unit cases.
 
-    The nodes' rotations are rotation vectors already, as the interfaces' are, so that nothing is
+    The rotations of the nodes, as those of the interfaces, are rotation vectors, so no term is
     added at the interfaces.
-
-    Note: Collective.
     """
-    model, n = problem.model, vectors.shape[1]
-    V, beam = model.space, model.beam
     R = problem.rigid_motions()
-    given: Any = problem
-    relief = inertia_relief(given, found, R, problem.apply_mass(R), problem.spin_loads())
-    u, v, q0 = ufl.TrialFunction(V), ufl.TestFunction(V), fem.Function(V)
-    W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))
-    density, axes = beam.material.density, np.asarray(model.axes)
-
-    def body_force(y: Expr, z: Expr) -> Expr:
-        """As far as it varies over the section."""
-        return -density * ufl.dot(W, ufl.as_vector([0.0, y, z]))
-
-    form = fem.form(beam.initial_stress_stiffness(u, v, q0, body_force=body_force))
-    reduced = np.zeros((cases.displacements.shape[1], n, n))
-    spins = spin_matrices()
-    for c in range(len(reduced)):
-        as_function(V, cases.displacements[:, c], q0)
-        acceleration = -euler(relief[3:, c])  # at the point x it is this matrix times x
-        if c < len(spins):
-            acceleration += spins[c]
-        W.value[:] = axes.T @ acceleration @ axes
-        A = fem_petsc.assemble_matrix(form)
-        A.assemble()
+    relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())
+    accelerations = -np.array([euler(alpha) for alpha in relief[3:].T])
+    accelerations[: len(SPINS)] += spin_matrices()
+    n = vectors.shape[1]
+    reduced = np.zeros((len(accelerations), n, n))
+    matrices = initial_stress_matrices(problem.model, cases.displacements, accelerations)
+    for c, A in enumerate(matrices):
         K = gram(problem.comm, vectors, multiply(A, vectors))
         A.destroy()
         reduced[c] = 0.5 * (K + K.T)
-    return Stiffening(reduced[:6], reduced[6:].reshape(len(found), 6, n, n), cases.work)
+    return Stiffening(reduced[:6], reduced[6:].reshape(len(interfaces), 6, n, n), cases.work)

@@ -1,10 +1,8 @@
 """Beams that rotate steadily: blades and shafts, with the analyses of rotating solids.
 
-`rotating_beam` makes the constant matrices of `rotating_matrices` from a beam, so that
-`rotating_modes`, `campbell` and `critical_speed` take it as they take a solid. The gyroscopic terms
-of the sections are in them. So are, in K_σ, the axial force of the spin and the second-order
-rotation of each section in its own centrifugal field, without which the sections of a shaft that
-turns about its own axis would soften it as loose rings would.
+The matrices contain the gyroscopic terms of the sections. K_σ contains the axial force of the spin
+and the second-order rotation of each section in its own centrifugal field, without which the
+sections of a shaft that rotates about its own axis would soften it as loose rings would.
 """
 
 from __future__ import annotations
@@ -12,34 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import ufl
-from dolfinx import default_scalar_type, fem
-from dolfinx.fem import petsc as fem_petsc
-from numpy.typing import ArrayLike, NDArray
-from petsc4py import PETSc
-from ufl.core.expr import Expr
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd.beams.model import BeamModel
-from dolfinx_mbd.beams.problem import beam_problem
+from dolfinx_mbd.beams.problem import beam_problem, initial_stress_matrices
 from dolfinx_mbd.beams.statics import Held, held_dofs
 from dolfinx_mbd.body import Rayleigh
-from dolfinx_mbd.checks import instance
-from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.checks import instance, items
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.operators import centrifugal, coriolis
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.rotating.structure import (
-    Parts,
     RotatingStructure,
     checked_axis,
-    constrained_structure,
     listed_dampings,
 )
 
 __all__ = ["rotating_beam"]
-
-Array = NDArray[np.float64]
 
 
 def rotating_beam(
@@ -53,64 +41,55 @@ def rotating_beam(
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_rotating_beam_",
 ) -> RotatingStructure:
-    """Assemble all that does not depend on the speed, the prestress of unit speed included.
+    """Assemble the matrices of a rotating beam that do not depend on the speed.
+
+    `rotating_modes`, `campbell` and `critical_speed` accept the result.
 
     Args:
         model: The beam.
-        held: Nodes that only turn, `[0.0]`; or what is held of each, `{0.0: ["uy", "uz"]}`, in axes
-            that turn.
+        held: Nodes that only rotate, `[0.0]`; or the held components of each,
+            `{0.0: ["uy", "uz"]}`, in axes that rotate.
         axis: Direction of the axis of rotation, shape (3,).
-        point: A point of the axis, shape (3,), m.
-        springs: Bilinear form on `model.space`, symmetric, between beam and turning frame.
+        point: Point of the axis, shape (3,), m.
+        springs: Symmetric bilinear form on `model.space`, of springs between the beam and the
+            rotating frame; None: no springs.
         damping: `Rayleigh` with K at rest, springs included; a symmetric bilinear form on
-            `model.space`; or several.
+            `model.space`; or several of these. None: no damping.
         petsc_options: Options of the linear solver and of the eigenvalue solver.
         petsc_options_prefix: Prefix of these options.
 
+    Returns:
+        The matrices; the caller destroys them.
+
     Raises:
-        ValueError: Something given does not fit; the same error on every rank.
-        TypeError: The damping is of another kind.
+        InputError: A value does not fit; the same error on every rank.
         FactorizationError: The linear solver failed, or the beam is not held.
 
-    Note: Collective. The caller destroys the result.
+    Example:
+        >>> blade = mbd.rotating_beam(model, held=[0.0], axis=(0, 1, 0))
+        >>> mbd.rotating_modes(blade, 100.0, num_modes=2).frequencies.shape
+        (2,)
+
+    Note: Collective.
     """
     instance("springs", springs, (ufl.Form, type(None)))
     solver = solver_options(petsc_options_prefix, petsc_options)
     n, p = checked_axis(axis, point, 3)
-    dampings = listed_dampings(damping)
-    for part in dampings:
-        if not isinstance(part, (Rayleigh, ufl.Form)):
-            raise InputTypeError(
-                f"damping of a beam is Rayleigh(mass, stiffness) or a UFL form; got {part!r}"
-            )
+    dampings = items("damping", listed_dampings(damping), (Rayleigh, ufl.Form))
     rows = held_dofs(model, held)
     if springs is None and not model.mesh.comm.allreduce(len(rows)):
-        raise InputError("nothing holds the beam in the turning frame; give held=[...] or springs")
-    problem: Any = beam_problem(model)
+        raise InputError("nothing holds the beam in the rotating frame; give held=[...] or springs")
+    problem = beam_problem(model)
     W = centrifugal(n)
-    parts = Parts(
+    return RotatingStructure(
         problem,
         rows,
-        springs,
-        dampings,
-        (problem.inertia_matrix(coriolis(n)), problem.inertia_matrix(W)),
-        problem.motion_load(acceleration=-W @ p, W=W),
+        (n, p),
+        springs=springs,
+        dampings=dampings,
+        gyroscopic=problem.inertia_matrix(coriolis(n)),
+        softening=problem.inertia_matrix(W),
+        load=problem.motion_load(-W @ p, W),
+        geometric=lambda u0: next(initial_stress_matrices(model, u0[:, None], W[None])),
+        solver=solver,
     )
-    return constrained_structure(parts, n, p, lambda u0: _geometric(model, u0, W), solver)
-
-
-def _geometric(model: BeamModel, u0: Array, W: Array) -> PETSc.Mat:
-    """K_σ of the displacement u0 that the centrifugal load causes, W the acceleration's matrix."""
-    V, beam, axes = model.space, model.beam, np.asarray(model.axes)
-    local = fem.Constant(model.mesh, (axes.T @ W @ axes).astype(default_scalar_type))
-    density = beam.material.density
-
-    def body_force(y: Expr, z: Expr) -> Expr:
-        """As far as it varies over the section."""
-        return -density * ufl.dot(local, ufl.as_vector([0.0, y, z]))
-
-    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-    form = beam.initial_stress_stiffness(u, v, as_function(V, u0), body_force=body_force)
-    A = fem_petsc.assemble_matrix(fem.form(form))
-    A.assemble()
-    return A

@@ -9,12 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import ufl
 from dolfinx import fem, la
-from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.beams.model import BeamModel
-from dolfinx_mbd.beams.problem import beam_problem
-from dolfinx_mbd.checks import choice, instance, names, refuse, vector
+from dolfinx_mbd.beams.model import BeamModel, rigid_modes
+from dolfinx_mbd.beams.problem import assembled, beam_problem
+from dolfinx_mbd.checks import choice, instance, integer, names, refuse, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangle
@@ -22,8 +21,7 @@ from dolfinx_mbd.linalg.blocks import solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import solver_options
-from dolfinx_mbd.modal.natural_modes import check_num_modes
-from dolfinx_mbd.modal.spectrum import elastic_modes
+from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 from dolfinx_mbd.reduction.craig_bampton import MOTION_LABELS
 
 __all__ = [
@@ -42,23 +40,22 @@ Place: TypeAlias = "float | ArrayLike"
 """A node: its distance along the beam, m, or its position, shape (3,)."""
 
 Held: TypeAlias = "Iterable[Place] | Mapping[float, Sequence[str]]"
-"""Nodes that are clamped; or the components of each that are held, of ux, uy, uz, rx, ry, rz."""
+"""Clamped nodes; or the held components of each, of ux, uy, uz, rx, ry, rz."""
 
 
 @dataclass(frozen=True, eq=False)
 class BeamModes:
     """Natural modes of a beam.
 
-    Attributes:
-        frequencies: Of the elastic modes, shape (num_modes,), ascending, Hz.
-        modes: Functions on `model.space`, ∫ρ ψ·ψ = 1.
-        num_rigid: Rigid motions found.
-        model: The beam.
+    Example:
+        >>> modes = beam_modes(model, 3)
+        >>> modes.num_rigid, len(modes.modes)
+        (6, 3)
     """
 
-    frequencies: Array
-    modes: tuple[fem.Function, ...]
-    num_rigid: int
+    frequencies: Array  # of the elastic modes, shape (num_modes,), ascending, Hz
+    modes: tuple[fem.Function, ...]  # on `model.space`, ∫ρ ψ·ψ = 1
+    num_rigid: int  # number of rigid motions
     model: BeamModel
 
 
@@ -70,37 +67,39 @@ def beam_modes(
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_beam_modes_",
 ) -> BeamModes:
-    """Lowest elastic modes of a beam, free or held at some nodes.
+    """Compute the lowest elastic modes of a beam, free or held at some nodes.
 
     Args:
         model: The beam.
-        num_modes: Elastic modes; the rigid ones come on top and are only counted.
-        held: Clamped nodes, `[0.0]`; or what is held of each, `{0.0: ["uy", "uz"]}`.
+        num_modes: Number of elastic modes; rigid motions are only counted.
+        held: Clamped nodes, `[0.0]`; or the held components of each, `{0.0: ["uy", "uz"]}`.
         petsc_options: Options of the linear solver and of the eigenvalue solver.
         petsc_options_prefix: Prefix of these options.
 
+    Returns:
+        Frequencies and modes.
+
     Raises:
-        ValueError: Something given does not fit.
+        InputError: A value does not fit.
         EigenError: The eigenvalue solver failed, or missed a mode.
+
+    Example:
+        >>> beam_modes(model, 3, held=[0.0]).num_rigid
+        0
 
     Note: Collective.
     """
-    check_num_modes(num_modes)
+    integer("num_modes", num_modes, low=0)
     solver = solver_options(petsc_options_prefix, petsc_options)
     dofs = held_dofs(model, held)
-    problem: Any = beam_problem(model)
-    motions = _free_motions(model, dofs)
-    found = elastic_modes(
+    problem, motions = beam_problem(model), _free_motions(model, dofs)
+    result = elastic_modes(
         problem, num_modes, dofs, motions, estimate=problem.first_square(), **solver
     )
-    signs = problem.inertia(found.vectors).signs
+    vectors = result.vectors * problem.inertia(result.vectors).signs
     problem.destroy()
-    modes = tuple(
-        as_function(model.space, s * v) for s, v in zip(signs, found.vectors.T, strict=True)
-    )
-    return BeamModes(
-        np.sqrt(np.maximum(found.squares, 0)) / (2 * np.pi), modes, found.num_rigid, model
-    )
+    modes = tuple(as_function(model.space, v) for v in vectors.T)
+    return BeamModes(hertz(result.squares), modes, result.num_rigid, model)
 
 
 def beam_statics(
@@ -112,14 +111,15 @@ def beam_statics(
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_beam_statics_",
 ) -> fem.Function:
-    """Displacements and rotations of a held beam under loads.
+    """Compute displacements and rotations of a held beam under loads.
 
     Args:
         model: The beam.
-        load: A linear form on `model.space`, for instance of `model.beam`'s loads.
-        held: See `beam_modes`.
+        load: Linear form on `model.space`, for example one of the loads of `model.beam`; None: no
+            distributed load.
+        held: Clamped nodes, or held components; see `beam_modes`.
         wrenches: Force and moment at nodes by their distance along the beam, shape (6,), body
-            components.
+            components, N and N m; None: no wrenches.
         petsc_options: Options of the linear solver.
         petsc_options_prefix: Prefix of these options.
 
@@ -127,14 +127,23 @@ def beam_statics(
         A function on `model.space`: at each node u (m), then θ (rad).
 
     Raises:
-        ValueError: A node is unknown, or what is held leaves a rigid motion free.
+        InputError: A node is unknown, or a rigid motion is free.
+
+    Example:
+        >>> q = beam_statics(model, held=[0.0], wrenches={0.5: (0, 1, 0, 0, 0, 0)})
+        >>> q.function_space == model.space
+        True
 
     Note: Collective.
     """
     solver = solver_options(petsc_options_prefix, petsc_options)
     dofs, size = held_dofs(model, held), 6 * len(model.positions)
     instance("wrenches", wrenches, (Mapping, type(None)))
-    _check_held(model, dofs)
+    free = _free_motions(model, dofs).shape[1]
+    if free:
+        raise InputError(
+            f"the beam is not held: {free} rigid motions are free", argument="held", value=free
+        )
     b = np.zeros(size)
     if load is not None:
         instance("load", load, ufl.Form)
@@ -149,8 +158,7 @@ def beam_statics(
         for block in blocks:
             b[6 * block : 6 * block + 6] += values
     u, v = ufl.TrialFunction(model.space), ufl.TestFunction(model.space)
-    K = fem_petsc.assemble_matrix(fem.form(model.beam.elastic_stiffness(u, v)))
-    K.assemble()
+    K = assembled(fem.form(model.beam.elastic_stiffness(u, v)))
     constrain(K, dofs, 1.0)
     b[dofs] = 0.0
     ksp = cholesky(K, **solver)
@@ -161,18 +169,24 @@ def beam_statics(
 
 
 def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
-    """Forces and moments in the beam, in its axes: what a part gets from that at larger x.
+    """Return the section forces of a beam, in its axes, on the part at smaller distance.
 
-    They are those of the element's cubic: exact under loads at nodes; under a distributed load q
-    moments at the ends of a cell are off by qh²/12 and shear forces by qh/2.
+    They are those of the cubic deflection: exact under loads at nodes; under a distributed load q,
+    moments at the ends of a cell of length h have the error qh²/12 and shear forces qh/2.
 
     Args:
         model: The beam.
-        q: Displacements and rotations, on `model.space`.
+        q: Displacements and rotations, a function on `model.space`.
 
     Returns:
-        Distances along the beam of both ends of each cell, shape (cells, 2), in ascending order;
+        Distances along the beam of both ends of each cell, shape (cells, 2), in ascending order, m;
         and N, V_y, V_z, T, M_y, M_z there, shape (cells, 2, 6), N and N m.
+
+    Example:
+        >>> q = beam_statics(model, held=[0.0], wrenches={0.5: (0, 1, 0, 0, 0, 0)})
+        >>> x, forces = beam_forces(model, q)
+        >>> print(forces[0, 0].round(6) + 0.0)
+        [0.  1.  0.  0.  0.  0.5]
 
     Note: Collective.
     """
@@ -193,7 +207,7 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
     x, f = (np.concatenate([part[i] for part in gathered]) for i in (0, 1))
     order = np.argsort(x.mean(axis=1))
     x, f = x[order], f[order]
-    turned = x[:, 0] > x[:, 1]  # cells drawn backwards
+    turned = x[:, 0] > x[:, 1]  # cells of opposite orientation
     x[turned], f[turned] = x[turned, ::-1], f[turned, ::-1]
     return x, f
 
@@ -201,7 +215,7 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
 def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
     """Return the rigid motions that held degrees of freedom allow, shape (owned dofs, r)."""
     chain = model.chain
-    R = model.rigid_motions(chain.mean(axis=0))
+    R = rigid_modes(model, chain.mean(axis=0))
     R[:, 3:] /= np.linalg.norm(chain[-1] - chain[0])
     free = null_space(model.mesh.comm, triangle(model.mesh.comm, R[held]))
     motions = np.asfortranarray(R @ free)
@@ -209,17 +223,8 @@ def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
     return motions
 
 
-def _check_held(model: BeamModel, dofs: NDArray[np.int32]) -> None:
-    """Raise an error if a rigid motion is free."""
-    free = _free_motions(model, dofs).shape[1]
-    if free:
-        raise InputError(
-            f"the beam is not held: {free} rigid motions are free", argument="held", value=free
-        )
-
-
 def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
-    """Owned held degrees of freedom (local numbers); see `beam_modes`."""
+    """Return the owned held degrees of freedom (local numbers); see `beam_modes`."""
     instance("model", model, BeamModel)
     if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
         refuse("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)

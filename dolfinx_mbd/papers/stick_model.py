@@ -1,23 +1,22 @@
-r"""Planar mechanisms from rigid truss elements, integrated with Newmark's method (the stick model).
+"""Planar mechanisms from rigid truss elements, integrated with Newmark's method (the stick model).
 
-A rod between the nodes 1 and 2 has mass m = ρAL and the unit vectors e along and n across it. Its
-points move along it by the mean of its ends' displacements, across it linearly (the paper's
-eq. 1), so that ∫ρA NᵀN dξ in the axes (e, n) is, with u₁, w₁, u₂, w₂,
+A rod between two nodes has mass m = ρAL and the unit vectors e along and n across it. Its points
+move along it by the mean of the displacements of its ends, across it linearly (eq. 1), so that
+∫ρA NᵀN dξ in the axes (e, n) is, with u₁, w₁, u₂, w₂,
 
     m/12 [[3, 0, 3, 0], [0, 4, 0, 2], [3, 0, 3, 0], [0, 2, 0, 4]]       (eq. 2; in print 0 4 0 2)
 
-and in global axes, with eeᵀ + nnᵀ = 1 and b = (−e, e), the gradient of the rod's length,
+and in global axes, with eeᵀ + nnᵀ = 1 and the gradient of the length b = (-e, e),
 
-    Mₑ = m/6 [[2, 1], [1, 2]] ⊗ 1 − m/12 b bᵀ.
+    Mₑ = m/6 [[2, 1], [1, 2]] ⊗ 1 - m/12 b bᵀ.
 
-The first part is that of linear displacements. It is constant, and the acceleration of every point
-of a rod is linear between those of its ends, so Σ Mẍ are the inertia forces of the rod, centrifugal
-ones included, without terms in the velocities. The second part acts on b only: it does no work in
-a motion that keeps the length, and changes nothing but the rod's axial force, in which a
-self-equilibrated m/12 b·ẍ is left out. The motion is that of a rigid rod.
+The first part, of linear displacements, is constant, and the acceleration of the points of a rod is
+linear between its ends; therefore Σ Mẍ are the inertia forces of the rod, centrifugal ones
+included, without velocity terms. The second part does no work in a motion that preserves the
+length; it changes only the axial force, which omits the self-equilibrated m/12 b·ẍ.
 
-The length is kept by Hooke's law, N = EA (l − L)/L along b, with the tangent EA/L bbᵀ + N/l ccᵀ,
-c = (−n, n). With one end held and e = (cos α, sin α) = (a, b), this is eq. 8 at rest,
+Hooke's law preserves the length, N = EA (l - L)/L along b, with the tangent EA/L bbᵀ + N/l ccᵀ,
+c = (-n, n). With one end held and e = (a, b), this is eq. 8 at rest,
 
     K = EA/L [[a², ab], [ab, b²]]                                       (in print K₂₂ = a²)
 
@@ -43,30 +42,20 @@ from dolfinx_mbd.errors import InputError, SolverError
 __all__ = ["Rod", "StickModel", "StickMotion", "newmark"]
 
 Array = NDArray[np.float64]
-Torque = Callable[[float, float, float], float]
+Torque = Callable[[float, float, float], float]  # torque(t, angle, rate)
 
-_MOST_ITERATIONS = 20
+MAX_ITERATIONS = 20  # of Newton in a step
 
 
 @dataclass(frozen=True)
 class Rod:
-    """A uniform rod between two nodes.
+    """Uniform rod between two nodes."""
 
-    Attributes:
-        start, end: Numbers of its nodes.
-        line_density: Mass per length ρA, kg/m.
-        axial_stiffness: EA, N; so large that it has no influence on the motion.
-        torque: On the rod, N m: a number or ``torque(t, angle, rate)`` of the rod's own angle to x.
-
-    Raises:
-        InputError: An argument is unusable.
-    """
-
-    start: int
+    start: int  # number of the first node
     end: int
-    line_density: float
-    axial_stiffness: float
-    torque: Torque | float = 0.0
+    line_density: float  # mass per length ρA, kg/m
+    axial_stiffness: float  # EA, N; so large that it has no influence on the motion
+    torque: Torque | float = 0.0  # N m; a function of the time, and of the angle of the rod to x
 
     def __post_init__(self) -> None:
         integer("start", self.start, low=0)
@@ -79,39 +68,25 @@ class Rod:
 
 @dataclass(frozen=True, eq=False)
 class StickModel:
-    """Nodes of a plane, where they start, and the rods between them.
+    """Nodes in a plane, their initial positions, and the rods between them."""
 
-    Attributes:
-        nodes: Positions at the start, (n, 2), m.
-        rods: The rods.
-        held: Node and axis (0 or 1) of every coordinate that stays where it is.
-        masses: Point masses, kg, by node.
-        velocity: Of the nodes at the start, (n, 2), m/s; None: at rest.
-
-    Raises:
-        InputError: The shapes do not fit, a rod or a support names a node that is not there, a node
-            has no rod, a rod has no length, or a mass is negative.
-    """
-
-    nodes: ArrayLike
+    nodes: ArrayLike  # initial positions, shape (n, 2), m
     rods: Sequence[Rod]
-    held: Sequence[tuple[int, int]] = ()
-    masses: Mapping[int, float] = field(default_factory=dict)
-    velocity: ArrayLike | None = None
+    held: Sequence[tuple[int, int]] = ()  # node and axis (0 or 1) of every held coordinate
+    masses: Mapping[int, float] = field(default_factory=dict)  # point masses by node, kg
+    velocity: ArrayLike | None = None  # initial, shape (n, 2), m/s; None: at rest
 
     def __post_init__(self) -> None:
         x = array("nodes", self.nodes, (None, 2))
-        v = np.zeros_like(x)
-        if self.velocity is not None:
-            v = array("velocity", self.velocity, x.shape)
+        v = array("velocity", 0 * x if self.velocity is None else self.velocity, x.shape)
         if not items("rods", self.rods, Rod):
             refuse("rods", self.rods, "a list of at least one rod")
-        named = [k for rod in self.rods for k in (rod.start, rod.end)]
+        ends = [k for rod in self.rods for k in (rod.start, rod.end)]
         for _, axis in self.held:
             choice("axis of an entry of held", axis, (0, 1))
-        for k in (*named, *(k for k, _ in self.held), *instance("masses", self.masses, Mapping)):
+        for k in (*ends, *(k for k, _ in self.held), *instance("masses", self.masses, Mapping)):
             integer("number of a node", k, low=0, high=len(x) - 1)
-        if loose := set(range(len(x))) - set(named):
+        if loose := set(range(len(x))) - set(ends):
             raise InputError(f"no rod ends at the nodes {sorted(loose)}")
         for k, rod in enumerate(self.rods):
             if np.array_equal(x[rod.start], x[rod.end]):
@@ -124,53 +99,41 @@ class StickModel:
 
 @dataclass(frozen=True, eq=False)
 class StickMotion:
-    """Motion of a stick model over nt times.
+    """Motion of a stick model over nt times."""
 
-    Attributes:
-        time: (nt,), s.
-        position, velocity, acceleration: Of the nodes, (nt, n, 2).
-        angle: Of the rods to x, counted over turns, (nt, m), rad.
-        axial: Force of Hooke's law that keeps the rods' lengths, (nt, m), N; in a rod with mass the
-            force of a section varies along the rod, and this is none of them.
-        iterations: Newton iterations of the whole run.
-    """
-
-    time: Array
-    position: Array
-    velocity: Array
-    acceleration: Array
-    angle: Array
-    axial: Array
-    iterations: int
+    time: Array  # shape (nt,), s
+    position: Array  # of the nodes, shape (nt, n, 2), m
+    velocity: Array  # m/s
+    acceleration: Array  # m/s²
+    angle: Array  # of the rods to x, continuous, shape (nt, m), rad
+    axial: Array  # force of Hooke's law, N; the section force of a rod with mass varies along it
+    iterations: int  # of Newton, in the whole run
 
 
 class _Sticks:
-    """The matrices of a model in the coordinates that are free."""
+    """Matrices of a model in its free coordinates."""
 
     def __init__(self, model: StickModel) -> None:
         self.model, self.rods = model, model.rods
         self.nodes = np.asarray(model.nodes, dtype=float)
-        n, m = len(self.nodes), len(self.rods)
-        free = np.ones((n, 2), dtype=bool)
+        free = np.ones_like(self.nodes, dtype=bool)
         for node, axis in model.held:
             free[node, axis] = False
         self.free = np.flatnonzero(free)
-        self.incidence = np.zeros((m, n))
-        rows = np.arange(m)
-        self.incidence[rows, [rod.start for rod in self.rods]] = -1.0
-        self.incidence[rows, [rod.end for rod in self.rods]] = 1.0
+        unit = np.eye(len(self.nodes))
+        start, end = unit[[rod.start for rod in self.rods]], unit[[rod.end for rod in self.rods]]
+        self.incidence = end - start
         self.reference = self.frames(self.nodes)[0]
         self.mass = np.array([rod.line_density for rod in self.rods]) * self.reference
         self.axial = np.array([rod.axial_stiffness for rod in self.rods])
-        ends = np.abs(self.incidence)
-        scalar = ends.T @ (self.mass[:, None] / 6 * ends)  # 1 1, 1 1; and another 1 on the diagonal
-        scalar += np.diag(ends.T @ self.mass / 6)
+        ends = start + end
+        scalar = ends.T @ (self.mass[:, None] / 6 * ends) + np.diag(ends.T @ self.mass / 6)
         for node, mass in model.masses.items():
             scalar[node, node] += mass
         self.constant_mass = np.kron(scalar, np.eye(2))[np.ix_(self.free, self.free)]
 
     def frames(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Lengths (m,), angles (m,) and the rows b and c (m, free) at node positions (n, 2)."""
+        """Return lengths (m,), angles (m,) and the rows b and c (m, free) at node positions."""
         d = self.incidence @ x
         length = np.hypot(d[:, 0], d[:, 1])
         e = d / length[:, None]
@@ -182,10 +145,11 @@ class _Sticks:
         return length, np.arctan2(e[:, 1], e[:, 0]), b, c
 
     def mass_matrix(self, b: Array) -> Array:
+        """Return M for the rows b."""
         return self.constant_mass - b.T @ (self.mass[:, None] / 12 * b)
 
     def torques(self, t: float, angle: Array, rate: Array) -> Array:
-        """Of the rods, (m,)."""
+        """Return the torques on the rods, shape (m,)."""
         return np.array(
             [
                 rod.torque(t, float(at), float(w)) if callable(rod.torque) else rod.torque
@@ -196,7 +160,7 @@ class _Sticks:
     def balance(
         self, t: float, x: Array, v: Array, a: Array, last: Array
     ) -> tuple[Array, Array, Array, Array, Array]:
-        """What is out of balance, mass, stiffness; and the angles, counted on, and axial forces."""
+        """Return residual, mass, stiffness, angles continued from the last ones, axial forces."""
         nodes = self.nodes.copy()
         nodes.reshape(-1)[self.free] = x
         length, angle, b, c = self.frames(nodes)
@@ -210,7 +174,7 @@ class _Sticks:
 
 
 def _start(sticks: _Sticks, v: Array) -> tuple[Array, Array]:
-    """Accelerations and axial forces of rods that keep their length: M a + bᵀN = cᵀT/l, l̈ = 0."""
+    """Return accelerations and axial forces with constant lengths: M a + bᵀN = cᵀT/l, l̈ = 0."""
     length, angle, b, c = sticks.frames(sticks.nodes)
     stretch = np.abs(b @ v).max(initial=0.0)
     if stretch > 1e-9 * max(1.0, np.abs(v).max(initial=0.0)):
@@ -233,22 +197,12 @@ def newmark(
     gamma: float = 0.5,
     tolerance: float = 1e-12,
 ) -> StickMotion:
-    """Integrate a stick model with Newmark's method from the time 0, with Newton in every step.
+    """Integrate a stick model from the time 0 with Newmark's method, with Newton in every step.
 
-    The rods start with the axial forces of rigid ones, so that none begins to ring.  The slope of a
-    torque over the angle is not in Newton's matrix: a law as stiff as the inertia over dt² needs
-    smaller steps.
-
-    Args:
-        model: The mechanism.
-        t_end: End time, s.
-        dt: Step, s; the number of steps is rounded, the step fitted to it.
-        beta, gamma: Of the method; the default conserves energy in a linear system.
-        tolerance: Last change of a position, relative to the longest rod.
-
-    Raises:
-        InputError: An argument is unusable, or the velocities at the start stretch a rod.
-        SolverError: A step does not converge.
+    The rods start with the axial forces of rigid ones, so that no rod starts to vibrate. The matrix
+    of Newton omits the derivative of a torque by the angle: a law as stiff as the inertia over dt²
+    needs smaller steps. The step is adjusted so that a whole number of steps fits; `tolerance` is
+    the last change of a position relative to the longest rod.
     """
     instance("model", model, StickModel)
     for name, value in {"t_end": t_end, "dt": dt, "beta": beta, "tolerance": tolerance}.items():
@@ -262,13 +216,13 @@ def newmark(
     a, force = _start(sticks, v)
     sticks.reference = sticks.reference / (1 + force / sticks.axial)
     angle = sticks.frames(sticks.nodes)[1]
-    kept, rods = np.zeros((3, steps + 1, len(free))), np.zeros((2, steps + 1, len(angle)))
-    kept[:, 0], rods[:, 0] = (x, v, a), (angle, force)
+    states, rods = np.zeros((3, steps + 1, len(free))), np.zeros((2, steps + 1, len(angle)))
+    states[:, 0], rods[:, 0] = (x, v, a), (angle, force)
     small, iterations = tolerance * sticks.reference.max() / (beta * h * h), 0
     for k in range(1, steps + 1):
         x = x + h * v + h * h * (0.5 - beta) * a
         v = v + h * (1 - gamma) * a
-        for _ in range(_MOST_ITERATIONS):
+        for _ in range(MAX_ITERATIONS):
             iterations += 1
             at_x, at_v = x + h * h * beta * a, v + h * gamma * a
             residual, mass, stiffness, at, force = sticks.balance(time[k], at_x, at_v, a, angle)
@@ -277,13 +231,12 @@ def newmark(
             if np.abs(change).max(initial=0.0) <= small:
                 break
         else:
-            raise SolverError(
-                f"the step to {time[k]:g} s does not converge; try a step below {h:g} s"
-            )
+            text = f"the step to {time[k]:g} s does not converge; try a step below {h:g} s"
+            raise SolverError(text)
         x, v, angle = x + h * h * beta * a, v + h * gamma * a, at
-        kept[:, k], rods[:, k] = (x, v, a), (angle, force)
+        states[:, k], rods[:, k] = (x, v, a), (angle, force)
     motion = np.zeros((3, steps + 1, sticks.nodes.size))
     motion[0] = sticks.nodes.reshape(-1)
-    motion[:, :, free] = kept
+    motion[:, :, free] = states
     position, velocity, acceleration = motion.reshape(3, steps + 1, -1, 2)
     return StickMotion(time, position, velocity, acceleration, rods[0], rods[1], iterations)

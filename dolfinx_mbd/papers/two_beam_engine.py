@@ -1,21 +1,12 @@
-"""The two-beam engine of the engine paper: crank and rod as two planar beam elements, welded.
+"""Two-beam engine of a paper: crank and rod as two planar beam elements, welded to each other.
 
-Each element has two nodes with axial and transverse displacement and rotation, in a frame that
-moves with the rigid mechanism. The assembled coordinates are
-
-    Q = (Q₁, Q₂, Q₃ | Q₄, Q₅, Q₆ | Q₇, Q₈, Q₉),    displacements along X and Y and rotation of
-
-the shaft, the crank pin and the piston pin from their places in the rigid motion; Q₁ = Q₂ = Q₈ = 0
-leave six. There is one rotation Q₆ at the crank pin, so that crank and rod are *welded* there, and
-none is held at the shaft. Only the weld keeps the frame from being a mechanism: what turns the
-crank in the engine, the moment of the piston's force about the shaft, bends the frame here. With
-`pinned` the same elements have a rotation each at the crank pin, and the shaft is held as by its
-drive, which leaves six coordinates too.
-
-The model is given as printed, with its shortcomings: no rotary inertia, no Coriolis term, no
-geometric stiffness beside the spin softening, coefficients frozen at one crank angle in the modal
-superposition. `PlanarBeam` has the rotary inertia by choice, `TwoBeamEngine.load` the loads that
-are left out in the print.
+Each element moves in a frame of the rigid mechanism. The coordinates Q₁ to Q₉ are displacements
+along X and Y and the rotation of the shaft, the crank pin and the piston pin relative to the rigid
+motion; Q₁ = Q₂ = Q₈ = 0 leave six. There is one rotation Q₆ at the crank pin, so crank and rod are
+*welded* there, and only the weld keeps the frame from being a mechanism: the moment that drives the
+crank of an engine bends this frame. As printed, the model has no rotary inertia, no Coriolis term,
+no geometric stiffness except spin softening, and the modal superposition has coefficients frozen at
+one crank angle.
 
 References:
     S. Dumitru et al., Mathematics 13 (2025) 2797, section 3, eqs. (43) to (92).
@@ -23,11 +14,15 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
+import scipy
+from numpy.polynomial.legendre import leggauss
+from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, flag, instance, number, vector
@@ -38,31 +33,24 @@ __all__ = ["FrameModes", "PlanarBeam", "TwoBeamEngine", "undamped_response"]
 
 Array = NDArray[np.float64]
 
-_AXIAL, _BENDING = [0, 3], [1, 2, 4, 5]
+AXIAL, BENDING = [0, 3], [1, 2, 4, 5]
+LINEAR = np.array([[1.0, 0.0], [-1.0, 1.0]])  # columns: coefficients of 1 - ξ and ξ
+CUBIC = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [-3, -2, 3, -1], [2, 1, -2, 1]])  # Hermite's
 
 
 @dataclass(frozen=True)
 class PlanarBeam:
-    """A beam element from x = 0 to its length; coordinates (u₁, v₁, θ₁, u₂, v₂, θ₂) in its axes.
+    """Uniform Euler-Bernoulli element with the coordinates (u₁, v₁, θ₁, u₂, v₂, θ₂) along its axis.
 
-    Attributes:
-        length: l, m.
-        area: A, m².
-        second_moment: I = ∫y² dA, m⁴.
-        young: E, Pa.
-        density: ρ, kg/m³.
-        rotary: Whether the section's own inertia counts; in the paper it does not.
-
-    Raises:
-        InputError: A value is not a positive number.
+    The paper omits the rotary inertia of the section.
     """
 
-    length: float
-    area: float
-    second_moment: float
-    young: float
-    density: float
-    rotary: bool = False
+    length: float  # l, m
+    area: float  # A, m²
+    second_moment: float  # I = ∫y² dA, m⁴
+    young: float  # E, Pa
+    density: float  # ρ, kg/m³
+    rotary: bool = False  # whether the rotary inertia is included
 
     def __post_init__(self) -> None:
         for name in ("length", "area", "second_moment", "young", "density"):
@@ -74,134 +62,102 @@ class PlanarBeam:
         """ρA, kg/m."""
         return self.density * self.area
 
-    def shapes(self, x: ArrayLike) -> Array:
-        """N(x), displacement (u, v) per coordinate, eq. (44), shape (..., 2, 6)."""
-        xi = np.asarray(x, dtype=float) / self.length
+    def shapes(self, x: ArrayLike, derivative: int = 0) -> Array:
+        """Return N(x), eq. (44), or a derivative: (u, v) per coordinate, shape (..., 2, 6)."""
+        h = self.length
+        xi = np.asarray(x, dtype=float) / h
         N = np.zeros((*xi.shape, 2, 6))
-        N[..., 0, 0], N[..., 0, 3] = 1 - xi, xi
-        N[..., 1, 1], N[..., 1, 4] = 1 - 3 * xi**2 + 2 * xi**3, 3 * xi**2 - 2 * xi**3
-        N[..., 1, 2] = self.length * (xi - 2 * xi**2 + xi**3)
-        N[..., 1, 5] = self.length * (xi**3 - xi**2)
-        return N
+        linear, cubic = (polyval(xi, polyder(c, derivative)) for c in (LINEAR, CUBIC))
+        N[..., 0, AXIAL] = np.moveaxis(linear, 0, -1)
+        N[..., 1, BENDING] = np.moveaxis(cubic, 0, -1) * [1, h, 1, h]
+        return np.asarray(N / h**derivative, dtype=np.float64)
+
+    @cached_property
+    def _gauss(self) -> tuple[Array, Array, tuple[Array, Array, Array]]:
+        """Points and weights of exact integration, and N and its derivatives there."""
+        points, weights = leggauss(4)
+        x, w = self.length * (1 + points) / 2, self.length * weights / 2
+        return x, w, (self.shapes(x), self.shapes(x, 1), self.shapes(x, 2))
 
     def stiffness(self) -> Array:
-        """K_s = ∫BᵀDB, eq. (62), shape (6, 6)."""
-        K = np.zeros((6, 6))
-        K[np.ix_(_AXIAL, _AXIAL)] = (
-            self.young * self.area / self.length * np.array([[1, -1], [-1, 1]])
-        )
-        K[np.ix_(_BENDING, _BENDING)] = self.young * self.second_moment * self._curvatures()
-        return K
-
-    def _curvatures(self) -> Array:
-        h = self.length
-        k = [[12, 6, -12, 6], [6, 4, -6, 2], [-12, -6, 12, -6], [6, 2, -6, 4]]
-        return np.array(k) * np.outer([1, h, 1, h], [1, h, 1, h]) / h**3
+        """Return K_s = ∫BᵀDB, eq. (62), shape (6, 6)."""
+        _, w, (_, first, second) = self._gauss
+        stretch, curvature = first[:, 0], second[:, 1]
+        axial, bending = self.young * self.area, self.young * self.second_moment
+        return axial * (w * stretch.T) @ stretch + bending * (w * curvature.T) @ curvature
 
     def mass(self) -> Array:
-        """M = ρA∫NᵀN, eq. (67), shape (6, 6)."""
+        """Return M = ρA∫NᵀN, eq. (67), shape (6, 6)."""
         return self.weighted(np.eye(2))
 
     def weighted(self, W: ArrayLike) -> Array:
-        """ρA∫NᵀWN of a constant matrix W between the displacements, shape (2, 2); (6, 6).
+        """Return ρA∫NᵀWN of a constant matrix W between displacements, shape (2, 2); (6, 6).
 
-        With `rotary`, of the whole section: the fibre at y has the displacement (−yv′, 0) on top.
+        With `rotary`, the fibre at y has the additional displacement (-yv′, 0).
         """
-        h, W = self.length, np.asarray(W, dtype=float)
-        scale = np.array([1, h, 1, h])
-        uu = np.array([[2, 1], [1, 2]]) / 6
-        uv = np.array([[21, 3, 9, -2], [9, 2, 21, -3]]) / 60 * scale
-        vv = [[156, 22, 54, -13], [22, 4, 13, -3], [54, 13, 156, -22], [-13, -3, -22, 4]]
-        G = np.zeros((6, 6))
-        G[np.ix_(_AXIAL, _AXIAL)] = W[0, 0] * uu
-        G[np.ix_(_AXIAL, _BENDING)] = W[0, 1] * uv
-        G[np.ix_(_BENDING, _AXIAL)] = W[1, 0] * uv.T
-        G[np.ix_(_BENDING, _BENDING)] = W[1, 1] * np.array(vv) / 420 * np.outer(scale, scale)
-        G *= self.mass_per_length * h
+        W = np.asarray(W, dtype=float)
+        _, w, (N, first, _) = self._gauss
+        weighted = w[:, None, None] * N
+        G = self.mass_per_length * weighted.reshape(-1, 6).T @ (W @ N).reshape(-1, 6)
         if self.rotary:
-            turns = [[36, 3, -36, 3], [3, 4, -3, -1], [-36, -3, 36, -3], [3, -1, -3, 4]]
-            slopes = np.array(turns) / (30 * h) * np.outer(scale, scale)
-            G[np.ix_(_BENDING, _BENDING)] += W[0, 0] * self.density * self.second_moment * slopes
-        return G
+            slope = first[:, 1]
+            G += self.density * self.second_moment * W[0, 0] * (w * slope.T) @ slope
+        return np.asarray(G)
 
     def dynamic_stiffness(self, omega: float, alpha: float) -> Array:
-        """K_d = ρA∫Nᵀ(α̃ + ω̃ω̃)N, eqs. (63, 64), shape (6, 6): not symmetric where α is not 0."""
+        """Return K_d = ρA∫Nᵀ(α̃ + ω̃ω̃)N, eqs. (63, 64), shape (6, 6); not symmetric if α is not 0."""
         return self.weighted(_spin(omega, alpha))
 
     def load(self, acceleration: ArrayLike, W: ArrayLike = ((0, 0), (0, 0))) -> Array:
-        """−ρA∫Nᵀ(a + W(x, 0)), shape (6,), N and N m.
+        """Return -ρA∫Nᵀ(a + W(x, 0)), shape (6,), N and N m.
 
-        Args:
-            acceleration: a, of the frame's origin less gravity, in the beam's axes, (2,), m/s².
-            W: α̃ + ω̃ω̃, shape (2, 2), 1/s².
+        `acceleration` is a, of the origin of the frame without gravity, in the axes of the beam,
+        shape (2,), m/s²; `W` is α̃ + ω̃ω̃, shape (2, 2), 1/s².
         """
-        h, a, W = self.length, np.asarray(acceleration, dtype=float), np.asarray(W, dtype=float)
-        mean = np.array([1 / 2, 1 / 2, h / 12, 1 / 2, 1 / 2, -h / 12])
-        first = h * np.array([1 / 6, 3 / 20, h / 30, 1 / 3, 7 / 20, -h / 20])
-        along = [0, 1, 1, 0, 1, 1]
-        f = -self.mass_per_length * h * (a[along] * mean + W[along, 0] * first)
-        if self.rotary:  # the fibre's own place is (0, y), its displacement (−yv′, 0): Izz ∫v′
-            f[_BENDING] += self.density * self.second_moment * W[0, 1] * np.array([-1, 0, 1, 0])
-        return f
+        a, W = np.asarray(acceleration, dtype=float), np.asarray(W, dtype=float)
+        x, w, (N, first, _) = self._gauss
+        f = -self.mass_per_length * np.einsum("q,qci,qc->i", w, N, a + np.outer(x, W[:, 0]))
+        if self.rotary:  # the fibre at (x, y) has the displacement (-yv′, 0)
+            f += self.density * self.second_moment * W[0, 1] * (w @ first[:, 1])
+        return np.asarray(f)
 
 
 def _spin(omega: float, alpha: float) -> Array:
-    """α̃ + ω̃ω̃ in the plane."""
+    """Return α̃ + ω̃ω̃ in the plane."""
     return np.array([[-(omega**2), -alpha], [alpha, -(omega**2)]])
 
 
-def _turned(angle: float) -> Array:
-    """From global to the axes of a beam at this angle, for a vector, shape (2, 2)."""
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, s], [-s, c]])
-
-
 def _transformation(angle: float) -> Array:
-    """T_e: element coordinates from global ones, shape (6, 6)."""
+    """Return T_e from global to element coordinates, shape (6, 6); its first block rotates (2,)."""
+    c, s = np.cos(angle), np.sin(angle)
     T = np.eye(6)
-    T[:2, :2] = T[3:5, 3:5] = _turned(angle)
+    T[:2, :2] = T[3:5, 3:5] = [[c, s], [-s, c]]
     return T
 
 
 class FrameModes(NamedTuple):
-    """Modes of the frame frozen at a crank angle.
+    """Modes of the frame frozen at a crank angle."""
 
-    Attributes:
-        frequencies: Shape (6,), ascending, Hz.
-        modes: Right eigenvectors φ in the columns, shape (6, 6).
-        left: Left eigenvectors with leftᵀ M φ = I; they are φ where K is symmetric.
-    """
-
-    frequencies: Array
-    modes: Array
-    left: Array
+    frequencies: Array  # shape (6,), ascending, Hz
+    modes: Array  # right eigenvectors φ in the columns, shape (6, 6)
+    left: Array  # left eigenvectors with leftᵀ M φ = I; they are φ where K is symmetric
 
 
 @dataclass(frozen=True)
 class TwoBeamEngine:
-    """One cylinder: crank and rod as a beam element each, the piston a point mass at node 3.
+    """One cylinder: crank and rod as a beam element each, the piston as a point mass at node 3.
 
-    Crank angle 0 is top dead centre; the piston slides along X, the crank turns at constant speed.
-
-    Attributes:
-        crank: Element 1, from the shaft to the crank pin.
-        rod: Element 2, from the crank pin to the piston pin.
-        piston_mass: kg.
-        speed: Of the crank, rad/s.
-        gravity: Global, (2,), m/s²; by default across the cylinder, as eqs. (49, 52) have it.
-        pinned: Crank and rod turn separately at the crank pin, and the shaft is held (Q₃ = 0); Q
-            has a tenth place, the rotation of the rod at the crank pin.
-
-    Raises:
-        InputError: An argument is unusable, for example because the crank is not shorter than the
-            rod.
+    The crank angle is 0 at top dead centre; the piston slides along X, and the crank rotates at
+    constant speed. By default, gravity acts across the cylinder, as in eqs. (49, 52). With
+    `pinned`, crank and rod rotate separately at the crank pin, and the shaft is held as by its
+    drive (Q₃ = 0); Q has a tenth place then, the rotation of the rod at the crank pin.
     """
 
-    crank: PlanarBeam
-    rod: PlanarBeam
-    piston_mass: float
-    speed: float
-    gravity: tuple[float, float] = (0.0, -9.80665)
+    crank: PlanarBeam  # element 1, from the shaft to the crank pin
+    rod: PlanarBeam  # element 2, from the crank pin to the piston pin
+    piston_mass: float  # kg
+    speed: float  # of the crank, rad/s
+    gravity: tuple[float, float] = (0.0, -9.80665)  # global components, m/s²
     pinned: bool = False
 
     def __post_init__(self) -> None:
@@ -234,42 +190,41 @@ class TwoBeamEngine:
         return SliderCrank(self.crank.length, self.rod.length)
 
     def angles(self, angle: float) -> tuple[float, float]:
-        """Angles of crank and rod to X, rad."""
+        """Return the angles of crank and rod to X, rad, at a crank angle."""
         return float(angle), float(self.mechanism.motion(angle).rod_angle)
 
-    # ---- matrices
+    def _elements(
+        self, angle: float, motion: Any
+    ) -> Iterator[tuple[PlanarBeam, list[int], Array, tuple[float, float]]]:
+        """Yield each beam with its places in Q, its T_e and its ω and α."""
+        at, rod_at = self.angles(angle)
+        spin = float(motion.rod_velocity), float(motion.rod_acceleration)
+        yield self.crank, self.places[0], _transformation(at), (self.speed, 0.0)
+        yield self.rod, self.places[1], _transformation(rod_at), spin
 
     def matrices(self, angle: float) -> tuple[Array, Array, Array]:
-        """M, and the static and the dynamic part of K, at a crank angle; shape (6, 6) each.
+        """Return M, and the static and the dynamic part of K, at a crank angle; (6, 6) each.
 
-        Eqs. (62 to 72): from the elements' axes to global ones, assembled, without Q₁, Q₂, Q₈.
+        They are transformed to global axes and assembled, eqs. (62 to 72).
         """
         motion = self.mechanism.motion(angle, self.speed)
         static, dynamic, mass = np.zeros((3, self.size, self.size))
         mass[[6, 7], [6, 7]] = self.piston_mass
-        spins = (self.speed, 0.0), (float(motion.rod_velocity), float(motion.rod_acceleration))
-        beams = self.crank, self.rod
-        for beam, places, at, spin in zip(
-            beams, self.places, self.angles(angle), spins, strict=True
-        ):
-            T, own = _transformation(at), np.ix_(places, places)
-            static[own] += T.T @ beam.stiffness() @ T
-            dynamic[own] += T.T @ beam.dynamic_stiffness(*spin) @ T
-            mass[own] += T.T @ beam.mass() @ T
-        left = np.ix_(self.free, self.free)
-        return mass[left], static[left], dynamic[left]
+        for beam, places, T, spin in self._elements(angle, motion):
+            block = np.ix_(places, places)
+            static[block] += T.T @ beam.stiffness() @ T
+            dynamic[block] += T.T @ beam.dynamic_stiffness(*spin) @ T
+            mass[block] += T.T @ beam.mass() @ T
+        free = np.ix_(self.free, self.free)
+        return mass[free], static[free], dynamic[free]
 
     def load(self, angle: float, gas_force: float, *, complete: bool = True) -> tuple[Array, Array]:
-        """Static and dynamic part of the nodal force at a crank angle, eqs. (48 to 61), (6,) each.
+        """Return the static and dynamic part of the nodal force, eqs. (48 to 61), (6,) each.
 
-        As printed, the Euler and centrifugal loads of the rod are those of its end B at every
-        point (r₂ = (l₂, 0), eq. (55)), and the crank's of its end; the piston's inertia force in
-        the rigid motion is missing.
-
-        Args:
-            angle: rad.
-            gas_force: On the piston towards the shaft, N.
-            complete: Loads at the place of each point, and the piston's inertia; else as printed.
+        As printed, the Euler and centrifugal loads at every point of an element are those at its
+        end (r₂ = (l₂, 0), eq. (55)), and the inertia force of the piston in the rigid motion is
+        missing; with `complete`, both are correct. The gas force acts on the piston towards the
+        shaft, N.
         """
         motion = self.mechanism.motion(angle, self.speed)
         g = np.asarray(self.gravity)
@@ -277,47 +232,33 @@ class TwoBeamEngine:
         static, dynamic = np.zeros((2, self.size))
         static[6] -= gas_force
         static[6:8] += self.piston_mass * g
-        spins = (self.speed, 0.0), (float(motion.rod_velocity), float(motion.rod_acceleration))
-        beams, origins = (self.crank, self.rod), (np.zeros(2), pin)
-        for beam, own, at, spin, origin in zip(
-            beams, self.places, self.angles(angle), spins, origins, strict=True
-        ):
-            turn, T = _turned(at), _transformation(at)
-            W, a = _spin(*spin), turn @ origin
+        for beam, places, T, spin in self._elements(angle, motion):
+            W, a = _spin(*spin), T[:2, :2] @ (pin if beam is self.rod else np.zeros(2))
             moving = beam.load(a, W) if complete else beam.load(a + W[:, 0] * beam.length)
-            static[own] += T.T @ beam.load(-turn @ g)
-            dynamic[own] += T.T @ moving
+            static[places] += T.T @ beam.load(-T[:2, :2] @ g)
+            dynamic[places] += T.T @ moving
         if complete:
             dynamic[6] -= self.piston_mass * float(motion.slider_acceleration)
         return static[self.free], dynamic[self.free]
 
-    # ---- solutions
-
     def quasi_static(
         self, angle: ArrayLike, gas_force: ArrayLike, *, complete: bool = True
     ) -> Array:
-        """Q = K⁻¹F at each crank angle, eq. (75), K with its dynamic part; shape (nt, size)."""
+        """Return Q = K⁻¹F at crank angles, eq. (75), K with its dynamic part; shape (nt, size)."""
         angles, forces = np.atleast_1d(angle), np.atleast_1d(gas_force)
         Q = np.zeros((len(angles), self.size))
         for k, (at, gas) in enumerate(zip(angles, forces, strict=True)):
             _, static, dynamic = self.matrices(at)
-            Q[k, self.free] = np.linalg.solve(
-                static + dynamic, sum(self.load(at, gas, complete=complete))
-            )
+            load = sum(self.load(at, gas, complete=complete))
+            Q[k, self.free] = np.linalg.solve(static + dynamic, load)
         return Q
 
     def modes(self, angle: float, *, dynamic: bool = True) -> FrameModes:
-        """Natural frequencies and modes of the frame frozen at a crank angle, eq. (90).
+        """Return the modes of the frame frozen at a crank angle, eq. (90).
 
-        K is not symmetric where the rod has an angular acceleration, so that the modes are not
-        orthogonal (eq. (82)) and have left partners.
-
-        Args:
-            angle: rad.
-            dynamic: Whether K has its dynamic part.
-
-        Raises:
-            ValueError: A frequency is not real: the frozen frame is unstable.
+        If the rod has an angular acceleration, the dynamic part of K, which `dynamic` includes, is
+        not symmetric: the modes are not orthogonal (eq. (82)) and have left partners. An error is
+        raised if the frozen frame is unstable.
         """
         mass, K, part = self.matrices(angle)
         if dynamic:
@@ -334,21 +275,10 @@ class TwoBeamEngine:
     def modal_superposition(
         self, angle: float, time: ArrayLike, load: ArrayLike, *, dynamic: bool = True
     ) -> Array:
-        """Q(t) of the frame frozen at a crank angle under a force that varies, eqs. (80 to 91).
+        """Return Q(t) of the frame frozen at a crank angle, eqs. (80 to 91), shape (nt, size).
 
-        There is no damping. It starts where the force at the first instant holds it, at rest.
-
-        Args:
-            angle: Where M and K are taken, rad.
-            time: Equally spaced, shape (nt,), s.
-            load: Shape (nt, 6), N and N m.
-            dynamic: Whether K has its dynamic part.
-
-        Returns:
-            Shape (nt, size).
-
-        Raises:
-            InputError: Times or loads do not fit, or the frozen frame is unstable.
+        The times (nt,) are equally spaced, the loads have the shape (nt, 6). There is no damping,
+        and the start is the static equilibrium of the first load, at rest.
         """
         modes = self.modes(angle, dynamic=dynamic)
         forces = array("load", load, (np.size(time), 6)) @ modes.left
@@ -358,15 +288,10 @@ class TwoBeamEngine:
         return Q
 
     def rod_displacement(self, angle: ArrayLike, Q: ArrayLike, x: ArrayLike) -> Array:
-        """Displacement of points of the rod along and across it, eq. (92), from the rigid motion.
+        """Return displacements of the rod along and across it, eq. (92), shape (nt, m, 2), m.
 
-        Args:
-            angle: Crank angles, shape (nt,), rad.
-            Q: Shape (nt, size).
-            x: Distances from the crank pin, shape (m,), m.
-
-        Returns:
-            Shape (nt, m, 2), m.
+        `angle` are crank angles (nt,), `Q` has the shape (nt, size), and `x` are distances from the
+        crank pin (m,), m.
         """
         rod = self.mechanism.motion(np.asarray(angle, dtype=float)).rod_angle
         T = np.stack([_transformation(float(at)) for at in np.atleast_1d(rod)])
@@ -375,34 +300,19 @@ class TwoBeamEngine:
 
 
 def undamped_response(omega: ArrayLike, time: ArrayLike, force: ArrayLike) -> Array:
-    """a(t) of ä + ω²a = f(t), exact for forces that are linear between the instants.
+    """Return a(t) of ä + ω²a = f(t), exact for forces that are linear between the times, (nt, n).
 
-    It starts at rest at f/ω², where the first force holds it.
-
-    Args:
-        omega: Shape (n,), rad/s.
-        time: Equally spaced, shape (nt,), s.
-        force: Shape (nt, n), per unit of modal mass.
-
-    Returns:
-        Shape (nt, n).
-
-    Raises:
-        ValueError: A frequency is not positive, or the instants are not equally spaced.
+    The frequencies ω have the shape (n,), the equally spaced times (nt,), the forces per unit of
+    modal mass (nt, n). The start is at rest at f/ω², the static equilibrium of the first force.
     """
     w, t, f = (np.asarray(v, dtype=float) for v in (omega, time, force))
     if not (w > 0).all():
         raise InputError(f"omega must be positive (rad/s), got {w}")
-    steps = np.diff(t)
-    h = float(steps.mean())
-    if np.abs(steps - h).max() > 1e-9 * h * len(t):
+    if np.ptp(np.diff(t)) > 1e-9 * (t[-1] - t[0]):
         raise InputError("time: the instants must be equally spaced")
-    c, s = np.cos(w * h), np.sin(w * h)
-    a, rate = np.zeros_like(f), np.zeros_like(w)
-    a[0] = f[0] / w**2
-    for k, slope in enumerate(np.diff(f, axis=0) / h):
-        held = f[k] / w**2
-        free, drift = a[k] - held, rate - slope / w**2
-        a[k + 1] = held + slope * h / w**2 + free * c + drift / w * s
-        rate = slope / w**2 - free * w * s + drift * c
+    a = np.zeros_like(f)
+    for k, (rate, load) in enumerate(zip(w, f.T, strict=True)):
+        system = [[0, rate], [-rate, 0]], [[0], [1 / rate]], [[1, 0]], [[0]]  # of a and ȧ/ω
+        start = [load[0] / rate**2, 0]
+        a[:, k] = scipy.signal.lsim(system, load, t - t[0], X0=start)[1]
     return a

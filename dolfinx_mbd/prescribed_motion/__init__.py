@@ -1,4 +1,25 @@
-"""Deformation of a body whose rigid motion is given, at full order and in modes."""
+"""Deformation of a body with a prescribed rigid motion, at full order and in modes.
+
+The examples of this folder assume the following lines:
+
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from dolfinx.mesh import create_box, locate_entities_boundary
+    >>> from mpi4py import MPI
+    >>> import dolfinx_mbd as mbd
+    >>> from dolfinx_mbd.prescribed_motion import *
+    >>> mesh = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.02)], [2, 1, 1])
+    >>> left = locate_entities_boundary(mesh, 2, lambda x: np.isclose(x[0], 0.0))
+    >>> right = locate_entities_boundary(mesh, 2, lambda x: np.isclose(x[0], 0.2))
+    >>> ends = {"left": left, "right": right}
+    >>> body = mbd.reduce(mesh, mbd.STEEL, interfaces=ends, num_modes=2).body
+    >>> motion = mbd.PrescribedMotion(omega=(0, 0, 100))
+    >>> times = {"t_end": 1e-4, "dt": 2e-5}
+    >>> run = mbd.transient(mesh, mbd.STEEL, motion=motion, interfaces=ends, **times)
+    >>> quaternions, spin = np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)), np.tile([0.0, 0.0, 3.0], (3, 1))
+    >>> history = SimpleNamespace(time=[0.0, 0.1, 0.2], rotation=quaternions, omega=spin)
+    >>> history.acceleration = history.alpha = np.zeros((3, 3))
+"""
 
 from __future__ import annotations
 

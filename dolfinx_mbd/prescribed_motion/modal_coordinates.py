@@ -1,10 +1,9 @@
-"""Deformation of a reduced body whose rigid motion is given: in its modes, or as if it stood still.
+"""Deformation of a reduced body with a prescribed rigid motion.
 
-With all terms of the motion it is the equation of `transient` projected on the modes, so that the
-difference of the two is what the modes left out. With ``couplings=False`` it is the "frozen" motion
-of the engine papers: modes of the body as it stands still, M η̈ + C η̇ + K η = f(t), where the motion
-appears in the inertia loads only, and `quasi_static_deformation` is their K η = f(t). Both are
-cheap, and both leave out Coriolis terms, spin softening and stiffening.
+With all terms of the motion this is the equation of `transient` projected on the modes, so that the
+difference of the two is the error of the modes. With ``couplings=False`` it is the "frozen" motion
+of papers on engines, M η̈ + C η̇ + K η = f(t), without Coriolis terms, spin softening and stiffening;
+`quasi_static_deformation` solves K η = f(t).
 
 References:
     Mathematics 13 (2025) 2797, section 3.4 (eq. K Q = F) and 3.5 (modal superposition).
@@ -14,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from mpi4py import MPI
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody
@@ -25,10 +25,16 @@ from dolfinx_mbd.body.static_errors import warn_of_stretch
 from dolfinx_mbd.checks import array, flag, instance, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.operators import spin_matrix
-from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
+from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion, check_interfaces
 from dolfinx_mbd.prescribed_motion.observation import PointHistory
-from dolfinx_mbd.prescribed_motion.solve import check_stepping, checked_start, time_steps
-from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
+from dolfinx_mbd.prescribed_motion.time_stepping import (
+    MotionStepper,
+    Start,
+    check_stepping,
+    checked_start,
+    start_state,
+    time_steps,
+)
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["ModalTransient", "modal_transient", "quasi_static_deformation"]
@@ -40,58 +46,52 @@ Array = NDArray[np.float64]
 class ModalTransient:
     """Elastic coordinates over time.
 
-    Attributes:
-        time: Shape (nt,), s.
-        eta: Shape (nt, n).
-        eta_rate: Shape (nt, n), 1/s.
-        eta_acceleration: Shape (nt, n), 1/s².
-        points: Elastic motion at the body's named points, body components.
-        interfaces: Elastic motion of its interfaces.
+    Example:
+        >>> static = quasi_static_deformation(body, motion, [0.0])
+        >>> static.interfaces["right"].displacement.shape
+        (1, 6)
     """
 
-    time: Array
-    eta: Array
-    eta_rate: Array
-    eta_acceleration: Array
-    points: Mapping[str, PointHistory]
+    time: Array  # shape (nt,), s
+    eta: Array  # elastic coordinates, shape (nt, n)
+    eta_rate: Array  # 1/s
+    eta_acceleration: Array  # 1/s²
+    points: Mapping[str, PointHistory]  # elastic motion at the named points of the body
     interfaces: Mapping[str, PointHistory]
 
 
 class _ModalEquations:
     """`Equations` of a reduced body."""
 
+    comm, start_names = MPI.COMM_SELF, "η and η̇"
+
     def __init__(
         self, body: ReducedBody, motion: PrescribedMotion, couplings: bool, stiffening: bool
     ) -> None:
         self.body, self.motion, self.couplings = body, motion, couplings
         self.stiffening = body.stiffening if stiffening else None
-        n = body.num_modes
+        n = self.size = body.num_modes
         self._pairs = np.ascontiguousarray(body.second_moments[1:, 1:].reshape(n, n, 9))
         self._first = body.second_moments[1:, 0].reshape(n, 9)
         self._interfaces = {i.name: k for k, i in enumerate(body.interfaces)}
-        self._inverse: Array = np.zeros((n, n))
-        self.load: Array = np.zeros(n)
-        self.gyroscopic: Array = np.zeros((n, n))
-        self.change: Array = np.zeros((n, n))
 
     def factorize(self, by_speed: float, by_move: float) -> None:
         body = self.body
-        S = body.mass + by_speed * body.damping + by_move * body.stiffness
-        self._inverse = np.asarray(np.linalg.inv(S), dtype=np.float64)
+        self._inverse = np.linalg.inv(
+            body.mass + by_speed * body.damping + by_move * body.stiffness
+        )
 
     def move_to(self, t: float) -> None:
-        body, now = self.body, self.motion(t)
+        body, now, n = self.body, self.motion(t), self.size
         spin = spin_matrix(now.omega)
         W = (spin @ spin + spin_matrix(now.alpha)).ravel()
         self.load = -(body.first_moments[1:] @ now.acceleration + self._first @ W)
-        n = body.num_modes
-        self.gyroscopic, self.change = np.zeros((n, n)), np.zeros((n, n))
+        self.gyroscopic, self.change = np.zeros((2, n, n))
         if self.couplings:
             self.gyroscopic = self._pairs @ (2 * spin).ravel()
             self.change = self._pairs @ W
         if self.stiffening is not None:
-            w = now.omega
-            factors = np.array([w[i] * w[j] for i, j in SPINS])
+            factors = np.array([now.omega[i] * now.omega[j] for i, j in SPINS])
             self.change = self.change + np.tensordot(factors, self.stiffening.spin, axes=1)
         for name, wrench in now.wrenches.items():
             k = self._interfaces[name]
@@ -112,10 +112,17 @@ class _ModalEquations:
     def dot(self, x: Array, y: Array) -> float:
         return float(x @ y)
 
-    def static_solution(self, t: float, inertia: Array | float = 0.0) -> Array:
-        """η of (K + ...) η = f - inertia at a time."""
+    def acceleration(self, t: float, u: Array, v: Array) -> Array:
         self.move_to(t)
-        return np.asarray(np.linalg.solve(self.body.stiffness + self.change, self.load - inertia))
+        return np.asarray(np.linalg.solve(self.body.mass, self.balance(u, v)), dtype=np.float64)
+
+    def static_solution(self, t: float, v: Array | None = None, a: Array | None = None) -> Array:
+        self.move_to(t)
+        load = self.load
+        if v is not None and a is not None:
+            load = self.balance(np.zeros(self.size), v) - self.body.mass @ a
+        u = np.linalg.solve(self.body.stiffness + self.change, load)
+        return np.asarray(u, dtype=np.float64)
 
 
 def modal_transient(
@@ -128,50 +135,52 @@ def modal_transient(
     couplings: bool = True,
     stiffening: bool | None = None,
     method: GeneralizedAlpha | None = None,
-    elastic_start: Literal["quasi-static", "undeformed"]
-    | tuple[ArrayLike, ArrayLike] = "quasi-static",
+    elastic_start: Start = "quasi-static",
     stride: int = 1,
 ) -> ModalTransient:
-    """Integrate the elastic coordinates of a reduced body whose rigid motion is given.
+    """Integrate the elastic coordinates of a reduced body with a prescribed rigid motion.
 
-    Damping is the body's own matrix. Every rank may do it, or one; nothing is collective.
+    The damping is the matrix of the body. The function is not collective.
 
     Args:
-        body: Reduced with the reference in which the motion is given: mean axis, or attached to an
-            interface (at which no wrench is given).
-        motion: Of the frame, and the wrenches at the interfaces.
+        body: Body reduced with the reference in which the motion is described: mean axis, or
+            attached to an interface (which carries no wrench in `motion`).
+        motion: Motion of the frame, and the wrenches at the interfaces.
         t_end: End time, s.
-        dt: Step, s; fitted to the time.
+        dt: Step, s; adjusted so that a whole number of steps fits.
         t_start: Start time, s.
-        couplings: False: the "frozen" motion, with the inertia loads only.
+        couplings: Whether Coriolis, centrifugal and Euler terms act on the deformation; False: the
+            "frozen" motion, with the inertia loads only.
         stiffening: Geometric stiffening; None: with `couplings`, if the body has it.
-        method: See `transient`.
-        elastic_start: See `transient`; (η, η̇) in place of (u, v).
-        stride: Keep every n-th step; the first and the last are always kept.
+        method: Time-stepping method; see `TransientOptions`.
+        elastic_start: See `TransientOptions`, with (η, η̇) instead of (u, v).
+        stride: Record every n-th step; the first and the last are always recorded.
+
+    Returns:
+        Elastic coordinates, and the motion of points and interfaces.
 
     Raises:
-        ValueError: Something given does not fit.
-        RuntimeError: A step was not solved.
+        InputError: A value does not fit.
+        SolverError: A step was not solved.
+
+    Example:
+        >>> modal_transient(body, motion, t_end=1e-4, dt=1e-5, couplings=False).eta.shape
+        (11, 8)
     """
-    _check_arguments(body, motion, couplings, stiffening)
+    equations = _equations(body, motion, couplings, stiffening)
     checked_start(elastic_start)
     steps, dt = time_steps(t_start, t_end, dt)
     check_stepping(method, 1e-12, stride)
-    if stiffening and body.stiffening is None:
-        raise InputError(f"body {body.name!r} holds no stiffening; reduce it with stiffening=True")
-    stiff = body.stiffening is not None and (couplings if stiffening is None else stiffening)
-    _check_wrenches(body, motion)
-    equations = _ModalEquations(body, motion, couplings, stiff)
-    state = _start(equations, elastic_start, t_start, dt)
+    state = start_state(equations, elastic_start, t_start, dt)
     stepper = MotionStepper(equations, dt, method, tolerance=1e-12)
-    kept = [state]
+    states = [state]
     for k in range(1, steps + 1):
         state = stepper.step(state)._replace(time=t_start + k * dt)
         if k % stride == 0 or k == steps:
-            kept.append(state)
-    time = np.array([s.time for s in kept])
+            states.append(state)
+    time = np.array([s.time for s in states])
     return _result(
-        body, motion, time, *(np.array([getattr(s, key) for s in kept]) for key in "uva")
+        body, motion, time, *(np.array([getattr(s, key) for s in states]) for key in "uva")
     )
 
 
@@ -183,69 +192,46 @@ def quasi_static_deformation(
     couplings: bool = False,
     stiffening: bool = False,
 ) -> ModalTransient:
-    """Balance K η = f(t) of a reduced body with the loads of its motion, at any times.
+    """Solve K η = f(t) of a reduced body with the loads of its motion, at any times.
 
     Args:
         body: See `modal_transient`.
-        motion: Of the frame, and the wrenches at the interfaces.
-        times: s.
-        couplings: Also K_ω and K_α.
-        stiffening: Also K_σ.
+        motion: Motion of the frame, and the wrenches at the interfaces.
+        times: Times, shape (nt,), s.
+        couplings: Whether K_ω and K_α act.
+        stiffening: Whether K_σ acts.
 
     Returns:
-        Elastic coordinates; their rates are not computed, and nan.
+        Elastic coordinates; their derivatives are not computed, and NaN.
 
     Raises:
-        ValueError: Something given does not fit.
+        InputError: A value does not fit.
+
+    Example:
+        >>> quasi_static_deformation(body, motion, [0.0, 0.1]).eta.shape
+        (2, 8)
     """
-    _check_arguments(body, motion, couplings, stiffening)
-    _check_wrenches(body, motion)
-    if stiffening and body.stiffening is None:
-        raise InputError(f"body {body.name!r} holds no stiffening; reduce it with stiffening=True")
-    equations = _ModalEquations(body, motion, couplings, stiffening)
+    equations = _equations(body, motion, couplings, flag("stiffening", stiffening))
     time = np.atleast_1d(array("times", times)).ravel()
     if not len(time):
         refuse("times", times, "at least one time in s")
     eta = np.array([equations.static_solution(float(t)) for t in time])
-    nothing = np.full_like(eta, np.nan)
-    return _result(body, motion, time, eta, nothing, nothing)
+    unknown = np.full_like(eta, np.nan)
+    return _result(body, motion, time, eta, unknown, unknown)
 
 
-def _check_arguments(body: Any, motion: Any, couplings: Any, stiffening: Any) -> None:
+def _equations(body: Any, motion: Any, couplings: Any, stiffening: Any) -> _ModalEquations:
+    """Check the arguments that both functions share, and return the equations."""
     instance("body", body, ReducedBody, "such as reduce(...).body")
     instance("motion", motion, PrescribedMotion)
     flag("couplings", couplings)
-    if stiffening is not None:
-        flag("stiffening", stiffening)
-
-
-def _check_wrenches(body: ReducedBody, motion: PrescribedMotion) -> None:
-    names = [i.name for i in body.interfaces]
-    for name in motion.wrenches:
-        if name not in names:
-            known = ", ".join(map(repr, names)) or "none"
-            raise InputError(f"motion.wrenches: unknown interface {name!r}; this body has {known}")
-
-
-def _start(equations: _ModalEquations, start: Any, t: float, dt: float) -> MotionState:
-    body = equations.body
-    n = body.num_modes
-    if isinstance(start, str) and start == "quasi-static":
-        now, next_, last = (equations.static_solution(t + k * dt) for k in range(3))
-        v = np.asarray((4 * next_ - 3 * now - last) / (2 * dt), dtype=np.float64)
-        a = np.asarray((last - 2 * next_ + now) / dt**2, dtype=np.float64)
-        equations.move_to(t)
-        inertia = body.mass @ a + body.damping @ v + equations.gyroscopic @ v
-        return MotionState(t, equations.static_solution(t, inertia), v, a, a)
-    given = (np.zeros(n), np.zeros(n)) if isinstance(start, str) else start
-    u, v = (np.array(array("elastic_start", x)) for x in given)
-    if u.shape != (n,) or v.shape != (n,):
-        raise InputError(
-            f"elastic_start needs η and η̇ of shape ({n},); got {u.shape} and {v.shape}"
-        )
-    equations.move_to(t)
-    rate = np.asarray(np.linalg.solve(body.mass, equations.balance(u, v)), dtype=np.float64)
-    return MotionState(t, u, v, rate, rate)
+    if stiffening is None:
+        stiffening = couplings and body.stiffening is not None
+    if flag("stiffening", stiffening) and body.stiffening is None:
+        text = f"body {body.name!r} holds no stiffening; reduce it with stiffening=True"
+        raise InputError(text, argument="stiffening", value=True)
+    check_interfaces("motion.wrenches", motion.wrenches, [i.name for i in body.interfaces])
+    return _ModalEquations(body, motion, couplings, stiffening)
 
 
 def _result(

@@ -1,87 +1,58 @@
-"""The given motion of a body's frame and the forces at its interfaces, over time.
-
-A body whose rigid motion is known deforms under the inertia of that motion, under gravity and under
-the forces of its joints; `PrescribedMotion` is all of it, from functions of time or from the
-history of a simulated mechanism.
-"""
+"""Prescribed motion of the frame of a body, and the forces at its interfaces, over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, instance, short, vector
-from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.checks import array, having, increasing, instance, vector
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 
-__all__ = ["FrameHistory", "Instant", "PrescribedMotion"]
+__all__ = ["Instant", "PrescribedMotion", "check_interfaces"]
 
 Array = NDArray[np.float64]
 Vector = ArrayLike | Callable[[float], ArrayLike]
 
-
-class FrameHistory(Protocol):
-    """The motion of a body's frame: what a simulation returns for a body."""
-
-    @property
-    def time(self) -> Array:
-        """Shape (nt,), s."""
-
-    @property
-    def rotation(self) -> Array:
-        """Quaternions w, x, y, z, body to global, shape (nt, 4)."""
-
-    @property
-    def acceleration(self) -> Array:
-        """Of the frame's origin, global, shape (nt, 3), m/s²."""
-
-    @property
-    def omega(self) -> Array:
-        """Angular velocity, body components, shape (nt, 3), rad/s."""
-
-    @property
-    def alpha(self) -> Array:
-        """Angular acceleration, body components, shape (nt, 3), rad/s²."""
+FIELDS = ("omega", "alpha", "acceleration", "gravity")
 
 
 class Instant(NamedTuple):
-    """The motion at one time, body components.
+    """Motion at one time, body components."""
 
-    Attributes:
-        omega: ω, shape (3,), rad/s.
-        alpha: α, shape (3,), rad/s².
-        acceleration: a₀ - Aᵀg of the frame's origin, shape (3,), m/s².
-        wrenches: Force and moment on the body at each interface, shape (6,), N and N m.
-    """
-
-    omega: Array
-    alpha: Array
-    acceleration: Array
-    wrenches: dict[str, Array]
+    omega: Array  # ω, shape (3,), rad/s
+    alpha: Array  # α, shape (3,), rad/s²
+    acceleration: Array  # a₀ - Aᵀg of the origin of the frame, shape (3,), m/s²
+    wrenches: dict[str, Array]  # force and moment on the body at interfaces, shape (6,), N and N m
 
 
 @dataclass(frozen=True, eq=False)
 class PrescribedMotion:
     """Motion of the body frame and forces at the interfaces, all in **body components**.
 
-    Each is an array, or a function of time (s) that returns one. In the plane ω and α may be
-    scalars about z, accelerations may have two components.
+    Each is an array, or a function of time (s) that returns one. For a plane body, ω and α may be
+    scalars about z, and accelerations may have two components.
 
     Attributes:
         omega: ω, shape (3,), rad/s.
         alpha: α = ω̇, shape (3,), rad/s².
-        acceleration: a₀ of the frame's origin, shape (3,), m/s².
-        gravity: Aᵀg, shape (3,), m/s²: it turns in the frame.
-        wrenches: By interface, force and moment **on** the body about the interface's point, shape
-            (6,), N and N m. Interfaces that are not named carry none.
+        acceleration: a₀ of the origin of the frame, shape (3,), m/s².
+        gravity: Aᵀg, shape (3,), m/s²: it rotates in the frame.
+        wrenches: By interface, force and moment **on** the body about the point of the interface,
+            shape (6,), N and N m. Other interfaces carry no wrench.
 
     Raises:
-        ValueError: A constant has a wrong shape, or is not finite.
+        InputError: A constant has a wrong shape, or is not finite.
+
+    Example:
+        >>> motion = mbd.PrescribedMotion(omega=lambda t: 2.0 * t, alpha=2.0)
+        >>> motion(0.5).omega
+        array([0., 0., 1.])
     """
 
     omega: Vector = (0.0, 0.0, 0.0)
@@ -91,94 +62,94 @@ class PrescribedMotion:
     wrenches: Mapping[str, Vector] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("omega", "alpha", "acceleration", "gravity"):
+        for name in FIELDS:
             value = getattr(self, name)
             if not callable(value):
-                object.__setattr__(self, name, _shaped(name, value))
-        instance("wrenches", self.wrenches, Mapping)
-        fixed = {
+                object.__setattr__(self, name, _in_space(name, value))
+        wrenches = {
             name: value if callable(value) else _wrench(name, value)
-            for name, value in self.wrenches.items()
+            for name, value in instance("wrenches", self.wrenches, Mapping).items()
         }
-        object.__setattr__(self, "wrenches", fixed)
+        object.__setattr__(self, "wrenches", wrenches)
 
     def __call__(self, t: float) -> Instant:
-        """The motion at a time.
+        """Return the motion at a time.
+
+        Args:
+            t: Time, s.
 
         Raises:
-            ValueError: A function returns something else than a vector of finite numbers.
+            InputError: A function does not return a vector of finite numbers.
         """
+
+        def at(value: Vector) -> ArrayLike:
+            return value(t) if callable(value) else value
+
         omega, alpha, acceleration, gravity = (
-            _shaped(name, value(t) if callable(value) else value)
-            for name, value in (
-                ("omega", self.omega),
-                ("alpha", self.alpha),
-                ("acceleration", self.acceleration),
-                ("gravity", self.gravity),
-            )
+            _in_space(name, at(getattr(self, name))) for name in FIELDS
         )
-        wrenches = {
-            name: _wrench(name, value(t) if callable(value) else value)
-            for name, value in self.wrenches.items()
-        }
+        wrenches = {name: _wrench(name, at(value)) for name, value in self.wrenches.items()}
         return Instant(omega, alpha, acceleration - gravity, wrenches)
 
     @classmethod
     def from_history(
         cls,
-        history: FrameHistory,
+        history: Any,
         *,
         gravity: ArrayLike = (0.0, 0.0, 0.0),
         wrenches: Mapping[str, ArrayLike] | None = None,
     ) -> PrescribedMotion:
-        """The motion of a simulated body, such as ``run.body("rod 1")``.
+        """Return the motion of a simulated body, such as ``run.body("rod 1")``.
 
-        At the recorded times the values are the recorded ones. Between them each is a cubic Hermite
-        polynomial in time: ω with the slope α, the others (α, Aᵀ(R̈ - g) and the wrenches, after
-        they were turned into body components) with central differences as slopes. So the error
-        between recorded times is of the fourth order for ω and of the third for the others.
+        Between the recorded times each value is a cubic Hermite polynomial: ω with the slope α, the
+        others with central differences as slopes. The error there is of the fourth order for ω and
+        of the third for the others.
 
         Args:
-            history: Motion of the frame.
+            history: Motion of the frame, an object with `time`, s; `rotation`, quaternions
+                w, x, y, z from body to global; `acceleration` of the origin, global components,
+                m/s²; `omega` and `alpha`, body components, rad/s and rad/s².
             gravity: g, global components, shape (3,), m/s².
             wrenches: By interface, force and moment on the body in body components over the
-                recorded times, shape (nt, 6), N and N m; None: those of the history, if it has
-                any.
+                recorded times, shape (nt, 6), N and N m; None: those of the history, if any.
 
         Raises:
-            ValueError: Less than three times, times that do not increase, or wrong shapes.
+            InputError: There are less than three times, they do not increase, or a shape is wrong.
+
+        Example:
+            >>> mbd.PrescribedMotion.from_history(history)(0.05).omega
+            array([0., 0., 3.])
         """
-        fields = ("time", "rotation", "acceleration", "omega", "alpha")
-        if not all(hasattr(history, name) for name in fields):
-            raise InputTypeError(
-                f"history must be a motion, such as run.body('rod 1'), with {', '.join(fields)}; "
-                f"got {short(history)}",
-                argument="history",
-                value=history,
-            )
-        time = array("history.time", history.time, (None,))
-        if len(time) < 3 or not (np.diff(time) > 0).all():
-            raise InputError("a motion over time needs at least three times that increase")
+        having("history", history, "time", "rotation", "acceleration", "omega", "alpha")
+        time = increasing("history.time", history.time, least=3, unit="s")
         apparent = np.asarray(history.acceleration) - vector("gravity", gravity, unit="m/s²")
         turned = np.array(
             [rotation_matrix(p).T @ a for p, a in zip(history.rotation, apparent, strict=True)]
         )
-        forces = {}
         instance("wrenches", wrenches, (Mapping, type(None)))
-        if wrenches is None:
-            wrenches = getattr(history, "wrenches", {})
-        for name, values in wrenches.items():
-            wrench = array(f"the wrench at {name!r}", values, (len(time), 6))
-            forces[name] = _hermite(time, wrench)
+        forces = getattr(history, "wrenches", {}) if wrenches is None else wrenches
         return cls(
             omega=_hermite(time, history.omega, history.alpha),
             alpha=_hermite(time, history.alpha),
             acceleration=_hermite(time, turned),
-            wrenches=forces,
+            wrenches={
+                name: _hermite(time, array(f"the wrench at {name!r}", values, (len(time), 6)))
+                for name, values in forces.items()
+            },
         )
 
 
+def check_interfaces(argument: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise an error if the name of an interface is unknown."""
+    expected = ", ".join(map(repr, known)) or "none"
+    for name in names:
+        if name not in known:
+            text = f"{argument}: unknown interface {name!r}; this body has {expected}"
+            raise InputError(text, argument=argument, value=name, expected=expected)
+
+
 def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callable[[float], Array]:
+    """Return an interpolation; the slopes are central differences by default."""
     if slopes is None:
         slopes = np.gradient(values, time, axis=0, edge_order=2)
     spline = scipy.interpolate.CubicHermiteSpline(time, values, slopes, extrapolate=False)
@@ -187,14 +158,14 @@ def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callabl
 
     def at(t: float) -> Array:
         if not low - margin <= t <= high + margin:
-            raise InputError(f"the motion is known from {low:g} s to {high:g} s; asked at {t:g} s")
+            raise InputError(f"the motion is known from {low:g} s to {high:g} s, not at {t:g} s")
         return spline(min(max(t, low), high))
 
     return at
 
 
-def _shaped(name: str, value: ArrayLike) -> Array:
-    """A vector of three components; in the plane one about z, or two in it."""
+def _in_space(name: str, value: ArrayLike) -> Array:
+    """Return three components of a vector, which may be a plane one."""
     expected = "three finite numbers, body components"
     numbers = array(name, value, expected=expected)
     if numbers.shape == () and name in ("omega", "alpha"):

@@ -1,4 +1,4 @@
-"""What is kept of a transient: motions of points and interfaces, whole fields at chosen times."""
+"""Records of a transient: motions of points and interfaces, whole fields at chosen times."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from dolfinx import fem
 from dolfinx.la import InsertMode
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import integer, refuse
-from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.checks import having, integer
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space
 from dolfinx_mbd.fem.fields import as_function, locate, write_history
 from dolfinx_mbd.prescribed_motion.supports import interface_rows
@@ -23,101 +22,74 @@ from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepp
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 
-__all__ = ["FieldHistory", "Observer", "PointHistory", "Transient", "point_weights"]
+__all__ = ["FieldHistory", "Observer", "PointHistory", "Transient"]
 
 Array = NDArray[np.float64]
 
 
-def _make_read_only(*arrays: Array) -> None:
-    for array in arrays:
-        array.flags.writeable = False
+class _ReadOnly:
+    def __post_init__(self) -> None:
+        for values in vars(self).values():
+            values.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
-class PointHistory:
-    """Elastic motion at a point, or of an interface, body components.
+class PointHistory(_ReadOnly):
+    """Elastic motion of a point, or of an interface, relative to the frame, body components."""
 
-    Attributes:
-        displacement: Shape (nt, 3), m; of an interface (nt, 6), m and rad.
-        velocity: Its rate in the frame.
-        acceleration: Its second rate in the frame.
-    """
-
-    displacement: Array
+    displacement: Array  # shape (nt, 3), m; of an interface (nt, 6), m and rad
     velocity: Array
     acceleration: Array
 
-    def __post_init__(self) -> None:
-        _make_read_only(self.displacement, self.velocity, self.acceleration)
-
 
 @dataclass(frozen=True, eq=False)
-class FieldHistory:
-    """Whole fields at the times that were asked for, on this rank.
+class FieldHistory(_ReadOnly):
+    """Whole fields at the requested times, on this rank."""
 
-    Attributes:
-        time: Shape (nf,), s.
-        displacement: Shape (owned dofs, nf), m.
-        velocity: In the frame, shape (owned dofs, nf), m/s.
-    """
-
-    time: Array
-    displacement: Array
-    velocity: Array
-
-    def __post_init__(self) -> None:
-        _make_read_only(self.time, self.displacement, self.velocity)
+    time: Array  # shape (nf,), s
+    displacement: Array  # shape (owned dofs, nf), m
+    velocity: Array  # in the frame, m/s
 
 
 @dataclass(frozen=True, eq=False)
 class Transient:
-    """What `transient` found.
+    """Result of `transient`.
 
-    Attributes:
-        time: Observed times, shape (nt,), s.
-        points: Elastic motion at named points.
-        interfaces: Elastic motion of the interfaces.
-        fields: Whole fields.
-        space: The displacement space.
-        positions: x at the owned blocks, m.
-        num_dofs: Displacement degrees of freedom of all ranks.
-        num_steps: Steps taken.
-        num_solves: Solves with the constant factor in all steps.
-        most_solves: Solves in any one step.
+    Example:
+        >>> run.time.shape, run.interfaces["right"].displacement.shape
+        ((6,), (6, 6))
     """
 
-    time: Array
+    time: Array  # recorded times, shape (nt,), s
     points: Mapping[str, PointHistory]
     interfaces: Mapping[str, PointHistory]
     fields: FieldHistory
-    space: fem.FunctionSpace
-    positions: Array
-    num_dofs: int
+    space: fem.FunctionSpace  # of the displacements
+    positions: Array  # x at the owned blocks, m
+    num_dofs: int  # of all ranks
     num_steps: int
-    num_solves: int
-    most_solves: int
+    num_solves: int  # with the constant factor, in all steps
+    most_solves: int  # in a step
 
     def displacement(self, k: int, out: fem.Function | None = None) -> fem.Function:
-        """The k-th field as a function, m.
+        """Return the k-th field as a function, m.
+
+        Args:
+            k: Number of the field.
+            out: Function that is overwritten; None: a new one.
 
         Note: Collective.
         """
         k = integer("k", k, low=0, high=self.fields.displacement.shape[1] - 1)
         return as_function(self.space, self.fields.displacement[:, k], out)
 
-    def write(
-        self,
-        path: str | Path,
-        history: Any = None,
-        *,
-        scale: float = 1.0,
-    ) -> None:
+    def write(self, path: str | Path, history: Any = None, *, scale: float = 1.0) -> None:
         """Write the fields as VTX for ParaView, in parallel; see `Reduction.write`.
 
         Args:
-            path: A name that ends in ``.bp``.
-            history: Motion of the frame, as of ``run.body("rod 1")``, whose nearest recorded times
-                are taken; None: the elastic displacement only.
+            path: Path that ends with ``.bp``.
+            history: Motion of the frame, for example ``run.body("rod 1")``, whose nearest recorded
+                times are used; None: the elastic displacement only.
             scale: Factor of the elastic part in `displacement`.
 
         Note: Collective.
@@ -125,36 +97,28 @@ class Transient:
         count = len(self.fields.time)
         position, rotation = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
         if history is not None:
-            for name in ("time", "position", "rotation"):
-                if not hasattr(history, name):
-                    refuse("history", history, f"a motion with {name}", InputTypeError)
+            having("history", history, "time", "position", "rotation")
             recorded = np.asarray(history.time)
             rows = [int(np.argmin(np.abs(recorded - t))) for t in self.fields.time]
             position, rotation = history.position[rows], history.rotation[rows]
-        shown = SimpleNamespace(
-            time=self.fields.time, eta=np.eye(count), position=position, rotation=rotation
-        )
+        eta, time = np.eye(count), self.fields.time  # the fields replace modes
+        fields = SimpleNamespace(time=time, eta=eta, position=position, rotation=rotation)
         write_history(
             self.space,
             self.fields.displacement,
             self.positions,
             path,
-            cast(Any, shown),
+            cast(Any, fields),
             motion="body" if history is None else "global",
             scale=scale,
         )
 
 
 class Observer:
-    """Keeps what was asked for: ``observer(k, state, steps, every)`` after step k.
+    """Recorder of states: call it after each step.
 
-    Args:
-        problem: Layout and positions.
-        interfaces: Whose motion is kept.
-        points: Material points by name, m.
-        wanted: Steps at which whole fields are kept.
-
-    Note: Collective, as all methods are.
+    It records the motion of `points` and `interfaces` at every n-th step, the first and the last,
+    and whole fields at the steps `field_steps`.
     """
 
     def __init__(
@@ -162,63 +126,47 @@ class Observer:
         problem: ElasticProblem,
         interfaces: tuple[MeshInterface, ...],
         points: Mapping[str, ArrayLike],
-        wanted: list[int],
+        field_steps: list[int],
     ) -> None:
-        self.problem, self.names = problem, tuple(points)
-        self.interfaces, self.wanted = interfaces, wanted
-        self._weights = point_weights(problem, points)
-        self._rows = [(i.dofs, interface_rows(problem, i)) for i in interfaces]
+        self.problem, self.points, self.interfaces = problem, tuple(points), interfaces
+        self._field_steps = field_steps
+        unit = scipy.sparse.identity(problem.num_owned, format="csr")
+        rows = [
+            scipy.sparse.csr_matrix(interface_rows(problem, i).T) @ unit[i.dofs] for i in interfaces
+        ]
+        at_points = scipy.sparse.kron(_point_weights(problem, points), np.eye(problem.dim))
+        self._rows = scipy.sparse.vstack([at_points, *rows], format="csr")
         self._time: list[float] = []
         self._values: list[Array] = []
         self._fields: list[tuple[float, Array, Array]] = []
 
     def __call__(self, k: int, state: MotionState, steps: int, stride: int) -> None:
+        """Record step k of `steps`."""
         if k % stride == 0 or k in (0, steps):
             self._time.append(state.time)
-            self._values.append(self._observed(state))
-        if k in self.wanted:
+            local = self._rows @ np.column_stack([state.u, state.v, state.a])
+            self._values.append(self.problem.comm.allreduce(local))
+        if k in self._field_steps:
             self._fields.append((state.time, state.u.copy(), state.v.copy()))
 
-    def _observed(self, state: MotionState) -> Array:
-        """Displacement, velocity, acceleration (3, values) at all points, of all interfaces."""
-        dim = self.problem.dim
-        local = [
-            np.concatenate(
-                [(self._weights @ x.reshape(-1, dim)).ravel()]
-                + [x[dofs] @ rows for dofs, rows in self._rows]
-            )
-            for x in (state.u, state.v, state.a)
-        ]
-        total: Array = self.problem.comm.allreduce(np.array(local))
-        return total
-
     def result(self, stepper: MotionStepper) -> Transient:
-        problem, values = self.problem, np.array(self._values)
-        dim, per, count = problem.dim, problem.num_rigid, len(self.names)
-        at = in_space(values[:, :, : dim * count].reshape(len(values), 3, count, dim))
-        points = {
-            name: PointHistory(*at[:, :, k].swapaxes(0, 1)) for k, name in enumerate(self.names)
-        }
-        moved = np.zeros((len(values), 3, len(self.interfaces), 6))
-        moved[..., WRENCH_INDICES[dim]] = values[:, :, dim * count :].reshape(
-            len(values), 3, -1, per
+        """Return everything that was recorded."""
+        problem, values = self.problem, np.moveaxis(np.array(self._values), 2, 0)
+        dim, count = problem.dim, len(self.points)
+        shape = values.shape[:2]  # derivatives and times
+        at = in_space(values[..., : dim * count].reshape(*shape, count, dim))
+        moved = np.zeros((*shape, len(self.interfaces), 6))
+        moved[..., WRENCH_INDICES[dim]] = values[..., dim * count :].reshape(
+            *shape, -1, problem.num_rigid
         )
-        interfaces = {
-            i.name: PointHistory(*moved[:, :, k].swapaxes(0, 1))
-            for k, i in enumerate(self.interfaces)
-        }
-        fields = FieldHistory(
-            np.array([t for t, *_ in self._fields]),
-            *(
-                np.array([part[n] for part in self._fields]).reshape(-1, problem.num_owned).T
-                for n in (1, 2)
-            ),
-        )
+        time, *fields = ([part[k] for part in self._fields] for k in range(3))
+        u, v = (np.array(field).reshape(-1, problem.num_owned).T for field in fields)
+        names = [i.name for i in self.interfaces]
         return Transient(
             time=np.array(self._time),
-            points=points,
-            interfaces=interfaces,
-            fields=fields,
+            points={n: PointHistory(*at[:, :, k]) for k, n in enumerate(self.points)},
+            interfaces={n: PointHistory(*moved[:, :, k]) for k, n in enumerate(names)},
+            fields=FieldHistory(np.array(time), u, v),
             space=problem.space,
             positions=problem.positions,
             num_dofs=problem.num_dofs,
@@ -228,33 +176,26 @@ class Observer:
         )
 
 
-def point_weights(
+def _point_weights(
     problem: ElasticProblem, points: Mapping[str, ArrayLike]
 ) -> scipy.sparse.csr_matrix:
-    """Values of the shape functions at points, (points, owned blocks): summed over ranks, weights
-    times the blocks of u are u there.
+    """Return the values of the shape functions at points, shape (points, owned blocks).
 
-    Raises:
-        ValueError: A point is not in the mesh; the same error on every rank.
-
-    Note: Collective.
+    The sum over all ranks of the weights times the blocks of u is u at the points.
     """
     V = problem.space
-    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
-    shape, sums = fem.Function(W), fem.Function(W)
-    owned = V.dofmap.index_map.size_local
-    weights = np.zeros((len(points), owned))
+    weights = np.zeros((len(points), V.dofmap.index_map.size_local))
     if not points:
         return scipy.sparse.csr_matrix(weights)
+    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
+    shape, sums = fem.Function(W), fem.Function(W)
     x, cells, mine = locate(V.mesh, points)
     for k in range(len(points)):
         sums.x.array[:] = 0.0
-        if k in mine:
-            for dof in W.dofmap.cell_dofs(int(cells[k])):
-                shape.x.array[:] = 0.0
-                shape.x.array[dof] = 1.0
-                value = shape.eval(x[k : k + 1], cells[k : k + 1])
-                sums.x.array[dof] = float(np.ravel(value)[0])
+        for dof in W.dofmap.cell_dofs(int(cells[k])) if k in mine else ():
+            shape.x.array[:] = 0.0
+            shape.x.array[dof] = 1.0
+            sums.x.array[dof] = np.ravel(shape.eval(x[k : k + 1], cells[k : k + 1]))[0]
         sums.x.scatter_reverse(InsertMode.add)
-        weights[k] = sums.x.array[:owned]
+        weights[k] = sums.x.array[: weights.shape[1]]
     return scipy.sparse.csr_matrix(weights)

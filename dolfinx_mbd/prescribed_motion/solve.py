@@ -1,52 +1,41 @@
-"""Deformation of a body with a prescribed rigid motion over time, at full order and in parallel.
-
-    M ü + (C + G(ω)) u̇ + (K + K_σ + K_ω + K_α) u = f(t)
-
-in the frame of the motion: the mean axes of the body (no interface is held: the six rigid motions
-are projected out, and joint forces act at the interfaces) or a frame that moves with held
-interfaces. A reduced body in a mechanism obeys the same equation, truncated to modes: with the
-motion and the joint forces of a simulated mechanism, the difference is the error of the modes.
-"""
+"""Integration of a body with a prescribed rigid motion over time, at full order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from dolfinx.mesh import Mesh
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dolfinx_mbd.checks import array, flag, having, instance, integer, name, names, number, refuse
+from dolfinx_mbd.checks import array, flag, having, instance, name, names, number, refuse
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
 from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.linalg.options import solver_options
-from dolfinx_mbd.parallel import agreed, released
+from dolfinx_mbd.parallel import released
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
-from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
+from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion, check_interfaces
 from dolfinx_mbd.prescribed_motion.observation import Observer, Transient
-from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
+from dolfinx_mbd.prescribed_motion.time_stepping import (
+    MotionStepper,
+    Start,
+    check_stepping,
+    checked_start,
+    start_state,
+    time_steps,
+)
 from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["TransientOptions", "check_stepping", "start_state", "time_steps", "transient"]
-
-Array = NDArray[np.float64]
-Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
-
-START_TOLERANCE = 1e-10
-"""Relative size of the last correction of a quasi-static start."""
-
-MAX_STEPS = 1e9
-"""Greatest number of steps of a run; a greater number is a mistake in a time."""
+__all__ = ["TransientOptions", "transient"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,8 +51,8 @@ class TransientOptions:
             as `dolfinx_mbd.GeneralizedAlpha`; None: generalized-α with ρ∞ = 0.8.
         tolerance: Error of the linear system of a step, relative to the greatest displacement and
             velocity so far.
-        couplings: False: Coriolis, centrifugal and Euler terms act as loads on the undeformed body
-            only; see `modal_transient` for the modal superposition of the papers.
+        couplings: Whether Coriolis, centrifugal and Euler terms act on the deformation; False: they
+            are loads on the undeformed body only.
         points: Material points by name, m, whose motion is recorded; None: no points.
         stride: Record every n-th step; the first and the last are always recorded.
         fields_at: Times at which the displacement of the whole body is recorded (nearest step), s.
@@ -88,10 +77,10 @@ class TransientOptions:
 
     def __post_init__(self) -> None:
         number("t_start", self.t_start, unit="s")
-        if not isinstance(checked_start(self.elastic_start), str):
-            shapes = {array("elastic_start", x, (None,)).shape for x in self.elastic_start}
-            if len(shapes) > 1:
-                refuse("elastic_start", self.elastic_start, "(u, v) of the same shape")
+        checked_start(self.elastic_start)
+        start = () if isinstance(self.elastic_start, str) else self.elastic_start
+        if len({np.shape(values) for values in start}) > 1:
+            refuse("elastic_start", self.elastic_start, "(u, v) of the same shape")
         check_stepping(self.method, self.tolerance, self.stride)
         flag("couplings", self.couplings)
         instance("points", self.points, (Mapping, type(None)))
@@ -117,13 +106,10 @@ def transient(
 ) -> Transient:
     """Integrate the deformation of a body with a prescribed rigid motion.
 
-    The constant part of the matrix of a step is factorized once. Terms that depend on the motion
-    are applied through the scalar mass matrix and, for geometric stiffening, through combinations
-    of constant scalar matrices; nothing is assembled in the loop.
-
-    Interfaces are rigid or averaged, as in `reduce`, so that the reduced body is the same model
-    with fewer unknowns. The result contains the motion of the points and interfaces at the recorded
-    steps, and the displacement of the whole body at `TransientOptions.fields_at`.
+    It solves M ü + (C + G) u̇ + (K + K_σ + K_ω + K_α) u = f(t) in the frame of the motion, with the
+    Coriolis, centrifugal and Euler operators G, K_ω, K_α and geometric stiffening K_σ. A reduced
+    body in a mechanism obeys the same equations, truncated to modes. The constant part of the
+    matrix of a step is factorized once, and nothing is assembled in the loop.
 
     Args:
         model: An `ElasticModel` without prestress; or a mesh, with `material`.
@@ -150,6 +136,11 @@ def transient(
         FactorizationError: The linear solver failed.
         SolverError: A step, or the quasi-static start, was not solved.
 
+    Example:
+        >>> motion = mbd.PrescribedMotion(omega=(0, 50, 0))
+        >>> mbd.transient(mesh, mbd.STEEL, motion=motion, interfaces=ends, **times).num_steps
+        5
+
     Note: Collective over the communicator of the mesh.
     """
     instance("motion", motion, PrescribedMotion)
@@ -157,9 +148,14 @@ def transient(
     options = TransientOptions() if options is None else options
     instance("options", options, TransientOptions)
     held_names = (held,) if isinstance(held, str) else names("held", held)
+    if stiffening is not None:
+        flag("stiffening", stiffening)
     steps, dt = time_steps(options.t_start, t_end, dt)
     field_steps = _field_steps(options.fields_at, options.t_start, dt, steps)
-    _check_damping(damping)
+    if damping is not None:
+        having("damping", damping, "mass", "stiffness")
+        number("damping.mass", damping.mass, low=0)
+        number("damping.stiffness", damping.stiffness, low=0)
     body = elastic_model(model, material)
     refuse_prestress(body, "transient")
     problem = elastic_problem(body)
@@ -167,13 +163,17 @@ def transient(
     check_floating(problem, "give the elastic stiffness of the free body, and hold it with held=")
     ends = mesh_interfaces(body.mesh, problem.space, interfaces, body.facet_tags)
     _check_names(ends, held_names, motion)
+    needs = {
+        "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
+        "at most one held interface, whose force is then known": len(held_names) <= 1,
+    }
     equations = FullOrder(
         problem,
         ends,
         held_names,
         motion,
         damping=damping,
-        stiffening=_check_stiffening(stiffening, problem, held_names),
+        stiffening=choose_stiffening(stiffening, needs, problem.comm)[0],
         couplings=options.couplings,
         **solver,
     )
@@ -189,158 +189,25 @@ def transient(
     return observer.result(stepper)
 
 
-def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
-    """Return the number of steps, and the step with which they end at `t_end`.
-
-    Raises:
-        InputError: `t_end` is not after `t_start`, or the number of steps is too great.
-    """
-    t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
-    dt = number("dt", dt, positive=True, unit="s")
-    if not t_end > t_start:
-        raise InputError(
-            f"need t_end > t_start; got t_start={t_start:g}, t_end={t_end:g}", argument="t_end"
-        )
-    steps = max(1, round(min((t_end - t_start) / dt, 2.0 * MAX_STEPS)))
-    if steps > MAX_STEPS:
-        raise InputError(
-            f"{(t_end - t_start) / dt:.3g} steps from {t_start:g} s to {t_end:g} s; at most "
-            f"{MAX_STEPS:g} are possible: raise dt",
-            argument="dt",
-            value=dt,
-        )
-    return steps, (t_end - t_start) / steps
-
-
-def checked_start(start: Any) -> Any:
-    """Return the start of a motion: a name, or a pair of coordinates and rates."""
-    if isinstance(start, str) and start in ("quasi-static", "undeformed"):
-        return start
-    if not isinstance(start, (tuple, list)) or len(start) != 2:
-        refuse(
-            "elastic_start", start, "'quasi-static', 'undeformed', or coordinates and their rates"
-        )
-    return start
-
-
 def _field_steps(times: ArrayLike, t_start: float, dt: float, steps: int) -> list[int]:
     """Return the steps at which fields are recorded, in ascending order."""
     instants = np.atleast_1d(array("fields_at", times)).ravel()
     numbers = np.rint((instants - t_start) / dt)
-    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= steps).all()):
-        raise InputError(
-            f"fields_at must lie between {t_start:g} s and {t_start + steps * dt:g} s, got "
-            f"{times!r}"
-        )
+    if not ((numbers >= 0) & (numbers <= steps)).all():
+        message = f"fields_at must lie between {t_start:g} s and {t_start + steps * dt:g} s"
+        raise InputError(f"{message}, got {times!r}", argument="fields_at", value=times)
     return [int(k) for k in np.unique(numbers)]
-
-
-def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
-    """Raise an error if the method, the tolerance or the stride is not usable.
-
-    Raises:
-        InputError: A value has the wrong type or range.
-    """
-    if method is not None:
-        hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
-        instance("method", method, GeneralizedAlpha, hint)
-    if not 0 < number("tolerance", tolerance) < 1:
-        refuse("tolerance", tolerance, "between 0 and 1")
-    integer("stride", stride, low=1)
-
-
-def _check_damping(damping: Any) -> None:
-    if damping is not None:
-        having("damping", damping, "mass", "stiffness")
-        number("damping.mass", damping.mass, low=0)
-        number("damping.stiffness", damping.stiffness, low=0)
 
 
 def _check_names(
     interfaces: tuple[MeshInterface, ...], held: tuple[str, ...], motion: PrescribedMotion
 ) -> None:
-    known_names = [i.name for i in interfaces]
-    known = ", ".join(map(repr, known_names)) or "none"
-    if not known_names:
-        raise InputError(
-            "a body with a prescribed motion needs at least one interface", argument="interfaces"
-        )
-    for argument, requested in (("held", held), ("motion.wrenches", motion.wrenches)):
-        for interface in requested:
-            if interface not in known_names:
-                raise InputError(
-                    f"{argument}: unknown interface {interface!r}; this body has {known}",
-                    argument=argument,
-                    value=interface,
-                )
-    both = sorted(set(held) & set(motion.wrenches))
-    if both:
-        raise InputError(
-            f"interface {both[0]!r} is held, so its wrench follows and is not given",
-            argument="motion.wrenches",
-            value=both[0],
-        )
-
-
-def _check_stiffening(
-    requested: bool | None, problem: ElasticProblem, held: tuple[str, ...]
-) -> bool:
-    needs = {
-        "a material, whose stress is known (not a stiffness form)": problem.materials is not None,
-        "at most one held interface, whose force is then known": len(held) <= 1,
-    }
-    requested = None if requested is None else flag("stiffening", requested)
-    return choose_stiffening(requested, needs, problem.comm)[0]
-
-
-# ---- start --------------------------------------------------------------------------------------
-def start_state(equations: FullOrder, start: Start, t: float, dt: float) -> MotionState:
-    """Return the state at the start, with an acceleration that fulfils the equations.
-
-    Args:
-        equations: Equations of motion at full order.
-        start: See `TransientOptions.elastic_start`.
-        t: Start time, s.
-        dt: Step, s.
-
-    Raises:
-        InputError: The arrays of `start` have the wrong shape.
-
-    Note: Collective.
-    """
-    problem = equations.problem
-    if isinstance(start, str) and start == "quasi-static":
-        return _quasi_static(equations, t, dt)
-    u: Array = np.zeros(problem.num_owned)
-    v: Array = np.zeros(problem.num_owned)
-    if not isinstance(start, str):
-        with agreed(problem.comm):
-            u, v = (np.array(array("elastic_start", x)) for x in start)
-            if u.shape != (problem.num_owned,) or v.shape != u.shape:
-                raise InputError(
-                    f"elastic_start needs u and v with the {problem.num_owned} owned degrees of "
-                    f"freedom of this rank; got shapes {u.shape} and {v.shape}"
-                )
-    a = equations.acceleration(t, u, v)
-    return MotionState(t, u, v, a, a)
-
-
-def _quasi_static(equations: FullOrder, t: float, dt: float) -> MotionState:
-    """Return the quasi-static state with its velocity and acceleration.
-
-    The balance K u = f at three times gives the velocity v and the acceleration a; then u follows
-    from (K + ...) u = f - M a - (C + G) v.
-    """
-    problem, c = equations.problem, equations.damping
-    now, next_, last = (
-        equations.static_solution(t + k * dt, tolerance=START_TOLERANCE) for k in range(3)
-    )
-    v = np.asarray((4 * next_ - 3 * now - last) / (2 * dt), dtype=np.float64)
-    a = np.asarray((last - 2 * next_ + now) / dt**2, dtype=np.float64)
-    equations.move_to(t)
-    inertia = problem.apply_mass((a + c.mass * v)[:, None])[:, 0]
-    inertia += equations.moving(v, np.zeros_like(v))
-    if c.stiffness:
-        inertia += c.stiffness * multiply(problem.stiffness, v[:, None])[:, 0]
-    u = equations.static_solution(t, inertia, tolerance=START_TOLERANCE)
-    return MotionState(t, u, v, a, a)
+    """Raise an error if an interface is unknown, or held and loaded."""
+    known = [i.name for i in interfaces]
+    if not known:
+        refuse("interfaces", interfaces, "at least one interface")
+    check_interfaces("held", held, known)
+    check_interfaces("motion.wrenches", motion.wrenches, known)
+    for both in sorted(set(held) & set(motion.wrenches)):
+        message = f"interface {both!r} is held, so its wrench follows and is not an input"
+        raise InputError(message, argument="motion.wrenches", value=both)

@@ -1,15 +1,15 @@
-"""A body whose interfaces are held or loaded: solutions with one factorization, loads, motions.
+"""Solutions with one factorization for a body whose interfaces are held or free.
 
-The motions that the interfaces allow are those with u = d + θ×(x - x_k) on a rigid interface; of
-a held one d and θ are zero (of a held averaged one they are zero in the mean). A symmetric matrix A
-is factorized with all these interfaces held. With its constraint modes Ψ of the interfaces that are
-free to move, for which A Ψ vanishes elsewhere, the solution on the allowed motions is
+The motions that the interfaces allow are u = d + θ×(x - x_k) on a rigid interface, where d and θ of
+a held one are zero (those of a held averaged one are zero in the mean). A symmetric matrix A is
+factorized with all these interfaces held. With its constraint modes Ψ of the free interfaces, for
+which A Ψ vanishes elsewhere, the solution on the allowed motions is
 
     A⁻¹ f = A_held⁻¹ f + Ψ (ΨᵀAΨ)⁻¹ Ψᵀf
 
-and costs one solve. Averaged interfaces that are free restrict nothing: a wrench F acts on them
-through their averaged rows, u ↦ (d, θ), as the tractions Cᵀ F whose work is F·(d, θ). On a rigid
-one only the resultants of the nodal forces matter.
+and costs one solve. Free averaged interfaces restrict nothing: a wrench F acts on them through
+their averaged rows C, u ↦ (d, θ), as the tractions Cᵀ F whose work is F·(d, θ). On a rigid
+interface only the resultants of the nodal forces matter.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ Array = NDArray[np.float64]
 
 
 def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
-    """L, shape (owned dofs of the interface, 6), in the plane 3: its motion is Lᵀu, a wrench F on
-    it the load L F.
+    """Return L, shape (owned dofs of the interface, 6), for a plane body (..., 3).
 
-    Note: Collective.
+    The motion of the interface is Lᵀu, and the load of a wrench F on it L F.
     """
     if interface.rows is not None:
         return interface.rows
@@ -45,27 +44,12 @@ def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
 
 
 class Supported:
-    """A factorized matrix on the motions that the interfaces allow.
+    """Factorized symmetric matrix on the motions that the interfaces allow.
 
-    Args:
-        problem: Layout and positions.
-        matrix: Symmetric, positive definite for the allowed motions, or `floating`. It is copied.
-        interfaces: Which restrict the motion, each either held or free.
-        held: Names of the held ones.
-        floating: The matrix vanishes for rigid motions, which are allowed: the solution is one up
-            to a rigid motion, for loads in balance.
-        free: Whether the matrix vanishes for rigid motions; it does not with mass in it.
-        prefix: PETSc options prefix.
-        options: PETSc options without the prefix.
-
-    Attributes:
-        constraint: Constraint modes of all interfaces, shape (owned dofs, coordinates).
-        solves: Solves so far.
-
-    Raises:
-        FactorizationError: A part of the body is not held, or the solver failed.
-
-    Note: Collective, as all methods are.
+    With `floating`, the matrix vanishes for rigid motions, which are allowed: the solution for
+    loads in balance is one up to a rigid motion. `free` states whether the matrix vanishes for
+    rigid motions; with mass in it, it does not. `constraint` contains the constraint modes of all
+    interfaces.
     """
 
     def __init__(
@@ -80,35 +64,33 @@ class Supported:
         prefix: str,
         options: Options = None,
     ) -> None:
-        self.problem, self.solves = problem, 0
+        self._comm = problem.comm
         changed = replace(problem, stiffness=matrix)
         self._held = HeldStiffness(changed, tuple(interfaces), prefix, options, free=free)
         self.constraint, _ = self._held.constraint_modes()
-        names = np.repeat([i.name for i in interfaces], problem.num_rigid)
-        moving = np.flatnonzero([name not in held for name in names])
-        self._modes = np.asfortranarray(self.constraint[:, moving])
+        moving = np.repeat([i.name not in held for i in interfaces], problem.num_rigid)
+        self._modes = np.asfortranarray(self.constraint[:, moving.astype(bool)])
         small = gram(problem.comm, self._modes, multiply(matrix, self._modes))
         self._inverse = _pseudo_inverse(small, problem.num_rigid if floating else 0)
 
     def solve(self, loads: Array) -> Array:
-        """Displacements under body forces, shape (owned dofs,)."""
-        self.solves += 1
+        """Return the displacements under body forces, shape (owned dofs,)."""
         u = self._held.solve_body(loads[:, None])[:, 0]
         if not self._modes.shape[1]:
             return u
-        return u + self._modes @ (self._inverse @ self.problem.comm.allreduce(loads @ self._modes))
+        return u + self._modes @ (self._inverse @ self._comm.allreduce(loads @ self._modes))
 
     def solve_held(self, loads: Array) -> Array:
-        """With all interfaces held, shape (owned dofs, k)."""
+        """Return the displacements with all interfaces held, shape (owned dofs, k)."""
         return self._held.solve_body(loads)
 
     def destroy(self) -> None:
-        """Free the factors."""
+        """Destroy the factors."""
         self._held.destroy()
 
 
 def _pseudo_inverse(small: Array, num_rigid: int) -> Array:
-    """Inverse after scaling to a unit diagonal, without the lowest eigenvalues."""
+    """Return the inverse after scaling to a unit diagonal, without the lowest eigenvalues."""
     if len(small) <= num_rigid:
         return np.zeros_like(small)
     scale = 1 / np.sqrt(np.diag(small))
@@ -118,10 +100,7 @@ def _pseudo_inverse(small: Array, num_rigid: int) -> Array:
 
 
 class MeanAxes:
-    """The mean axes of a body: motions without momentum, RᵀM u = 0 for its rigid motions R.
-
-    Note: Collective, as all methods are.
-    """
+    """Mean axes of a body: motions without momentum, RᵀM u = 0 for its rigid motions R."""
 
     def __init__(self, problem: ElasticProblem) -> None:
         self._comm = problem.comm
@@ -131,9 +110,9 @@ class MeanAxes:
         self._rigid, self._momenta = R @ inverse.T, MR @ inverse.T
 
     def loads(self, r: Array) -> Array:
-        """Loads with their resultants balanced by the inertia of a rigid acceleration."""
+        """Return loads whose resultants are balanced by the inertia of a rigid acceleration."""
         return r - self._momenta @ self._comm.allreduce(r @ self._rigid)
 
     def motions(self, u: Array) -> Array:
-        """Motions less their rigid part."""
+        """Return motions without their rigid part."""
         return u - self._rigid @ self._comm.allreduce(u @ self._momenta)

@@ -1,19 +1,19 @@
 """Time steps of M ü + (C + G(ω)) u̇ + (K + K_σ + K_ω + K_α) u = f(t) with one factorization.
 
-A step of the generalized-α family (Arnold and Brüls's form: the equation holds at the end of each
+A step of the generalized-α family (in Arnold and Brüls's form the equation holds at the end of each
 step, and weighted means act on an *algorithmic* acceleration) is a linear system for the new
 acceleration a,
 
     (S + N(t)) a = b,    S = M + γ' C + β' K,    N = γ' G + β' (K_σ + K_ω + K_α),
 
-with γ' = γ h (1-α_f)/(1-α_m) and β' likewise with β h². S is constant and factorized once; N, which
-changes with time, is of the order h ω beside it and is only ever applied. So
+with γ' = γ h (1-α_f)/(1-α_m), and β' likewise with β h². The constant S is factorized once; N is of
+the order h ω relative to it and is only applied. Therefore
 
     a ← a + S⁻¹ (b - (S + N) a)
 
 converges like (h ω)^k; each correction costs one solve with S and one application of N, and its
-residual is known without S. Where N is not small, a minimal residual step (GCR, which is GMRES in
-another form) takes the place of the full one.
+residual is known without S. If N is not small, a minimal residual step (GCR, which is equivalent to
+GMRES) replaces the full one.
 
 References:
     M. Arnold, O. Brüls, Convergence of the generalized-α scheme for constrained mechanical systems,
@@ -22,93 +22,85 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.checks import array, instance, integer, number, refuse
+from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.parallel import agreed
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["Equations", "MotionState", "MotionStepper"]
+__all__ = [
+    "Equations",
+    "MotionState",
+    "MotionStepper",
+    "Start",
+    "check_stepping",
+    "checked_start",
+    "start_state",
+    "time_steps",
+]
 
 Array = NDArray[np.float64]
+Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
-MAX_SOLVES = 30
-"""Solves with the constant factor in one step, after which it has failed."""
-
-ACCELERATE = 0.3
-"""Contraction of a correction above which minimal residual steps are taken."""
-
-
-SLOW = 1000.0
-"""Steps in which a displacement comes about at least: slower velocities are taken for round-off."""
+MAX_STEPS = 1e9  # of a run; a greater number is a mistake in a time
+MAX_SOLVES = 30  # with the constant factor in one step
+ACCELERATE = 0.3  # contraction of a correction above which minimal residual steps are taken
+SLOW = 1000.0  # steps in which a displacement develops; slower velocities count as round-off
 
 
 class Equations(Protocol):
-    """What the steps need of the equations; vectors are a rank's part, numbers are everywhere the
-    same."""
+    """Equations of motion; vectors are the part of a rank, numbers are equal on all ranks."""
+
+    comm: Any
+    size: int  # number of owned unknowns
+    start_names: str  # description of u and v for errors
 
     def factorize(self, by_speed: float, by_move: float) -> None:
         """Prepare `solve` for S = M + by_speed C + by_move K."""
 
     def move_to(self, t: float) -> None:
-        """Make G, K_σ, K_ω, K_α and f those of a time."""
+        """Set G, K_σ, K_ω, K_α and f to those of a time."""
 
     def balance(self, u: Array, v: Array) -> Array:
-        """f - (C + G) v - (K + K_σ + K_ω + K_α) u."""
+        """Return f - (C + G) v - (K + K_σ + K_ω + K_α) u."""
 
     def moving(self, v: Array, u: Array) -> Array:
-        """G v + (K_σ + K_ω + K_α) u."""
+        """Return G v + (K_σ + K_ω + K_α) u."""
 
     def solve(self, r: Array) -> Array:
-        """S⁻¹ r, in the space of motions that the supports allow."""
+        """Return S⁻¹ r, in the space of motions that the supports allow."""
 
     def dot(self, x: Array, y: Array) -> float:
-        """Over all ranks."""
+        """Return xᵀy over all ranks."""
+
+    def acceleration(self, t: float, u: Array, v: Array) -> Array:
+        """Return a of M a = f - (C + G) v - (K + K_σ + K_ω + K_α) u at a time."""
+
+    def static_solution(self, t: float, v: Array | None = None, a: Array | None = None) -> Array:
+        """Return u of (K + K_σ + K_ω + K_α) u = f - (C + G) v - M a at a time."""
 
 
 class MotionState(NamedTuple):
-    """Displacement, velocity, acceleration and the method's algorithmic acceleration.
-
-    Attributes:
-        time: s.
-        u, v, a: m, m/s, m/s², a rank's part (or elastic coordinates).
-        algorithmic: m/s².
-        earlier: Accelerations of the one or two steps before.
-    """
+    """Displacement, velocity, acceleration and the algorithmic acceleration of the method."""
 
     time: float
     u: Array
     v: Array
     a: Array
     algorithmic: Array
-    earlier: tuple[Array, ...] = ()
-
-
-@dataclass
-class _Sizes:
-    """Greatest norms so far, to which errors are relative."""
-
-    move: float = 0.0
-    speed: float = 0.0
+    earlier: tuple[Array, ...] = ()  # accelerations of the one or two steps before
 
 
 class MotionStepper:
-    """Takes steps of constant size.
+    """Steps of constant size.
 
-    Attributes:
-        steps: How many were taken.
-        solves: Solves with the constant factor, all steps together.
-        most_solves: In any one step.
-
-    Args:
-        equations: What to solve.
-        dt: Step, s.
-        method: Of the generalized-α family; None: ρ∞ = 0.8.
-        tolerance: Error of a step's linear system, relative to the greatest displacement and
-            velocity so far.
+    `tolerance` is the error of the linear system of a step, relative to the greatest displacement
+    and velocity so far. `steps`, `solves` and `most_solves` count steps, solves with the constant
+    factor, and those of any one step.
     """
 
     def __init__(
@@ -126,15 +118,11 @@ class MotionStepper:
         self.by_speed = dt * m.gamma * self.ratio
         self.by_move = dt * dt * m.beta * self.ratio
         self.steps = self.solves = self.most_solves = 0
-        self._sizes = _Sizes()
+        self._greatest_move = self._greatest_speed = 0.0
         equations.factorize(self.by_speed, self.by_move)
 
     def step(self, state: MotionState) -> MotionState:
-        """The state one step later.
-
-        Raises:
-            RuntimeError: The linear system was not solved.
-        """
+        """Return the state one step later, or raise a `SolverError`."""
         m, h, a = self.method, self.dt, state.a
         t = state.time + h
         known = (m.alpha_f * a - m.alpha_m * state.algorithmic) / (1 - m.alpha_m)
@@ -145,12 +133,13 @@ class MotionStepper:
         new = self._solve(self.equations.balance(u, v), _extrapolated(state), t)
         u += self.by_move * new
         v += self.by_speed * new
-        self._measure(u, v)
+        self._greatest_move = max(self._greatest_move, self._norm(u))
+        self._greatest_speed = max(self._greatest_speed, self._norm(v))
         self.steps += 1
         return MotionState(t, u, v, new, known + self.ratio * new, (a, *state.earlier[:1]))
 
     def _solve(self, b: Array, guess: Array, t: float) -> Array:
-        """a of (S + N) a = b."""
+        """Return a of (S + N) a = b."""
         eq = self.equations
         x = eq.solve(b - self._moving(guess))
         change = x - guess
@@ -160,13 +149,12 @@ class MotionStepper:
         contraction = left / size if size > 0 else 0.0
         plain = contraction <= ACCELERATE
         directions: list[tuple[Array, Array]] = []
-        # What a last plain correction leaves is smaller than z by the contraction.
+        # The error after a last plain correction is smaller than z by the contraction.
         while not left * (contraction if plain else 1.0) <= allowed:
             if solves >= MAX_SOLVES or not np.isfinite(left):
                 raise SolverError(
-                    f"the step to t = {t:g} s was not solved in {solves} corrections: the terms "
-                    "of the motion are not small beside inertia and stiffness (is dt times ω "
-                    "small, and the body stable at this speed?)"
+                    f"the step to t = {t:g} s was not solved in {solves} corrections: reduce dt "
+                    "times ω, and check that the body is stable at this speed"
                 )
             p, q = z, z + eq.solve(self._moving(z))
             solves += 1
@@ -187,7 +175,7 @@ class MotionStepper:
     def _conjugate(
         self, p: Array, q: Array, directions: list[tuple[Array, Array]]
     ) -> tuple[Array, Array]:
-        """A direction p whose q = (I + S⁻¹N) p is a unit vector normal to those of the others."""
+        """Return a direction p whose q = (I + S⁻¹N) p is a unit vector normal to the others."""
         dot = self.equations.dot
         for P, Q in directions:
             weight = dot(q, Q)
@@ -197,29 +185,83 @@ class MotionStepper:
         return directions[-1]
 
     def _moving(self, a: Array) -> Array:
-        """N a."""
+        """Return N a."""
         return self.equations.moving(self.by_speed * a, self.by_move * a)
 
     def _norm(self, x: Array) -> float:
         return float(np.sqrt(self.equations.dot(x, x)))
 
     def _allowed(self, x: Array) -> float:
-        """Error of an acceleration that displacement and velocity do not see."""
-        size, sizes = self._norm(x), self._sizes
-        move = max(sizes.move, self.by_move * size)
-        speed = max(sizes.speed, self.by_speed * size, move / (SLOW * self.dt))
+        """Return the error of an acceleration that displacement and velocity tolerate."""
+        size = self._norm(x)
+        move = max(self._greatest_move, self.by_move * size)
+        speed = max(self._greatest_speed, self.by_speed * size, move / (SLOW * self.dt))
         return self.tolerance * min(move / self.by_move, speed / self.by_speed)
-
-    def _measure(self, u: Array, v: Array) -> None:
-        self._sizes.move = max(self._sizes.move, self._norm(u))
-        self._sizes.speed = max(self._sizes.speed, self._norm(v))
 
 
 def _extrapolated(state: MotionState) -> Array:
-    """Guess of the next acceleration, from up to three times."""
+    """Return a guess of the next acceleration, from up to three times."""
     if len(state.earlier) == 2:
         one, two = state.earlier
         return 3 * (state.a - one) + two
     if len(state.earlier) == 1:
         return 2 * state.a - state.earlier[0]
     return state.a
+
+
+def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
+    """Return the number of steps, and the step with which they end at `t_end`."""
+    t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
+    dt = number("dt", dt, positive=True, unit="s")
+    if not t_end > t_start:
+        refuse("t_end", t_end, f"after t_start = {t_start:g} s")
+    steps = max(1, round(min((t_end - t_start) / dt, 2.0 * MAX_STEPS)))
+    if steps > MAX_STEPS:
+        refuse("dt", dt, f"greater: at most {MAX_STEPS:g} steps are possible")
+    return steps, (t_end - t_start) / steps
+
+
+def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
+    """Raise an error if the method, the tolerance or the stride is unusable."""
+    if method is not None:
+        hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
+        instance("method", method, GeneralizedAlpha, hint)
+    if not 0 < number("tolerance", tolerance) < 1:
+        refuse("tolerance", tolerance, "between 0 and 1")
+    integer("stride", stride, low=1)
+
+
+def checked_start(start: Any) -> None:
+    """Raise an error unless this is the name of a start, or a pair of coordinates and rates."""
+    named = isinstance(start, str) and start in ("quasi-static", "undeformed")
+    if not named and not (isinstance(start, (tuple, list)) and len(start) == 2):
+        expected = "'quasi-static', 'undeformed', or coordinates and their rates"
+        refuse("elastic_start", start, expected)
+    for values in () if named else start:
+        array("elastic_start", values, (None,))
+
+
+def start_state(equations: Equations, start: Start, t: float, dt: float) -> MotionState:
+    """Return the state at the start, with an acceleration that fulfils the equations.
+
+    `start` is that of `TransientOptions.elastic_start`. In the quasi-static case, the balance of
+    the loads at three times gives the velocity and the acceleration, with which u follows.
+    """
+    if isinstance(start, str) and start == "quasi-static":
+        now, next_, last = (equations.static_solution(t + k * dt) for k in range(3))
+        v: Array = np.asarray((4 * next_ - 3 * now - last) / (2 * dt), dtype=np.float64)
+        a: Array = np.asarray((last - 2 * next_ + now) / dt**2, dtype=np.float64)
+        return MotionState(t, equations.static_solution(t, v, a), v, a, a)
+    u: Array = np.zeros(equations.size)
+    v = u.copy()
+    if not isinstance(start, str):
+        with agreed(equations.comm):
+            u, v = (np.array(array("elastic_start", x)) for x in start)
+            if u.shape != (equations.size,) or v.shape != u.shape:
+                raise InputError(
+                    f"elastic_start needs {equations.start_names} of shape ({equations.size},); "
+                    f"got {u.shape} and {v.shape}",
+                    argument="elastic_start",
+                )
+    a = equations.acceleration(t, u, v)
+    return MotionState(t, u, v, a, a)

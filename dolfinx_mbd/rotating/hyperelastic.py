@@ -1,13 +1,13 @@
-"""A hyperelastic body that spins: its equilibrium at great displacements and vibrations about it.
+"""Equilibrium of a hyperelastic body that spins, at large displacements, and vibrations about it.
 
 With the energy W(u) of the material and the springs, the equilibrium makes
 
-    ∫ W(u) + ½ uᵀ K_s u − ½ Ω² ∫ρ |n×(x−p+u)|²
+    ∫ W(u) + ½ uᵀ K_s u - ½ Ω² ∫ρ |n×(x-p+u)|²
 
 stationary: the centrifugal load follows the deformed position. The second derivative is the tangent
-of small vibrations, and holds the geometric stiffness, the stiffness of the displaced material and
-spin softening. For moderate speeds the frequencies agree with those of `rotating_modes`, but not
-the matrices: there the displacement of the prestress is left out.
+of small vibrations, with the geometric stiffness, the stiffness of the displaced material and spin
+softening. For moderate speeds the frequencies agree with those of `rotating_modes`, but not the
+matrices, which neglect the displacement of the prestress there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import ufl
-from dolfinx import default_scalar_type, fem
+from dolfinx import default_scalar_type, fem, la
 from dolfinx.fem import petsc as fem_petsc
 from mpi4py import MPI
 from numpy.typing import NDArray
@@ -27,49 +27,46 @@ from petsc4py import PETSc
 from dolfinx_mbd.checks import flag, function, instance, integer
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.fem.operators import apply_inertia, centrifugal
 from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.matrices import constrain
-from dolfinx_mbd.modal.natural_modes import check_num_modes
 from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor
-from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
+from dolfinx_mbd.rotating.structure import SUBSET, RotatingStructure, checked_speed
 
 __all__ = ["SpinningEquilibrium", "SpinningEquilibriumError", "spinning_equilibrium"]
 
 Array = NDArray[np.float64]
-Energy = Callable[[Any], Any]
 
 TOLERANCE = 1e-8
-"""Of Newton: size of the last correction over the displacement, both by their elastic energy."""
+"""Size of Newton's last correction over the displacement, both by their elastic energy."""
 
 
 class SpinningEquilibriumError(SolverError):
-    """Newton's method found no equilibrium."""
+    """Failure of Newton's method to find an equilibrium."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpinningEquilibrium:
-    """A body at rest in the turning frame.
+    """Equilibrium of a body in the rotating frame.
 
-    Attributes:
-        structure: Inertia, springs and what is held.
-        speed: Ω, rad/s.
-        displacement: u.
-        tangent: Second derivative of the energy, spin softening included; unit rows at held
-            degrees of freedom.
-        negative: Its negative eigenvalues, None if not known; none: a stable equilibrium.
-        iterations: Of Newton's method, for each load step.
+    Example:
+        >>> equilibrium = spinning_equilibrium(structure, energy, 100.0)
+        >>> equilibrium.modes(2).frequencies.shape
+        (2,)
     """
 
-    structure: RotatingStructure
-    speed: float
-    displacement: fem.Function
-    tangent: PETSc.Mat
-    negative: int | None
-    iterations: tuple[int, ...]
+    structure: RotatingStructure  # inertia, springs and held degrees of freedom
+    speed: float  # Ω, rad/s
+    displacement: fem.Function  # u
+    tangent: PETSc.Mat  # second derivative of the energy, with spin softening and unit held rows
+    negative: int | None  # number of its negative eigenvalues, None if unknown; zero: stable
+    iterations: tuple[int, ...]  # of Newton's method in each load step
 
     def modes(self, num_modes: int = 6, *, coriolis: bool = True) -> RotatingModes:
-        """Lowest modes of small vibrations about the equilibrium.
+        """Compute the lowest modes of small vibrations about the equilibrium.
+
+        Args:
+            num_modes: Number of modes.
+            coriolis: Whether Coriolis forces act.
 
         Raises:
             FactorizationError: The linear solver failed.
@@ -77,90 +74,89 @@ class SpinningEquilibrium:
 
         Note: Collective.
         """
-        check_num_modes(num_modes)
+        integer("num_modes", num_modes, low=0)
         flag("coriolis", coriolis)
-        factor = self.structure.factor
-        _put(factor.matrix, self.tangent)
-        negative = factor.factorize()
+        _set_values(self.structure.factor.matrix, self.tangent)
+        negative = self.structure.factor.factorize()
         return modes_of_factor(self.structure, self.speed, num_modes, negative, coriolis=coriolis)
 
     def destroy(self) -> None:
-        """Free the tangent; the structure stays."""
+        """Destroy the tangent, but not the structure."""
         self.tangent.destroy()
 
 
 def spinning_equilibrium(
     structure: RotatingStructure,
-    energy: Energy,
+    energy: Callable[[Any], Any],
     speed: float,
     *,
     steps: int = 1,
     max_iterations: int = 25,
 ) -> SpinningEquilibrium:
-    """Equilibrium of a hyperelastic body at a speed, by Newton's method in steps of Ω².
+    """Compute the equilibrium of a hyperelastic body at a speed by Newton's method.
 
     Args:
-        structure: From `rotating_structure`: inertia, what is held, springs. (Its own material
-            matters for the sparsity of the matrices only.)
-        energy: W(u) as UFL for the displacement u, J/m³, e.g.
-            ``lambda u: neo_hookean(u, material)``; of a plane body the thickness is put to it.
+        structure: Matrices from `rotating_structure`: inertia, held degrees of freedom, springs.
+            Its material determines only the sparsity of the matrices.
+        energy: W(u) as UFL for the displacement u, J/m³, for example
+            ``lambda u: neo_hookean(u, material)``; that of a plane body is multiplied by the
+            thickness.
         speed: Ω, rad/s.
-        steps: Equal steps of Ω² from rest.
-        max_iterations: Of each step.
+        steps: Number of equal steps of Ω² from rest.
+        max_iterations: Greatest number of iterations of each step.
+
+    Returns:
+        The equilibrium; the caller destroys it before the structure.
 
     Raises:
-        ValueError: Something given does not fit.
-        SpinningEquilibriumError: No convergence.
+        InputError: A value does not fit.
+        SpinningEquilibriumError: Newton's method did not converge.
         FactorizationError: The tangent is singular.
 
-    Note: Collective. The caller destroys the result, and the structure later.
+    Example:
+        >>> spinning_equilibrium(structure, energy, 100.0).negative
+        0
+
+    Note: Collective.
     """
     instance("structure", structure, RotatingStructure, "from rotating_structure")
     function("energy", energy, "energy(u)")
     speed = checked_speed("speed", speed)
     integer("steps", steps, low=1, high=10**6)
     integer("max_iterations", max_iterations, low=1)
-    problem, V = structure.problem, structure.space
-    u = fem.Function(V)
-    density = energy(u)
-    if not isinstance(density, ufl.core.expr.Expr) or density.ufl_shape != ():
-        raise InputError(f"the energy must be a scalar UFL expression, J/m^3; got {density!r}")
-    if problem.thickness is not None:
-        density = fem.Constant(V.mesh, default_scalar_type(problem.thickness)) * density
-    internal = ufl.derivative(density * ufl.dx, u, ufl.TestFunction(V))
-    force = fem.form(internal)
-    stiffness = fem.form(ufl.derivative(internal, u, ufl.TrialFunction(V)))
-    T = fem_petsc.create_matrix(stiffness)
-    arms = (problem.positions - structure.point[: problem.dim]).ravel()
-    load = -apply_inertia(problem, centrifugal(structure.spin), arms)
-    load[structure.held] = 0.0
-    newton = _Newton(structure, u, force, stiffness, T, load)
+    newton = _Newton(structure, energy)
     iterations = tuple(
         newton.step(speed * np.sqrt(k / steps), max_iterations) for k in range(1, steps + 1)
     )
     negative = newton.factorize(speed)
+    newton.tangent.destroy()
     tangent = structure.factor.matrix.copy()
-    T.destroy()
-    return SpinningEquilibrium(structure, float(speed), u, tangent, negative, iterations)
+    return SpinningEquilibrium(structure, speed, newton.u, tangent, negative, iterations)
 
 
-@dataclass
 class _Newton:
-    structure: RotatingStructure
-    u: fem.Function
-    force: fem.Form
-    stiffness: fem.Form
-    T: PETSc.Mat
-    load: Array
+    """Newton's method for the displacement `u` of a structure with an energy density."""
+
+    def __init__(self, structure: RotatingStructure, energy: Callable[[Any], Any]) -> None:
+        problem, V = structure.problem, structure.space
+        self.structure, self.u = structure, fem.Function(V)
+        density = energy(self.u)
+        if not isinstance(density, ufl.core.expr.Expr) or density.ufl_shape != ():
+            raise InputError(f"the energy must be a scalar UFL expression, J/m^3; got {density!r}")
+        if problem.thickness is not None:
+            density = fem.Constant(V.mesh, default_scalar_type(problem.thickness)) * density
+        internal = ufl.derivative(density * ufl.dx, self.u, ufl.TestFunction(V))
+        self.force = fem.form(internal)
+        self.stiffness = fem.form(ufl.derivative(internal, self.u, ufl.TrialFunction(V)))
+        self.tangent = fem_petsc.create_matrix(self.stiffness)
 
     def residual(self, speed: float) -> Array:
-        """Load minus internal force, zero at held degrees of freedom."""
-        s, owned = self.structure, len(self.load)
-        b = fem_petsc.assemble_vector(self.force)
-        b.ghostUpdate(PETSc.InsertMode.ADD, PETSc.ScatterMode.REVERSE)
-        r = speed**2 * self.load - b.array_r[:owned]
-        b.destroy()
-        u = np.asfortranarray(self.u.x.array[:owned, None])
+        """Return load minus internal force, zero at held degrees of freedom."""
+        s, owned = self.structure, len(self.structure.load)
+        b = fem.assemble_vector(self.force)
+        b.scatter_reverse(la.InsertMode.add)
+        r = speed**2 * s.load - b.array[:owned]
+        u = self.u.x.array[:owned, None]
         r -= speed**2 * multiply(s.softening, u)[:, 0]
         if s.springs is not None:
             r -= multiply(s.springs, u)[:, 0]
@@ -168,33 +164,31 @@ class _Newton:
         return np.asarray(r)
 
     def factorize(self, speed: float) -> int | None:
-        """Tangent at the present displacement into the structure's factor."""
-        s, K = self.structure, self.structure.factor.matrix
-        self.T.zeroEntries()
-        fem_petsc.assemble_matrix(self.T, self.stiffness)  # type: ignore[arg-type]
-        self.T.assemble()
-        constrain(self.T, s.held, 1.0)
-        _put(K, self.T)
-        subset = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
-        K.axpy(speed**2, s.softening, structure=subset)
+        """Factorize the tangent at the present displacement in the factor of the structure."""
+        s, K, T = self.structure, self.structure.factor.matrix, self.tangent
+        T.zeroEntries()
+        fem_petsc.assemble_matrix(T, self.stiffness)  # type: ignore[arg-type]
+        T.assemble()
+        constrain(T, s.held, 1.0)
+        _set_values(K, T)
+        K.axpy(speed**2, s.softening, structure=SUBSET)
         if s.springs is not None:
-            K.axpy(1.0, s.springs, structure=subset)
+            K.axpy(1.0, s.springs, structure=SUBSET)
         return s.factor.factorize()
 
     def step(self, speed: float, max_iterations: int) -> int:
-        """Iterate until the correction does no more work; returns the number of corrections."""
-        comm, owned = self.structure.problem.comm, len(self.load)
+        """Iterate until the correction does no more work; return the number of corrections."""
+        comm, load = self.structure.problem.comm, self.structure.load
         for k in range(1, max_iterations + 1):
             r = self.residual(speed)
             if not comm.allreduce(bool(np.isfinite(r).all()), op=MPI.LAND):
                 break
             self.factorize(speed)
             correction = solve(self.structure.factor.ksp, r[:, None])[:, 0]
-            u = self.u.x.array[:owned] + correction
+            u = self.u.x.array[: len(load)] + correction
             as_function(self.u.function_space, u, self.u)
-            work, total = comm.allreduce(
-                np.array([abs(r @ correction), speed**2 * abs(self.load @ u)])
-            )
+            local = np.array([abs(r @ correction), speed**2 * abs(load @ u)])
+            work, total = comm.allreduce(local)
             if work <= TOLERANCE**2 * total or total == 0:
                 return k
         raise SpinningEquilibriumError(
@@ -203,7 +197,7 @@ class _Newton:
         )
 
 
-def _put(K: PETSc.Mat, T: PETSc.Mat) -> None:
-    """The values of T into K, whose pattern may be greater."""
+def _set_values(K: PETSc.Mat, T: PETSc.Mat) -> None:
+    """Copy the values of T into K, whose pattern may be greater."""
     K.zeroEntries()
-    K.axpy(1.0, T, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
+    K.axpy(1.0, T, structure=SUBSET)

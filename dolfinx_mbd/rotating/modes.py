@@ -1,7 +1,4 @@
-"""Modes of a body that rotates steadily about an axis fixed in it: prestressed, with Coriolis.
-
-The equations and their matrices are those of `rotating_matrices`.
-"""
+"""Modes of a body that rotates steadily: prestressed, with Coriolis forces; see `structure`."""
 
 from __future__ import annotations
 
@@ -16,33 +13,52 @@ from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.quadratic_eigenvalues import quadratic_modes
-from dolfinx_mbd.modal.natural_modes import check_num_modes
 from dolfinx_mbd.parallel import released
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
 
-__all__ = ["RotatingModes", "modes_of_factor", "rotating_modes"]
+__all__ = ["Eigenvalues", "RotatingModes", "modes_of_factor", "rotating_modes"]
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
 
+class Eigenvalues:
+    """Frequencies and damping ratios of eigenvalues λ with Im λ ≥ 0."""
+
+    eigenvalues: ComplexArray
+
+    @property
+    def frequencies(self) -> Array:
+        """Im λ/2π, Hz, with the shape of the eigenvalues; zero where λ is real."""
+        return np.asarray(self.eigenvalues.imag / (2 * np.pi))
+
+    @property
+    def damping_ratios(self) -> Array:
+        """-Re λ/|λ|, with the shape of the eigenvalues; negative where a vibration grows."""
+        return np.asarray(-self.eigenvalues.real / np.abs(self.eigenvalues))
+
+
 @dataclass(frozen=True, eq=False)
-class RotatingModes:
-    """Modes u = Re(z exp(λt)) in the turning frame.
+class RotatingModes(Eigenvalues):
+    """Modes u = Re(z exp(λt)) in the rotating frame.
 
     Attributes:
         speed: Ω, rad/s.
         eigenvalues: λ, Im λ ≥ 0, shape (n,), 1/s: real unstable ones first, then by |λ|.
-        whirl: Sense of the orbits in the turning frame, shape (n,): the mean moment of momentum
+        whirl: Sense of the orbits in the rotating frame, shape (n,): the mean moment of momentum
             ∫ρ n·(u×u̇) of a vibration over that of circular orbits in the sense of Ω with the same
             energy. 1: forward circles; 0: straight lines; -1: backward circles. (A forward whirl in
             space that is slower than Ω is a backward one here.)
         vectors: z of the owned degrees of freedom, shape (owned, n); ∫ρ|z|² = 1, the real and the
-            imaginary part are M-orthogonal and the real part is not the smaller (of a circular
-            mode any phase is).
-        space: The displacement space.
-        negative: Negative eigenvalues of the stiffness K(Ω), None if not known. None of them:
-            stable. An odd number: unstable.
+            imaginary part are M-orthogonal and the real part is not the smaller (the phase of a
+            circular mode is arbitrary).
+        space: Displacement space.
+        negative: Number of negative eigenvalues of the stiffness K(Ω), None if unknown. The body
+            is stable if it is zero, and unstable if it is odd.
+
+    Example:
+        >>> modes.negative, bool(np.all(modes.frequencies > 0))
+        (0, True)
     """
 
     speed: float
@@ -52,18 +68,8 @@ class RotatingModes:
     space: fem.FunctionSpace
     negative: int | None
 
-    @property
-    def frequencies(self) -> Array:
-        """Im λ/2π, Hz; zero where λ is real."""
-        return np.asarray(self.eigenvalues.imag / (2 * np.pi))
-
-    @property
-    def damping_ratios(self) -> Array:
-        """-Re λ/|λ|; negative where a vibration grows."""
-        return np.asarray(-self.eigenvalues.real / np.abs(self.eigenvalues))
-
     def functions(self, k: int) -> tuple[fem.Function, fem.Function]:
-        """Real and imaginary part of mode k.
+        """Return the real and the imaginary part of mode k.
 
         Note: Collective.
         """
@@ -71,7 +77,7 @@ class RotatingModes:
         return as_function(self.space, z.real), as_function(self.space, z.imag)
 
     def summary(self) -> str:
-        """The modes as a table."""
+        """Return the modes as a table."""
         lines = [
             f"{self.speed:.6g} rad/s; negative eigenvalues of the stiffness: {self.negative}",
             "mode   frequency (Hz)   damping ratio   whirl",
@@ -89,23 +95,30 @@ def rotating_modes(
     coriolis: bool = True,
     stiffening: bool = True,
 ) -> RotatingModes:
-    """The lowest modes at one speed, also where the stiffness K(Ω) is indefinite.
+    """Compute the lowest modes at one speed, also where the stiffness K(Ω) is indefinite.
 
     Args:
-        structure: From `rotating_structure`.
+        structure: Matrices from `rotating_structure` or `rotating_beam`.
         speed: Ω, rad/s.
-        num_modes: How many; more may come where more are unstable.
-        coriolis: With Ω G.
-        stiffening: With K_σ; without it a body that spins fast is falsely unstable.
+        num_modes: Number of modes; there are more if more are unstable.
+        coriolis: Whether Coriolis forces Ω G act.
+        stiffening: Whether K_σ acts; without it, a body that spins fast seems unstable.
+
+    Returns:
+        Eigenvalues, shapes and whirl.
 
     Raises:
-        ValueError: Something given does not fit.
-        FactorizationError: The linear solver failed, or a static critical speed is hit exactly.
+        InputError: A value does not fit.
+        FactorizationError: The linear solver failed, or the speed is a static critical speed.
         EigenError: The eigenvalue solver failed.
+
+    Example:
+        >>> print(mbd.rotating_modes(structure, 0.0, num_modes=2).whirl)
+        [0. 0.]
 
     Note: Collective.
     """
-    check_num_modes(num_modes)
+    integer("num_modes", num_modes, low=0)
     instance("structure", structure, RotatingStructure, "from rotating_structure")
     speed = checked_speed("speed", speed)
     flag("coriolis", coriolis)
@@ -121,11 +134,8 @@ def modes_of_factor(
     *,
     coriolis: bool,
 ) -> RotatingModes:
-    """Modes with the stiffness that `structure.factor` holds, whose inertia is `negative`.
-
-    Note: Collective.
-    """
-    C = structure.velocity_matrix(speed, coriolis=coriolis)
+    """Compute modes with the factorized stiffness, which has `negative` negative eigenvalues."""
+    C = structure.velocity_matrix(speed if coriolis else 0.0)
     with released(structure.space.mesh.comm, *([] if C is None else [C])):
         values, vectors = quadratic_modes(
             structure.mass,
@@ -135,36 +145,26 @@ def modes_of_factor(
             num_modes,
             structure.held,
             negative=negative,
-            prefix=structure.prefix,
-            options=structure.options,
+            **structure.solver,
         )
     vectors, whirl = _normalized(structure, vectors)
-    return RotatingModes(
-        speed, values, whirl if speed >= 0 else -whirl, vectors, structure.space, negative
-    )
+    whirl = whirl if speed >= 0 else -whirl
+    return RotatingModes(speed, values, whirl, vectors, structure.space, negative)
 
 
 def _normalized(structure: RotatingStructure, z: ComplexArray) -> tuple[ComplexArray, Array]:
-    """Phase, sign and size as `RotatingModes` promises; the whirl.
+    """Return the vectors with the phase, sign and size of `RotatingModes`, and the whirl.
 
     With u = Re((a + ib) exp(iωt)) the mean of ∫ρ n·(u×u̇) is -ω ∫ρ n·(a×b) = ω aᵀGb/2, and
-    ω ∫ρ(|a|² + |b|²)/2 is that of forward circles.
+    that of forward circles is ω ∫ρ(|a|² + |b|²)/2.
     """
     problem, n = structure.problem, z.shape[1]
     if n == 0:
         return z, np.zeros(0)
     parts = np.asfortranarray(np.hstack([z.real, z.imag]))
     mass = gram(problem.comm, parts, problem.apply_mass(parts))
-    aa, bb, ab = (np.diag(mass[s, t]) for s, t in _quarters(n))
-    phase = np.exp(-0.5j * np.angle(aa - bb + 2j * ab)) / np.sqrt(aa + bb)
-    z = z * phase
-    signs = inertia(problem, np.asfortranarray(z.real)).signs
-    z = np.asfortranarray(z * signs)
-    a, b = np.asfortranarray(z.real), np.asfortranarray(z.imag)
-    G = multiply(structure.gyroscopic, b)
-    return z, np.diag(gram(problem.comm, a, G)).copy()
-
-
-def _quarters(n: int) -> tuple[tuple[slice, slice], ...]:
-    low, high = slice(n), slice(n, None)
-    return (low, low), (high, high), (low, high)
+    aa, bb, ab = (np.diag(block) for block in (mass[:n, :n], mass[n:, n:], mass[:n, n:]))
+    z = z * np.exp(-0.5j * np.angle(aa - bb + 2j * ab)) / np.sqrt(aa + bb)
+    z = np.asfortranarray(z * inertia(problem, np.asfortranarray(z.real)).signs)
+    G = multiply(structure.gyroscopic, np.asfortranarray(z.imag))
+    return z, np.diag(gram(problem.comm, np.asfortranarray(z.real), G)).copy()

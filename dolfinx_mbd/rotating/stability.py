@@ -1,17 +1,4 @@
-"""Campbell diagram of a rotating body, and the speed at which it loses its stability.
-
-Modes are followed from speed to speed by their shapes. At full order a speed costs one numerical
-factorization of the stiffness; the matrices are constant and the symbolic one is done once.
-
-Stability of M ü + (Ω G + D) u̇ + K(Ω) u = 0, with G skew and D taking energy, by theorems of Kelvin,
-Tait and Chetaev, from the number of negative eigenvalues of K(Ω), which the factorization gives for
-nothing:
-
-- none: stable;
-- some, without Coriolis forces, or with a D that damps every motion, however weakly: unstable;
-- some, with Coriolis forces and no damping: an odd number is unstable, since det(λ²M + λC + K) is
-  negative at λ = 0 and positive for great λ. An even number may be held by the Coriolis forces (a
-  point on isotropic springs beyond their frequency). Here the eigenvalues are looked at.
+"""Campbell diagrams, and the speed at which a rotating body loses its stability.
 
 References:
     D. R. Merkin: Introduction to the Theory of Stability, Springer 1997, chapter 6.
@@ -21,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -33,74 +21,58 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.dense_problems import dense_modes
 from dolfinx_mbd.linalg.factorization import SingularError
-from dolfinx_mbd.modal.natural_modes import check_num_modes
-from dolfinx_mbd.parallel import agreed
-from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor, rotating_modes
+from dolfinx_mbd.parallel import on_rank_zero
+from dolfinx_mbd.rotating.modes import Eigenvalues, RotatingModes, modes_of_factor, rotating_modes
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
 
 __all__ = ["Campbell", "CriticalSpeed", "campbell", "critical_speed"]
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
-Modes = tuple[ComplexArray, Array, ComplexArray, ComplexArray]
-"""λ, whirl, z and M z."""
+SPARE = 3  # modes beyond the requested ones, computed at each speed because modes may cross
+NUDGE = 1e-8  # relative step to another speed from one at which the stiffness is singular
+GROWTH = 1e-4  # Re λ of a growing vibration over max(|λ|, Ω); round-off of λ² affects λ near zero
 
-SPARE = 3
-"""Modes beyond those wanted, computed at each speed, from which a crossing one may come."""
-
-GROWTH = 1e-4
-"""Re λ over the greater of |λ| and Ω above which a vibration is said to grow.
-
-Where λ passes zero, λ² has the round-off of K, 1e-16 times the square of the ratio of the highest
-frequency of the mesh to Ω, and λ the root of that.
-"""
-
-NUDGE = 1e-8
-"""Relative step to another speed from one at which the stiffness is singular."""
-
+# In following modes: weight of a relative change of λ, against 1 - MAC, and its upper limit
 CHANGE_WEIGHT, GREATEST_CHANGE = 0.2, 5.0
-"""Of a relative change of λ, against 1 - MAC, in following modes; what is more does not matter."""
+
+
+class Modes(NamedTuple):
+    """Modes at one speed; the last axis of each array numbers them."""
+
+    eigenvalues: ComplexArray
+    whirl: Array
+    vectors: ComplexArray
+    momenta: ComplexArray  # M z of the vectors z
 
 
 @dataclass(frozen=True, eq=False)
-class Campbell:
+class Campbell(Eigenvalues):
     """Modes over the speed; column k is one mode, followed.
 
-    Attributes:
-        speeds: Ω, shape (m,), rad/s.
-        eigenvalues: λ, Im λ ≥ 0, shape (m, n), 1/s.
-        whirl: Sense of the orbits in the turning frame, shape (m, n); see `RotatingModes`.
-        coriolis: With Coriolis forces.
-        stiffening: With geometric stiffness.
+    Example:
+        >>> diagram = mbd.campbell(structure, [0.0, 50.0], num_modes=2)
+        >>> diagram.frequencies.shape, bool(diagram.growing.any())
+        ((2, 2), False)
     """
 
-    speeds: Array
-    eigenvalues: ComplexArray
-    whirl: Array
-    coriolis: bool
-    stiffening: bool
+    speeds: Array  # Ω, shape (m,), rad/s
+    eigenvalues: ComplexArray  # λ, Im λ ≥ 0, shape (m, n), 1/s
+    whirl: Array  # sense of the orbits in the rotating frame, shape (m, n); see `RotatingModes`
+    coriolis: bool  # whether Coriolis forces act
+    stiffening: bool  # whether geometric stiffness acts
 
     def __post_init__(self) -> None:
         for name in ("speeds", "eigenvalues", "whirl"):
             getattr(self, name).flags.writeable = False
 
     @property
-    def frequencies(self) -> Array:
-        """Im λ/2π, shape (m, n), Hz; zero where λ is real."""
-        return np.asarray(self.eigenvalues.imag / (2 * np.pi))
-
-    @property
-    def damping_ratios(self) -> Array:
-        """-Re λ/|λ|, shape (m, n); negative where a vibration grows."""
-        return np.asarray(-self.eigenvalues.real / np.abs(self.eigenvalues))
-
-    @property
     def growing(self) -> NDArray[np.bool_]:
-        """Where a followed mode grows, shape (m, n)."""
+        """Whether a mode grows, shape (m, n)."""
         return _growing(self.eigenvalues, self.speeds[:, None])
 
     def summary(self) -> str:
-        """The frequencies as a table: ``f`` forward, ``b`` backward whirl, ``!`` growing."""
+        """Return the frequencies as a table; f: forward whirl, b: backward whirl, !: growing."""
         lines = ["speed (rad/s)   frequencies (Hz)"]
         for speed, f, w, g in zip(
             self.speeds, self.frequencies, self.whirl, self.growing, strict=True
@@ -113,19 +85,18 @@ class Campbell:
 
 @dataclass(frozen=True, eq=False)
 class CriticalSpeed:
-    """Where stability is lost.
+    """Speed at which stability is lost.
 
-    Attributes:
-        speed: The middle of the bracket, rad/s.
-        bracket: Stable and unstable speed around it, rad/s.
-        kind: "divergence" if a static stiffness is lost, λ = 0; "flutter" if a vibration grows.
-        modes: The lowest modes at the unstable end of the bracket.
+    Example:
+        >>> result = mbd.critical_speed(structure, 2e4, stiffening=False, num_modes=1, steps=4)
+        >>> result.kind
+        'divergence'
     """
 
-    speed: float
-    bracket: tuple[float, float]
-    kind: str
-    modes: RotatingModes
+    speed: float  # middle of the bracket, rad/s
+    bracket: tuple[float, float]  # stable and unstable speed, rad/s
+    kind: str  # "divergence": a static stiffness is lost, λ = 0; "flutter": a vibration grows
+    modes: RotatingModes  # lowest modes at the unstable end of the bracket
 
 
 def campbell(
@@ -137,57 +108,60 @@ def campbell(
     stiffening: bool = True,
     projection: int | None = None,
 ) -> Campbell:
-    """Frequencies, damping and whirl over many speeds.
+    """Compute frequencies, damping and whirl over many speeds.
 
-    At a speed that makes the stiffness singular the modes are those of a speed just above.
+    At a speed that makes the stiffness singular, the modes are those of a speed just above.
 
     Args:
-        structure: From `rotating_structure`.
+        structure: Matrices from `rotating_structure` or `rotating_beam`.
         speeds: Ω, shape (m,), rad/s, in an order in which modes change little from one to the next.
-        num_modes: Modes to follow, the lowest at the first speed.
-        coriolis: With Coriolis forces.
-        stiffening: With geometric stiffness.
-        projection: None for full order. A number n: on the n lowest modes at rest, dense and cheap.
-            For the three lowest modes of a steel strip, one tenth as high as long, at 600 m/s at
-            its tip the error is 1e-3 with 6, 1.3e-5 with 12 (the first longitudinal mode, to which
-            Coriolis forces couple, is among them) and 2e-6 with 24.
+        num_modes: Number of modes to follow, the lowest at the first speed.
+        coriolis: Whether Coriolis forces act.
+        stiffening: Whether geometric stiffness acts.
+        projection: Number of modes at rest on which the matrices are projected, which is fast;
+            None: full order. For the three lowest modes of a steel strip with a tip speed of
+            600 m/s, the error is 1e-3 with 6, 1.3e-5 with 12 and 2e-6 with 24 modes.
+
+    Returns:
+        The modes over the speed.
 
     Raises:
-        ValueError: Something given does not fit.
+        InputError: A value does not fit.
         FactorizationError: The linear solver failed.
         EigenError: The eigenvalue solver failed.
 
+    Example:
+        >>> mbd.campbell(structure, [0.0, 50.0], num_modes=2, projection=4).whirl.shape
+        (2, 2)
+
     Note: Collective.
     """
-    check_num_modes(num_modes)
-    _check_arguments(structure, coriolis, stiffening)
+    _check_arguments(structure, num_modes, coriolis, stiffening)
     omegas = np.array(array("speeds", speeds, (None,), expected="a list of speeds in rad/s"))
     if not len(omegas):
         refuse("speeds", speeds, "a list of speeds in rad/s")
     for omega in omegas:
         checked_speed("speeds", omega)
+    comm = structure.problem.comm
     if projection is None:
         solve = _full_order(structure, num_modes, coriolis, stiffening)
     else:
-        check_num_modes(projection)
-        if projection < num_modes:
-            raise InputError(
-                f"{num_modes} modes cannot come from a projection on {projection}; raise it"
-            )
+        integer("projection", projection, low=num_modes)
         solve = _projected(structure, num_modes, coriolis, stiffening, projection)
-    comm = structure.problem.comm if projection is None else None
-    values, whirl = [], []
+        comm = None  # vectors are equal on all ranks
+    diagram: list[tuple[ComplexArray, Array]] = []
     last: Modes | None = None
     for omega, step in zip(omegas, np.diff(omegas, prepend=0.0), strict=True):
-        found = solve(float(omega))
-        order = np.arange(num_modes) if last is None else _follow(comm, last, found, step)
-        last = found[0][order], found[1][order], found[2][:, order], found[3][:, order]
-        values.append(last[0])
-        whirl.append(last[1])
-    return Campbell(omegas, np.array(values), np.array(whirl), coriolis, stiffening)
+        modes = solve(float(omega))
+        order = np.arange(num_modes) if last is None else _follow(comm, last, modes, step)
+        last = Modes(*(part[..., order] for part in modes))  # type: ignore[arg-type]
+        diagram.append(last[:2])
+    values, whirl = map(np.array, zip(*diagram, strict=True))
+    return Campbell(omegas, values, whirl, coriolis, stiffening)
 
 
-def _check_arguments(structure: Any, coriolis: Any, stiffening: Any) -> None:
+def _check_arguments(structure: Any, num_modes: Any, coriolis: Any, stiffening: Any) -> None:
+    integer("num_modes", num_modes, low=0)
     instance("structure", structure, RotatingStructure, "from rotating_structure")
     flag("coriolis", coriolis)
     flag("stiffening", stiffening)
@@ -196,73 +170,74 @@ def _check_arguments(structure: Any, coriolis: Any, stiffening: Any) -> None:
 def _full_order(
     structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool
 ) -> Callable[[float], Modes]:
+    """Return a function from the speed to the modes at full order."""
     problem = structure.problem
     free = problem.num_dofs - problem.comm.allreduce(len(structure.held))
-    wanted = max(num_modes, min(num_modes + SPARE, free))
-
-    def modes_at(omega: float) -> RotatingModes:
-        return rotating_modes(
-            structure, omega, num_modes=wanted, coriolis=coriolis, stiffening=stiffening
-        )
+    count = max(num_modes, min(num_modes + SPARE, free))
 
     def solve(omega: float) -> Modes:
-        try:
-            m = modes_at(omega)
-        except SingularError:
-            m = modes_at(omega * (1 + NUDGE))
-        parts = problem.apply_mass(np.hstack([m.vectors.real, m.vectors.imag]))
-        n = m.vectors.shape[1]
-        return m.eigenvalues, m.whirl, m.vectors, parts[:, :n] + 1j * parts[:, n:]
+        omega, negative = _factorized(structure, omega, stiffening)
+        m = modes_of_factor(structure, omega, count, negative, coriolis=coriolis)
+        real, imaginary = (problem.apply_mass(z) for z in (m.vectors.real, m.vectors.imag))
+        return Modes(m.eigenvalues, m.whirl, m.vectors, real + 1j * imaginary)
 
     return solve
+
+
+def _factorized(
+    structure: RotatingStructure, omega: float, stiffening: bool
+) -> tuple[float, int | None]:
+    """Factorize K(Ω), or K just above a singular speed; return speed and negative eigenvalues."""
+    try:
+        return omega, structure.factorize(omega, stiffening=stiffening)
+    except SingularError:
+        omega *= 1 + NUDGE
+        return omega, structure.factorize(omega, stiffening=stiffening)
 
 
 def _projected(
     structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool, size: int
 ) -> Callable[[float], Modes]:
-    matrices = structure.speed_matrices(stiffening=stiffening)
+    """Return a function from the speed to the modes in the span of the lowest modes at rest."""
+    matrices = structure.speed_matrices(stiffening)
     rest = rotating_modes(structure, 0.0, num_modes=size, coriolis=False, stiffening=False)
     basis, comm = np.asfortranarray(rest.vectors.real), structure.problem.comm
-    wanted = min(size, num_modes + SPARE)
 
-    def small(A: PETSc.Mat | None) -> Array:
-        return np.zeros((size, size)) if A is None else gram(comm, basis, multiply(A, basis))
+    def small(A: PETSc.Mat | None, sign: float = 1.0) -> Array:
+        """Return the projection of a symmetric (sign 1) or skew (sign -1) matrix."""
+        projection = np.zeros((size, size)) if A is None else gram(comm, basis, multiply(A, basis))
+        return (projection + sign * projection.T) / 2
 
-    M, K, G = small(structure.mass), small(structure.stiffness), small(structure.gyroscopic)
-    M, K, G = (M + M.T) / 2, (K + K.T) / 2, (G - G.T) / 2
-    S = np.sum([small(A) for A in matrices], axis=0)
-    S = (S + S.T) / 2
-    D = None if structure.damping is None else small(structure.damping)
+    M, K, G = small(structure.mass), small(structure.stiffness), small(structure.gyroscopic, -1.0)
+    D, S = small(structure.damping), np.sum([small(A) for A in matrices], axis=0)
+    damped = structure.damping is not None
 
     def solve(omega: float) -> Modes:
-        C = D
-        if coriolis and omega != 0:
-            C = omega * G + (0.0 if D is None else D)
-        found = None
-        with agreed(comm):
-            if comm.rank == 0:
-                found = dense_modes(M, C, K + omega**2 * S, wanted)
-        values, z = comm.bcast(found, root=0)
+        moving = coriolis and omega != 0
+        C = D + moving * omega * G if moving or damped else None
+        values, z = on_rank_zero(
+            comm, lambda: dense_modes(M, C, K + omega**2 * S, min(size, num_modes + SPARE))
+        )
         z = z / np.sqrt(np.einsum("ik,ij,jk->k", z.conj(), M, z).real)
         sense = np.einsum("ik,ij,jk->k", z.real, G, z.imag)
-        return values, sense if omega >= 0 else -sense, z, M @ z
+        return Modes(values, sense if omega >= 0 else -sense, z, M @ z)
 
     return solve
 
 
-def _follow(comm: object, last: Modes, found: Modes, step: float) -> NDArray[np.intp]:
-    """Which of the modes found continues each of the last ones: shape and λ agree best.
+def _follow(comm: Any, last: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
+    """Return which of the modes continues each of the last ones: shape and λ agree best.
 
-    A mode whose λ passes zero goes on as the conjugate of one with Im λ > 0. A whirl changes λ by
-    as much as Ω changes, so that a change of λ is measured by both.
+    A mode whose λ passes zero continues as the conjugate of one with Im λ > 0. A whirl changes λ by
+    as much as Ω changes, so a change of λ is relative to both.
     """
-    n, old, new = len(last[0]), last[2], found[3]
+    old, new = last.vectors, modes.momenta
     left = np.asfortranarray(np.hstack([old.real, old.imag]))
     right = np.asfortranarray(np.hstack([new.real, new.imag]))
-    H = left.T @ right if comm is None else gram(comm, left, right)  # type: ignore[arg-type]
-    k = new.shape[1]
+    H = left.T @ right if comm is None else gram(comm, left, right)
+    n, k = old.shape[1], new.shape[1]
     rr, ri, ir, ii = H[:n, :k], H[:n, k:], H[n:, :k], H[n:, k:]
-    before, after = last[0][:, None], found[0]
+    before, after = last.eigenvalues[:, None], modes.eigenvalues
     size = np.maximum(np.abs(before) + abs(step), 1e-300)
     cost = np.full((n, k), np.inf)
     for overlap, rate in (
@@ -285,50 +260,49 @@ def critical_speed(
     num_modes: int = 6,
     rtol: float = 1e-6,
 ) -> CriticalSpeed | None:
-    """The lowest speed at which stability is lost, None if there is none up to `upper`.
+    """Find the lowest speed at which stability is lost.
 
-    The interval is searched in steps and the first one that ends unstable bisected. A step or
-    bisection costs one factorization where the number of negative eigenvalues of the stiffness
-    decides (see the module), else also the eigenvalues. An unstable range that lies within one step
-    is not seen.
+    The interval is searched in steps, and the first step that ends unstable is bisected. A step or
+    bisection costs one factorization, and the eigenvalues where the number of negative eigenvalues
+    of the stiffness does not decide. An unstable range within one step is not detected.
 
     Args:
-        structure: From `rotating_structure`.
+        structure: Matrices from `rotating_structure` or `rotating_beam`.
         upper: Greatest speed, rad/s.
-        lower: Least speed, rad/s, stable.
-        steps: Of the search.
-        coriolis: With Coriolis forces.
-        stiffening: With geometric stiffness.
-        num_modes: Modes to look at where the inertia does not decide, and to return.
+        lower: Least speed, at which the body is stable, rad/s.
+        steps: Number of steps of the search.
+        coriolis: Whether Coriolis forces act.
+        stiffening: Whether geometric stiffness acts.
+        num_modes: Number of modes that are computed where the factorization does not decide, and
+            returned.
         rtol: Width of the bracket over the speed.
 
+    Returns:
+        The speed, with modes; None if the body is stable up to `upper`.
+
     Raises:
-        ValueError: Something given does not fit, or the lower speed is unstable already.
+        InputError: A value does not fit, or the body is unstable at the lower speed.
         FactorizationError: The linear solver failed.
+
+    Example:
+        >>> mbd.critical_speed(structure, 100.0, steps=1) is None
+        True
 
     Note: Collective.
     """
-    _check_arguments(structure, coriolis, stiffening)
-    check_num_modes(num_modes)
+    _check_arguments(structure, num_modes, coriolis, stiffening)
     lower, upper = checked_speed("lower", lower), checked_speed("upper", upper)
     integer("steps", steps, low=1, high=10_000)
     rtol = number("rtol", rtol, low=1e-15, high=1.0)
     if not 0 <= lower < upper:
-        raise InputError(
-            f"give 0 <= lower < upper (rad/s); got lower={lower!r}, upper={upper!r}",
-            argument="upper",
-            value=upper,
-        )
-
-    def unstable(omega: float) -> tuple[float, bool, int]:
-        return _unstable(structure, omega, num_modes, coriolis, stiffening)
-
-    speeds = np.linspace(lower, upper, steps + 1)
-    low, bad, before = unstable(float(speeds[0]))
+        message = f"0 <= lower < upper is required; got lower={lower:g}, upper={upper:g} rad/s"
+        raise InputError(message, argument="upper", value=upper)
+    unstable = partial(_unstable, structure, num_modes, coriolis, stiffening)
+    low, bad, before = unstable(lower)
     if bad:
-        raise InputError(f"unstable at lower={lower:g} rad/s already")
-    for speed in map(float, speeds[1:]):
-        high, bad, after = unstable(speed)
+        raise InputError(f"the body is unstable at lower={lower:g} rad/s", argument="lower")
+    for speed in np.linspace(lower, upper, steps + 1)[1:]:
+        high, bad, after = unstable(float(speed))
         if bad:
             break
         low, before = high, after
@@ -348,28 +322,26 @@ def critical_speed(
 
 
 def _unstable(
-    structure: RotatingStructure, omega: float, num_modes: int, coriolis: bool, stiffening: bool
+    structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool, omega: float
 ) -> tuple[float, bool, int]:
-    """The speed, whether it is unstable, and the number of negative eigenvalues of the stiffness.
+    """Return the speed, whether it is unstable, and the number of negative eigenvalues of K(Ω).
 
-    At a speed that makes the stiffness singular the answer is that of a speed just above.
+    By theorems of Kelvin, Tait and Chetaev, M ü + (Ω G + D) u̇ + K(Ω) u = 0 with a skew G and a
+    dissipative D is stable without negative eigenvalues, and unstable with some if no Coriolis
+    forces act or D damps every motion. Otherwise an even number may be stabilized by the Coriolis
+    forces, as is a point on isotropic springs beyond their frequency; the eigenvalues decide.
     """
-    try:
-        negative = structure.factorize(omega, stiffening=stiffening)
-    except SingularError:
-        omega *= 1 + NUDGE
-        negative = structure.factorize(omega, stiffening=stiffening)
+    omega, negative = _factorized(structure, omega, stiffening)
     if negative is None:
         raise InputError(
             "the search needs the signs of the eigenvalues, which MUMPS's Cholesky factorization "
-            "tells; leave pc_type and pc_factor_mat_solver_type as they are"
+            "provides; leave pc_type and pc_factor_mat_solver_type unchanged"
         )
     if not negative or structure.damped or (structure.damping is None and not coriolis):
         return omega, negative > 0, negative
-    found = modes_of_factor(
-        structure, omega, max(num_modes, negative + SPARE), negative, coriolis=coriolis
-    )
-    return omega, bool(np.any(_growing(found.eigenvalues, omega))), negative
+    count = max(num_modes, negative + SPARE)
+    modes = modes_of_factor(structure, omega, count, negative, coriolis=coriolis)
+    return omega, bool(np.any(_growing(modes.eigenvalues, omega))), negative
 
 
 def _growing(values: ComplexArray, omega: float | Array) -> NDArray[np.bool_]:

@@ -621,8 +621,8 @@ def _bent() -> dmesh.Mesh:
         (lambda: BeamModel(dmesh.create_unit_square(WORLD, 2, 2), FLAT, STEEL), "intervals"),
         (lambda: BeamModel(_bent(), FLAT, STEEL), "not straight"),
         (lambda: BeamModel(chain(UNEVEN, WORLD, SKEW[:, 0]), FLAT, STEEL), "give the axes"),
-        (lambda: BeamModel(line(4), 3.0, STEEL), "expected a Section"),  # type: ignore[arg-type]
-        (lambda: BeamModel(line(4), FLAT, "steel"), "takes a Material"),  # type: ignore[arg-type]
+        (lambda: BeamModel(line(4), 3.0, STEEL), "^section must be"),  # type: ignore[arg-type]
+        (lambda: BeamModel(line(4), FLAT, "steel"), "^material must be"),  # type: ignore[arg-type]
         (lambda: _reduced({"a": 0.3}), "no node at 0.3; the nearest is at 0.25"),
         (lambda: _reduced({"a": (0.5, 0.1, 0.0)}), "no node"),
         (lambda: _reduced({"a": 0.0, "b": 0.0}), "same node"),

@@ -109,5 +109,5 @@ def test_refuses() -> None:
     model = BeamModel(dmesh.create_interval(WORLD, 4, [0.0, 1.0]), Section.circle(0.05), mbd.STEEL)
     with pytest.raises(ValueError, match="nothing holds the beam"):
         rotating_beam(model)
-    with pytest.raises(TypeError, match="damping of a beam"):
+    with pytest.raises(TypeError, match="damping must be Rayleigh or Form"):
         rotating_beam(model, held=[0.0], damping=mbd.Viscous(1.0))

@@ -29,10 +29,9 @@ MESHES: dict[str, Call] = {
     ),
     "BeamModel.gathered": lambda b: (
         b.beam.gathered,
-        {"vectors": np.zeros((b.beam.rigid_motions().shape[0], 1))},
+        {"vectors": np.zeros((6 * len(b.beam.positions), 1))},
     ),
     "BeamModel.node": lambda b: (b.beam.node, {"at": 0.5}),
-    "BeamModel.rigid_motions": lambda b: (b.beam.rigid_motions, {}),
     "BeamReduction.displacement": lambda b: (b.beam_reduction.displacement, {"eta": [1e-6] * 8}),
     "BeamReduction.write": lambda b: (
         b.beam_reduction.write,
@@ -99,7 +98,10 @@ MESHES: dict[str, Call] = {
     ),
     "Campbell.summary": lambda b: (mbd.campbell(b.structure, [1.0], num_modes=2).summary, {}),
     "RotatingStructure.factorize": lambda b: (b.structure.factorize, {"speed": 10.0}),
-    "RotatingStructure.speed_matrices": lambda b: (b.structure.speed_matrices, {}),
+    "RotatingStructure.speed_matrices": lambda b: (
+        b.structure.speed_matrices,
+        {"stiffening": True},
+    ),
     "RotatingStructure.velocity_matrix": lambda b: (b.structure.velocity_matrix, {"speed": 10.0}),
     "SpinningEquilibrium.modes": lambda b: (
         mbd.rotating.spinning_equilibrium(

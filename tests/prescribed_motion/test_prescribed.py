@@ -80,7 +80,7 @@ def test_numbers_and_functions() -> None:
         (lambda: PrescribedMotion(acceleration=np.nan), "acceleration must be three"),
         (lambda: PrescribedMotion(wrenches={"a": [1.0] * 3}), "wrench at 'a' must be six"),
         (lambda: PrescribedMotion(alpha=lambda t: [t])(1.0), "alpha must be three"),
-        (lambda: PrescribedMotion.from_history(turning(2)), "at least three times"),
+        (lambda: PrescribedMotion.from_history(turning(2)), "3 or more finite numbers"),
         (lambda: PrescribedMotion.from_history(turning(5))(1.5), "known from 0 s to 1 s"),
         (
             lambda: PrescribedMotion.from_history(turning(5), wrenches={"a": np.zeros((4, 6))}),

@@ -15,6 +15,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, TransientOptions
 from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL, Material
 from dolfinx_mbd.mechanisms import slider_crank
@@ -456,6 +457,17 @@ def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> 
     assert Path(path).exists()
 
 
+def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
+    """In the mean axes its load is balanced by the inertia of the body."""
+    free = PrescribedMotion(acceleration=(30.0, -20.0, 10.0))
+    run = transient(
+        box(comm, cells=(2, 1, 1)), STEEL, motion=free, interfaces=ENDS, t_end=1e-4, dt=1e-5
+    )
+    assert run.num_steps == 10
+    for end in ENDS:
+        assert np.abs(run.interfaces[end].displacement).max() < 1e-12 * 30.0 / 1e6
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -509,3 +521,9 @@ def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
         modal_transient(body, rest, elastic_start="rest", **times)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="dt must be a positive"):
         modal_transient(body, rest, t_end=1.0, dt=0.0)
+
+
+def test_a_start_needs_two_vectors_of_one_size() -> None:
+    with pytest.raises(InputError) as caught:
+        TransientOptions(elastic_start=(np.zeros(2), np.zeros(3)))
+    assert caught.value.argument == "elastic_start"
