@@ -172,6 +172,16 @@ def test_only_compat_depends_on_the_version_of_dolfinx(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=place)
+def test_compiled_functions_are_in_kernels(path: Path) -> None:
+    """Only files of `kernels` decorate functions for numba."""
+    if path.relative_to(PACKAGE).parts[0] != "kernels":
+        assert "numba" not in IMPORTS[module_name(path)].top
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for decorator in getattr(node, "decorator_list", []):
+                assert "kernel" not in ast.unparse(decorator), f"line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=place)
 def test_exports_exist(path: Path) -> None:
     name = module_name(path)
     module = importlib.import_module(name)

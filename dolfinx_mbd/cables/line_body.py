@@ -18,8 +18,8 @@ from dolfinx import fem, mesh
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from dolfinx_mbd.cables import tangent_frames as frames
 from dolfinx_mbd.forms.cables import Cable
+from dolfinx_mbd.kernels import tangent_frames as frames
 
 if TYPE_CHECKING:
     from dolfinx_mbd.multibody.model.protocol import BodyState
@@ -157,7 +157,7 @@ class LineForms:
 
 @dataclass(frozen=True)
 class _Frames:
-    """P, r₀, S, p₀ and reference axes of the frames (see `tangent_frames`)."""
+    """P, r₀, S, p₀ and reference axes of the frames (see `dolfinx_mbd.kernels.tangent_frames`)."""
 
     P: Array
     r0: Array

@@ -18,9 +18,6 @@ __all__ = ["COMPILED", "inner_kernel", "kernel", "kernel_sources"]
 
 Function = TypeVar("Function", bound=Callable)
 
-#: Where kernels are that others call.
-_FOLDERS = ("kernels", "multibody", "cables")
-
 try:
     if os.environ.get("DOLFINX_MBD_NUMBA", "1") == "0":
         raise ImportError
@@ -65,12 +62,11 @@ def _stamp(compiled: Any) -> None:
 
 
 @cache
-def kernel_sources(package: Path = Path(__file__).parents[1]) -> str:
-    """Digest of all source files of the package with kernels that others may call."""
+def kernel_sources(folder: Path = Path(__file__).parent) -> str:
+    """Return a digest of all source files with kernels."""
     digest = hashlib.blake2b(digest_size=16)
-    for folder in _FOLDERS:
-        for path in sorted((package / folder).rglob("*.py")):
-            source = path.read_bytes()
-            if b"@kernel" in source or b"@inner_kernel" in source:
-                digest.update(source)
+    for path in sorted(folder.glob("*.py")):
+        source = path.read_bytes()
+        if b"@kernel" in source or b"@inner_kernel" in source:
+            digest.update(source)
     return digest.hexdigest()

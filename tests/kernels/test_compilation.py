@@ -67,11 +67,11 @@ def test_a_change_in_another_file_is_noticed(tmp_path: Path) -> None:
 def test_the_digest_is_of_files_with_kernels(tmp_path: Path) -> None:
     copy = package(tmp_path)
     kernel_sources.cache_clear()
-    before = kernel_sources(copy)
+    before = kernel_sources(copy / "kernels")
     (copy / "kernels" / "other.py").write_text("x = 1\n", encoding="utf-8")
     kernel_sources.cache_clear()
-    assert kernel_sources(copy) == before
+    assert kernel_sources(copy / "kernels") == before
     (copy / "kernels" / "other.py").write_text("@kernel\ndef f(): pass\n", encoding="utf-8")
     kernel_sources.cache_clear()
-    assert kernel_sources(copy) != before
+    assert kernel_sources(copy / "kernels") != before
     kernel_sources.cache_clear()

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.matrices import add_pairs, add_rows
 
 __all__ = ["Blocks", "DenseBlocks", "SparseBlocks", "Stacked"]
 
@@ -54,52 +54,18 @@ class DenseBlocks:
 
     def add_pairs(self, pairs: NDArray[np.int64], blocks: Array) -> None:
         """See :meth:`Blocks.add_pairs`."""
-        _add_pairs(_limits(self._rows), _limits(self._columns), pairs, blocks, self.array)
+        add_pairs(_limits(self._rows), _limits(self._columns), pairs, blocks, self.array)
 
     def add_rows(
         self, pairs: NDArray[np.int64], blocks: Array, rows: Sequence[NDArray[np.int64]]
     ) -> None:
         """See :meth:`Blocks.add_rows`."""
         entry = np.repeat(np.arange(len(rows)), [len(held) for held in rows])
-        _add_rows(entry, np.concatenate(rows), _limits(self._columns), pairs, blocks, self.array)
+        add_rows(entry, np.concatenate(rows), _limits(self._columns), pairs, blocks, self.array)
 
 
 def _limits(slices: Sequence[slice]) -> NDArray[np.int64]:
     return np.array([(s.start, s.stop) for s in slices], dtype=np.int64)
-
-
-@kernel
-def _add_pairs(
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    blocks: Array,
-    out: Array,
-) -> None:
-    for j in range(pairs.shape[0]):
-        for i in range(2):
-            low, high = rows[pairs[j, i]]
-            for k in range(2):
-                left, right = columns[pairs[j, k]]
-                for r in range(high - low):
-                    for c in range(right - left):
-                        out[low + r, left + c] += blocks[j, i, k, r, c]
-
-
-@kernel
-def _add_rows(
-    entry: NDArray[np.int64],
-    row: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    blocks: Array,
-    out: Array,
-) -> None:
-    for c in range(entry.shape[0]):
-        for k in range(2):
-            left, right = columns[pairs[entry[c], k]]
-            for i in range(right - left):
-                out[c, left + i] += blocks[entry[c], k, row[c], i]
 
 
 class SparseBlocks(dict[tuple[int, int], NDArray]):

@@ -10,17 +10,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.time_steps import relative_residual
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
 __all__ = [
     "Measure",
     "Monitor",
-    "correct",
-    "predict",
-    "relative_residual",
-    "right_side",
     "row_kinds",
 ]
 
@@ -29,7 +25,6 @@ Array = NDArray[np.float64]
 _SAFETY = 10.0  # by which a residual that is not evaluated is foretold to be below its tolerance
 _SLOW = 0.05  # contraction per iteration above which the next step makes the matrix anew
 _TOO_SLOW = 0.3  # above which this iteration does
-_ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
 _TINY = 1e-14  # of the size of the mechanism: increments that may be round-off
 _MANY = 4  # iterations that are more than a new matrix costs
 
@@ -154,110 +149,3 @@ def _mass_diagonal(body: Body, gravity: Array) -> Array:
     q, v = body.initial_coordinates(), np.zeros(body.num_velocities)
     wrenches = np.zeros((len(body.frame_names), 6))
     return np.diag(body.tangent(BodyState(0.0, q, v, v, gravity, wrenches))[2])
-
-
-@kernel
-def relative_residual(
-    rows: Array,
-    scale: Array,
-    groups: NDArray[np.int64],
-    masses: Array,
-    values: Array,
-    pairs: NDArray[np.int64],
-    rotations: NDArray[np.bool_],
-    length: float,
-    tolerance: float,
-    rate: float,
-) -> float:
-    """See `Measure.error`: `masses` are those of the groups, `pairs` the groups of forces of the
-    two bodies of a constraint, −1 for one that does not move.
-    """
-    count = masses.shape[0]
-    most, size = np.zeros(count), np.zeros(count)
-    for i in range(rows.shape[0]):
-        if not math.isfinite(rows[i]):
-            return math.inf
-        k = groups[i]
-        most[k] = max(most[k], abs(rows[i]))
-        size[k] = max(size[k], scale[i])
-    error = 0.0
-    for k in range(count):
-        error = max(error, most[k] / max(tolerance * size[k], 1e-300))
-    for c in range(values.shape[0]):
-        if not math.isfinite(values[c]):
-            return math.inf
-        acceleration = math.inf
-        for k in pairs[c]:
-            if k >= 0:
-                acceleration = min(acceleration, size[k] / masses[k])
-        if not math.isfinite(acceleration):
-            acceleration = 0.0
-        allowed = tolerance * acceleration / rate + _ROUND_OFF * length
-        error = max(error, abs(values[c]) * (length if rotations[c] else 1.0) / allowed)
-    return error
-
-
-@kernel
-def right_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
-    """What a correction is solved for: rows and constraints, scaled, with the sign changed."""
-    n = rows.shape[0]
-    for i in range(n):
-        out[i] = -rows[i] / by_rate
-    for c in range(values.shape[0]):
-        out[n + c] = -mass * values[c]
-
-
-@kernel
-def correct(
-    solution: Array,
-    by_speed: float,
-    by_rate: float,
-    ratio: float,
-    mass: float,
-    move: Array,
-    v: Array,
-    a: Array,
-    new: Array,
-    lam: Array,
-) -> None:
-    """Add a correction (increments, scaled multipliers) to what it corrects.
-
-    `new` are the algorithmic accelerations, which change by `ratio` times what a does.
-    """
-    n = move.shape[0]
-    for i in range(n):
-        move[i] += solution[i]
-        v[i] += by_speed * solution[i]
-        a[i] += by_rate * solution[i]
-        new[i] += ratio * by_rate * solution[i]
-    for c in range(lam.shape[0]):
-        lam[c] += by_rate * mass * solution[n + c]
-
-
-@kernel
-def predict(
-    guess: Array,
-    a: Array,
-    old: Array,
-    velocity: Array,
-    numbers: Array,
-    dt: float,
-    new: Array,
-    move: Array,
-    v: Array,
-) -> None:
-    """Newmark's formulas for a guess of the next accelerations.
-
-    Args:
-        guess, a: Accelerations, the next and the last.
-        old: The last algorithmic ones.
-        velocity: The last.
-        numbers: α_m, α_f, β, γ.
-        dt: Step.
-        new, move, v: Become algorithmic accelerations, increments and velocities.
-    """
-    alpha_m, alpha_f, beta, gamma = numbers
-    for i in range(guess.shape[0]):
-        new[i] = ((1 - alpha_f) * guess[i] + alpha_f * a[i] - alpha_m * old[i]) / (1 - alpha_m)
-        move[i] = dt * velocity[i] + dt * dt * ((0.5 - beta) * old[i] + beta * new[i])
-        v[i] = velocity[i] + dt * ((1 - gamma) * old[i] + gamma * new[i])

@@ -21,16 +21,11 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.kernels.time_steps import correct, predict, right_side
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
 from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.stepping.convergence import (
-    Measure,
-    Monitor,
-    correct,
-    predict,
-    right_side,
-)
+from dolfinx_mbd.multibody.stepping.convergence import Measure, Monitor
 from dolfinx_mbd.multibody.stepping.factors import (
     DenseFactor,
     Factor,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, TangentBlocks
 from dolfinx_mbd.multibody.assembly.blocks import SparseBlocks, Stacked
 from dolfinx_mbd.multibody.model.system import SystemData
@@ -99,37 +99,3 @@ class IterationMatrix:
         block = block.copy()
         block[:, 3:6] = block[:, 3:6] @ turns[self._place[body]]
         return block
-
-
-@kernel
-def fill(
-    K: Array,
-    C: Array,
-    M: Array,
-    B: Array,
-    columns: NDArray[np.int64],
-    turns: Array,
-    by_rate: float,
-    by_speed: float,
-    mass: float,
-    S: Array,
-) -> None:
-    """Fill in the iteration matrix S, zero before, in column order."""
-    n = M.shape[0]
-    for j in range(n):
-        for i in range(n):
-            S[i, j] = M[i, j] + (by_speed / by_rate) * C[i, j] + (1.0 / by_rate) * K[i, j]
-        for i in range(B.shape[0]):
-            S[n + i, j] = mass * B[i, j]
-            S[j, n + i] = mass * B[i, j]
-    for k in range(columns.shape[0]):
-        first, T = columns[k], turns[k]
-        for i in range(n):
-            x, y, z = K[i, first], K[i, first + 1], K[i, first + 2]
-            for c in range(3):
-                change = x * T[0, c] + y * T[1, c] + z * T[2, c] - K[i, first + c]
-                S[i, first + c] += (1.0 / by_rate) * change
-        for i in range(B.shape[0]):
-            x, y, z = B[i, first], B[i, first + 1], B[i, first + 2]
-            for c in range(3):
-                S[n + i, first + c] = mass * (x * T[0, c] + y * T[1, c] + z * T[2, c])
