@@ -49,7 +49,11 @@ def inner_kernel(function: Function) -> Function:
     """
     if numba is None:
         return function
-    return numba.njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    compiled = numba.njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    template, unliteral = compiled.get_call_template, numba.types.unliteral
+    # one version for all integers, not one for each constant that a caller passes
+    compiled.get_call_template = lambda args, kws: template(tuple(map(unliteral, args)), kws)
+    return compiled
 
 
 def _stamp(compiled: Any) -> None:

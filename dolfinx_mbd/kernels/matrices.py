@@ -22,9 +22,9 @@ def add_pairs(
 ) -> None:
     """Add the blocks (J, 2, 2, w, w) between the bodies of each pair, at the limits of these."""
     for j in range(pairs.shape[0]):
-        for i in range(2):
+        for i in range(blocks.shape[1]):
             low, high = rows[pairs[j, i]]
-            for k in range(2):
+            for k in range(blocks.shape[2]):
                 left, right = columns[pairs[j, k]]
                 for r in range(high - low):
                     for c in range(right - left):
@@ -42,7 +42,7 @@ def add_rows(
 ) -> None:
     """Add row `row[c]` of the two blocks of pair `entry[c]` to row c."""
     for c in range(entry.shape[0]):
-        for k in range(2):
+        for k in range(blocks.shape[1]):
             left, right = columns[pairs[entry[c], k]]
             for i in range(right - left):
                 out[c, left + i] += blocks[entry[c], k, row[c], i]

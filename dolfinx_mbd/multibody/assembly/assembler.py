@@ -82,6 +82,7 @@ class Assembler(LoadAssembler):
         self._lam = np.zeros((self._entries, 6))
         self._turns = np.zeros(self._entries)
         self._offsets = system.lengths[system.row_entry] + system.misfit
+        self._rows = np.column_stack([system.row_entry, system.row_motion])
         self._detours: dict[int, Array] = {}
         self._motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
         whole = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
@@ -272,8 +273,7 @@ class Assembler(LoadAssembler):
             s.second,
             self._turns,
             s.form,
-            s.row_entry,
-            s.row_motion,
+            self._rows,
             self._offsets,
             self.lam,
             self._lam,

@@ -19,7 +19,6 @@ from dolfinx_mbd.kernels.body_table import (
     FIRST_Q,
     MASS,
     MODES,
-    SPINS,
     TANGENTS,
     array_sizes,
 )
@@ -77,7 +76,6 @@ class FloatingBodies:
         self._sizes = [6 + int(n) for n in self.table[:, MODES]]
         entries = [0, *(3 * size * size for size in self._sizes)]
         self.table[:, TANGENTS] = np.cumsum(entries)[:-1]
-        self._spins = bool(self.table[:, SPINS].any())
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
         """q moved by an increment, as that of each body."""
@@ -103,8 +101,6 @@ class FloatingBodies:
     ) -> None:
         """Rows of all the bodies, and the magnitudes of their terms."""
         kernels.residual(self.table, self.data, q, v, a, gravity, wrenches, out, scale)
-        if self._spins:
-            kernels.spin_rows(self.table, self.data, q, v, a, out, scale)
 
     def tangents(
         self, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array

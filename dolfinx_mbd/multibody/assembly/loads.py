@@ -220,12 +220,12 @@ class LoadAssembler:
 
     def _axis_second(self, axis: tuple[int, int]) -> Array:
         """Derivative of the gradient of a joint's coordinate to both poses, shape (12, 12)."""
-        first, second = (ends[axis[0]] for ends in self._ends)
+        first, second = (ends[axis[0]][None] for ends in self._ends)
+        one, two = self.rotation[first], self.rotation[second]
         if axis[1] == 0:
-            return kernels.rotation_second(self.rotation[first], self.rotation[second])
-        one, two = slice(first, first + 1), slice(second, second + 1)
-        pose = self.position[one], self.rotation[one], self.position[two], self.rotation[two]
-        return kernels.joint_second(*pose, np.eye(6)[[2]])[0]
+            return kernels.rotation_second(one, two)[0]
+        points = self.position[first], self.position[second]
+        return kernels.joint_second(points[0], one, points[1], two, np.eye(6)[[2]])[0]
 
     def _slopes(
         self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array]

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, refuse
 from dolfinx_mbd.kernels import floating_frame as kernels
-from dolfinx_mbd.kernels import floating_frame_tangents as tangent_kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
-from dolfinx_mbd.kernels.body_table import MODES, SPINS, table_of_one
+from dolfinx_mbd.kernels.body_table import MODES, table_of_one
+from dolfinx_mbd.kernels.floating_frame_tangents import tangents
 from dolfinx_mbd.kernels.rotations import quaternion_from_matrix, tangent
 from dolfinx_mbd.multibody.model.joints import FrameRef
 from dolfinx_mbd.multibody.model.protocol import BodyState
@@ -112,8 +112,6 @@ class FloatingBody:
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
         q, v, a, gravity, wrenches = state[1:]
         kernels.residual(self._table, self._data, q, v, a, gravity, wrenches, out, scale)
-        if self._table[0, SPINS]:
-            kernels.spin_rows(self._table, self._data, q, v, a, out, scale)
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         flat = body_tangents(self._table, self._data, *state[1:])
@@ -157,8 +155,5 @@ def body_tangents(
     For each body the three matrices (6+n, 6+n), one after the other, in one array.
     """
     flat = np.empty(3 * int(((table[:, MODES] + 6) ** 2).sum()))
-    tangent_kernels.tangents(table, data, q, v, a, gravity, flat)
-    tangent_kernels.wrench_tangents(table, data, q, wrenches, flat)
-    if table[:, SPINS].any():
-        tangent_kernels.spin_tangents(table, data, q, v, a, flat)
+    tangents(table, data, q, v, a, gravity, wrenches, flat)
     return flat
