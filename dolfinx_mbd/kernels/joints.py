@@ -30,6 +30,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     cross3,
     dot3,
     mm3,
+    outer3,
     plus3,
     put3,
     scaled3,
@@ -234,18 +235,12 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
         gx, gy, factor = cross3(ex, fx), cross3(ey, fx), 1.0 / (x * x + y * y)
         # common = −F (e_y⊗g_x − e_x⊗g_y)/|.|² − (w×f_x)⊗(2x g_x + 2y g_y)/|.|⁴
         change = add3(scaled3(2.0 * x, gx), scaled3(2.0 * y, gy))
-        common = plus3(_dyad(-factor, cross3(fx, ey), gx), _dyad(factor, cross3(fx, ex), gy))
-        common = plus3(common, _dyad(-factor * factor, cross3(w, fx), change))
+        common = plus3(outer3(-factor, cross3(fx, ey), gx), outer3(factor, cross3(fx, ex), gy))
+        common = plus3(common, outer3(-factor * factor, cross3(w, fx), change))
         F, W = skew3(fx), skew3(w)
         first, second = scaled33(factor, mm3(F, W)), scaled33(factor, mm3(W, F))
         _add_turns(D[j], plus3(common, first), plus3(common, second))
     return D
-
-
-@inner_kernel
-def _dyad(factor: float, a: Vector3, b: Vector3) -> Matrix3:
-    """Return a multiple of a⊗b."""
-    return scaled3(factor * a[0], b), scaled3(factor * a[1], b), scaled3(factor * a[2], b)
 
 
 @kernel
@@ -397,7 +392,7 @@ def distance_second(
             for i in range(12):
                 for k in range(12):
                     D[j, i, k] = 0.0
-            P = plus3(((size, 0.0, 0.0), (0.0, size, 0.0), (0.0, 0.0, size)), _dyad(-size, n, n))
+            P = plus3(((size, 0.0, 0.0), (0.0, size, 0.0), (0.0, 0.0, size)), outer3(-size, n, n))
             add33(D[j], 0, 0, 1.0, P)
             add33(D[j], 6, 6, 1.0, P)
             add33(D[j], 0, 6, -1.0, P)

@@ -19,6 +19,7 @@ __all__ = [
     "dot3",
     "mm3",
     "mv3",
+    "outer3",
     "plus3",
     "put3",
     "put33",
@@ -107,6 +108,12 @@ def plus3(A: Matrix3, B: Matrix3) -> Matrix3:
 def scaled33(factor: float, A: Matrix3) -> Matrix3:
     """Return a multiple of a matrix."""
     return scaled3(factor, A[0]), scaled3(factor, A[1]), scaled3(factor, A[2])
+
+
+@inner_kernel
+def outer3(factor: float, a: Vector3, b: Vector3) -> Matrix3:
+    """Return a multiple of a⊗b."""
+    return scaled3(factor * a[0], b), scaled3(factor * a[1], b), scaled3(factor * a[2], b)
 
 
 @inner_kernel

@@ -59,8 +59,8 @@ def test_a_change_in_another_file_is_noticed(tmp_path: Path) -> None:
     assert run() == ["0.5", "1"]  # from disk
     small = copy / "kernels" / "small_vectors.py"
     text = small.read_text(encoding="utf-8")
-    assert text.count("factor * a[2]") == 1
-    small.write_text(text.replace("factor * a[2]", "2.0 * factor * a[2]"), encoding="utf-8")
+    assert text.count("factor * a[2]\n") == 1
+    small.write_text(text.replace("factor * a[2]\n", "2.0 * factor * a[2]\n"), encoding="utf-8")
     assert run() == ["1.0", "0"]
 
 
