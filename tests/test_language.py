@@ -36,6 +36,7 @@ REWRITTEN: tuple[str, ...] = (
     "geometry",
     "imports",
     "iterative",
+    "kernels",
     "linalg",
     "mechanisms",
     "parallel.py",
