@@ -39,6 +39,7 @@ REWRITTEN: tuple[str, ...] = (
     "kernels",
     "linalg",
     "mechanisms",
+    "multibody/assembly",
     "parallel.py",
     "plotting",
     "requirements.py",
