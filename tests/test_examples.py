@@ -19,7 +19,7 @@ from mpi4py import MPI
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
-FOLDERS = ("forms", "geometry", "imports", "export")
+FOLDERS = ("cables", "forms", "geometry", "imports", "export")
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF

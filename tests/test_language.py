@@ -19,6 +19,7 @@ PACKAGE = ROOT / "dolfinx_mbd"
 REWRITTEN: tuple[str, ...] = (
     "archive.py",
     "body",
+    "cables",
     "checks.py",
     "cli/__init__.py",
     "cli/estimate.py",

@@ -109,10 +109,10 @@ def _turning_tangent(t: Vector3, size: float, reference: Vector3, rate: Vector3)
 @kernel
 def poses(
     P: Array,
-    r0: Array,
     S: Array,
     p0: Array,
     axes: Array,
+    r0: Array,
     z: Array,
     position: Array,
     rotation: Array,
@@ -200,9 +200,9 @@ def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> A
 
 
 @kernel
-def wrench_tangent(S: Array, p0: Array, axes: Array, z: Array, wrenches: Array) -> Array:
+def wrench_tangent(P: Array, S: Array, p0: Array, axes: Array, z: Array, wrenches: Array) -> Array:
     """Return the derivative (n, n) of Σ Jᵀw over the frames to z, wrenches (F, 6) held."""
-    n = S.shape[2]
+    n = P.shape[2]
     out = np.zeros((n, n))
     for k in range(S.shape[0]):
         m = vector3(wrenches[k], 3)
