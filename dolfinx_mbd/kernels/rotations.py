@@ -58,13 +58,11 @@ Quaternion = tuple[float, float, float, float]
 _SMALL = 1e-2  # squared angle (rad²) below which series are exact to 1e-15
 
 
-@kernel
 def skew(w: Array) -> Array:
     """Return the matrix of the cross product, `skew(w) @ u == cross(w, u)`; shape (3, 3)."""
     return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
 
 
-@kernel
 def axial(X: Array) -> Array:
     """Return the vector with components ε_ijk X_jk; `axial(∫c⊗y) == ∫c×y`; shape (3,)."""
     return np.array([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.small_vectors import Array
 
 __all__ = ["correct", "predict", "relative_residual", "right_side"]
-
-Array = NDArray[np.float64]
 
 _ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from dolfinx_mbd.multibody.model.system import SystemData
 __all__ = ["LoadAssembler"]
 
 Array = NDArray[np.float64]
+Axis = tuple[int, int]
 
 
 class LoadAssembler:
@@ -63,42 +65,25 @@ class LoadAssembler:
         self._find_loads()
 
     def _find_loads(self) -> None:
-        system = self.system
-        self._frame_loads = [
-            (load, system.frame_index(load.frame))
-            for load in system.loads
-            if isinstance(load, FrameLoad)
-        ]
-        self._joint_loads: list[
-            tuple[JointLoad | JointSpring | JointFriction, tuple[int, int], tuple[int, int]]
-        ] = [
-            (
-                load,
-                self._axis(JointCoordinate(load.joint, load.motion)),
-                self._axis(load.coordinate),
-            )
-            for load in system.loads
-            if isinstance(load, JointLoad)
-        ]
-        for load in system.loads:
-            if isinstance(load, JointSpring | JointFriction):
-                axis = self._axis(load.coordinate)
-                self._joint_loads.append((load, axis, axis))
-        self._pair_loads = [
-            (load, system.frame_index(load.first), system.frame_index(load.second))
-            for load in system.loads
-            if isinstance(load, PairElement)
-        ]
-        self._pattern_loads = [
-            (
-                load,
-                system.body_index(load.pattern.body),
-                system.load_pattern(load),
-                None if load.of is None else self._axis(load.of),
-            )
-            for load in system.loads
-            if isinstance(load, PatternLoad)
-        ]
+        frame, axis = self.system.frame_index, self._axis
+        self._frame_loads: list[tuple[FrameLoad, int]] = []
+        self._pair_loads: list[tuple[PairElement, int, int]] = []
+        self._pattern_loads: list[tuple[PatternLoad, int, Any, Axis | None]] = []
+        self._joint_loads: list[tuple[JointLoad | JointSpring | JointFriction, Axis, Axis]] = []
+        for load in self.system.loads:
+            if isinstance(load, FrameLoad):
+                self._frame_loads.append((load, frame(load.frame)))
+            elif isinstance(load, PairElement):
+                self._pair_loads.append((load, frame(load.first), frame(load.second)))
+            elif isinstance(load, JointLoad):
+                loaded = axis(JointCoordinate(load.joint, load.motion))
+                self._joint_loads.append((load, loaded, axis(load.coordinate)))
+            elif isinstance(load, JointSpring | JointFriction):
+                self._joint_loads.append((load, axis(load.coordinate), axis(load.coordinate)))
+            elif isinstance(load, PatternLoad):
+                body, pattern = load.pattern.body, self.system.load_pattern(load)
+                seen = None if load.of is None else axis(load.of)
+                self._pattern_loads.append((load, self.system.body_index(body), pattern, seen))
 
     @property
     def has_others(self) -> bool:
@@ -187,7 +172,7 @@ class LoadAssembler:
             self.position, self.rotation, self.velocities, *self._ends, self.angles
         )
 
-    def _seen(self, axis: tuple[int, int] | None) -> tuple[float, float]:
+    def _seen(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate that a load depends on; 0 without one."""
         if axis is None:
             return 0.0, 0.0
