@@ -28,6 +28,7 @@ one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on o
 
 FOLDERS = (
     "beams",
+    "cables",
     "export",
     "fem",
     "forms",

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
-from dolfinx_mbd.cables.cable_body import (
-    CableBody,
-    CableMotion,
-)
+from dolfinx_mbd.cables.cable_body import CableBody, CableMotion
 
-__all__ = [
-    "CableBody",
-    "CableMotion",
-]
+__all__ = ["CableBody", "CableMotion"]

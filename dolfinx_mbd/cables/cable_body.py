@@ -1,4 +1,4 @@
-"""Cables and slender rods of any displacement in a mechanism: position and slope at the nodes."""
+"""Cables and slender rods with large displacements in a mechanism."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["CableBody", "CableFrame", "CableMotion"]
 
 Array = NDArray[np.float64]
 
-#: Joints that ask a frame for its point only, and those that also hold its axis z.
+#: Joints that hold the point of a frame only, and those that also hold its axis z.
 _BY_POINT = ("spherical", "distance")
 _BY_TANGENT = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
 
@@ -33,14 +33,29 @@ class CableFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CableMotion:
-    """Motion of a cable over nt saved times at some places.
+    """Motion of a cable at np places over the nt times of a run; see `CableBody.motion`.
 
     Attributes:
-        time: (nt,), s.
-        places: Unstretched lengths from the start (np,), m.
-        position, slope, velocity, acceleration: Global, (nt, np, 3), m, –, m/s, m/s².
-        strain: Axial strain of Green and Lagrange, (nt, np).
-        curvature: Of the centre line, (nt, np), 1/m.
+        time: Times, shape (nt,), s.
+        places: Unstretched lengths from the start, shape (np,), m.
+        position: Global components, shape (nt, np, 3), m.
+        slope: Derivative of the position to the unstretched length, shape (nt, np, 3).
+        velocity: Global components, shape (nt, np, 3), m/s.
+        acceleration: Global components, shape (nt, np, 3), m/s².
+        strain: Axial strain of Green and Lagrange, shape (nt, np).
+        curvature: Curvature of the centre line, shape (nt, np), 1/m.
+
+    Example:
+        >>> from dolfinx_mbd import multibody
+        >>> from dolfinx_mbd.forms import Cable
+        >>> cable = Cable(1e4, 1e-3, 0.1, 0.05)
+        >>> rope = CableBody("rope", cable, (0, 0, 0), (1, 0, 0), elements=4)
+        >>> ground = multibody.Ground({"origin": multibody.Frame()})
+        >>> pin = multibody.spherical("pin", ground.frame("origin"), rope.frame("start"))
+        >>> system = multibody.System([ground, rope], [pin])
+        >>> run = multibody.simulate(system, t_end=0.02, dt=0.002)
+        >>> rope.motion(run, places=[1.0]).position.shape
+        (11, 1, 3)
     """
 
     time: Array
@@ -55,26 +70,36 @@ class CableMotion:
 
 @dataclass(frozen=True, eq=False)
 class CableBody(AbsoluteBody):
-    """A cable or slender round rod in a mechanism, in absolute coordinates (see `AbsoluteBody`).
+    """A cable or slender round rod in a mechanism.
 
-    Deflections and rotations may be as large as they like. It starts straight. Its own spin is not
-    resolved: the axis z of a frame is the tangent, and x and y follow by the smallest rotation from
+    Deflections and rotations may be arbitrarily large. The cable starts straight. Its spin is not
+    modelled: the axis z of a frame is the tangent, and x and y follow by the smallest rotation from
     the reference. Joints may hold the point (spherical, distance) and the direction of the tangent:
-    a revolute joint, whose axis is z, **clamps** a cable; so do cylindrical and planar joints and
-    points on a line or a plane with the cable's z. A fixed, a prismatic or a universal joint would
-    hold the spin: `check` refuses them, and drivers and loads about z.
+    a revolute joint, whose axis is z, **clamps** a cable; cylindrical and planar joints and points
+    on a line or a plane are also possible. Fixed, prismatic and universal joints and drivers and
+    loads about z need the spin and raise an error.
 
-    Attributes:
-        name: Its name in the system and in the results.
-        cable: EA, EI, mass per length and damping: numbers.
-        start, end: Where its ends are placed, shape (3,), m.
-        elements: Number of equal elements, or the unstretched lengths from the start to all nodes,
-            from 0 to the length.
-        length: Unstretched, m; None: the distance from start to end, or the last of the nodes.
-        frames: Further frames than ``start`` and ``end``: unstretched lengths from the start, m.
+    Args:
+        name: Name in the system and in the results.
+        cable: Axial and bending stiffness, mass per length and damping, as numbers.
+        start: Position of its start, global components, shape (3,), m.
+        end: Position of its end, global components, shape (3,), m.
+        elements: Number of equal elements (default: 9), or the unstretched lengths from the start
+            to all nodes, increasing from 0 to the length, m.
+        length: Unstretched length, m. The default is the distance from start to end, or the last
+            of the nodes.
+        frames: Unstretched lengths from the start to further frames by name, m; `start` and `end`
+            always exist.
 
     Raises:
-        ValueError: A value makes no sense; the message says which.
+        InputError: A value is invalid.
+
+    Example:
+        >>> from dolfinx_mbd.forms import Cable
+        >>> cable = Cable(1e5, 0.2, 0.1)
+        >>> rope = CableBody("rope", cable, (0, 0, 0), (1, 0, 0), frames={"middle": 0.5})
+        >>> rope.frame_names
+        ('start', 'end', 'middle')
     """
 
     name: str
@@ -88,18 +113,17 @@ class CableBody(AbsoluteBody):
     def __post_init__(self) -> None:
         checks.name("name", self.name)
         start, end = (
-            checks.vector(f"body {self.name!r}: {what}", getattr(self, what), unit="m")
-            for what in ("start", "end")
+            checks.vector(f"body {self.name!r}: {key}", getattr(self, key), unit="m")
+            for key in ("start", "end")
         )
         span = float(np.linalg.norm(end - start))
         if not 0 < span < np.inf:
             raise InputError(f"body {self.name!r}: the distance from start to end is {span:g} m")
         checks.instance(f"body {self.name!r}: cable", self.cable, Cable)
-        c = self.cable
-        if any(isinstance(v, Expr) for v in vars(c).values()):
+        if any(isinstance(v, Expr) for v in vars(self.cable).values()):
             raise InputError(
                 f"body {self.name!r}: stiffness, mass and damping of a cable in a mechanism are "
-                "numbers, not UFL expressions; join cables of different ones by spherical joints"
+                "numbers, not UFL expressions; connect different cables by spherical joints"
             )
         nodes = self._nodes(span)
         object.__setattr__(self, "length", float(nodes[-1]))
@@ -113,22 +137,22 @@ class CableBody(AbsoluteBody):
         x = np.cross(np.eye(3)[(np.argmax(np.abs(direction)) + 2) % 3], direction)
         x /= np.linalg.norm(x)
         axes = np.column_stack([x, np.cross(direction, x), direction])
-        forms = LineForms(c, nodes)
-        self._prepare(forms, nodes, axes, start, span, list(places.items()), c.axial_stiffness)
+        forms = LineForms(self.cable, nodes)
+        self._prepare(forms, nodes, axes, start, span, places, self.cable.axial_stiffness)
 
     def _nodes(self, span: float) -> Array:
-        given, length, what = self.elements, self.length, f"body {self.name!r}: elements"
+        elements, length, what = self.elements, self.length, f"body {self.name!r}: elements"
         if length is not None:
             length = checks.number(f"body {self.name!r}: length", length, positive=True, unit="m")
-        if isinstance(given, (int, np.integer)):
-            count = checks.integer(what, given, low=1, high=10**9)
-            checks.memory(what, given, 8.0 * (6 * (count + 1)) ** 2)
+        if isinstance(elements, int | np.integer):
+            count = checks.integer(what, elements, low=1, high=10**9)
+            checks.memory(what, elements, 8.0 * (6 * (count + 1)) ** 2)
             end = span if length is None else length
             return np.asarray(np.linspace(0.0, end, count + 1), dtype=np.float64)
         expected = "a number, or the lengths from the start to all nodes, increasing from 0, m"
-        nodes = np.array(checks.array(what, given, (None,), expected=expected))
+        nodes = np.array(checks.array(what, elements, (None,), expected=expected))
         if len(nodes) < 2 or nodes[0] != 0 or not (np.diff(nodes) > 0).all():
-            checks.refuse(what, given, expected)
+            checks.refuse(what, elements, expected)
         if length is not None and not np.isclose(nodes[-1], length, rtol=1e-9):
             raise InputError(
                 f"body {self.name!r}: its nodes end at {nodes[-1]:g} m, its length is {length:g} m"
@@ -136,19 +160,28 @@ class CableBody(AbsoluteBody):
         return nodes
 
     def frame(self, name: str) -> CableFrame:
-        """Reference to a frame of this body, for joints and forces.
+        """Return a reference to a frame of this body, for joints and forces.
+
+        Args:
+            name: `start`, `end` or a name of `frames`.
+
+        Returns:
+            The reference.
 
         Raises:
-            ValueError: If the body has no such frame; the message lists those it has.
+            InputError: The body has no such frame; the message lists its frames.
         """
         known = checks.choice(f"body {self.name!r}: the name of a frame", name, self.frame_names)
         return CableFrame(self.name, known)
 
     def check(self, system: Any) -> None:
-        """Refuse what would hold or turn the cable's spin, which it does not have.
+        """Verify that a system does not hold or turn the spin of the cable.
+
+        Args:
+            system: The system with this body.
 
         Raises:
-            ValueError: If a joint, a driver or a load of the system does; the message says which.
+            InputError: A joint, a driver or a load does; the message names it.
         """
         turned = {d.joint for d in system.drivers if getattr(d, "along", None) != "displacement"}
         turned |= {
@@ -161,8 +194,8 @@ class CableBody(AbsoluteBody):
                 continue
             if joint.kind not in _BY_POINT + _BY_TANGENT:
                 raise InputError(
-                    f"{joint.kind} joint {joint.name!r} holds how body {self.name!r} is turned "
-                    "about its tangent, which a cable does not know; use a spherical joint, or a "
+                    f"{joint.kind} joint {joint.name!r} holds the rotation of body {self.name!r} "
+                    "about its tangent, which a cable does not have; use a spherical joint, or a "
                     "revolute one about the tangent (z of the cable's frame) as a clamp"
                 )
             if joint.name in turned and joint.kind in ("revolute", "cylindrical", "planar"):
@@ -172,7 +205,15 @@ class CableBody(AbsoluteBody):
                 )
 
     def motion(self, run: Any, places: ArrayLike | None = None) -> CableMotion:
-        """Its motion in a solution, at the nodes or at these unstretched lengths from the start."""
+        """Return the motion in a run.
+
+        Args:
+            run: The solution.
+            places: Unstretched lengths from the start, shape (np,), m. The default is all nodes.
+
+        Returns:
+            Positions, slopes, velocities, accelerations, strains and curvatures over time.
+        """
         s = self.nodes if places is None else np.atleast_1d(np.asarray(places, dtype=float))
         q, v, a = self.rows_of(run)
         zero = self.nodal(np.zeros(self.num_coordinates))

@@ -1,15 +1,14 @@
-"""A line in absolute coordinates as a body of a mechanism: its forms, and the body protocol.
+"""A line in absolute coordinates as a body of a mechanism: its forms and the body protocol.
 
-The body protocol is that of `dolfinx_mbd.multibody.model.protocol`, met here without importing it.
-Forms are assembled on COMM_SELF, the same on every rank, into dense matrices. With nine elements
-DOLFINx assembles forces in 7 µs, of which the compiled kernels take 4, and a tangent in 48; a step
-of a slider-crank takes 2 to 4 ms. Calling the kernels without DOLFINx would gain nothing.
+The protocol is `dolfinx_mbd.multibody.model.protocol`, implemented without importing it. Forms are
+assembled on COMM_SELF, the same on every rank, into dense matrices. With nine elements DOLFINx
+assembles forces in 7 µs, 4 of them in the compiled forms, and a tangent in 48 µs; a step of a
+slider-crank takes 2 to 4 ms. Calling the compiled forms without DOLFINx would gain nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import ufl
 from dolfinx import fem, mesh
 from mpi4py import MPI
 from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline
 
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.kernels import tangent_frames as frames
@@ -28,48 +28,26 @@ __all__ = ["AbsoluteBody", "LineForms", "hermite"]
 
 Array = NDArray[np.float64]
 
-#: Other ranks may be compiling the same form; a crowded machine takes its time.
-_JIT = {"timeout": 300}
+_JIT = {"timeout": 300}  # seconds; other ranks may be compiling the same form
 
-#: Strains are differences of numbers of order one, so that round-off leaves ε_mach EA L/h of forces
-#: (measured: 1.0 to 1.5 times that). Rows of deformation count as at least so large, over EA L/h,
-#: that a tolerance of 1e-11 relative to them stays three times above it; the default one of a step
-#: is then a strain of 1e-12.
+#: Strains are differences of numbers of order one, so that round-off of the forces is ε_mach EA L/h
+#: (measured: 1.0 to 1.5 times that). The scale of rows of deformation is at least this part of
+#: EA L/h, so that a relative tolerance of 1e-11 is three times the round-off; the default tolerance
+#: of a step is then a strain of 1e-12.
 _FLOOR = 1e-4
 
 
 def hermite(nodes: Array, places: Array, derivative: int = 0) -> Array:
-    """Weights of the nodal values and slopes in the cubic at some places, (places, 2 nodes).
-
-    Columns are (value, slope) of each node; ``derivative`` is 0, 1 or 2.
-    """
-    cell = np.clip(np.searchsorted(nodes, places, side="right") - 1, 0, len(nodes) - 2)
-    h = np.diff(nodes)[cell]
-    x = (places - nodes[cell]) / h
-    polynomials = np.array(  # coefficients of 1, x, x², x³
-        [[1.0, 0, -3, 2], [0, 1, -2, 1], [0, 0, 3, -2], [0, 0, -1, 1]]
-    )
-    powers = [
-        [np.ones_like(x), x, x**2, x**3],
-        [np.zeros_like(x), np.ones_like(x), 2 * x, 3 * x**2],
-        [np.zeros_like(x), np.zeros_like(x), 2 * np.ones_like(x), 6 * x],
-    ][derivative]
-    values = polynomials @ np.array(powers) / h**derivative
-    values[[1, 3]] *= h
-    out = np.zeros((len(places), 2 * len(nodes)))
-    for k in range(4):
-        out[np.arange(len(places)), 2 * cell + k] = values[k]
-    return out
+    """Return weights (places, 2 nodes) of the nodal values and slopes of cubics."""
+    unit = np.eye(2 * len(nodes))
+    weights: Array = CubicHermiteSpline(nodes, unit[::2], unit[1::2])(places, derivative)
+    return weights
 
 
 class LineForms:
-    """The forms of a cable on COMM_SELF and their values at nodal coordinates.
+    """The forms of a cable with the given nodes (lengths from 0), on COMM_SELF.
 
-    Nodal coordinates u have shape (6 nodes,): position and slope node after node, from the start.
-
-    Args:
-        cable: Its stiffness, mass and damping, numbers.
-        nodes: Unstretched lengths from the start to the nodes, increasing from 0, m.
+    Nodal coordinates u have shape (6 nodes,): position and slope of each node, from the start.
     """
 
     def __init__(self, cable: Cable, nodes: Array) -> None:
@@ -92,16 +70,8 @@ class LineForms:
         self.damped = float(cable.damping) > 0
         if self.damped:
             viscous = c.damping_forces(self._q, self._v, w)
-            self._damping = tuple(
-                map(
-                    self._form,
-                    (
-                        viscous,
-                        ufl.derivative(viscous, self._q, d),
-                        ufl.derivative(viscous, self._v, d),
-                    ),
-                )
-            )
+            rates = (ufl.derivative(viscous, u, d) for u in (self._q, self._v))
+            self._damping = [self._form(form) for form in (viscous, *rates)]
         self._values = np.zeros(6 * count)
         self._store = fem.create_matrix(self._matrix)
         pattern = self._store.indptr, self._store.indices
@@ -136,18 +106,18 @@ class LineForms:
             self._v.x.array[self._order] = rate
 
     def energy(self, u: Array) -> float:
-        """Elastic energy, J."""
+        """Return the elastic energy, J."""
         self._at(u)
         return float(fem.assemble_scalar(self._energy))
 
     def forces(self, u: Array, rate: Array) -> tuple[Array, Array]:
-        """Elastic and damping forces, (6 nodes,) each."""
+        """Return elastic and damping forces, (6 nodes,) each."""
         self._at(u, rate)
         elastic = self._array(self._vector)
         return elastic, self._array(self._damping[0]) if self.damped else np.zeros_like(elastic)
 
     def tangents(self, u: Array, rate: Array) -> tuple[Array, Array]:
-        """Derivatives of the forces to u and to its rate, (6 nodes, 6 nodes) each."""
+        """Return derivatives of the forces to u and to its rate, (6 nodes, 6 nodes) each."""
         self._at(u, rate)
         K = self._dense(self._matrix)
         if not self.damped:
@@ -155,31 +125,20 @@ class LineForms:
         return K + self._dense(self._damping[1]), self._dense(self._damping[2])
 
 
-@dataclass(frozen=True)
-class _Frames:
-    """P, r₀, S, p₀ and reference axes of the frames (see `dolfinx_mbd.kernels.tangent_frames`)."""
-
-    P: Array
-    r0: Array
-    S: Array
-    p0: Array
-    axes: Array
-
-
 class AbsoluteBody:
-    """A line in absolute coordinates that meets the body protocol of a mechanism.
+    """A line in absolute coordinates that implements the protocol of a body.
 
     Coordinates z, shape (6 nodes,), are a constant linear change of the nodal positions and slopes,
-    u = T z + u₀, so that the mass stays constant and the core can tell motion from deformation:
+    u = T z + u₀, so that the mass is constant and motion is separate from deformation:
 
     - z₀, z₁, z₂: position of the start, global components, m;
-    - z₃, z₄: where the end is from the start, along two directions across the reference direction;
-    - z₅: the same along it, less the unstretched length L: the first of the elastic coordinates;
-    - the others: what positions of inner nodes and slopes of all nodes differ from those of the
-      straight line between the ends, global components.
+    - z₃, z₄: position of the end relative to the start, in two directions across the reference;
+    - z₅: the same along the reference, less the unstretched length L: the first elastic coordinate;
+    - the others: differences between positions of inner nodes and slopes of all nodes and those of
+      the straight line between the ends, global components.
 
-    All of them are zero, but for z₀ to z₂, in the reference state: straight and unstretched along
-    the reference direction. Velocities are their rates; there is no quaternion.
+    All except z₀ to z₂ are zero in the reference state, straight and unstretched along the
+    reference direction. Velocities are the rates of z; there is no quaternion.
     """
 
     name: str
@@ -196,7 +155,8 @@ class AbsoluteBody:
     _mass: Array
     _first: Array
     _floor: float
-    _frames: _Frames
+    _frames: tuple[Array, Array, Array, Array]  # P, S, p₀ and axes, see `tangent_frames`
+    _r0: Array
 
     def _prepare(
         self,
@@ -205,10 +165,10 @@ class AbsoluteBody:
         axes: Array,
         start: Array,
         span: float,
-        frame_places: Sequence[tuple[str, float]],
+        frame_places: Mapping[str, float],
         stiffness: float,
     ) -> None:
-        """Set up from the forms; ``axes`` (3, 3) has the reference direction as its z."""
+        """Set all attributes; `axes` (3, 3) has the reference direction as its z."""
         count, length = len(nodes), float(nodes[-1])
         n = 6 * count
         T: Array = np.zeros((count, 2, 3, n))
@@ -225,7 +185,7 @@ class AbsoluteBody:
         T[:, 1, :, 6 + inner :] = np.eye(3 * count).reshape(count, 3, 3 * count)
         z0 = np.zeros(n)
         z0[:3], z0[5] = start, span - length
-        places = np.array([place for _, place in frame_places])
+        places = np.array([*frame_places.values()])
         T, u0 = T.reshape(n, n), u0.ravel()
 
         def rows(derivative: int) -> tuple[Array, Array]:
@@ -236,8 +196,9 @@ class AbsoluteBody:
             )
 
         M = T.T @ forms.mass @ T
+        (P, r0), (S, p0) = rows(0), rows(1)
         values: dict[str, Any] = {
-            "frame_names": tuple(name for name, _ in frame_places),
+            "frame_names": tuple(frame_places),
             "num_coordinates": n,
             "num_velocities": n,
             "num_elastic": n - 5,
@@ -249,97 +210,93 @@ class AbsoluteBody:
             "_mass": 0.5 * (M + M.T),
             "_first": T[:, :3].T @ forms.mass @ u0,
             "_floor": _FLOOR * stiffness * length / float(np.diff(nodes).min()),
-            "_frames": _Frames(*rows(0), *rows(1), np.array([axes] * len(places))),
+            "_frames": (P, S, p0, np.array([axes] * len(places))),
+            "_r0": r0,
+            "typical_mass": float(M[0, 0]),
         }
-        values["typical_mass"] = float(values["_mass"][0, 0])
         for key, value in values.items():
             object.__setattr__(self, key, value)
 
-    # ---- coordinates
-
     def initial_coordinates(self) -> Array:
+        """Return the coordinates in the reference pose."""
         return self._z0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
+        """Write q moved by an increment."""
         out[:] = q + delta
 
     def increment_tangent(self, delta: Array) -> Array:
-        return np.zeros((0, 3))  # no rotations
+        """Return no tangent operator: there are no rotations."""
+        return np.zeros((0, 3))
 
     def steady_rates(self, q: Array, v: Array) -> Array:
-        """Rates of v where the body turns without deforming further, but for those it turns by.
+        """Return rates of v for a turn of the body without further deformation.
 
-        At z̈₃ = z̈₄ = 0 the length of the chord stays if z̈₅ = −(ż₃² + ż₄²)/(L + z₅), in the reference
-        direction: with its other velocities zero the end goes round the start.
+        At z̈₃ = z̈₄ = 0 the length of the chord is constant if z̈₅ = −(ż₃² + ż₄²)/(L + z₅).
         """
         out = np.zeros_like(v)
         out[5] = -(v[3] ** 2 + v[4] ** 2) / (self.nodes[-1] + q[5])
         return out
 
     def nodal(self, q: Array) -> Array:
-        """Position and slope of the nodes at coordinates q (..., 6 nodes): (..., nodes, 2, 3)."""
+        """Return position and slope of the nodes (..., nodes, 2, 3) at q (..., 6 nodes)."""
         u = np.asarray(q) @ self._T.T + self._u0
         return u.reshape(*u.shape[:-1], -1, 2, 3)
 
     def coordinates(self, nodal: Array) -> Array:
-        """Coordinates (..., 6 nodes) of nodal positions and slopes (..., nodes, 2, 3)."""
+        """Return coordinates (..., 6 nodes) of positions and slopes (..., nodes, 2, 3)."""
         u = np.asarray(nodal, dtype=float).reshape(*np.shape(nodal)[:-3], -1) - self._u0
         return np.asarray(np.linalg.solve(self._T, u[..., None])[..., 0], dtype=np.float64)
 
     def _without_position(self, q: Array) -> Array:
-        """Nodal coordinates less the position of the start, which no force depends on."""
+        """Return nodal coordinates less the position of the start; no force depends on it."""
         return self._T[:, 3:] @ q[3:] + self._u0
 
-    # ---- frames
-
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        f = self._frames
-        frames.poses(f.P, f.r0, f.S, f.p0, f.axes, q, position, rotation)
+        """Write the poses of the frames."""
+        frames.poses(*self._frames, self._r0, q, position, rotation)
 
     def frame_jacobians(self, q: Array) -> Array:
-        f = self._frames
-        return frames.jacobians(f.P, f.S, f.p0, f.axes, q)
+        """Return the velocities of the frames per unit of v, (F, 6, nv)."""
+        return frames.jacobians(*self._frames, q)
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        f = self._frames
-        frames.velocities(f.P, f.S, f.p0, f.axes, q, v, out)
+        """Write the velocities of the frames, (F, 6)."""
+        frames.velocities(*self._frames, q, v, out)
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        f = self._frames
-        return frames.velocity_tangents(f.P, f.S, f.p0, f.axes, q, v)
+        """Return the derivatives of the velocities of the frames to q, (F, 6, nv)."""
+        return frames.velocity_tangents(*self._frames, q, v)
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        f = self._frames
-        return frames.bias(f.P, f.S, f.p0, f.axes, q, v)
-
-    # ---- equations
+        """Return the accelerations of the frames at zero rates of v, (F, 6)."""
+        return frames.bias(*self._frames, q, v)
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
+        """Write the rows and the magnitudes of their terms, (nv,) each."""
         _, q, v, a, gravity, wrenches = state
         inertia = self._mass @ a
         elastic, damping = (
             self._T.T @ f for f in self._forms.forces(self._without_position(q), self._T @ v)
         )
-        elastic[:3] = damping[:3] = 0.0  # of a translation, but for round-off
+        elastic[:3] = damping[:3] = 0.0  # translations have only round-off
         weight = self._mass[:, :3] @ gravity
         out[:] = inertia + elastic + damping - weight
         scale[:] = np.abs(inertia) + np.abs(elastic) + np.abs(damping) + np.abs(weight)
         scale[3:] += self._floor
         if wrenches.any():
-            f = self._frames
-            frames.apply_wrenches(f.P, f.S, f.p0, f.axes, q, wrenches, out, scale)
+            frames.apply_wrenches(*self._frames, q, wrenches, out, scale)
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
+        """Return the derivatives of the rows to q, v and a, (nv, nv) each."""
         q, v, wrenches = state.q, state.v, state.wrenches
         K, C = self._forms.tangents(self._without_position(q), self._T @ v)
-        f, T = self._frames, self._T
-        K = T.T @ K @ T
-        K -= frames.wrench_tangent(f.S, f.p0, f.axes, q, wrenches)
+        T = self._T
+        K = T.T @ K @ T - frames.wrench_tangent(*self._frames, q, wrenches)
         return K, T.T @ C @ T if self._forms.damped else np.zeros_like(K), self._mass
 
-    # ---- integrals
-
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
+        """Return kinetic, elastic and potential energy, J."""
         first = self._mass[:3] @ q + self._first
         return np.array(
             [
@@ -350,13 +307,14 @@ class AbsoluteBody:
         )
 
     def momenta(self, q: Array, v: Array) -> Array:
+        """Return linear and angular momentum about the global origin, (6,)."""
         scalar = self._forms.mass[::3, ::3]  # one component: values and slopes of the nodes
         place = self.nodal(q).reshape(-1, 3)
         momentum = scalar @ (self._T @ v).reshape(-1, 3)
         return np.concatenate([self._mass[:3] @ v, np.cross(place, momentum).sum(axis=0)])
 
     def rows_of(self, run: Any) -> tuple[Array, Array, Array]:
-        """Coordinates, velocities and accelerations of this body in a solution, (nt, nv) each."""
+        """Return coordinates, velocities and accelerations in a solution, (nt, nv) each."""
         k = run.system.body_index(self.name)
         return run.q[:, run.system.q_slices[k]], *(
             x[:, run.system.v_slices[k]] for x in (run.v, run.a)

@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel
+from dolfinx_mbd.kernels.small_vectors import Array, Table
 
-__all__ = ["array_sizes", "as_matrix", "matrix", "table_of_one"]
-
-Array = NDArray[np.float64]
-Table = NDArray[np.int64]
+__all__ = ["array_sizes", "matrix", "table_of_one"]
 
 #: Columns with sizes: modes n, frames F, cases of `spin` (0 or 6), frames with `bend` (0 or F).
 MODES, FRAMES, SPINS, BENDS = 0, 1, 2, 3
@@ -34,23 +31,15 @@ COLUMNS = 20
 
 
 @inner_kernel
-def as_matrix(x: Array, rows: int, columns: int) -> Array:
-    """Return an array as a matrix (a view), shape (rows, columns)."""
-    return x.reshape((rows, columns))
-
-
-@inner_kernel
 def matrix(data: Array, start: int, rows: int, columns: int) -> Array:
     """Return a part of a buffer as a matrix (a view), shape (rows, columns)."""
-    return as_matrix(data[start : start + rows * columns], rows, columns)
+    return data[start : start + rows * columns].reshape((rows, columns))
 
 
 def table_of_one(sizes: Sequence[int], arrays: Sequence[Array]) -> tuple[Table, Array]:
-    """Return the table (1, 19) and the buffer of a single body.
+    """Return the table (1, 20) and the buffer of a single body.
 
-    Args:
-        sizes: Numbers of modes, frames, cases of spin and frames with bend.
-        arrays: The arrays in the order of the columns.
+    `sizes` are its first four columns, `arrays` in the order of those from MASS on.
     """
     starts = np.cumsum([0, *(array.size for array in arrays[:-1])])
     table = np.concatenate([sizes, np.zeros(3), starts, [0]]).astype(np.int64)

@@ -1,8 +1,8 @@
 """One source for two speeds: an array function is compiled where numba is installed.
 
-Without numba a kernel is the plain NumPy function that it is written as.  Compiled kernels are kept
-on disk, so that a second process starts at once; they are made anew when any kernel of the package
-has changed, also one in another file, which numba does not look at.
+Without numba a kernel is the plain NumPy function that it is written as. Compiled kernels are kept
+on disk, so that a second process starts at once. They are compiled again when any kernel of the
+package has changed, also one in another file, which numba does not notice.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dolfinx_mbd.kernels.precompile import KERNELS, start_helpers
+
 __all__ = ["COMPILED", "inner_kernel", "kernel", "kernel_sources"]
 
 Function = TypeVar("Function", bound=Callable)
@@ -22,15 +24,16 @@ try:
     if os.environ.get("DOLFINX_MBD_NUMBA", "1") == "0":
         raise ImportError
     import numba
+    from numba.core.event import Event, Listener, register
 except ImportError:
     numba = None
 
-#: True where kernels are compiled by numba (``DOLFINX_MBD_NUMBA=0`` turns it off).
+#: True where kernels are compiled by numba (`DOLFINX_MBD_NUMBA=0` turns it off).
 COMPILED: bool = numba is not None
 
 
 def kernel(function: Function) -> Function:
-    """Compile an array function with numba, if numba is there; else return it as it is."""
+    """Compile an array function with numba if it is installed; else return it unchanged."""
     if numba is None:
         return function
     try:
@@ -42,22 +45,26 @@ def kernel(function: Function) -> Function:
 
 
 def inner_kernel(function: Function) -> Function:
-    """Compile an array function that only kernels call; else as `kernel`.
+    """Compile an array function that only kernels call.
 
-    It becomes part of the kernels that call it, and is not kept on disk by itself, nor can it be
+    It becomes part of the kernels that call it. It is not kept on disk by itself and cannot be
     called from Python where it is compiled: both take more time than compiling it.
     """
     if numba is None:
         return function
-    return numba.njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    compiled = numba.njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    template, unliteral = compiled.get_call_template, numba.types.unliteral
+    # one version for all integers, not one for each constant that a caller passes
+    compiled.get_call_template = lambda args, kws: template(tuple(map(unliteral, args)), kws)
+    return compiled
 
 
 def _stamp(compiled: Any) -> None:
-    """Add the package's kernels to what the cached code of one must agree with to be loaded."""
+    """Store the digest of all kernels with the compiled code, which is valid only for it."""
     try:
         file = compiled._cache._cache_file
         file._source_stamp = (file._source_stamp, kernel_sources())
-    except AttributeError:  # another numba keeps its cache in another way, which stays as it is
+    except AttributeError:  # other versions of numba may keep their cache differently
         pass
 
 
@@ -70,3 +77,23 @@ def kernel_sources(folder: Path = Path(__file__).parent) -> str:
         if b"@kernel" in source or b"@inner_kernel" in source:
             digest.update(source)
     return digest.hexdigest()
+
+
+if COMPILED and os.environ.get("DOLFINX_MBD_PRECOMPILE", "1") != "0":
+    _NAMES = {f"{__package__}.{line.split()[0]}" for line in KERNELS}
+
+    class _Missing(Listener):
+        """Starts helpers when the first kernel of a simulation is not on disk."""
+
+        started = False
+
+        def on_start(self, event: Event) -> None:
+            function = event.data["dispatcher"].py_func
+            if not self.started and f"{function.__module__}.{function.__name__}" in _NAMES:
+                self.started = True
+                start_helpers()
+
+        def on_end(self, event: Event) -> None:
+            """Do nothing."""
+
+    register("numba:compile", _Missing())

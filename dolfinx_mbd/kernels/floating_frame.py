@@ -1,8 +1,8 @@
 """Kernels of a body in a floating frame: its equations of motion.
 
 Coordinates are q = (R, quaternion, η), velocities v = (Ṙ global, ω body, η̇), increments and rows
-the same (δR global, δφ body, δη).  A rigid body has no η.  All inertia is contracted from S and H
-of :class:`~dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
+the same (δR global, δφ body, δη). A rigid body has no η. All inertia is contracted from S and H of
+`dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
 
     P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (one matrix product of H with (1, η), η̇, η̈)
 
@@ -12,25 +12,23 @@ and W = α̃ + ω̃ω̃ the rows are
     moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈),     Q = ∫ρ c⊗c, ...
     elastic   S·a + W:P + 2ω̃:Ṗ + M η̈ + C η̇ + K η
 
-with a = Aᵀ(R̈ − g), so that gravity needs no term of its own.  ``H_rows`` holds H with rows (k, a,
-b) and columns l, ``H_pairs`` with rows (k, l) and columns (a, b).
+with a = Aᵀ(R̈ − g), so that gravity needs no term of its own. `H_ROWS` is H with rows (k, a, b) and
+columns l, `H_PAIRS` with rows (k, l) and columns (a, b).
 
-Geometric stiffening enters as quadratic kinematics (:class:`~dolfinx_mbd.body.Stiffening`).  The
-matrices ``spin`` K_ij of the unit spins ω_iω_j (none: shape (0, n, n)) change the inertia tensor,
+Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffening`). The matrices
+`SPIN` K_ij of the unit spins ω_iω_j (none: shape (0, n, n)) change the inertia tensor,
 
-    ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η,   moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij
-    η
+    ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η
+    moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
 
-(the elastic row is −∂/∂η of ½ ω·ΔJ ω), and ``bend`` those of the unit wrenches at the frames.
+(the elastic row is −∂/∂η of ½ ω·ΔJ ω), and `BEND` are those of the unit wrenches at the frames.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.body_table import (
     DAMPING,
@@ -46,10 +44,9 @@ from dolfinx_mbd.kernels.body_table import (
     SPIN,
     SPINS,
     STIFFNESS,
-    as_matrix,
     matrix,
 )
-from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, kernel
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.frames import frame_motion, lever_and_turn, orientation
 from dolfinx_mbd.kernels.rotations import (
     axial3,
@@ -60,22 +57,20 @@ from dolfinx_mbd.kernels.rotations import (
     turning,
 )
 from dolfinx_mbd.kernels.small_vectors import (
+    Array,
     Matrix3,
+    Table,
     Vector3,
     add3,
+    add_column3,
     cross3,
-    dot,
     dot3,
-    mm,
-    mv,
+    mm3,
     mv3,
     plus3,
     put3,
-    rows3,
     scaled3,
-    tmv,
     tmv3,
-    tmv_sizes,
     vector3,
 )
 
@@ -85,27 +80,21 @@ __all__ = [
     "inertia_integrals",
     "inertia_tensor",
     "integrals",
-    "product",
     "residual",
     "spin_matrix",
     "spin_parts",
     "spin_products",
-    "spin_rows",
-    "spin_rows_of",
     "squares3",
     "wrench_in",
 ]
 
-Array = NDArray[np.float64]
-Table = NDArray[np.int64]
-
 
 @kernel
 def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
-    """q ∘ exp(δ): translations and η add, the rotation turns by δφ in body components."""
+    """Compute q ∘ exp(δ): translations and η add, rotations turn by δφ in body components."""
     for b in range(table.shape[0]):
         i, j = table[b, FIRST_Q], table[b, FIRST_V]
-        put3(out[i : i + 3], add3(vector3(q, i), vector3(delta, j)))
+        put3(out, i, add3(vector3(q, i), vector3(delta, j)))
         p = turned((q[i + 3], q[i + 4], q[i + 5], q[i + 6]), turning(vector3(delta, j + 3)))
         out[i + 3], out[i + 4], out[i + 5], out[i + 6] = p
         for k in range(table[b, MODES]):
@@ -113,39 +102,31 @@ def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
 
 
 @inner_kernel
-def _product(A: Array, B: Array) -> Array:
-    return A @ B.T
-
-
-def _plain_product(A: Array, B: Array) -> Array:
-    return A @ B.T
-
-
-#: A Bᵀ by BLAS, for the products that are worth a call of it.
-product: Callable[[Array, Array], Array] = _product if COMPILED else _plain_product
-
-
-@inner_kernel
 def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
-) -> tuple[Array, Array, Matrix3, Array]:
-    """((1, η), (0, η̇), (0, η̈)), P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), as above."""
+) -> tuple[Array, Matrix3, Array]:
+    """Return P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), each for η, η̇ and η̈."""
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
-    X = np.zeros((3, n + 1))
-    X[0, 0] = 1.0
+    X, shape = np.zeros((n + 1, 3)), np.zeros(n + 1)
+    X[0, 0] = shape[0] = 1.0
+    s0, s1, s2 = vector3(data, row[FIRST_MOMENTS]), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for k in range(n):
-        X[0, k + 1] = q[i + k]
-        X[1, k + 1] = v[j + k]
-        X[2, k + 1] = a[j + k]
-    P = product(matrix(data, row[H_ROWS], 9 * n + 9, n + 1), X).reshape((n + 1, 27))
-    first = row[FIRST_MOMENTS]
-    s = rows3(mm(X, data[first : first + 3 * n + 3].reshape((n + 1, 3))))
-    return X, P, s, tmv(P, X[0])
+        x = q[i + k], v[j + k], a[j + k]
+        put3(X[k + 1], 0, x)
+        shape[k + 1] = x[0]
+        S = vector3(data, row[FIRST_MOMENTS] + 3 * k + 3)
+        s0, s1, s2 = (
+            add3(s0, scaled3(x[0], S)),
+            add3(s1, scaled3(x[1], S)),
+            add3(s2, scaled3(x[2], S)),
+        )
+    P = (matrix(data, row[H_ROWS], 9 * n + 9, n + 1) @ X).reshape((n + 1, 27))
+    return P, (s0, s1, s2), shape @ P
 
 
 @inner_kernel
 def squares3(Q: Array) -> tuple[Matrix3, Matrix3, Matrix3]:
-    """The columns of an array (9·3,) as 3×3 matrices by rows."""
+    """Return the columns of an array (9·3,) as matrices."""
     return (
         ((Q[0], Q[3], Q[6]), (Q[9], Q[12], Q[15]), (Q[18], Q[21], Q[24])),
         ((Q[1], Q[4], Q[7]), (Q[10], Q[13], Q[16]), (Q[19], Q[22], Q[25])),
@@ -155,7 +136,7 @@ def squares3(Q: Array) -> tuple[Matrix3, Matrix3, Matrix3]:
 
 @inner_kernel
 def inertia_tensor(Q: Matrix3) -> Matrix3:
-    """J = tr(Q) I − Q of a second moment Q = ∫ρ c⊗c."""
+    """Return J = tr(Q) I − Q of a second moment Q = ∫ρ c⊗c."""
     return (
         (Q[1][1] + Q[2][2], -Q[0][1], -Q[0][2]),
         (-Q[1][0], Q[0][0] + Q[2][2], -Q[1][2]),
@@ -164,20 +145,15 @@ def inertia_tensor(Q: Matrix3) -> Matrix3:
 
 
 @inner_kernel
-def spin_rows_of(omega: Vector3, alpha: Vector3) -> Matrix3:
-    """W = α̃ + ω̃ω̃ by rows; ω̃ω̃ = ω⊗ω − |ω|² I."""
-    x, y, z = omega
-    return (
-        (-(y * y + z * z), x * y - alpha[2], x * z + alpha[1]),
-        (x * y + alpha[2], -(x * x + z * z), y * z - alpha[0]),
-        (x * z - alpha[1], y * z + alpha[0], -(x * x + y * y)),
-    )
-
-
-@inner_kernel
 def elastic_weights(W: Matrix3, w: Matrix3) -> Array:
-    """Weights (2, 9) that contract P and Ṗ to the elastic rows: W and 2ω̃ (Mη̈ stands for P̈)."""
-    return np.array((W, plus3(w, w))).reshape((2, 9))
+    """Return the weights (9, 2) of P and Ṗ in the elastic rows: W and 2ω̃ (Mη̈ stands for P̈)."""
+    out = np.zeros((9, 2))
+    for k in range(2):
+        A = plus3(w, w) if k else W
+        add_column3(out, 0, k, A[0])
+        add_column3(out, 3, k, A[1])
+        add_column3(out, 6, k, A[2])
+    return out
 
 
 @kernel
@@ -192,22 +168,22 @@ def residual(
     out: Array,
     scale: Array,
 ) -> None:
-    """Inertia, gravity and elastic forces of all bodies, less the wrenches at their frames, (nv,).
+    """Compute the rows (nv,) of all bodies: inertia, gravity and elastic forces less the wrenches.
 
-    ``wrenches`` (nf, 6) holds force and moment about each frame's point, in global components.
-    ``scale`` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances. It
-    counts the forces of the material points and at the frames even where their sum vanishes. The
-    terms of `spin_rows` are not in these rows.
+    `wrenches` (nf, 6) holds force and moment about each frame's point, in global components.
+    `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances; it
+    counts the forces of the material points and at the frames even where their sum vanishes.
     """
     for b in range(table.shape[0]):
         row = table[b]
         j, m, A = row[FIRST_V], data[row[MASS]], orientation(row, q)
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
-        pull = gravity[0], gravity[1], gravity[2]
+        pull = vector3(gravity, 0)
         acceleration = tmv3(A, add3(total, scaled3(-1.0, pull)))
-        _, P, (s0, s1, s2), Q = inertia_integrals(row, data, q, v, a)
+        P, (s0, s1, s2), Q = inertia_integrals(row, data, q, v, a)
         Q0, Q1, Q2 = squares3(Q)
-        W, w = spin_rows_of(omega, alpha), skew3(omega)
+        w = skew3(omega)
+        W = plus3(skew3(alpha), mm3(w, w))
 
         force = add3(scaled3(m, acceleration), add3(mv3(W, s0), s2))
         force = mv3(A, add3(force, scaled3(2.0, cross3(omega, s1))))
@@ -221,11 +197,13 @@ def residual(
         if row[MODES] > 0:
             weights = elastic_weights(W, w)
             size = _elastic_rows(row, data, q, v, a, P, weights, acceleration, size, out, scale)
-        put3(out[j : j + 3], force)
-        put3(out[j + 3 : j + 6], turn)
-        for c in range(3):
-            scale[j + c], scale[j + 3 + c] = size, radius * size
+        put3(out, j, force)
+        put3(out, j + 3, turn)
+        put3(scale, j, (size, size, size))
+        put3(scale, j + 3, (radius * size, radius * size, radius * size))
         _wrench_rows(row, data, q, A, wrenches, out, scale)
+        if row[SPINS] > 0:
+            _spin_rows(row, data, q, v, a, out, scale)
 
 
 @inner_kernel
@@ -247,14 +225,17 @@ def _elastic_rows(
     M, S = row[MASS_MATRIX], row[FIRST_MOMENTS]
     contraction = np.zeros(27)
     for c in range(9):
-        contraction[3 * c], contraction[3 * c + 1] = weights[0, c], weights[1, c]
-    moving = mv(P, contraction)
-    own = mv(matrix(data, M, n, n), a[j : j + n])
-    elastic = mv(matrix(data, row[STIFFNESS], n, n), q[i : i + n])
-    damping = mv(matrix(data, row[DAMPING], n, n), v[j : j + n])
-    size += math.sqrt(m * abs(dot(a[j : j + n], own)))
+        contraction[3 * c], contraction[3 * c + 1] = weights[c, 0], weights[c, 1]
+    moving = P @ contraction
+    push = matrix(data, M, n, n) @ a[j : j + n]
+    elastic = matrix(data, row[STIFFNESS], n, n) @ q[i : i + n]
+    damping = matrix(data, row[DAMPING], n, n) @ v[j : j + n]
+    power = 0.0
+    for k in range(n):
+        power += a[j + k] * push[k]
+    size += math.sqrt(m * abs(power))
     for k in range(n):  # (the inertia forces of all points cannot do more work on a mode)
-        inertia = moving[k + 1] + dot3(vector3(data, S + 3 * k + 3), acceleration) + own[k]
+        inertia = moving[k + 1] + dot3(vector3(data, S + 3 * k + 3), acceleration) + push[k]
         out[j + k] = inertia + elastic[k] + damping[k]
         terms = abs(inertia) + abs(elastic[k]) + abs(damping[k])
         scale[j + k] = terms + size * math.sqrt(data[M + k * (n + 1)] / m)
@@ -265,104 +246,103 @@ def _elastic_rows(
 def _wrench_rows(
     row: Table, data: Array, q: Array, A: Matrix3, wrenches: Array, out: Array, scale: Array
 ) -> None:
-    """Take the wrenches at the frames of a body off its rows."""
+    """Subtract the wrenches at the frames of a body from its rows."""
     n, j = row[MODES], row[FIRST_V]
     motion, jacobian = frame_motion(row, data, q)
-    loads = np.empty(6 * row[FRAMES])
+    loads = np.zeros(6 * row[FRAMES])
     for k in range(row[FRAMES]):
         lever, theta = lever_and_turn(row, data, motion, k)
         wrench = wrenches[row[FIRST_FRAME] + k]
         f, moment = wrench_in(A, wrench)
         turn = add3(cross3(lever, f), moment)
         size = math.sqrt(dot3(lever, lever) * dot3(f, f)) + math.sqrt(dot3(moment, moment))
-        put3(loads[6 * k : 6 * k + 3], f)
-        put3(loads[6 * k + 3 : 6 * k + 6], tangent_times(theta, moment))
-        put3(out[j + 3 : j + 6], add3(vector3(out, j + 3), scaled3(-1.0, turn)))
+        put3(out, j + 3, add3(vector3(out, j + 3), scaled3(-1.0, turn)))
+        put3(loads, 6 * k, f)
+        put3(loads, 6 * k + 3, tangent_times(theta, moment))
         for c in range(3):
             out[j + c] -= wrench[c]
             scale[j + c] += abs(wrench[c])
             scale[j + 3 + c] += size
-    if n > 0:
-        push, sizes = tmv(jacobian, loads), tmv_sizes(jacobian, loads)
-        for k in range(n):
-            out[j + 6 + k] -= push[k]
-            scale[j + 6 + k] += sizes[k]
+    for c in range(6 * row[FRAMES]):
+        for i in range(n):
+            push = loads[c] * jacobian[c, i]
+            out[j + 6 + i] -= push
+            scale[j + 6 + i] += abs(push)
+
+
+@inner_kernel
+def wrench_in(A: Matrix3, wrench: Array) -> tuple[Vector3, Vector3]:
+    """Return force and moment in body components."""
+    return tmv3(A, vector3(wrench, 0)), tmv3(A, vector3(wrench, 3))
 
 
 @inner_kernel
 def spin_parts(row: Table, data: Array, eta: Array) -> tuple[Array, Matrix3]:
-    """Kη (6, n) of the unit spins, and ΔJ with ΔJ_ii = −ηᵀK_ii η, ΔJ_ij = −½ ηᵀK_ij η."""
-    n, cases = row[MODES], row[SPINS]
-    y = as_matrix(mv(matrix(data, row[SPIN], cases * n, n), eta), cases, n)
-    return y, spin_matrix(mv(y, eta))
+    """Return Kη (6, n) of the unit spins, and ΔJ with ΔJ_ii = −ηᵀK_ii η, ΔJ_ij = −½ ηᵀK_ij η."""
+    n = row[MODES]
+    y = matrix(matrix(data, row[SPIN], 6 * n, n) @ eta, 0, 6, n)
+    return y, spin_matrix(y @ eta)
 
 
 @inner_kernel
 def spin_matrix(e: Array) -> Matrix3:
-    """−(e₀ e₃/2 e₅/2; e₃/2 e₁ e₄/2; e₅/2 e₄/2 e₂): the six products xx yy zz xy yz zx as a
-    matrix.
-    """
+    """Return −(e₀ e₃/2 e₅/2; e₃/2 e₁ e₄/2; e₅/2 e₄/2 e₂) of the six products xx yy zz xy yz zx."""
     xy, yz, zx = -0.5 * e[3], -0.5 * e[4], -0.5 * e[5]
     return (-e[0], xy, zx), (xy, -e[1], yz), (zx, yz, -e[2])
 
 
 @inner_kernel
 def spin_products(omega: Vector3) -> Array:
-    """ω_iω_j in the order xx, yy, zz, xy, yz, zx; shape (6,)."""
-    x, y, z = omega
-    return np.array((x * x, y * y, z * z, x * y, y * z, z * x))
-
-
-@kernel
-def spin_rows(
-    table: Table, data: Array, q: Array, v: Array, a: Array, out: Array, scale: Array
-) -> None:
-    """Add the moments ΔJα + ω×ΔJω + ΔJ̇ω and elastic rows Σ ω_iω_j K_ij η of the unit spins."""
-    for b in range(table.shape[0]):
-        row = table[b]
-        n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
-        if row[SPINS] == 0:
-            continue
-        omega, alpha = vector3(v, j - 3), vector3(a, j - 3)
-        y, dJ = spin_parts(row, data, q[i : i + n])
-        push = tmv(y, spin_products(omega))
-        for k in range(n):
-            out[j + k] += push[k]
-            scale[j + k] += abs(push[k])
-        rate = mv3(spin_matrix(mv(y, v[j : j + n])), omega)
-        turn = add3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
-        turn = add3(turn, scaled3(2.0, rate))
-        put3(out[j - 3 : j], add3(vector3(out, j - 3), turn))
+    """Return ω_iω_j in the order xx, yy, zz, xy, yz, zx; shape (6,)."""
+    (x, y, z), out = omega, np.zeros(6)
+    put3(out, 0, (x * x, y * y, z * z))
+    put3(out, 3, (x * y, y * z, z * x))
+    return out
 
 
 @inner_kernel
-def wrench_in(A: Matrix3, wrench: Array) -> tuple[Vector3, Vector3]:
-    """Force and moment in body components."""
-    force, moment = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
-    return tmv3(A, force), tmv3(A, moment)
+def _spin_rows(
+    row: Table, data: Array, q: Array, v: Array, a: Array, out: Array, scale: Array
+) -> None:
+    """Add the moments ΔJα + ω×ΔJω + ΔJ̇ω and elastic rows Σ ω_iω_j K_ij η of the unit spins."""
+    n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
+    omega, alpha = vector3(v, j - 3), vector3(a, j - 3)
+    y, dJ = spin_parts(row, data, q[i : i + n])
+    push = spin_products(omega) @ y
+    for k in range(n):
+        out[j + k] += push[k]
+        scale[j + k] += abs(push[k])
+    rate = mv3(spin_matrix(y @ v[j : j + n]), omega)
+    turn = add3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
+    put3(out, j - 3, add3(vector3(out, j - 3), add3(turn, scaled3(2.0, rate))))
 
 
 @kernel
 def integrals(table: Table, data: Array, q: Array, v: Array, gravity: Array) -> Array:
-    """Energies (kinetic, elastic, of gravity) and momenta of a body, shape (9,), J and SI.
+    """Return energies (kinetic, elastic, of gravity) and momenta of a body, shape (9,), J and SI.
 
     The momenta are the linear one and the angular one about the global origin, global components.
     """
     row = table[0]
     n, m, A, origin = row[MODES], data[row[MASS]], orientation(row, q), vector3(q, row[FIRST_Q])
     V, omega = tmv3(A, vector3(v, row[FIRST_V])), vector3(v, row[FIRST_V] + 3)
-    _, _, (s0, s1, _), Q = inertia_integrals(row, data, q, v, v)
+    _, (s0, s1, _), Q = inertia_integrals(row, data, q, v, v)
     Q0, Q1, _ = squares3(Q)
     J, eta, rate = inertia_tensor(Q0), q[7:], v[6:]
     if row[SPINS] > 0:
         J = plus3(J, spin_parts(row, data, eta)[1])
     spin, swing, inner = mv3(J, omega), axial3(Q1), add3(cross3(omega, s0), s1)
     kinetic = 0.5 * m * dot3(V, V) + dot3(V, inner) + 0.5 * dot3(omega, spin) + dot3(omega, swing)
-    kinetic += 0.5 * dot(rate, mv(matrix(data, row[MASS_MATRIX], n, n), rate))
-    elastic = 0.5 * dot(eta, mv(matrix(data, row[STIFFNESS], n, n), eta))
+    inertia = matrix(data, row[MASS_MATRIX], n, n) @ rate
+    push, elastic = matrix(data, row[STIFFNESS], n, n) @ eta, 0.0
+    for k in range(n):
+        kinetic += 0.5 * rate[k] * inertia[k]
+        elastic += 0.5 * eta[k] * push[k]
     lever = add3(scaled3(m, origin), mv3(A, s0))
-    potential = -dot3(lever, (gravity[0], gravity[1], gravity[2]))
     linear = mv3(A, add3(scaled3(m, V), inner))
     about_frame = mv3(A, add3(cross3(s0, V), add3(spin, swing)))
-    angular = add3(cross3(origin, linear), about_frame)
-    return np.array(((kinetic, elastic, potential), linear, angular)).ravel()
+    out = np.zeros(9)
+    put3(out, 0, (kinetic, elastic, -dot3(lever, vector3(gravity, 0))))
+    put3(out, 3, linear)
+    put3(out, 6, add3(cross3(origin, linear), about_frame))
+    return out

@@ -6,7 +6,6 @@ The equations and the names are those of `dolfinx_mbd.kernels.floating_frame`.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.body_table import (
     BEND,
@@ -32,11 +31,9 @@ from dolfinx_mbd.kernels.floating_frame import (
     elastic_weights,
     inertia_integrals,
     inertia_tensor,
-    product,
     spin_matrix,
     spin_parts,
     spin_products,
-    spin_rows_of,
     squares3,
     wrench_in,
 )
@@ -49,26 +46,25 @@ from dolfinx_mbd.kernels.rotations import (
     tangent_derivative3,
 )
 from dolfinx_mbd.kernels.small_vectors import (
+    Array,
     Matrix3,
+    Table,
     Vector3,
     add3,
+    add33,
+    add_column3,
     cross3,
     mm3,
-    mv,
     mv3,
     plus3,
     put3,
     scaled3,
-    tmv,
     tmv3,
     transposed3,
     vector3,
 )
 
-__all__ = ["spin_tangents", "tangents", "wrench_tangents"]
-
-Array = NDArray[np.float64]
-Table = NDArray[np.int64]
+__all__ = ["tangents"]
 
 
 @kernel
@@ -79,36 +75,31 @@ def tangents(
     v: Array,
     a: Array,
     gravity: Array,
+    wrenches: Array,
     flat: Array,
 ) -> None:
-    """Derivatives of the rows of all bodies to q (increments), v and a, in ``flat``.
+    """Compute the derivatives of the rows of all bodies to q (increments), v and a.
 
-    For each body the three matrices (6+n, 6+n), one after the other; without the terms of
-    `spin_tangents` and `wrench_tangents`.
+    `flat` receives for each body the three matrices (6+n, 6+n), one after the other.
     """
     for b in range(table.shape[0]):
         row = table[b]
-        size, j = 6 + row[MODES], row[FIRST_V]
-        Kt, Ct, Mt = _matrices(row, flat)
-        A, m = orientation(row, q), data[row[MASS]]
+        size, start, j = 6 + row[MODES], row[TANGENTS], row[FIRST_V]
+        Kt = matrix(flat, start, size, size)
+        Ct = matrix(flat, start + size * size, size, size)
+        Mt = matrix(flat, start + 2 * size * size, size, size)
+        A = orientation(row, q)
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
-        acceleration = tmv3(A, add3(total, (-gravity[0], -gravity[1], -gravity[2])))
-        X, P, s, Q = inertia_integrals(row, data, q, v, a)
-        _frame_tangent(m, A, acceleration, omega, alpha, s, Q, Kt, Ct, Mt)
+        acceleration = tmv3(A, add3(total, scaled3(-1.0, vector3(gravity, 0))))
+        P, s, Q = inertia_integrals(row, data, q, v, a)
+        w = skew3(omega)
+        W = plus3(skew3(alpha), mm3(w, w))
+        _frame_tangent(data[row[MASS]], A, acceleration, omega, W, s, Q, Kt, Ct, Mt)
         if size > 6:
-            _elastic_tangent(row, data, A, acceleration, omega, alpha, P, Kt, Ct, Mt)
-
-
-@inner_kernel
-def _matrices(row: Table, flat: Array) -> tuple[Array, Array, Array]:
-    """The three matrices of a body, as views."""
-    size, start = 6 + row[MODES], row[TANGENTS]
-    square = size * size
-    return (
-        matrix(flat, start, size, size),
-        matrix(flat, start + square, size, size),
-        matrix(flat, start + 2 * square, size, size),
-    )
+            _elastic_tangent(row, data, A, acceleration, omega, W, P, Kt, Ct, Mt)
+        _add_wrenches(row, data, q, A, wrenches, Kt)
+        if row[SPINS] > 0:
+            _add_spins(row, data, q, v, alpha, Kt, Ct, Mt)
 
 
 @inner_kernel
@@ -117,41 +108,32 @@ def _frame_tangent(
     A: Matrix3,
     acceleration: Vector3,
     omega: Vector3,
-    alpha: Vector3,
+    W: Matrix3,
     s: Matrix3,
     Q: Array,
     Kt: Array,
     Ct: Array,
     Mt: Array,
 ) -> None:
-    """Write the rows and columns of the frame."""
+    """Write the rows and columns of the frame; set all others to zero."""
     s0, s1, s2 = s
     Q0, Q1, _ = squares3(Q)
-    w, J = skew3(omega), inertia_tensor(Q0)
-    lever = skew3(s0)
-    # by a
-    coupling = np.array(mm3(A, lever))
-    inertia = np.array(J)
-    # by v
-    inner = plus3(skew3(add3(cross3(omega, s0), scaled3(2.0, s1))), mm3(w, lever))
-    force_rate = np.array(mm3(A, inner))
-    J_rate = inertia_tensor(transposed3(Q1))
-    moment_rate = plus3(mm3(w, J), skew3(scaled3(-1.0, mv3(J, omega))))
-    turn_rate = np.array(plus3(moment_rate, plus3(J_rate, J_rate)))
-    # by q
-    inner_force = add3(mv3(spin_rows_of(omega, alpha), s0), scaled3(2.0, cross3(omega, s1)))
-    force = np.array(mm3(A, skew3(add3(inner_force, s2))))
-    turn = np.array(mm3(lever, skew3(acceleration)))
+    w, J, lever = skew3(omega), inertia_tensor(Q0), skew3(s0)
     clear(Kt)
     clear(Ct)
     clear(Mt)
-    for i in range(3):
-        Mt[i, i] = m
-        for j in range(3):
-            Mt[i, 3 + j] = Mt[3 + j, i] = -coupling[i, j]
-            Mt[3 + i, 3 + j] = inertia[i, j]
-            Ct[i, 3 + j], Ct[3 + i, 3 + j] = -force_rate[i, j], turn_rate[i, j]
-            Kt[i, 3 + j], Kt[3 + i, 3 + j] = -force[i, j], turn[i, j]
+    coupling = mm3(A, lever)
+    Mt[0, 0] = Mt[1, 1] = Mt[2, 2] = m
+    add33(Mt, 0, 3, -1.0, coupling)
+    add33(Mt, 3, 0, -1.0, transposed3(coupling))
+    add33(Mt, 3, 3, 1.0, J)
+    inner = plus3(skew3(add3(cross3(omega, s0), scaled3(2.0, s1))), mm3(w, lever))
+    add33(Ct, 0, 3, -1.0, mm3(A, inner))
+    add33(Ct, 3, 3, 1.0, plus3(mm3(w, J), skew3(scaled3(-1.0, mv3(J, omega)))))
+    add33(Ct, 3, 3, 2.0, inertia_tensor(transposed3(Q1)))
+    force = add3(add3(mv3(W, s0), scaled3(2.0, cross3(omega, s1))), s2)
+    add33(Kt, 0, 3, -1.0, mm3(A, skew3(force)))
+    add33(Kt, 3, 3, 1.0, mm3(lever, skew3(acceleration)))
 
 
 @inner_kernel
@@ -161,17 +143,15 @@ def _elastic_tangent(
     A: Matrix3,
     acceleration: Vector3,
     omega: Vector3,
-    alpha: Vector3,
+    W: Matrix3,
     P: Array,
     Kt: Array,
     Ct: Array,
     Mt: Array,
 ) -> None:
     """Write the rows and columns of the elastic coordinates."""
-    n = row[MODES]
-    W, w = spin_rows_of(omega, alpha), skew3(omega)
-    first, count = row[H_PAIRS], (n + 1) * (n + 1)
-    pairs = product(data[first : first + 9 * count].reshape((count, 9)), elastic_weights(W, w))
+    n, w = row[MODES], skew3(omega)
+    pairs = matrix(data, row[H_PAIRS], (n + 1) * (n + 1), 9) @ elastic_weights(W, w)
     by_rate, by_spin = mm3(A, plus3(w, w)), mm3(A, W)
     for k in range(n):
         for i in range(n):
@@ -182,124 +162,95 @@ def _elastic_tangent(
         s = vector3(data, row[FIRST_MOMENTS] + 3 * k + 3)
         P0, P1, P2 = squares3(P[k + 1])
         other = transposed3(P0)
-        both = plus3(P0, other)
+        both, force, moment = plus3(P0, other), mv3(A, s), axial3(other)
         by_q = add3(axial_product3(both, W), scaled3(2.0, axial_product3(P1, w)))
         by_q = add3(by_q, add3(axial3(P2), cross3(s, acceleration)))
         push = scaled3(-2.0 * (P0[0][0] + P0[1][1] + P0[2][2]), omega)
         push = add3(push, add3(mv3(both, omega), scaled3(2.0, axial3(transposed3(P1)))))
-        _write_mode(Mt, k + 6, mv3(A, s), axial3(other))
-        _write_mode(Ct, k + 6, mv3(by_rate, s), scaled3(2.0, axial_product3(other, w)))
-        _write_mode(Kt, k + 6, mv3(by_spin, s), by_q)
-        put3(Mt[k + 6, :3], mv3(A, s))
-        put3(Mt[k + 6, 3:6], axial3(other))
-        put3(Ct[k + 6, 3:6], push)
-        put3(Kt[k + 6, 3:6], cross3(s, acceleration))
+        add_column3(Mt, 0, k + 6, force)
+        add_column3(Mt, 3, k + 6, moment)
+        add_column3(Ct, 0, k + 6, mv3(by_rate, s))
+        add_column3(Ct, 3, k + 6, scaled3(2.0, axial_product3(other, w)))
+        add_column3(Kt, 0, k + 6, mv3(by_spin, s))
+        add_column3(Kt, 3, k + 6, by_q)
+        put3(Mt[k + 6], 0, force)
+        put3(Mt[k + 6], 3, moment)
+        put3(Ct[k + 6], 3, push)
+        put3(Kt[k + 6], 3, cross3(s, acceleration))
 
 
 @inner_kernel
-def _write_mode(out: Array, column: int, force: Vector3, moment: Vector3) -> None:
-    """Write a column of the rows of the frame."""
-    out[0, column], out[1, column], out[2, column] = force
-    out[3, column], out[4, column], out[5, column] = moment
+def _add_wrenches(
+    row: Table, data: Array, q: Array, A: Matrix3, wrenches: Array, Kt: Array
+) -> None:
+    """Add the derivatives of the wrenches at the frames."""
+    n = row[MODES]
+    motion, jacobian = frame_motion(row, data, q)
+    loads = np.zeros(6 * row[FRAMES])
+    for k in range(row[FRAMES]):
+        lever, theta = lever_and_turn(row, data, motion, k)
+        force, moment = wrench_in(A, wrenches[row[FIRST_FRAME] + k])
+        add33(Kt, 3, 3, -1.0, plus3(mm3(skew3(lever), skew3(force)), skew3(moment)))
+        put3(loads, 6 * k, force)
+        put3(loads, 6 * k + 3, mv3(tangent3(theta), moment))
+        if n > 0:
+            _wrench_columns(jacobian, 6 * k, theta, force, moment, Kt)
+    if row[BENDS] > 0:
+        _add_weighted(loads, matrix(data, row[BEND], 6 * row[BENDS], n * n), n, Kt)
 
 
-@kernel
-def wrench_tangents(table: Table, data: Array, q: Array, wrenches: Array, flat: Array) -> None:
-    """Add the derivatives of the wrenches at the frames to those of `tangents`."""
-    for b in range(table.shape[0]):
-        row = table[b]
-        n, A = row[MODES], orientation(row, q)
-        Kt, _, _ = _matrices(row, flat)
-        motion, jacobian = frame_motion(row, data, q)
-        loads = np.zeros(6 * row[FRAMES])
-        for k in range(row[FRAMES]):
-            lever, theta = lever_and_turn(row, data, motion, k)
-            force, moment = wrench_in(A, wrenches[row[FIRST_FRAME] + k])
-            turn = np.array(plus3(mm3(skew3(lever), skew3(force)), skew3(moment)))
-            for i in range(3):
-                for j in range(3):
-                    Kt[3 + i, 3 + j] -= turn[i, j]
-            put3(loads[6 * k : 6 * k + 3], force)
-            put3(loads[6 * k + 3 : 6 * k + 6], mv3(tangent3(theta), moment))
-            if n > 0:
-                _wrench_columns(jacobian[6 * k : 6 * k + 6], theta, force, moment, Kt)
-        if row[BENDS] > 0:
-            bend = tmv(matrix(data, row[BEND], 6 * row[BENDS], n * n), loads)
-            for i in range(n):
-                for j in range(n):
-                    Kt[6 + i, 6 + j] += bend[i * n + j]
+@inner_kernel
+def _add_weighted(weights: Array, matrices: Array, n: int, Kt: Array) -> None:
+    """Add a sum of matrices (·, n²) with weights to the rows and columns of the modes."""
+    for c in range(matrices.shape[0]):
+        for i in range(n):
+            for j in range(n):
+                Kt[6 + i, 6 + j] += weights[c] * matrices[c, i * n + j]
 
 
 @inner_kernel
 def _wrench_columns(
-    jacobian: Array, theta: Vector3, force: Vector3, moment: Vector3, Kt: Array
+    jacobian: Array, line: int, theta: Vector3, force: Vector3, moment: Vector3, Kt: Array
 ) -> None:
-    """Add the derivatives of a wrench at a frame that the modes have a part in."""
+    """Add the derivatives of a wrench at a frame that the modes move."""
+    n = jacobian.shape[1]
     by_turn = transposed3(mm3(tangent3(theta), skew3(moment)))
     slope = transposed3(tangent_derivative3(theta, moment))
-    for i in range(jacobian.shape[1]):
-        move = jacobian[0, i], jacobian[1, i], jacobian[2, i]
-        turn = jacobian[3, i], jacobian[4, i], jacobian[5, i]
+    for i in range(n):
+        move = jacobian[line, i], jacobian[line + 1, i], jacobian[line + 2, i]
+        turn = jacobian[line + 3, i], jacobian[line + 4, i], jacobian[line + 5, i]
         arm, (x, y, z) = cross3(force, move), mv3(slope, turn)
-        other = mv3(by_turn, turn)
-        Kt[3, 6 + i] += arm[0]
-        Kt[4, 6 + i] += arm[1]
-        Kt[5, 6 + i] += arm[2]
-        Kt[6 + i, 3] += arm[0] - other[0]
-        Kt[6 + i, 4] += arm[1] - other[1]
-        Kt[6 + i, 5] += arm[2] - other[2]
-        for j in range(jacobian.shape[1]):
-            Kt[6 + i, 6 + j] -= x * jacobian[3, j] + y * jacobian[4, j] + z * jacobian[5, j]
-
-
-@kernel
-def spin_tangents(table: Table, data: Array, q: Array, v: Array, a: Array, flat: Array) -> None:
-    """Add the derivatives of the rows of the unit spins to those of `tangents`."""
-    for b in range(table.shape[0]):
-        row = table[b]
-        n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
-        Kt, Ct, Mt = _matrices(row, flat)
-        if row[SPINS] == 0:
-            continue
-        omega, alpha = vector3(v, j - 3), vector3(a, j - 3)
-        y, dJ = spin_parts(row, data, q[i : i + n])
-        rate = v[j : j + n]
-        w, rates = skew3(omega), mv(matrix(data, row[SPIN], 6 * n, n), rate)
-        dJ_rate = spin_matrix(mv(y, rate))
-        change = plus3(mm3(w, dJ), skew3(scaled3(-1.0, mv3(dJ, omega))))
-        inertia, turn_rate = np.array(dJ), np.array(plus3(change, plus3(dJ_rate, dJ_rate)))
-        for r in range(3):
-            for c in range(3):
-                Mt[3 + r, 3 + c] += inertia[r, c]
-                Ct[3 + r, 3 + c] += turn_rate[r, c]
-        products, unit = spin_products(omega), np.zeros(6)
-        stiffness = tmv(matrix(data, row[SPIN], row[SPINS], n * n), products)
-        for c in range(6):
-            unit[c] = 1.0
-            E = spin_matrix(unit)
-            unit[c] = 0.0
-            along = mv3(E, omega)
-            inner = add3(mv3(E, alpha), cross3(omega, along))
-            _spin_columns(y[c], rates[c * n : c * n + n], inner, along, Kt, Ct)
-        for k in range(n):
-            for i in range(n):
-                Kt[6 + k, 6 + i] += stiffness[k * n + i]
+        add_column3(Kt, 3, 6 + i, arm)
+        modal = add3(arm, scaled3(-1.0, mv3(by_turn, turn)))
+        put3(Kt[6 + i], 3, add3(vector3(Kt[6 + i], 3), modal))
+        for j in range(n):
+            change = x * jacobian[line + 3, j] + y * jacobian[line + 4, j]
+            Kt[6 + i, 6 + j] -= change + z * jacobian[line + 5, j]
 
 
 @inner_kernel
-def _spin_columns(
-    y: Array, rate: Array, inner: Vector3, along: Vector3, Kt: Array, Ct: Array
+def _add_spins(
+    row: Table, data: Array, q: Array, v: Array, alpha: Vector3, Kt: Array, Ct: Array, Mt: Array
 ) -> None:
-    """Add the derivatives of one of the unit spins that the modes have a part in."""
-    for k in range(y.shape[0]):
-        by_q = scaled3(2.0, add3(scaled3(y[k], inner), scaled3(rate[k], along)))
-        by_v = scaled3(2.0 * y[k], along)
-        Kt[3, 6 + k] += by_q[0]
-        Kt[4, 6 + k] += by_q[1]
-        Kt[5, 6 + k] += by_q[2]
-        Ct[3, 6 + k] += by_v[0]
-        Ct[4, 6 + k] += by_v[1]
-        Ct[5, 6 + k] += by_v[2]
-        Ct[6 + k, 3] -= by_v[0]
-        Ct[6 + k, 4] -= by_v[1]
-        Ct[6 + k, 5] -= by_v[2]
+    """Add the derivatives of the rows of the unit spins."""
+    n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
+    omega, rate = vector3(v, j - 3), v[j : j + n]
+    y, dJ = spin_parts(row, data, q[i : i + n])
+    w, rates = skew3(omega), matrix(data, row[SPIN], 6 * n, n) @ rate
+    add33(Mt, 3, 3, 1.0, dJ)
+    add33(Ct, 3, 3, 1.0, plus3(mm3(w, dJ), skew3(scaled3(-1.0, mv3(dJ, omega)))))
+    add33(Ct, 3, 3, 2.0, spin_matrix(y @ rate))
+    _add_weighted(spin_products(omega), matrix(data, row[SPIN], 6, n * n), n, Kt)
+    unit = np.zeros(6)
+    for c in range(row[SPINS]):
+        unit[c] = 1.0
+        E = spin_matrix(unit)
+        unit[c] = 0.0
+        along = mv3(E, omega)
+        inner = add3(mv3(E, alpha), cross3(omega, along))
+        for k in range(n):
+            by_q = add3(scaled3(y[c, k], inner), scaled3(rates[c * n + k], along))
+            by_v = scaled3(2.0 * y[c, k], along)
+            add_column3(Kt, 3, 6 + k, scaled3(2.0, by_q))
+            add_column3(Ct, 3, 6 + k, by_v)
+            put3(Ct[6 + k], 3, add3(vector3(Ct[6 + k], 3), scaled3(-1.0, by_v)))

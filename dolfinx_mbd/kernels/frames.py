@@ -1,16 +1,12 @@
 """Kernels of the frames of a body in a floating frame: where joints and forces meet it.
 
-Frame k stands at r = R + A (x_k + d) with the orientation A exp(θ) A_k.  Displacement and rotation
-are quadratic in the elastic coordinates, (d, θ) = D η − ½ ηᵀ B η with ``motion`` D (F, 6, n) and
-``bend`` B (F, 6, n, n), the geometric stiffness of a unit wrench at the frame (none: shape (0, 6,
-n, n)); so that a force at the frame does the work that makes the body stiffer in tension and softer
-in compression.
+Frame k stands at r = R + A (x_k + d) with the orientation A exp(θ) A_k. Displacement and rotation
+are quadratic in the elastic coordinates, (d, θ) = D η − ½ ηᵀ B η with `motion` D (F, 6, n) and
+`bend` B (F, 6, n, n), the geometric stiffness of a unit wrench at the frame (none: shape (0, 6,
+n, n)), so that forces at the frame stiffen the body in tension and soften it in compression.
 """
 
 from __future__ import annotations
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.body_table import (
     AXES,
@@ -23,7 +19,6 @@ from dolfinx_mbd.kernels.body_table import (
     MODES,
     MOTION,
     POINTS,
-    as_matrix,
     matrix,
 )
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
@@ -36,17 +31,19 @@ from dolfinx_mbd.kernels.rotations import (
     turning,
 )
 from dolfinx_mbd.kernels.small_vectors import (
+    Array,
     Matrix3,
+    Table,
     Vector3,
-    add,
     add3,
+    add_column3,
     cross3,
     mm3,
-    mv,
     mv3,
     put3,
     put33,
     scaled3,
+    scaled33,
     vector3,
 )
 
@@ -61,44 +58,42 @@ __all__ = [
     "orientation",
 ]
 
-Array = NDArray[np.float64]
-Table = NDArray[np.int64]
-
 
 @inner_kernel
 def orientation(row: Table, q: Array) -> Matrix3:
-    """Rotation matrix of a body by rows."""
+    """Return the rotation matrix of a body."""
     i = row[FIRST_Q] + 3
     return rotation_rows(q[i], q[i + 1], q[i + 2], q[i + 3])
 
 
 @inner_kernel
 def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
-    """(d, θ) of all frames of a body, shape (6F,), and its derivatives to η, shape (6F, n)."""
+    """Return (d, θ) of all frames of a body (6F,) and its derivatives to η, shape (6F, n)."""
     n, lines, first = row[MODES], 6 * row[FRAMES], row[FIRST_Q] + 7
     eta = q[first : first + n]
     jacobian = matrix(data, row[MOTION], lines, n)
-    motion = mv(jacobian, eta)
+    motion = jacobian @ eta
     if row[BENDS] > 0:
-        change = as_matrix(mv(matrix(data, row[BEND], lines * n, n), eta), lines, n)
-        jacobian = jacobian.copy()
-        add(jacobian, change, -1.0)
-        second = mv(change, eta)
+        change = matrix(matrix(data, row[BEND], lines * n, n) @ eta, 0, lines, n)
+        second = change @ eta
         for c in range(lines):
             motion[c] -= 0.5 * second[c]
+            for k in range(n):
+                change[c, k] = jacobian[c, k] - change[c, k]
+        jacobian = change
     return motion, jacobian
 
 
 @inner_kernel
 def lever_and_turn(row: Table, data: Array, motion: Array, k: int) -> tuple[Vector3, Vector3]:
-    """x_k + d and θ of frame k, body components."""
+    """Return x_k + d and θ of frame k, body components."""
     lever = add3(vector3(data, row[POINTS] + 3 * k), vector3(motion, 6 * k))
     return lever, vector3(motion, 6 * k + 3)
 
 
 @kernel
 def frame_poses(table: Table, data: Array, q: Array, position: Array, rotation: Array) -> None:
-    """Positions (nf, 3) and orientations (nf, 3, 3) of the frames of all bodies."""
+    """Compute positions (nf, 3) and orientations (nf, 3, 3) of the frames of all bodies."""
     for b in range(table.shape[0]):
         row = table[b]
         A = orientation(row, q)
@@ -108,15 +103,15 @@ def frame_poses(table: Table, data: Array, q: Array, position: Array, rotation: 
             w, x, y, z = turning(theta)
             start, frame = row[AXES] + 9 * k, row[FIRST_FRAME] + k
             axes = vector3(data, start), vector3(data, start + 3), vector3(data, start + 6)
-            put33(rotation[frame], mm3(mm3(A, rotation_rows(w, x, y, z)), axes))
-            put3(position[frame], add3(vector3(q, row[FIRST_Q]), mv3(A, lever)))
+            put33(rotation[frame], 0, 0, mm3(mm3(A, rotation_rows(w, x, y, z)), axes))
+            put3(position[frame], 0, add3(vector3(q, row[FIRST_Q]), mv3(A, lever)))
 
 
 @kernel
 def frame_jacobians(table: Table, data: Array, q: Array, out: Array) -> None:
-    """Velocity and angular velocity of the frames of all bodies, global, per unit of v.
+    """Compute velocity and angular velocity of the frames of all bodies, global, per unit of v.
 
-    They are written into the first 6+n columns of ``out`` (nf, 6, ·).
+    They are written into the first 6+n columns of `out` (nf, 6, ·).
     """
     for b in range(table.shape[0]):
         row = table[b]
@@ -124,16 +119,14 @@ def frame_jacobians(table: Table, data: Array, q: Array, out: Array) -> None:
         motion, jacobian = frame_motion(row, data, q)
         for k in range(row[FRAMES]):
             lever, theta = lever_and_turn(row, data, motion, k)
+            back = scaled3(-1.0, theta)
             J = out[row[FIRST_FRAME] + k]
-            arm = np.array(mm3(A, skew3(lever)))
-            factors = np.array((A, mm3(A, tangent3(scaled3(-1.0, theta)))))
             clear(J)
-            for r in range(3):
-                J[r, r] = 1.0
-                for c in range(3):
-                    J[r, 3 + c] = -arm[r, c]
-                    J[3 + r, 3 + c] = factors[0, r, c]
-            add_columns(factors, jacobian[6 * k : 6 * k + 6], J)
+            J[0, 0] = J[1, 1] = J[2, 2] = 1.0
+            put33(J, 0, 3, mm3(A, skew3(scaled3(-1.0, lever))))
+            put33(J, 3, 3, A)
+            _add_columns(A, jacobian, 6 * k, J, 0)
+            _add_columns(mm3(A, tangent3(back)), jacobian, 6 * k + 3, J, 3)
 
 
 @inner_kernel
@@ -145,27 +138,20 @@ def clear(out: Array) -> None:
 
 
 @inner_kernel
-def add_columns(factors: Array, D: Array, out: Array) -> None:
-    """Add products (3, 3) times (3, n) of the halves of D (6, n) to ``out`` (6, 6+n), column 6 on.
-
-    ``factors`` (2, 3, 3) are those of displacements and of rotations.
-    """
-    for h in range(2):
-        for r in range(3):
-            x, y, z = factors[h, r, 0], factors[h, r, 1], factors[h, r, 2]
-            for j in range(D.shape[1]):
-                change = x * D[3 * h, j] + y * D[3 * h + 1, j] + z * D[3 * h + 2, j]
-                out[3 * h + r, 6 + j] += change
+def _add_columns(A: Matrix3, D: Array, line: int, out: Array, r: int) -> None:
+    """Add A times three lines of D (·, n) to `out`, from row r and column 6."""
+    for j in range(D.shape[1]):
+        add_column3(out, r, 6 + j, mv3(A, (D[line, j], D[line + 1, j], D[line + 2, j])))
 
 
 @kernel
 def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) -> None:
-    """Velocities and angular velocities of the frames of all bodies, global, (nf, 6)."""
+    """Compute velocities and angular velocities of the frames of all bodies, global, (nf, 6)."""
     for b in range(table.shape[0]):
         row = table[b]
         A, j = orientation(row, q), row[FIRST_V]
         motion, jacobian = frame_motion(row, data, q)
-        rates = mv(jacobian, v[j + 6 : j + 6 + row[MODES]])
+        rates = jacobian @ v[j + 6 : j + 6 + row[MODES]]
         omega = vector3(v, j + 3)
         for k in range(row[FRAMES]):
             lever, theta = lever_and_turn(row, data, motion, k)
@@ -173,15 +159,15 @@ def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) 
             move = mv3(A, add3(cross3(omega, lever), move))
             turn = mv3(A, add3(omega, tangent_times(scaled3(-1.0, theta), turn)))
             frame = out[row[FIRST_FRAME] + k]
-            put3(frame[:3], add3(vector3(v, j), move))
-            put3(frame[3:], turn)
+            put3(frame, 0, add3(vector3(v, j), move))
+            put3(frame, 3, turn)
 
 
 @kernel
 def frame_velocity_tangents(table: Table, data: Array, q: Array, v: Array, out: Array) -> None:
-    """Derivatives of the velocities of the frames of all bodies to q (increments), v held.
+    """Compute derivatives of the velocities of all frames to q (increments), v held.
 
-    They are written into the first 6+n columns of ``out`` (nf, 6, ·).  Their product with v is the
+    They are written into the first 6+n columns of `out` (nf, 6, ·). Their product with v is the
     accelerations of the frames at zero rates of v.
     """
     for b in range(table.shape[0]):
@@ -189,25 +175,19 @@ def frame_velocity_tangents(table: Table, data: Array, q: Array, v: Array, out: 
         n, j, A = row[MODES], row[FIRST_V], orientation(row, q)
         motion, jacobian = frame_motion(row, data, q)
         omega, rate = vector3(v, j + 3), v[j + 6 : j + 6 + n]
-        rates, lines = mv(jacobian, rate), 6 * row[BENDS]
-        change = as_matrix(mv(matrix(data, row[BEND], lines * n, n), rate), lines, n)
+        rates, lines = jacobian @ rate, 6 * row[BENDS]
+        change = matrix(matrix(data, row[BEND], lines * n, n) @ rate, 0, lines, n)
+        minus, by_spin = scaled33(-1.0, A), mm3(A, skew3(omega))
         for k in range(row[FRAMES]):
             lever, theta = lever_and_turn(row, data, motion, k)
-            turn = vector3(rates, 6 * k + 3)
+            turn, back = vector3(rates, 6 * k + 3), scaled3(-1.0, theta)
             speed = add3(cross3(omega, lever), vector3(rates, 6 * k))
-            back = scaled3(-1.0, theta)
-            spin = add3(omega, tangent_times(back, turn))
             D = out[row[FIRST_FRAME] + k]
             clear(D)
-            minus = scaled3(-1.0, A[0]), scaled3(-1.0, A[1]), scaled3(-1.0, A[2])
-            by_turn = np.array((mm3(minus, skew3(speed)), mm3(minus, skew3(spin))))
-            for h in range(2):
-                for r in range(3):
-                    for c in range(3):
-                        D[3 * h + r, 3 + c] = by_turn[h, r, c]
-            slope = mm3(minus, tangent_derivative3(back, turn))
-            factors = np.array((mm3(A, skew3(omega)), slope))
-            add_columns(factors, jacobian[6 * k : 6 * k + 6], D)
+            put33(D, 0, 3, mm3(minus, skew3(speed)))
+            put33(D, 3, 3, mm3(minus, skew3(add3(omega, tangent_times(back, turn)))))
+            _add_columns(by_spin, jacobian, 6 * k, D, 0)
+            _add_columns(mm3(minus, tangent_derivative3(back, turn)), jacobian, 6 * k + 3, D, 3)
             if lines > 0:
-                factors = np.array((minus, mm3(minus, tangent3(back))))
-                add_columns(factors, change[6 * k : 6 * k + 6], D)
+                _add_columns(minus, change, 6 * k, D, 0)
+                _add_columns(mm3(minus, tangent3(back)), change, 6 * k + 3, D, 3)

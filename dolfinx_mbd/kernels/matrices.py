@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.small_vectors import Array, put3, tmv3, vector3
 
 __all__ = ["add_pairs", "add_rows", "fill"]
-
-Array = NDArray[np.float64]
 
 
 @kernel
@@ -22,9 +21,9 @@ def add_pairs(
 ) -> None:
     """Add the blocks (J, 2, 2, w, w) between the bodies of each pair, at the limits of these."""
     for j in range(pairs.shape[0]):
-        for i in range(2):
+        for i in range(blocks.shape[1]):
             low, high = rows[pairs[j, i]]
-            for k in range(2):
+            for k in range(blocks.shape[2]):
                 left, right = columns[pairs[j, k]]
                 for r in range(high - low):
                     for c in range(right - left):
@@ -42,7 +41,7 @@ def add_rows(
 ) -> None:
     """Add row `row[c]` of the two blocks of pair `entry[c]` to row c."""
     for c in range(entry.shape[0]):
-        for k in range(2):
+        for k in range(blocks.shape[1]):
             left, right = columns[pairs[entry[c], k]]
             for i in range(right - left):
                 out[c, left + i] += blocks[entry[c], k, row[c], i]
@@ -61,22 +60,27 @@ def fill(
     mass: float,
     S: Array,
 ) -> None:
-    """Fill in the iteration matrix S, zero before, in column order."""
+    """Write the iteration matrix S, zero before, in column order; K and B are overwritten.
+
+    Columns of rotations, three from each of `columns`, are multiplied by the matrices `turns`.
+    """
     n = M.shape[0]
+    for i in range(B.shape[0]):
+        for j in range(n):
+            S[j, n + i] = mass * B[i, j]
+    for k in range(columns.shape[0]):
+        _turn(K, columns[k], turns[k])
+        _turn(B, columns[k], turns[k])
     for j in range(n):
         for i in range(n):
             S[i, j] = M[i, j] + (by_speed / by_rate) * C[i, j] + (1.0 / by_rate) * K[i, j]
         for i in range(B.shape[0]):
             S[n + i, j] = mass * B[i, j]
-            S[j, n + i] = mass * B[i, j]
-    for k in range(columns.shape[0]):
-        first, T = columns[k], turns[k]
-        for i in range(n):
-            x, y, z = K[i, first], K[i, first + 1], K[i, first + 2]
-            for c in range(3):
-                change = x * T[0, c] + y * T[1, c] + z * T[2, c] - K[i, first + c]
-                S[i, first + c] += (1.0 / by_rate) * change
-        for i in range(B.shape[0]):
-            x, y, z = B[i, first], B[i, first + 1], B[i, first + 2]
-            for c in range(3):
-                S[n + i, first + c] = mass * (x * T[0, c] + y * T[1, c] + z * T[2, c])
+
+
+@inner_kernel
+def _turn(A: Array, first: int, turn: Array) -> None:
+    """Multiply three columns of A by a matrix."""
+    T = vector3(turn[0], 0), vector3(turn[1], 0), vector3(turn[2], 0)
+    for i in range(A.shape[0]):
+        put3(A[i], first, tmv3(T, vector3(A[i], first)))

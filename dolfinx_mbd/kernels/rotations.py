@@ -1,7 +1,7 @@
-"""Rotations: SO(3) by unit quaternions (w, x, y, z), with the tangent operator that Newton needs.
+"""Rotations: unit quaternions (w, x, y, z) and the tangent operator of Newton's method.
 
-A rotation maps body components to global ones.  Increments are rotation vectors in body
-components, applied from the right: ``A <- A exp(θ)``.
+A rotation maps body components to global ones. Increments are rotation vectors in body
+components, applied from the right: `A <- A exp(θ)`.
 
 References:
     M. Arnold, O. Brüls, A. Cardona, Convergence analysis of generalized-α Lie group time
@@ -13,12 +13,23 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd.checks import array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.small_vectors import Matrix3, Vector3, add3, cross3, dot3, plus3, scaled3
+from dolfinx_mbd.kernels.small_vectors import (
+    Array,
+    Matrix3,
+    Vector3,
+    add3,
+    cross3,
+    dot3,
+    outer3,
+    plus3,
+    scaled3,
+    vector3,
+)
 
 __all__ = [
     "axial",
@@ -42,41 +53,36 @@ __all__ = [
     "turning",
 ]
 
-Array = NDArray[np.float64]
 Quaternion = tuple[float, float, float, float]
 
-_SMALL = (
-    1e-2  # below this squared angle (rad²), series: their first neglected terms are under 1e-15
-)
+_SMALL = 1e-2  # squared angle (rad²) below which series are exact to 1e-15
 
 
-@kernel
 def skew(w: Array) -> Array:
-    """Matrix of the cross product, ``skew(w) @ u == cross(w, u)``; shape (3, 3)."""
+    """Return the matrix of the cross product, `skew(w) @ u == cross(w, u)`; shape (3, 3)."""
     return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
 
 
-@kernel
 def axial(X: Array) -> Array:
-    """Vector with components ε_ijk X_jk; ``axial(∫c⊗y) == ∫c×y``; shape (3,)."""
+    """Return the vector with components ε_ijk X_jk; `axial(∫c⊗y) == ∫c×y`; shape (3,)."""
     return np.array([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])
 
 
 @inner_kernel
 def skew3(w: Vector3) -> Matrix3:
-    """w̃ by rows."""
+    """Return w̃."""
     return (0.0, -w[2], w[1]), (w[2], 0.0, -w[0]), (-w[1], w[0], 0.0)
 
 
 @inner_kernel
 def axial3(A: Matrix3) -> Vector3:
-    """axial(A), twice the axial vector of the skew part."""
+    """Return axial(A), twice the axial vector of the skew part."""
     return A[1][2] - A[2][1], A[2][0] - A[0][2], A[0][1] - A[1][0]
 
 
 @inner_kernel
 def axial_product3(A: Matrix3, B: Matrix3) -> Vector3:
-    """axial(A Bᵀ)."""
+    """Return axial(A Bᵀ)."""
     return (
         dot3(A[1], B[2]) - dot3(A[2], B[1]),
         dot3(A[2], B[0]) - dot3(A[0], B[2]),
@@ -86,7 +92,7 @@ def axial_product3(A: Matrix3, B: Matrix3) -> Vector3:
 
 @inner_kernel
 def rotation_rows(w: float, x: float, y: float, z: float) -> Matrix3:
-    """Rows of the rotation matrix (body to global) of a unit quaternion."""
+    """Return the rotation matrix (body to global) of a unit quaternion."""
     return (
         (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
         (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
@@ -96,13 +102,13 @@ def rotation_rows(w: float, x: float, y: float, z: float) -> Matrix3:
 
 @kernel
 def rotation_matrix(p: Array) -> Array:
-    """Rotation matrix (body to global) of a unit quaternion; shape (3, 3)."""
+    """Return the rotation matrix (body to global) of a unit quaternion; shape (3, 3)."""
     return np.array(rotation_rows(p[0], p[1], p[2], p[3]))
 
 
 @inner_kernel
 def turned(a: Quaternion, b: Quaternion) -> Quaternion:
-    """Product of two quaternions, scaled to unit length."""
+    """Return the product of two quaternions, scaled to unit length."""
     w = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3]
     x = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2]
     y = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1]
@@ -113,13 +119,13 @@ def turned(a: Quaternion, b: Quaternion) -> Quaternion:
 
 @kernel
 def multiply_quaternions(a: Array, b: Array) -> Array:
-    """Product of two quaternions, scaled to unit length; shape (4,)."""
+    """Return the product of two quaternions, scaled to unit length; shape (4,)."""
     return np.array(turned((a[0], a[1], a[2], a[3]), (b[0], b[1], b[2], b[3])))
 
 
 @inner_kernel
 def turning(theta: Vector3) -> Quaternion:
-    """Unit quaternion of a rotation vector (rad)."""
+    """Return the unit quaternion of a rotation vector (rad)."""
     angle = math.sqrt(dot3(theta, theta))
     half = 0.5 * angle
     s = math.sin(half) / angle if angle > 1e-8 else 0.5
@@ -128,19 +134,19 @@ def turning(theta: Vector3) -> Quaternion:
 
 @kernel
 def exp_quaternion(theta: Array) -> Array:
-    """Unit quaternion of a rotation vector (rad); shape (4,)."""
-    return np.array(turning((theta[0], theta[1], theta[2])))
+    """Return the unit quaternion of a rotation vector (rad); shape (4,)."""
+    return np.array(turning(vector3(theta, 0)))
 
 
 @kernel
 def exp_rotation(theta: Array) -> Array:
-    """Rotation matrix of a rotation vector (rad); shape (3, 3)."""
+    """Return the rotation matrix of a rotation vector (rad); shape (3, 3)."""
     return rotation_matrix(exp_quaternion(theta))
 
 
 @inner_kernel
 def _coefficients(x: float) -> tuple[float, float, float, float]:
-    """b, c of T = I − b θ̃ + c θ̃², and b'/|θ|, c'/|θ|, of x = |θ|²."""
+    """Return b, c of T = I − b θ̃ + c θ̃², and b'/|θ|, c'/|θ|, of x = |θ|²."""
     if x < _SMALL:
         b = 0.5 - x / 24.0 * (1.0 - x / 30.0 * (1.0 - x / 56.0 * (1.0 - x / 90.0)))
         c = 1.0 / 6.0 - x / 120.0 * (1.0 - x / 42.0 * (1.0 - x / 72.0 * (1.0 - x / 110.0)))
@@ -155,7 +161,7 @@ def _coefficients(x: float) -> tuple[float, float, float, float]:
 
 @inner_kernel
 def tangent3(theta: Vector3) -> Matrix3:
-    """Tangent operator T = I − b θ̃ + c θ̃² by rows, see `tangent`."""
+    """Return the tangent operator T = I − b θ̃ + c θ̃², see `tangent`."""
     x, y, z = theta
     square = dot3(theta, theta)
     b, c, _, _ = _coefficients(square)
@@ -168,16 +174,16 @@ def tangent3(theta: Vector3) -> Matrix3:
 
 @kernel
 def tangent(theta: Array) -> Array:
-    """Tangent operator T: ``exp(θ + δ) = exp(θ) exp(T(θ) δ)`` to first order in δ; shape (3, 3).
+    """Return T with `exp(θ + δ) = exp(θ) exp(T(θ) δ)` to first order in δ; shape (3, 3).
 
-    Its transpose ``T(−θ)`` gives the same rotation in the components before it.
+    Its transpose `T(−θ)` gives the same rotation in the components before it.
     """
-    return np.array(tangent3((theta[0], theta[1], theta[2])))
+    return np.array(tangent3(vector3(theta, 0)))
 
 
 @inner_kernel
 def tangent_times(theta: Vector3, w: Vector3) -> Vector3:
-    """``T(θ) w``."""
+    """Return T(θ) w."""
     b, c, _, _ = _coefficients(dot3(theta, theta))
     first = cross3(theta, w)
     return add3(w, add3(scaled3(-b, first), scaled3(c, cross3(theta, first))))
@@ -185,31 +191,26 @@ def tangent_times(theta: Vector3, w: Vector3) -> Vector3:
 
 @inner_kernel
 def tangent_derivative3(theta: Vector3, w: Vector3) -> Matrix3:
-    """Derivative of ``T(θ) w`` with respect to θ at constant w, by rows."""
+    """Return the derivative of `T(θ) w` to θ, w held."""
     b, c, db, dc = _coefficients(dot3(theta, theta))
     first = cross3(theta, w)
     radial = add3(scaled3(dc, cross3(theta, first)), scaled3(-db, first))
-    mixed = scaled3(-c, w)  # θ̃w̃ = w⊗θ − (θ·w) I
-    along = c * dot3(theta, w)
+    along = c * dot3(theta, w)  # θ̃w̃ = w⊗θ − (θ·w) I
     turn = skew3(add3(scaled3(b, w), scaled3(-c, first)))
-    total = add3(radial, mixed)
-    rows = scaled3(total[0], theta), scaled3(total[1], theta), scaled3(total[2], theta)
-    return plus3(plus3(turn, rows), ((along, 0.0, 0.0), (0.0, along, 0.0), (0.0, 0.0, along)))
+    turn = plus3(turn, outer3(1.0, add3(radial, scaled3(-c, w)), theta))
+    return plus3(turn, ((along, 0.0, 0.0), (0.0, along, 0.0), (0.0, 0.0, along)))
 
 
 @kernel
 def tangent_derivative(theta: Array, w: Array) -> Array:
-    """Derivative of ``T(θ) w`` with respect to θ at constant w; shape (3, 3)."""
-    return np.array(
-        tangent_derivative3((theta[0], theta[1], theta[2]), (w[0], w[1], w[2])),
-    )
+    """Return the derivative of `T(θ) w` to θ, w held; shape (3, 3)."""
+    return np.array(tangent_derivative3(vector3(theta, 0), vector3(w, 0)))
 
 
 def quaternion_from_matrix(A: ArrayLike) -> Array:
-    """Unit quaternion (w ≥ 0) of a rotation matrix.
+    """Return the unit quaternion (w ≥ 0) of a rotation matrix.
 
-    Raises:
-        ValueError: If the matrix is not a rotation (orthogonal, determinant +1).
+    Raises an error if the matrix is not a rotation (orthogonal, determinant +1).
     """
     R: Array = array("rotation", A, (3, 3))
     if not np.allclose(R.T @ R, np.eye(3), atol=1e-8):
@@ -231,7 +232,7 @@ def quaternion_from_matrix(A: ArrayLike) -> Array:
 
 
 def rotation_vector(A: ArrayLike) -> Array:
-    """Rotation vector (rad, angle at most π) of a rotation matrix; shape (3,)."""
+    """Return the rotation vector (rad, angle at most π) of a rotation matrix; shape (3,)."""
     p = quaternion_from_matrix(A)
     s = np.linalg.norm(p[1:])
     return 2.0 * p[1:] if s < 1e-12 else 2.0 * np.arctan2(s, p[0]) / s * p[1:]

@@ -1,4 +1,4 @@
-"""Frames on a centre line that knows its tangent and not its spin: kernels.
+"""Kernels of frames on a centre line that determines its tangent but not its spin.
 
 Frame k is where the coordinates z put a point, r = P z + r₀, and is oriented by the slope there,
 p = S z + p₀: its reference axes, whose z is the reference tangent t₀, are turned by the smallest
@@ -7,19 +7,40 @@ rotation that takes t₀ to t = p/|p|,
     Q = I + [t₀×t] + [t₀×t]²/(1 + t₀·t),      ω = W(p) ṗ,   W = ([t] + t cᵀ)/|p|,
     c = −(t₀×t)/(1 + t₀·t)
 
-so that only z follows the line. The turn of x and y about it is a convention, which nothing may
-depend on that is joined to the line. Where t comes near −t₀ the rotation goes by way of a half turn
-about x instead, for it is not defined at −t₀; x and y jump there.
+so that only z follows the line. The turn of x and y about it is a convention, and nothing that is
+joined to the line may depend on it. The rotation is not defined at t = −t₀: near it, t is measured
+from −t₀, after half a turn about x, and x and y jump there.
+
+Arrays of F frames are P and S (F, 3, n), r₀ and p₀ (F, 3) and the reference axes (F, 3, 3).
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.rotations import skew
-from dolfinx_mbd.kernels.small_vectors import dot, identity, mm, mv, outer
+from dolfinx_mbd.kernels.rotations import skew3
+from dolfinx_mbd.kernels.small_vectors import (
+    Array,
+    Matrix3,
+    Vector3,
+    add3,
+    add_column3,
+    cross3,
+    dot3,
+    mm3,
+    mv3,
+    outer3,
+    plus3,
+    put3,
+    put33,
+    scaled3,
+    scaled33,
+    tmv3,
+    vector3,
+)
 
 __all__ = [
     "apply_wrenches",
@@ -31,97 +52,94 @@ __all__ = [
     "wrench_tangent",
 ]
 
-Array = NDArray[np.float64]
-
-_NEAR = -0.9  # cosine of the angle to the reference beyond which the half turn is taken
-
-
-@inner_kernel
-def _tangent(S: Array, p0: Array, axes: Array, z: Array) -> tuple[Array, float, Array, Array]:
-    """t, |p|, the reference that t is measured from, and the axes that have it as z."""
-    p = mv(S, z) + p0
-    size = np.sqrt(dot(p, p))
-    t = p / size
-    base = axes.copy()
-    if t[0] * base[0, 2] + t[1] * base[1, 2] + t[2] * base[2, 2] < _NEAR:
-        for i in range(3):
-            base[i, 1] = -base[i, 1]
-            base[i, 2] = -base[i, 2]
-    reference = np.array([base[0, 2], base[1, 2], base[2, 2]])
-    return t, size, reference, base
+_NEAR = -0.9  # cosine of the angle to the reference from which half a turn is used
+_IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 @inner_kernel
-def _cross(a: Array, b: Array) -> Array:
-    return np.array(
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    )
+def _tangent(
+    S: Array, p0: Array, axes: Array, z: Array, k: int
+) -> tuple[Vector3, float, Vector3, float]:
+    """Return t, |p|, the reference that t is measured from, and its sign."""
+    p = add3(vector3(S[k] @ z, 0), vector3(p0[k], 0))
+    size = math.sqrt(dot3(p, p))
+    t, reference, sign = scaled3(1.0 / size, p), _column(axes, k, 2), 1.0
+    if dot3(t, reference) < _NEAR:
+        sign = -1.0
+    return t, size, scaled3(sign, reference), sign
 
 
 @inner_kernel
-def _spin(t: Array, reference: Array) -> tuple[Array, Array]:
-    """c and its derivative to t."""
-    v, d = _cross(reference, t), 1.0 + dot(reference, t)
-    dc = outer(v, reference)
-    dc /= d
-    dc -= skew(reference)
-    dc /= d
-    v /= -d
-    return v, dc
+def _column(A: Array, k: int, j: int) -> Vector3:
+    return A[k, 0, j], A[k, 1, j], A[k, 2, j]
 
 
 @inner_kernel
-def _turning(t: Array, size: float, reference: Array) -> Array:
-    """W, (3, 3)."""
+def _spin(t: Vector3, reference: Vector3) -> tuple[Vector3, Matrix3]:
+    """Return c and its derivative to t."""
+    v, d = cross3(reference, t), 1.0 + dot3(reference, t)
+    derivative = plus3(outer3(1.0 / (d * d), v, reference), scaled33(-1.0 / d, skew3(reference)))
+    return scaled3(-1.0 / d, v), derivative
+
+
+@inner_kernel
+def _turning(t: Vector3, size: float, reference: Vector3) -> Matrix3:
+    """Return W."""
     c, _ = _spin(t, reference)
-    W = skew(t)
-    W += outer(t, c)
-    W /= size
-    return W
+    return scaled33(1.0 / size, plus3(skew3(t), outer3(1.0, t, c)))
 
 
 @inner_kernel
-def _turning_tangent(t: Array, size: float, reference: Array, rate: Array) -> Array:
-    """Derivative of W(p) ṗ to p, ṗ held."""
+def _by_slope(D: Matrix3, f: Vector3, t: Vector3, size: float) -> Matrix3:
+    """Return (D (I − t⊗t) − f⊗t)/|p|², the derivative to p of f(t)/|p| with ∂f/∂t = D."""
+    change = outer3(-1.0, add3(mv3(D, t), f), t)
+    return scaled33(1.0 / (size * size), plus3(D, change))
+
+
+@inner_kernel
+def _turning_tangent(t: Vector3, size: float, reference: Vector3, rate: Vector3) -> Matrix3:
+    """Return the derivative of W(p) ṗ to p, ṗ held."""
     c, dc = _spin(t, reference)
-    along = dot(c, rate)
-    f = _cross(t, rate) + t * along
-    D = -skew(rate) + identity(along) + outer(t, mv(dc.T.copy(), rate))
-    normal = identity(1.0) - outer(t, t)
-    D = mm(D, normal)
-    D -= outer(f, t)
-    D /= size * size
-    return D
+    along = dot3(c, rate)
+    D = plus3(skew3(scaled3(-1.0, rate)), scaled33(along, _IDENTITY))
+    D = plus3(D, outer3(1.0, t, tmv3(dc, rate)))
+    return _by_slope(D, add3(cross3(t, rate), scaled3(along, t)), t, size)
 
 
 @kernel
 def poses(
     P: Array,
-    r0: Array,
     S: Array,
     p0: Array,
     axes: Array,
+    r0: Array,
     z: Array,
     position: Array,
     rotation: Array,
 ) -> None:
-    """Positions (F, 3) and orientations (F, 3, 3)."""
+    """Compute positions (F, 3) and orientations (F, 3, 3)."""
     for k in range(P.shape[0]):
-        position[k] = mv(P[k], z) + r0[k]
-        t, _, reference, base = _tangent(S[k], p0[k], axes[k], z)
-        v = skew(_cross(reference, t))
-        Q = identity(1.0) + v + mm(v, v) / (1.0 + dot(reference, t))
-        rotation[k] = mm(Q, base)
+        put3(position[k], 0, add3(vector3(P[k] @ z, 0), vector3(r0[k], 0)))
+        t, _, reference, sign = _tangent(S, p0, axes, z, k)
+        v = skew3(cross3(reference, t))
+        Q = plus3(_IDENTITY, plus3(v, scaled33(1.0 / (1.0 + dot3(reference, t)), mm3(v, v))))
+        for i in range(3):
+            a, b, c = vector3(axes[k, i], 0)
+            put3(rotation[k, i], 0, (a, sign * b, sign * c))
+        base = vector3(rotation[k, 0], 0), vector3(rotation[k, 1], 0), vector3(rotation[k, 2], 0)
+        put33(rotation[k], 0, 0, mm3(Q, base))
 
 
 @kernel
 def jacobians(P: Array, S: Array, p0: Array, axes: Array, z: Array) -> Array:
-    """(F, 6, n): velocity and angular velocity per unit of ż."""
+    """Return velocity and angular velocity per unit of ż, (F, 6, n)."""
     J = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
-        t, size, reference, _ = _tangent(S[k], p0[k], axes[k], z)
-        J[k, :3] = P[k]
-        J[k, 3:] = mm(_turning(t, size, reference), S[k])
+        t, size, reference, _ = _tangent(S, p0, axes, z, k)
+        W = _turning(t, size, reference)
+        for j in range(P.shape[2]):
+            add_column3(J[k], 0, j, _column(P, k, j))
+            add_column3(J[k], 3, j, mv3(W, _column(S, k, j)))
     return J
 
 
@@ -136,14 +154,13 @@ def apply_wrenches(
     rows: Array,
     scale: Array,
 ) -> None:
-    """Take Jᵀw of the wrenches (F, 6) from the rows (n,); add their magnitudes to the scale."""
+    """Subtract Jᵀw of the wrenches (F, 6) from the rows (n,); add their magnitudes to the scale."""
     for k in range(P.shape[0]):
-        t, size, reference, _ = _tangent(S[k], p0[k], axes[k], z)
-        moment = mv(_turning(t, size, reference).T.copy(), wrenches[k, 3:])
+        t, size, reference, _ = _tangent(S, p0, axes, z, k)
+        force = vector3(wrenches[k], 0)
+        moment = tmv3(_turning(t, size, reference), vector3(wrenches[k], 3))
         for i in range(P.shape[2]):
-            push = 0.0
-            for c in range(3):
-                push += P[k, c, i] * wrenches[k, c] + S[k, c, i] * moment[c]
+            push = dot3(_column(P, k, i), force) + dot3(_column(S, k, i), moment)
             rows[i] -= push
             scale[i] += abs(push)
 
@@ -152,51 +169,52 @@ def apply_wrenches(
 def velocities(
     P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array, out: Array
 ) -> None:
-    """Velocities and angular velocities into ``out`` (F, 6)."""
+    """Compute velocities and angular velocities, (F, 6)."""
     for k in range(P.shape[0]):
-        t, size, reference, _ = _tangent(S[k], p0[k], axes[k], z)
-        out[k, :3] = mv(P[k], rate)
-        out[k, 3:] = mv(_turning(t, size, reference), mv(S[k], rate))
+        t, size, reference, _ = _tangent(S, p0, axes, z, k)
+        put3(out[k], 0, vector3(P[k] @ rate, 0))
+        put3(out[k], 3, mv3(_turning(t, size, reference), vector3(S[k] @ rate, 0)))
 
 
 @kernel
 def velocity_tangents(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> Array:
-    """(F, 6, n): derivative of the velocities to z, ż held."""
+    """Return the derivative of the velocities to z, ż held, (F, 6, n)."""
     D = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
-        t, size, reference, _ = _tangent(S[k], p0[k], axes[k], z)
-        D[k, 3:] = mm(_turning_tangent(t, size, reference, mv(S[k], rate)), S[k])
+        t, size, reference, _ = _tangent(S, p0, axes, z, k)
+        T = _turning_tangent(t, size, reference, vector3(S[k] @ rate, 0))
+        for j in range(P.shape[2]):
+            add_column3(D[k], 3, j, mv3(T, _column(S, k, j)))
     return D
 
 
 @kernel
 def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> Array:
-    """(F, 6): accelerations at z̈ = 0."""
+    """Return the accelerations at z̈ = 0, (F, 6)."""
     out = np.zeros((P.shape[0], 6))
     for k in range(P.shape[0]):
-        t, size, reference, _ = _tangent(S[k], p0[k], axes[k], z)
-        slope_rate = mv(S[k], rate)
-        out[k, 3:] = mv(_turning_tangent(t, size, reference, slope_rate), slope_rate)
+        t, size, reference, _ = _tangent(S, p0, axes, z, k)
+        slope_rate = vector3(S[k] @ rate, 0)
+        put3(out[k], 3, mv3(_turning_tangent(t, size, reference, slope_rate), slope_rate))
     return out
 
 
 @kernel
-def wrench_tangent(S: Array, p0: Array, axes: Array, z: Array, wrenches: Array) -> Array:
-    """Derivative to z of Σ Jᵀw over the frames, wrenches (F, 6) held; (n, n)."""
-    n = S.shape[2]
+def wrench_tangent(P: Array, S: Array, p0: Array, axes: Array, z: Array, wrenches: Array) -> Array:
+    """Return the derivative (n, n) of Σ Jᵀw over the frames to z, wrenches (F, 6) held."""
+    n = P.shape[2]
     out = np.zeros((n, n))
     for k in range(S.shape[0]):
-        m = wrenches[k, 3:].copy()
-        if dot(m, m) == 0.0:
+        m = vector3(wrenches[k], 3)
+        if dot3(m, m) == 0.0:
             continue
-        t, size, reference, _ = _tangent(S[k], p0[k], axes[k], z)
+        t, size, reference, _ = _tangent(S, p0, axes, z, k)
         c, dc = _spin(t, reference)
-        along = dot(m, t)
-        g = _cross(m, t) + c * along
-        D = skew(m) + along * dc + outer(c, m)
-        normal = identity(1.0) - outer(t, t)
-        D = mm(D, normal)
-        D -= outer(g, t)
-        D /= size * size
-        out += mm(S[k].T.copy(), mm(D, S[k]))
+        along = dot3(m, t)
+        D = plus3(skew3(m), plus3(scaled33(along, dc), outer3(1.0, c, m)))
+        D = _by_slope(D, add3(cross3(m, t), scaled3(along, c)), t, size)
+        for j in range(n):
+            turn = mv3(D, _column(S, k, j))
+            for i in range(n):
+                out[i, j] += dot3(_column(S, k, i), turn)
     return out

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels.small_vectors import Array
 
 __all__ = ["correct", "predict", "relative_residual", "right_side"]
-
-Array = NDArray[np.float64]
 
 _ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
 
@@ -29,8 +28,10 @@ def relative_residual(
     tolerance: float,
     rate: float,
 ) -> float:
-    """See `Measure.error`: `masses` are those of the groups, `pairs` the groups of forces of the
-    two bodies of a constraint, −1 for one that does not move.
+    """Return the greatest residual over its tolerance, see `Measure.error`.
+
+    `masses` are those of the groups of rows, `pairs` the groups of forces of the two bodies of a
+    constraint, −1 for a body that does not move.
     """
     count = masses.shape[0]
     most, size = np.zeros(count), np.zeros(count)
@@ -59,7 +60,7 @@ def relative_residual(
 
 @kernel
 def right_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
-    """What a correction is solved for: rows and constraints, scaled, with the sign changed."""
+    """Write the right side of a correction: the negative rows and constraints, scaled."""
     n = rows.shape[0]
     for i in range(n):
         out[i] = -rows[i] / by_rate
@@ -80,9 +81,9 @@ def correct(
     new: Array,
     lam: Array,
 ) -> None:
-    """Add a correction (increments, scaled multipliers) to what it corrects.
+    """Add a correction (increments, scaled multipliers) to the state.
 
-    `new` are the algorithmic accelerations, which change by `ratio` times what a does.
+    The algorithmic accelerations `new` change by `ratio` times the change of a.
     """
     n = move.shape[0]
     for i in range(n):
@@ -106,15 +107,10 @@ def predict(
     move: Array,
     v: Array,
 ) -> None:
-    """Newmark's formulas for a guess of the next accelerations.
+    """Compute increments and velocities by Newmark's formulas for a guess of the accelerations.
 
-    Args:
-        guess, a: Accelerations, the next and the last.
-        old: The last algorithmic ones.
-        velocity: The last.
-        numbers: α_m, α_f, β, γ.
-        dt: Step.
-        new, move, v: Become algorithmic accelerations, increments and velocities.
+    `a` and `velocity` are the last ones, `old` and `new` the last and the next algorithmic
+    accelerations, `numbers` α_m, α_f, β and γ.
     """
     alpha_m, alpha_f, beta, gamma = numbers
     for i in range(guess.shape[0]):

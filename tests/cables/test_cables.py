@@ -464,7 +464,7 @@ def pair(kind: str, driven: bool = False) -> tuple[CableBody, System]:
 
 @pytest.mark.parametrize("kind", ["fixed", "prismatic", "universal"])
 def test_joints_that_hold_the_spin_are_refused(kind: str) -> None:
-    with pytest.raises(ValueError, match=f"{kind} joint 'wall' holds how body 'rod' is turned"):
+    with pytest.raises(ValueError, match=f"{kind} joint 'wall' holds the rotation of body 'rod'"):
         pair(kind)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import shutil
 import subprocess
@@ -13,6 +15,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd
 from dolfinx_mbd.kernels.compilation import COMPILED, kernel_sources
+from dolfinx_mbd.kernels.precompile import KERNELS
 
 PROGRAM = """
 import numpy as np
@@ -30,7 +33,8 @@ def package(folder: Path) -> Path:
     (copy / "kernels" / "__init__.py").touch()
     for name in ("checks.py", "errors.py"):
         shutil.copy(source / name, copy / name)
-    for name in ("body_table.py", "compilation.py", "small_vectors.py", "rotations.py"):
+    names = "body_table", "compilation", "precompile", "small_vectors", "rotations"
+    for name in (f"{name}.py" for name in names):
         shutil.copy(source / "kernels" / name, copy / "kernels" / name)
     return copy
 
@@ -59,8 +63,8 @@ def test_a_change_in_another_file_is_noticed(tmp_path: Path) -> None:
     assert run() == ["0.5", "1"]  # from disk
     small = copy / "kernels" / "small_vectors.py"
     text = small.read_text(encoding="utf-8")
-    assert text.count("factor * a[2]") == 1
-    small.write_text(text.replace("factor * a[2]", "2.0 * factor * a[2]"), encoding="utf-8")
+    assert text.count("factor * a[2]\n") == 1
+    small.write_text(text.replace("factor * a[2]\n", "2.0 * factor * a[2]\n"), encoding="utf-8")
     assert run() == ["1.0", "0"]
 
 
@@ -75,3 +79,49 @@ def test_the_digest_is_of_files_with_kernels(tmp_path: Path) -> None:
     kernel_sources.cache_clear()
     assert kernel_sources(copy / "kernels") != before
     kernel_sources.cache_clear()
+
+
+@pytest.mark.parametrize("line", KERNELS, ids=lambda line: line.split()[0])
+def test_precompiled_kernels_have_these_arguments(line: str) -> None:
+    name, *arguments = line.split()
+    module, _, function = name.partition(".")
+    kernel = getattr(importlib.import_module(f"dolfinx_mbd.kernels.{module}"), function)
+    assert len(inspect.signature(getattr(kernel, "py_func", kernel)).parameters) == len(arguments)
+
+
+SIMULATION = """
+from numba.core.event import Listener, register
+from dolfinx_mbd.kernels.precompile import compile_part
+from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
+from dolfinx_mbd.multibody import simulate
+from tests.models.beams import slender_rod
+
+compile_part(0, 1)
+class Compiled(Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("dolfinx_mbd"):
+            print("compiled:", function.__name__)
+    def on_end(self, event):
+        pass
+
+register("numba:compile", Compiled())
+engine = inline_engine(slender_rod(length=0.14, bending=4, axial=1), EngineDesign(), speed=300.0)
+simulate(engine, t_end=5e-5, dt=1e-5)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not COMPILED, reason="needs numba")
+@pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts another Python")
+def test_an_engine_needs_only_precompiled_kernels(tmp_path: Path) -> None:
+    """Nothing but small kernels of rotations is compiled after those in the list."""
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "DOLFINX_MBD_PRECOMPILE": "0",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    command = [sys.executable, "-c", SIMULATION]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert set(run.stdout.split()) <= {"compiled:", "skew", "tangent"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,10 @@ Array = NDArray[np.float64]
 
 
 class AssemblyError(SolverError, ValueError):
-    """A mechanism cannot be put together: its constraints contradict or repeat each other.
+    """A mechanism cannot be assembled: its constraints contradict or repeat each other.
 
-    Attributes:
-        joint: Name of the joint or driver whose constraint is violated most; None if no
-            constraint is.
-        misfit: By how much, m or rad.
+    `joint` is the name of the joint or driver with the largest violation (None: no constraint is
+    violated) and `misfit` the violation, m or rad.
     """
 
     def __init__(self, message: str, *, joint: str | None = None, misfit: float = 0.0) -> None:
@@ -35,26 +33,17 @@ class AssemblyError(SolverError, ValueError):
         self.joint, self.misfit = joint, misfit
 
 
-@dataclass(frozen=True)
-class Tangent:
-    """Derivatives of the rows to increments of q, to v and to a, and the constraint matrix.
-
-    Attributes:
-        K: (nv, nv).
-        C: (nv, nv).
-        M: (nv, nv).
-        B: Gradient of the constraints, (nc, nv); Bᵀλ are the rows of the constraint forces.
-    """
+class Tangent(NamedTuple):
+    """Derivatives of the rows to increments of q, to v and to a, and the constraint matrix."""
 
     K: Array
     C: Array
     M: Array
-    B: Array
+    B: Array  # gradient of the constraints (nc, nv); Bᵀλ are the rows of the constraint forces
 
 
-@dataclass(frozen=True)
-class TangentBlocks:
-    """The matrices of a :class:`Tangent` by blocks: of two bodies, B of an entry and a body."""
+class TangentBlocks(NamedTuple):
+    """The matrices of a `Tangent` by blocks: of two bodies, B of an entry and a body."""
 
     K: SparseBlocks
     C: SparseBlocks
@@ -63,15 +52,11 @@ class TangentBlocks:
 
 
 class Assembler(LoadAssembler):
-    """Evaluates a system in buffers of its own; the system itself stays as it is.
+    """Evaluation of a system at q, v, a and λ (`lam`): set them, then call a method.
 
-    Attributes:
-        q, v, a, lam: The point of evaluation; set them, then call.
-        angles: Rotations of the joints at the last accepted time, from which turns are counted;
-            of driven joints what the driver prescribes, as soon as poses are updated.
-        rows, scale: Rows (nv,) and the sum of the magnitudes of their terms, after
-            :meth:`residual`.
-        values: Constraint values (nc,), after :meth:`residual`.
+    `angles` are the rotations of the joints at the last accepted time; for driven joints those of
+    the drivers, once poses are updated. `residual` computes `rows`, `scale` and the values (nc,) of
+    the constraints.
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -82,6 +67,7 @@ class Assembler(LoadAssembler):
         self._lam = np.zeros((self._entries, 6))
         self._turns = np.zeros(self._entries)
         self._offsets = system.lengths[system.row_entry] + system.misfit
+        self._rows = np.column_stack([system.row_entry, system.row_motion])
         self._detours: dict[int, Array] = {}
         self._motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
         whole = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
@@ -91,7 +77,7 @@ class Assembler(LoadAssembler):
             if driver.along == "rotation"
         ]
         self._pairs = system.frame_body[np.column_stack([system.first, system.second])]
-        self._held = [system.row_motion[rows] for rows in system.entry_slices]
+        self._motions_of = [system.row_motion[rows] for rows in system.entry_slices]
         self._turned = np.array(whole + driven, dtype=np.int64)
         sliding = any(driver.along == "displacement" for driver in system.drivers)
         self._shifted = bool(sliding or (system.form == kernels.DISTANCE).any())
@@ -109,7 +95,7 @@ class Assembler(LoadAssembler):
 
     # ---- poses and constraints ------------------------------------------------------------------
     def move(self, q: Array, delta: Array) -> None:
-        """Set the coordinates to others moved by an increment (nv,)."""
+        """Set the coordinates to `q` moved by an increment (nv,)."""
         self._floating.increment(q, delta, self.q)
         s = self.system
         for k in self._others:
@@ -117,7 +103,7 @@ class Assembler(LoadAssembler):
             s.bodies[k].increment(q[part], delta[s.v_slices[k]], self.q[part])
 
     def update_poses(self, t: float) -> None:
-        """Poses of all frames, and the drivers' turns, at q and t."""
+        """Compute the poses of all frames and the turns of drivers at q and t."""
         self._floating.poses(self.q, self.position, self.rotation)
         for k in self._others:
             body, view, _, _, position, rotation = self._views[k]
@@ -150,11 +136,11 @@ class Assembler(LoadAssembler):
         return p1, Q1, p2, Q2
 
     def constraints(self, t: float) -> Array:
-        """Values of the constraints, shape (nc,).
+        """Return the values of the constraints, shape (nc,).
 
-        Rotations that are off by more than a radian are asked to come as far as that, since their
-        rows, sines, are zero half a turn away too; :meth:`constraint_matrix` then belongs to these
-        values.
+        The rows of rotations are sines, which vanish half a turn away too. Rotations with an error
+        above one radian are therefore measured from poses one radian away; so is the result of
+        `constraint_matrix` afterwards.
         """
         self.update_poses(t)
         p1, Q1, p2, Q2 = self._joint_frames()
@@ -166,7 +152,7 @@ class Assembler(LoadAssembler):
         return values[self.system.row_entry, self.system.row_motion] - self._offsets
 
     def _find_detours(self, Q1: Array, Q2: Array) -> dict[int, Array]:
-        """Rotations of first frames that leave a radian to the second, by entry."""
+        """Return rotations of first frames that leave one radian to the second, by entry."""
         first, second = Q1[self._turned], Q2[self._turned]
         near = np.einsum("jka,jka->ja", first, second).min(axis=1) > np.cos(1.0)
         detours = {}
@@ -182,7 +168,7 @@ class Assembler(LoadAssembler):
         return detours
 
     def constraint_matrix(self, jacobians: list[Array]) -> Array:
-        """B, shape (nc, nv), at the current poses."""
+        """Return B, shape (nc, nv), at the current poses."""
         B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
         s = self.system
         G = kernels.joint_gradients(*self._joint_frames())[s.row_entry, s.row_motion]
@@ -193,7 +179,7 @@ class Assembler(LoadAssembler):
         return B.array
 
     def constraint_rates(self, t: float) -> tuple[Array, Array]:
-        """∂Φ/∂t, and Φ̈ at zero accelerations (Ḃv and the drivers' terms), shape (nc,) each."""
+        """Return ∂Φ/∂t and Φ̈ at zero accelerations (Ḃv and terms of drivers), (nc,) each."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         velocities = self.update_velocities()
@@ -218,7 +204,7 @@ class Assembler(LoadAssembler):
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
     def constraint_slopes(self, w: Array, t: float | None = None) -> Array:
-        """Derivative of B w to q (increments) with w (nv,) held, shape (nc, nv).
+        """Return the derivative (nc, nv) of B w to q (increments) with w (nv,) held.
 
         Call it at updated poses. With a time, ∂Φ/∂t is added to B w.
         """
@@ -272,8 +258,7 @@ class Assembler(LoadAssembler):
             s.second,
             self._turns,
             s.form,
-            s.row_entry,
-            s.row_motion,
+            self._rows,
             self._offsets,
             self.lam,
             self._lam,
@@ -290,10 +275,10 @@ class Assembler(LoadAssembler):
             self._apply_patterns(t)
 
     def power(self, t: float) -> float:
-        """Return the power of loads and drivers, W; call after :meth:`residual`.
+        """Return the power of loads and drivers, W; call after `residual`.
 
-        Joints do no work, so that of all wrenches together only loads and drivers remain.  Without
-        loads it is the power of the drivers alone: λ is the negative force on the second frame.
+        Joints do no work, so the power of all wrenches is that of loads and drivers. Without loads
+        it is the power of the drivers alone: λ is the negative force on the second frame.
         """
         s = self.system
         if not s.loads:
@@ -310,7 +295,7 @@ class Assembler(LoadAssembler):
         return power
 
     def tangent(self, t: float) -> Tangent:
-        """Derivatives at (t, q, v, a, λ); call after :meth:`residual` at the same point."""
+        """Return the derivatives at (t, q, v, a, λ); call after `residual` at the same point."""
         vs = self.system.v_slices
         K, C, M = (DenseBlocks(vs, vs) for _ in range(3))
         B = DenseBlocks(self.system.entry_slices, vs)
@@ -318,7 +303,7 @@ class Assembler(LoadAssembler):
         return Tangent(K.array, C.array, M.array, B.array)
 
     def tangent_blocks(self, t: float) -> TangentBlocks:
-        """The same by blocks, without those that are zero: for long chains."""
+        """Return the same by blocks, without those that are zero: for long chains."""
         K, C, M, B = (SparseBlocks(self.system.v_slices) for _ in range(4))
         self._add_tangent(t, K, C, M, B)
         return TangentBlocks(K, C, M, B)
@@ -342,7 +327,7 @@ class Assembler(LoadAssembler):
             self._add_loads(t, jacobians, K, C)
 
     def _add_joints(self, K: Blocks, B: Blocks) -> None:
-        """Derivatives of the joints' wrenches and of the constraints, with the last jacobians."""
+        """Add derivatives of constraints and their wrenches, with the last Jacobians."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
@@ -353,7 +338,7 @@ class Assembler(LoadAssembler):
             D, G, s.first, s.second, self._jacobians, self._widths
         )
         K.add_pairs(self._pairs, second)
-        B.add_rows(self._pairs, gradient, self._held)
+        B.add_rows(self._pairs, gradient, self._motions_of)
 
 
 def extent(at: Assembler) -> float:

@@ -1,13 +1,12 @@
-"""Matrices of a system, put together from blocks between its bodies.
+"""Matrices of a system, assembled from blocks between its bodies.
 
-Few bodies make dense matrices. In a long chain almost all blocks are zero: there only those that
-are not are kept, and work and memory grow with the number of bodies and not with its square.
+Few bodies make dense matrices. In a long chain almost all blocks are zero: only the others are
+stored, and work and memory grow with the number of bodies and not with its square.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse
@@ -18,31 +17,11 @@ from dolfinx_mbd.kernels.matrices import add_pairs, add_rows
 __all__ = ["Blocks", "DenseBlocks", "SparseBlocks", "Stacked"]
 
 Array = NDArray[np.float64]
-
-
-class Blocks(Protocol):
-    """A matrix to which blocks are added."""
-
-    def add(self, row: int, column: int, block: NDArray) -> None:
-        """Add to the block of the given numbers."""
-
-    def add_pairs(self, pairs: NDArray[np.int64], blocks: Array) -> None:
-        """Add the four blocks (2, 2, w, w) between the two of each pair (J, 2), of which the first
-        rows and columns count."""
-
-    def add_rows(
-        self, pairs: NDArray[np.int64], blocks: Array, rows: Sequence[NDArray[np.int64]]
-    ) -> None:
-        """Add to row j the blocks (2, 6, w) of the two of pair j, of which the given rows and the
-        first columns count."""
+Index = NDArray[np.int64]
 
 
 class DenseBlocks:
-    """An array; blocks are where the slices say.
-
-    Attributes:
-        array: The matrix.
-    """
+    """An array with blocks at the given slices."""
 
     def __init__(self, rows: Sequence[slice], columns: Sequence[slice]) -> None:
         self._rows, self._columns = rows, columns
@@ -52,90 +31,74 @@ class DenseBlocks:
         """Add to the block of the given numbers."""
         self.array[self._rows[row], self._columns[column]] += block
 
-    def add_pairs(self, pairs: NDArray[np.int64], blocks: Array) -> None:
-        """See :meth:`Blocks.add_pairs`."""
+    def add_pairs(self, pairs: Index, blocks: Array) -> None:
+        """Add the four blocks (2, 2, w, w) between the bodies of each pair (J, 2)."""
         add_pairs(_limits(self._rows), _limits(self._columns), pairs, blocks, self.array)
 
-    def add_rows(
-        self, pairs: NDArray[np.int64], blocks: Array, rows: Sequence[NDArray[np.int64]]
-    ) -> None:
-        """See :meth:`Blocks.add_rows`."""
-        entry = np.repeat(np.arange(len(rows)), [len(held) for held in rows])
+    def add_rows(self, pairs: Index, blocks: Array, rows: Sequence[Index]) -> None:
+        """Add these rows of the blocks (2, 6, w) of pair j to row j, for the two bodies."""
+        entry = np.repeat(np.arange(len(rows)), [len(numbers) for numbers in rows])
         add_rows(entry, np.concatenate(rows), _limits(self._columns), pairs, blocks, self.array)
 
 
-def _limits(slices: Sequence[slice]) -> NDArray[np.int64]:
+def _limits(slices: Sequence[slice]) -> Index:
     return np.array([(s.start, s.stop) for s in slices], dtype=np.int64)
 
 
 class SparseBlocks(dict[tuple[int, int], NDArray]):
-    """Only the blocks that something was added to.
-
-    Args:
-        columns: Where the columns of the blocks are in the matrix.
-    """
+    """The blocks that something was added to."""
 
     def __init__(self, columns: Sequence[slice]) -> None:
         super().__init__()
         self._sizes = [s.stop - s.start for s in columns]
 
     def add(self, row: int, column: int, block: NDArray) -> None:
-        """Add to the block of the given numbers."""
+        """Add to a block, or create it."""
         key = row, column
         self[key] = self[key] + block if key in self else block
 
-    def add_pairs(self, pairs: NDArray[np.int64], blocks: Array) -> None:
-        """See :meth:`Blocks.add_pairs`."""
+    def add_pairs(self, pairs: Index, blocks: Array) -> None:
+        """See `DenseBlocks.add_pairs`."""
         for j, i, k in np.ndindex(len(pairs), 2, 2):
             row, column = int(pairs[j, i]), int(pairs[j, k])
             rows, columns = self._sizes[row], self._sizes[column]
             if rows and columns:
                 self.add(row, column, blocks[j, i, k, :rows, :columns])
 
-    def add_rows(
-        self, pairs: NDArray[np.int64], blocks: Array, rows: Sequence[NDArray[np.int64]]
-    ) -> None:
-        """See :meth:`Blocks.add_rows`."""
-        for j, held in enumerate(rows):
+    def add_rows(self, pairs: Index, blocks: Array, rows: Sequence[Index]) -> None:
+        """See `DenseBlocks.add_rows`."""
+        for j, numbers in enumerate(rows):
             for k, column in enumerate(pairs[j].tolist()):
                 if self._sizes[column]:
-                    self.add(j, column, blocks[j, k, held, : self._sizes[column]])
+                    self.add(j, column, blocks[j, k, numbers, : self._sizes[column]])
+
+
+Blocks = DenseBlocks | SparseBlocks
 
 
 class Stacked:
-    """A sparse matrix made again and again of blocks in the same places.
+    """A sparse matrix assembled repeatedly from blocks in the same places.
 
-    The places of the entries are found once; after that making the matrix is copying numbers.
+    The places of the entries are found once; after that only numbers are copied.
     """
 
     def __init__(self, rows: Sequence[slice], columns: Sequence[slice]) -> None:
         self._rows, self._columns = rows, columns
         self._keys: tuple[tuple[int, int], ...] = ()
-        self._order: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._starts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._indices: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
-        self._indptr: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
     def matrix(self, blocks: SparseBlocks) -> scipy.sparse.csc_matrix:
-        """The matrix, in compressed columns."""
-        keys = tuple(blocks)
-        if keys != self._keys:
-            self._find(keys)
+        """Return the matrix in compressed columns."""
+        if tuple(blocks) != self._keys:
+            self._find(tuple(blocks))
         data = np.concatenate([block.ravel() for block in blocks.values()])[self._order]
         shape = self._rows[-1].stop, self._columns[-1].stop
         return scipy.sparse.csc_matrix((data, self._indices, self._indptr), shape=shape)
 
     def _find(self, keys: tuple[tuple[int, int], ...]) -> None:
-        places = [
-            np.meshgrid(
-                np.arange(self._rows[i].start, self._rows[i].stop),
-                np.arange(self._columns[j].start, self._columns[j].stop),
-                indexing="ij",
-            )
-            for i, j in keys
-        ]
-        rows = np.concatenate([r.ravel() for r, _ in places])
-        columns = np.concatenate([c.ravel() for _, c in places])
+        rows, columns = (
+            np.concatenate([np.mgrid[self._rows[i], self._columns[j]][k].ravel() for i, j in keys])
+            for k in range(2)
+        )
         self._order = np.lexsort((rows, columns))
         self._indices = rows[self._order].astype(np.int32)
         count = np.bincount(columns, minlength=self._columns[-1].stop)

@@ -1,7 +1,6 @@
-"""All bodies in floating frames of a system at once: one call of a kernel instead of one a body.
+"""All bodies in floating frames of a system at once: a kernel is called once and not per body.
 
-The bodies' arrays lie in one buffer, with a table of where they begin; bodies that are reduced from
-the same part share theirs.
+The arrays of the bodies lie in one buffer; bodies that are reduced from the same part share them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from dolfinx_mbd.kernels.body_table import (
     FIRST_Q,
     MASS,
     MODES,
-    SPINS,
     TANGENTS,
     array_sizes,
 )
@@ -32,25 +30,12 @@ __all__ = ["FloatingBodies"]
 Array = NDArray[np.float64]
 Table = NDArray[np.int64]
 
-#: What the kernels do for a body.
-_FUNCTIONS = (
-    "increment",
-    "poses",
-    "residual",
-    "tangent",
-    "frame_jacobians",
-    "frame_velocities",
-)
+#: Methods of a body that the kernels replace.
+_METHODS = ("increment", "poses", "residual", "tangent", "frame_jacobians", "frame_velocities")
 
 
 class FloatingBodies:
-    """The bodies in floating frames of a system, for the kernels.
-
-    Attributes:
-        table: A row for each, see `dolfinx_mbd.kernels.body_table`.
-        data: The buffer.
-        members: Numbers of the bodies in the system.
-    """
+    """Table and buffer (`dolfinx_mbd.kernels.body_table`) of bodies with the numbers `members`."""
 
     def __init__(self, system: SystemData) -> None:
         self.members = [k for k, body in enumerate(system.bodies) if _plain(body)]
@@ -77,18 +62,17 @@ class FloatingBodies:
         self._sizes = [6 + int(n) for n in self.table[:, MODES]]
         entries = [0, *(3 * size * size for size in self._sizes)]
         self.table[:, TANGENTS] = np.cumsum(entries)[:-1]
-        self._spins = bool(self.table[:, SPINS].any())
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
-        """q moved by an increment, as that of each body."""
+        """Move the coordinates by an increment."""
         kernels.increment(self.table, q, delta, out)
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        """Poses of all frames of the bodies."""
+        """Compute the poses of all frames of the bodies."""
         frame_kernels.frame_poses(self.table, self.data, q, position, rotation)
 
     def velocities(self, q: Array, v: Array, out: Array) -> None:
-        """Velocities of all frames of the bodies."""
+        """Compute the velocities of all frames of the bodies."""
         frame_kernels.frame_velocities(self.table, self.data, q, v, out)
 
     def residual(
@@ -101,30 +85,25 @@ class FloatingBodies:
         out: Array,
         scale: Array,
     ) -> None:
-        """Rows of all the bodies, and the magnitudes of their terms."""
+        """Compute the rows of all bodies and the magnitudes of their terms."""
         kernels.residual(self.table, self.data, q, v, a, gravity, wrenches, out, scale)
-        if self._spins:
-            kernels.spin_rows(self.table, self.data, q, v, a, out, scale)
 
     def tangents(
         self, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Derivatives of the rows of each body to q (increments), v and a, in the bodies' order."""
+        """Yield the derivatives of the rows of each body to q (increments), v and a."""
         flat = body_tangents(self.table, self.data, q, v, a, gravity, wrenches)
-        start = 0
-        for size in self._sizes:
-            stop = start + 3 * size * size
-            K, C, M = flat[start:stop].reshape(3, size, size)
+        for start, size in zip(self.table[:, TANGENTS], self._sizes, strict=True):
+            K, C, M = flat[start : start + 3 * size * size].reshape(3, size, size)
             yield K, C, M
-            start = stop
 
     def jacobians(self, q: Array, out: Array) -> None:
-        """Jacobians of all frames of the bodies, into the first columns of ``out`` (nf, 6, ·)."""
+        """Write the Jacobians of all frames into the first columns of `out` (nf, 6, ·)."""
         frame_kernels.frame_jacobians(self.table, self.data, q, out)
 
 
 def _plain(body: Body) -> bool:
-    """Whether a body is in a floating frame and does all that the kernels do as its class does."""
+    """Return whether a body is in a floating frame and overrides no method in `_METHODS`."""
     return isinstance(body, FloatingBody) and all(
-        getattr(type(body), name) is getattr(FloatingBody, name) for name in _FUNCTIONS
+        getattr(type(body), name) is getattr(FloatingBody, name) for name in _METHODS
     )

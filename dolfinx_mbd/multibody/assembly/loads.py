@@ -1,8 +1,9 @@
-"""What acts on a system besides its constraints, and how frames carry it to the velocities."""
+"""Loads of a system, and the Jacobians that relate frames to velocities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +24,15 @@ from dolfinx_mbd.multibody.model.system import SystemData
 __all__ = ["LoadAssembler"]
 
 Array = NDArray[np.float64]
+Axis = tuple[int, int]
 
 
 class LoadAssembler:
-    """Frames, coordinates of joints and loads of a system, in buffers of its own.
+    """Buffers for frames, joint coordinates and loads of a system.
 
-    Attributes:
-        q, v, a: The point of evaluation.
-        angles: Rotations of the joints from which turns are counted.
-        rows, scale: Rows (nv,) and the sum of the magnitudes of their terms.
-        position, rotation, velocities, wrenches: Of all frames: (nf, 3), (nf, 3, 3), (nf, 6) and,
-            on them, (nf, 6).
+    `q`, `v`, `a` are the point of evaluation, `angles` the rotations of the joints from which turns
+    are counted, `rows` and `scale` (nv,) the rows and the magnitudes of their terms; `position`,
+    `rotation`, `velocities`, `wrenches` belong to all frames: (nf, 3), (nf, 3, 3) and (nf, 6).
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -66,51 +65,34 @@ class LoadAssembler:
         self._find_loads()
 
     def _find_loads(self) -> None:
-        system = self.system
-        self._frame_loads = [
-            (load, system.frame_index(load.frame))
-            for load in system.loads
-            if isinstance(load, FrameLoad)
-        ]
-        self._joint_loads: list[
-            tuple[JointLoad | JointSpring | JointFriction, tuple[int, int], tuple[int, int]]
-        ] = [
-            (
-                load,
-                self._axis(JointCoordinate(load.joint, load.motion)),
-                self._axis(load.coordinate),
-            )
-            for load in system.loads
-            if isinstance(load, JointLoad)
-        ]
-        for load in system.loads:
-            if isinstance(load, JointSpring | JointFriction):
-                axis = self._axis(load.coordinate)
-                self._joint_loads.append((load, axis, axis))
-        self._pair_loads = [
-            (load, system.frame_index(load.first), system.frame_index(load.second))
-            for load in system.loads
-            if isinstance(load, PairElement)
-        ]
-        self._pattern_loads = [
-            (
-                load,
-                system.body_index(load.pattern.body),
-                system.load_pattern(load),
-                None if load.of is None else self._axis(load.of),
-            )
-            for load in system.loads
-            if isinstance(load, PatternLoad)
-        ]
+        frame, axis = self.system.frame_index, self._axis
+        self._frame_loads: list[tuple[FrameLoad, int]] = []
+        self._pair_loads: list[tuple[PairElement, int, int]] = []
+        self._pattern_loads: list[tuple[PatternLoad, int, Any, Axis | None]] = []
+        self._joint_loads: list[tuple[JointLoad | JointSpring | JointFriction, Axis, Axis]] = []
+        for load in self.system.loads:
+            if isinstance(load, FrameLoad):
+                self._frame_loads.append((load, frame(load.frame)))
+            elif isinstance(load, PairElement):
+                self._pair_loads.append((load, frame(load.first), frame(load.second)))
+            elif isinstance(load, JointLoad):
+                loaded = axis(JointCoordinate(load.joint, load.motion))
+                self._joint_loads.append((load, loaded, axis(load.coordinate)))
+            elif isinstance(load, JointSpring | JointFriction):
+                self._joint_loads.append((load, axis(load.coordinate), axis(load.coordinate)))
+            elif isinstance(load, PatternLoad):
+                body, pattern = load.pattern.body, self.system.load_pattern(load)
+                seen = None if load.of is None else axis(load.of)
+                self._pattern_loads.append((load, self.system.body_index(body), pattern, seen))
 
     @property
     def has_others(self) -> bool:
-        """Whether there are moving bodies that are not in a floating frame."""
+        """Whether some moving bodies are not in a floating frame."""
         return bool(self._others)
 
     # ---- frames ---------------------------------------------------------------------------------
     def update_velocities(self) -> Array:
-        """Velocities and angular velocities of all frames, global, shape (nf, 6)."""
+        """Return velocities and angular velocities of all frames, global, shape (nf, 6)."""
         self._floating.velocities(self.q, self.v, self.velocities)
         for k in self._others:
             body, (q, v, *_), *_ = self._views[k]
@@ -118,7 +100,7 @@ class LoadAssembler:
         return self.velocities
 
     def jacobians(self) -> list[Array]:
-        """Jacobians (F, 6, nv) of the frames of every body, at the current poses."""
+        """Return the Jacobians (F, 6, nv) of the frames of every body at the current poses."""
         self._floating.jacobians(self.q, self._jacobians)
         for k in self._others:
             body, (q, *_), *_ = self._views[k]
@@ -130,7 +112,7 @@ class LoadAssembler:
         ]
 
     def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
-        """Body of a frame and its Jacobian (6, nv of the body)."""
+        """Return the body of a frame and its Jacobian (6, nv of the body)."""
         k = int(self.system.frame_body[frame])
         return k, jacobians[k][frame - self.system.frame_slices[k].start]
 
@@ -142,8 +124,7 @@ class LoadAssembler:
         D: Array,
         right: list[Array] | None = None,
     ) -> None:
-        """target += Jᵀ D J over the given frames, six rows and columns of D each; or, with
-        ``right``, Jᵀ D R."""
+        """Add Jᵀ D J, or Jᵀ D R with `right`; D has six rows and columns for each frame."""
         blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
         others = [self._frame_jacobian(frame, right) for frame in frames] if right else blocks
         for i, (k, Jk) in enumerate(blocks):
@@ -159,19 +140,18 @@ class LoadAssembler:
         row: Array,
         columns_of: Iterable[int],
     ) -> None:
-        """target += column ⊗ row, which are zero but for some bodies."""
+        """Add column ⊗ row, which are zero except for some bodies."""
         vs = self.system.v_slices
-        columns_of = set(columns_of)
         for k in set(rows_of):
-            for m in columns_of:
+            for m in set(columns_of):
                 target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
 
     def _bodies(self, frames: tuple[int, int]) -> tuple[int, int]:
-        """Bodies of two frames."""
+        """Return the bodies of two frames."""
         return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
 
     def _pull(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
-        """row (12,) over two frames as a row over all velocities, shape (nv,)."""
+        """Return a row (12,) over two frames as a row over all velocities, shape (nv,)."""
         out = np.zeros(self.system.num_velocities)
         for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
             k, J = self._frame_jacobian(frame, jacobians)
@@ -180,11 +160,11 @@ class LoadAssembler:
 
     # ---- coordinates of joints ------------------------------------------------------------------
     def joint_rotations(self) -> Array:
-        """Rotations of all joints about their axes (nj,), rad, counted over turns."""
+        """Return the rotations of all joints about their axes (nj,), rad, counted over turns."""
         return kernels.joint_angles(self.rotation, *self._ends, self.angles)
 
     def _axis(self, coordinate: JointCoordinate) -> tuple[int, int]:
-        """Number of the joint, and 0 for its rotation or 1 for its displacement."""
+        """Return the number of the joint, and 0 for its rotation or 1 for its displacement."""
         return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
 
     def _coordinates(self) -> tuple[Array, Array, Array]:
@@ -192,15 +172,15 @@ class LoadAssembler:
             self.position, self.rotation, self.velocities, *self._ends, self.angles
         )
 
-    def _seen(self, axis: tuple[int, int] | None) -> tuple[float, float]:
-        """Value and rate of the joint coordinate that a load sees; 0 without one."""
+    def _seen(self, axis: Axis | None) -> tuple[float, float]:
+        """Return value and rate of the joint coordinate that a load depends on; 0 without one."""
         if axis is None:
             return 0.0, 0.0
         values, rates, _ = self._coordinates()
         return float(values[axis]), float(rates[axis])
 
     def axis_gradient(self, joint: str, motion: str) -> Array:
-        """Gradient of a joint's rotation or displacement to all velocities, shape (nv,)."""
+        """Return the gradient of a joint's rotation or displacement to all velocities, (nv,)."""
         k, _ = axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
         gradient = self._coordinates()[2][axis]
         return self._pull(
@@ -208,7 +188,7 @@ class LoadAssembler:
         )
 
     def axis_rate_slope(self, joint: str, motion: str) -> Array:
-        """Derivative of the rate of a joint's rotation or displacement to q (increments), (nv,).
+        """Return the derivative (nv,) of the rate of a joint's coordinate to q (increments).
 
         Call it at updated velocities.
         """
@@ -219,18 +199,18 @@ class LoadAssembler:
         return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
 
     def _axis_second(self, axis: tuple[int, int]) -> Array:
-        """Derivative of the gradient of a joint's coordinate to both poses, shape (12, 12)."""
-        first, second = (ends[axis[0]] for ends in self._ends)
+        """Return the derivative of a coordinate's gradient to both poses, shape (12, 12)."""
+        first, second = (ends[axis[0]][None] for ends in self._ends)
+        one, two = self.rotation[first], self.rotation[second]
         if axis[1] == 0:
-            return kernels.rotation_second(self.rotation[first], self.rotation[second])
-        one, two = slice(first, first + 1), slice(second, second + 1)
-        pose = self.position[one], self.rotation[one], self.position[two], self.rotation[two]
-        return kernels.joint_second(*pose, np.eye(6)[[2]])[0]
+            return kernels.rotation_second(one, two)[0]
+        points = self.position[first], self.position[second]
+        return kernels.joint_second(points[0], one, points[1], two, np.eye(6)[[2]])[0]
 
     def _slopes(
         self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array]
     ) -> tuple[Array, Array]:
-        """Gradients of a joint coordinate and, to q, of its rate; shape (nv,) each."""
+        """Return the gradients of a joint coordinate and, to q, of its rate; (nv,) each."""
         ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
         gradient = self._coordinates()[2][axis]
         slope = self._pull(gradient, ends, jacobians)
@@ -248,7 +228,7 @@ class LoadAssembler:
         return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
 
     def stored_energy(self) -> float:
-        """Energy of springs and bushings at the current poses, J."""
+        """Return the energy of springs and bushings at the current poses, J."""
         energy = sum(load.energy(self._pair(*ends)) for load, *ends in self._pair_loads)
         if any(isinstance(load, JointSpring) for load, *_ in self._joint_loads):
             values = self._coordinates()[0]
@@ -273,7 +253,7 @@ class LoadAssembler:
                 self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
 
     def _apply_patterns(self, t: float) -> None:
-        """Take the distributed loads off the rows."""
+        """Subtract the distributed loads from the rows."""
         for load, k, pattern, axis in self._pattern_loads:
             _, (q, *_), rows, scale, _, _ = self._views[k]
             push = load.size(t, *self._seen(axis)) * pattern_rows(pattern, q)
@@ -327,14 +307,14 @@ class LoadAssembler:
     ) -> None:
         values, rates, gradients = coordinates
         value, rate = values[seen], rates[seen]
-        own = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
-        self._add(K, jacobians, own, -load.magnitude(t, value, rate) * self._axis_second(axis))
+        loaded = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+        self._add(K, jacobians, loaded, -load.magnitude(t, value, rate) * self._axis_second(axis))
         by_value, by_rate = load.derivatives(t, value, rate)
         if by_value or by_rate:
-            direction = self._pull(gradients[axis], own, jacobians)
+            direction = self._pull(gradients[axis], loaded, jacobians)
             slope, rate_slope = self._slopes(seen, jacobians, tangents)
             ends = int(self._ends[0][seen[0]]), int(self._ends[1][seen[0]])
-            pair, others = self._bodies(own), self._bodies(ends)
+            pair, others = self._bodies(loaded), self._bodies(ends)
             change = by_value * slope + by_rate * rate_slope
             self._add_outer(K, -direction, pair, change, others)
             self._add_outer(C, -direction, pair, by_rate * slope, others)

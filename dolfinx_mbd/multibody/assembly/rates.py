@@ -1,4 +1,4 @@
-"""Velocities, accelerations and multipliers that fulfil the derivatives of the constraints."""
+"""Velocities, accelerations and multipliers that satisfy the derivatives of the constraints."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-_OFF = 1e-7  # of the greatest rate: what may be left of the rates of constraints and joints
+_OFF = 1e-7  # allowed error of the rates of constraints and joints, relative to the greatest
 
 
 def consistent_rates(system: SystemData, state: State) -> State:
-    """The state with velocities, accelerations and multipliers that fulfil Φ̇ = 0 and Φ̈ = 0.
+    """Return the state with velocities, accelerations and multipliers for Φ̇ = 0 and Φ̈ = 0.
 
     Velocities are the nearest in kinetic energy; positions and elastic coordinates stay.
     """
@@ -41,73 +41,59 @@ def consistent_rates(system: SystemData, state: State) -> State:
 
 
 def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
-    """Rate of the accelerations along the motion, and its part in constrained directions, (nv,).
+    """Return the rate of the accelerations, and its part in constrained directions, (nv,) each.
 
-    That part is the nearest to zero, in the metric of the mass, that the constraints feel alike.
+    That part has the same product with B and is the smallest in the metric of the mass.
     """
-    at = Assembler(system)
-    step = 0.01 * dt
-    at.q[:], at.angles[:] = state.q, state.angles
-    at.move(at.q.copy(), step * state.v + 0.5 * step * step * state.a)
-    at.v[:] = state.v + step * state.a
-    free = np.arange(system.num_velocities)
+    at, step = _ahead(system, state, dt)
     at.update_poses(state.time + step)
-    accelerations(at, state.time + step, free)
+    accelerations(at, state.time + step, np.arange(system.num_velocities))
     jerk = np.asarray((at.a - state.a) / step, dtype=float)
     if system.num_constraints == 0:
         return jerk, np.zeros_like(jerk)
     tangent = at.tangent(state.time + step)
-    held, _ = saddle(tangent.M, tangent.B, np.zeros_like(jerk), tangent.B @ jerk)
-    return jerk, held
+    constrained, _ = saddle(tangent.M, tangent.B, np.zeros_like(jerk), tangent.B @ jerk)
+    return jerk, constrained
+
+
+def _ahead(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
+    """Return an assembler a hundredth of a step after a state, for differences, and that time."""
+    at, step = Assembler(system), 0.01 * dt
+    at.q[:], at.angles[:] = state.q, state.angles
+    at.move(at.q.copy(), step * state.v + 0.5 * step * step * state.a)
+    at.v[:] = state.v + step * state.a
+    return at, step
 
 
 def restart(
     system: SystemData, state: State, dt: float, offset: Array
 ) -> tuple[State, Array, Array]:
-    """The consistent state, the jerk in constrained directions, and an offset without such a part.
+    """Return the consistent state, its jerk in constrained directions and the rest of an offset.
 
-    That jerk follows from the constraints' third derivative alone; what is stiff has no part in it.
-
-    Args:
-        system: The mechanism.
-        state: A state of the integrator.
-        dt: Its step, s; of it, a hundredth is that of a difference.
-        offset: In the accelerations, shape (nv,).
-
-    Returns:
-        The state (:func:`consistent_rates`), and two arrays of shape (nv,).
+    `offset` (nv,) in the accelerations loses its part in constrained directions. The jerk (nv,)
+    follows from the third derivative of the constraints alone, without stiff forces.
     """
     fresh = consistent_rates(system, state)
     if system.num_constraints == 0:
         return fresh, np.zeros_like(offset), offset
-    at, step = Assembler(system), 0.01 * dt
-    at.q[:], at.angles[:] = fresh.q, fresh.angles
-    at.move(at.q.copy(), step * fresh.v + 0.5 * step * step * fresh.a)
-    at.v[:] = fresh.v + step * fresh.a
+    at, step = _ahead(system, fresh, dt)
     at.residual(fresh.time + step)
     tangent = at.tangent(fresh.time + step)
     _, bias = at.constraint_rates(fresh.time + step)
     zero = np.zeros_like(offset)
     below = np.asarray(-(tangent.B @ fresh.a + bias) / step, dtype=float)
-    held, _ = saddle(tangent.M, tangent.B, zero, below)
+    constrained, _ = saddle(tangent.M, tangent.B, zero, below)
     part, _ = saddle(tangent.M, tangent.B, zero, tangent.B @ offset)
-    return fresh, held, offset - part
+    return fresh, constrained, offset - part
 
 
 def velocities(
     at: Assembler, t: float, v: Array, free: Index, rates: Mapping[str, float] | None = None
 ) -> None:
-    """Set velocities with Bv + ∂Φ/∂t = 0 and given rates of joints, nearest to others.
+    """Set velocities with Bv + ∂Φ/∂t = 0 and `rates` of joints, rad/s or m/s.
 
-    Args:
-        at: The point of evaluation.
-        t: Time, s.
-        v: The other velocities (nv,); nearest is meant in the metric of the mass.
-        free: Numbers of the velocities that may differ from them.
-        rates: Rates of joints by name, rad/s or m/s.
-
-    Raises:
-        AssemblyError: If no velocities have these rates.
+    They are nearest to `v` (nv,) in the metric of the mass, and differ from it only at the numbers
+    `free`. Raises an `AssemblyError` if no velocities have these rates.
     """
     rates = rates or {}
     at.update_poses(t)
@@ -134,13 +120,13 @@ def velocities(
 
 
 def rate_rows(at: Assembler, rates: Mapping[str, float]) -> Array:
-    """Gradients of the rates of joints to all velocities, shape (rates, nv)."""
+    """Return the gradients of the rates of joints to all velocities, shape (rates, nv)."""
     rows = [at.axis_gradient(name, at.system.joint(name).axis_by_default) for name in rates]
     return np.array(rows).reshape(len(rows), at.system.num_velocities)
 
 
 def accelerations(at: Assembler, t: float, free: Index) -> None:
-    """Accelerations and multipliers at given q and v; those not free are as `_steady` has them."""
+    """Set multipliers and free accelerations at the current q and v; see `steady_accelerations`."""
     s = at.system
     at.a[:], at.lam[:] = steady_accelerations(at, free), 0.0
     at.residual(t)
@@ -156,7 +142,7 @@ def accelerations(at: Assembler, t: float, free: Index) -> None:
 
 
 def steady_accelerations(at: Assembler, free: Index) -> Array:
-    """Accelerations that are not free: 0, or what a body says of turning without deforming."""
+    """Return the accelerations that are not free: 0, or those of a body that does not deform."""
     s = at.system
     out = np.zeros(s.num_velocities)
     for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):

@@ -1,4 +1,4 @@
-"""Constraints that repeat each other: find them, name them, and go on without them."""
+"""Redundant constraints: those that depend on others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Index = NDArray[np.integer]
 
 _NOTHING = 1e-12  # length of a row without units that holds no motion
 
-#: Length that is left of a row of unit length outside the rows before it: below, it is redundant.
+#: Rows of unit length with a smaller part outside the rows before them are redundant.
 DEPENDENT = 1e-9
 
 #: The same if the frames of the joints fit each other only up to a small misfit.
@@ -36,8 +36,8 @@ class Redundancy(NamedTuple):
 
     Attributes:
         row: Its number among the system's constraints.
-        name: The row in words.
-        held_by: The rows, in words, that together hold the same motion.
+        name: Description of the row.
+        held_by: Descriptions of the rows that together hold the same motion.
         joints: Names of the joints and drivers of those rows.
     """
 
@@ -72,17 +72,10 @@ def _order(system: SystemData) -> list[int]:
 
 
 def without_units(system: SystemData, B: Array) -> tuple[Array, Array, Array]:
-    """Return the constraint matrix with entries of order one, whatever the units and sizes.
+    """Return the constraint matrix with entries of order one, factors of its rows and columns.
 
-    Lengths are measured with the size of the mechanism, angles in rad. The elastic coordinates of
-    a body have a common scale, by which the greatest entry of their columns becomes one.
-
-    Args:
-        system: The system.
-        B: Gradient of all constraints, shape (nc, nv).
-
-    Returns:
-        The matrix (nc, nv) and the factors of its rows (nc,) and of its columns (nv,).
+    Lengths are relative to the size of the mechanism, angles in rad. The elastic coordinates of
+    a body have a common scale that makes the greatest entry of their columns one.
     """
     rows = np.where(system.row_motion < 3, 1.0 / system.size, 1.0)
     columns = np.ones(system.num_velocities)
@@ -100,16 +93,10 @@ def without_units(system: SystemData, B: Array) -> tuple[Array, Array, Array]:
 def independent_rows(
     system: SystemData, matrix: Array, limit: float = DEPENDENT
 ) -> tuple[list[int], Array]:
-    """Return the rows of a matrix that do not depend on others, and the remainders of all rows.
+    """Return the rows of a matrix (nc, n) that do not depend on others, and all remainders (nc,).
 
-    Args:
-        system: The system.
-        matrix: Matrix of all constraints without units, shape (nc, n).
-        limit: Remainder below which a row is redundant.
-
-    Returns:
-        Numbers of the independent rows; and of each row, scaled to unit length, the length of its
-        part outside the independent rows before it, shape (nc,).
+    The remainder of a row, scaled to unit length, is the length of its part outside the independent
+    rows before it. Rows with a remainder below the limit are redundant.
     """
     lengths = np.linalg.norm(matrix, axis=1)
     scaled = matrix / np.where(lengths > _NOTHING, lengths, np.inf)[:, None]
@@ -140,11 +127,7 @@ def find_redundant(
 ) -> list[Redundancy]:
     """Return the constraints that depend on others, with those that hold the same motion.
 
-    Args:
-        system: The system.
-        B: Gradient of all constraints, shape (nc, nv).
-        columns: Velocities that are free; None: all.
-        limit: See `independent_rows`.
+    `columns` are the free velocities (default: all) of the gradient B (nc, nv).
     """
     matrix = without_units(system, B)[0]
     if columns is not None:
@@ -164,18 +147,10 @@ def find_redundant(
 def least_norm_multipliers(
     system: SystemData, whole: Array, part: Array, lam: Array, length: float
 ) -> Array:
-    """Multipliers of all rows with the same constraint forces as those of a part, and the least
-    norm.
+    """Return multipliers (nc,) of all rows with least norm, for the forces of a part of the rows.
 
-    Args:
-        system: The system with all its rows.
-        whole: B of all rows, shape (nc, nv).
-        part: B of the kept rows, shape (nk, nv).
-        lam: Multipliers of the kept rows, shape (nk,).
-        length: What moments are divided by to be measured with forces, m.
-
-    Returns:
-        Shape (nc,).
+    `whole` and `part` are B of all rows and of those with the multipliers `lam`; moments are
+    divided by `length` to compare them with forces.
     """
     weight = np.where(system.row_motion < 3, 1.0, length)
     rcond = NEARLY_DEPENDENT if system.misfit.any() else 1e-10

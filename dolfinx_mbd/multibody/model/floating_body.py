@@ -11,9 +11,9 @@ from dolfinx_mbd.body import Stiffening
 from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import array, choice, refuse, vector
 from dolfinx_mbd.kernels import floating_frame as kernels
-from dolfinx_mbd.kernels import floating_frame_tangents as tangent_kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
-from dolfinx_mbd.kernels.body_table import MODES, SPINS, table_of_one
+from dolfinx_mbd.kernels.body_table import MODES, table_of_one
+from dolfinx_mbd.kernels.floating_frame_tangents import tangents
 from dolfinx_mbd.kernels.rotations import quaternion_from_matrix, tangent
 from dolfinx_mbd.multibody.model.joints import FrameRef
 from dolfinx_mbd.multibody.model.protocol import BodyState
@@ -118,8 +118,6 @@ class FloatingBody:
         """Set the rows and the magnitudes of their terms."""
         q, v, a, gravity, wrenches = state[1:]
         kernels.residual(self._table, self._data, q, v, a, gravity, wrenches, out, scale)
-        if self._table[0, SPINS]:
-            kernels.spin_rows(self._table, self._data, q, v, a, out, scale)
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         """Return the derivatives K, C and M of the rows."""
@@ -164,8 +162,5 @@ def body_tangents(
     The array has the three matrices (6+n, 6+n) of each body one after the other.
     """
     flat = np.empty(3 * int(((table[:, MODES] + 6) ** 2).sum()))
-    tangent_kernels.tangents(table, data, q, v, a, gravity, flat)
-    tangent_kernels.wrench_tangents(table, data, q, wrenches, flat)
-    if table[:, SPINS].any():
-        tangent_kernels.spin_tangents(table, data, q, v, a, flat)
+    tangents(table, data, q, v, a, gravity, wrenches, flat)
     return flat

@@ -1,0 +1,94 @@
+"""Compiles the kernels of simulations in further processes, where the disk has none yet.
+
+The first kernel that a process finds missing on disk starts helpers. They compile the others from
+the last to the first, while the process compiles those that it needs; what either has written to
+disk the other loads.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["KERNELS", "compile_part", "start_helpers"]
+
+_MOST = 3  # helpers
+
+#: Kernels in the order in which a simulation needs them, with their arguments: (c: in column order)
+#: arrays of floats, integers or Booleans of as many axes as the digit says, or a float.
+KERNELS = """
+frames.frame_poses i2 f1 f1 f2 f3
+floating_frame_tangents.tangents i2 f1 f1 f1 f1 f1 f2 f1
+joints.joint_frames f2 f3 i1 i1 f1 i1
+joints.joint_values f2 f3 f2 f3
+frames.frame_jacobians i2 f1 f1 f3
+joints.joint_gradients f2 f3 f2 f3
+frames.frame_velocities i2 f1 f1 f1 f2
+joints.axis_coordinates f2 f3 f2 i1 i1 f1
+joints.constraint_rows f2 f3 i1 i1 f1 i1 i2 f1 f1 f2 f2 f1
+floating_frame.residual i2 f1 f1 f1 f1 f1 f2 f1 f1
+joints.joint_second f2 f3 f2 f3 f2
+joints.joint_products f3 f3 i1 i1 f3 i1
+matrices.add_pairs i2 i2 i2 f5 f2
+matrices.add_rows i1 i1 i2 i2 f4 f2
+frames.frame_velocity_tangents i2 f1 f1 f1 f3
+joints.rotation_second f3 f3
+joints.joint_bias f2 f3 f2 f2 f3 f2
+floating_frame.increment i2 f1 f1 f1
+joints.joint_angles f3 i1 i1 f1
+time_steps.predict f1 f1 f1 f1 f1 f f1 f1 f1
+time_steps.relative_residual f1 f1 i1 f1 f1 i2 b1 f f f
+matrices.fill f2 f2 f2 f2 i1 f3 f f f c2
+time_steps.right_side f1 f1 f f f1
+time_steps.correct f1 f f f f f1 f1 f1 f1 f1
+floating_frame.integrals i2 f1 f1 f1 f1
+""".strip().splitlines()
+
+
+def _type(code: str) -> Any:
+    """Return the numba type of an argument in `KERNELS`."""
+    from numba import types
+
+    scalar = {"i": types.int64, "b": types.boolean}.get(code[0], types.float64)
+    layout = "F" if code[0] == "c" else "C"
+    return types.Array(scalar, int(code[1]), layout) if code[1:] else scalar
+
+
+def compile_part(part: int, parts: int) -> None:
+    """Compile all kernels that are not on disk, backwards from the end of a part of the list."""
+    stop = len(KERNELS) * (part + 1) // parts
+    for line in [*KERNELS[:stop][::-1], *KERNELS[stop:][::-1]]:
+        name, *arguments = line.split()
+        module, _, function = name.partition(".")
+        kernel = getattr(importlib.import_module(f"dolfinx_mbd.kernels.{module}"), function)
+        kernel.compile(tuple(_type(code) for code in arguments))
+
+
+def start_helpers() -> None:
+    """Start helpers on idle processors; ranks of MPI and worker processes have none."""
+    ranks = max(int(os.environ.get(n, 1)) for n in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"))
+    processors = getattr(os, "process_cpu_count", os.cpu_count)() or 1
+    count = min(_MOST, processors - 1)
+    if ranks > 1 or multiprocessing.parent_process() or not sys.executable:
+        return
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {
+        "DOLFINX_MBD_PRECOMPILE": "0",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+    for part in range(count):
+        program = f"from {__name__} import compile_part; compile_part({part}, {count})"
+        helper = subprocess.Popen(
+            [sys.executable, "-c", program],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        atexit.register(helper.terminate)
