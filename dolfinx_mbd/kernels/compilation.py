@@ -7,16 +7,13 @@ package has changed, also one in another file, which numba does not notice.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
-from dolfinx_mbd.kernels.precompile import KERNELS, start_helpers
+from dolfinx_mbd.kernels.precompile import ENABLED, KERNELS, kernel_sources, start_helpers
 
-__all__ = ["COMPILED", "inner_kernel", "kernel", "kernel_sources"]
+__all__ = ["COMPILED", "inner_kernel", "kernel"]
 
 Function = TypeVar("Function", bound=Callable)
 
@@ -68,29 +65,15 @@ def _stamp(compiled: Any) -> None:
         pass
 
 
-@cache
-def kernel_sources(folder: Path = Path(__file__).parent) -> str:
-    """Return a digest of all source files with kernels."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(folder.glob("*.py")):
-        source = path.read_bytes()
-        if b"@kernel" in source or b"@inner_kernel" in source:
-            digest.update(source)
-    return digest.hexdigest()
-
-
-if COMPILED and os.environ.get("DOLFINX_MBD_PRECOMPILE", "1") != "0":
+if COMPILED and ENABLED:
     _NAMES = {f"{__package__}.{line.split()[0]}" for line in KERNELS}
 
     class _Missing(Listener):
         """Starts helpers when the first kernel of a simulation is not on disk."""
 
-        started = False
-
         def on_start(self, event: Event) -> None:
             function = event.data["dispatcher"].py_func
-            if not self.started and f"{function.__module__}.{function.__name__}" in _NAMES:
-                self.started = True
+            if f"{function.__module__}.{function.__name__}" in _NAMES:
                 start_helpers()
 
         def on_end(self, event: Event) -> None:

@@ -1,22 +1,34 @@
 """Compiles the kernels of simulations in further processes, where the disk has none yet.
 
-The first kernel that a process finds missing on disk starts helpers. They compile the others from
-the last to the first, while the process compiles those that it needs; what either has written to
-disk the other loads.
+A reduction, or the first kernel that a process finds missing on disk, starts helpers. They compile
+the others from the last to the first, while the process compiles those that it needs; what either
+has written to disk the other loads.
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import importlib
+import importlib.util
 import multiprocessing
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["KERNELS", "compile_part", "start_helpers"]
+__all__ = [
+    "KERNELS",
+    "compile_part",
+    "kernel_sources",
+    "start_helpers",
+    "start_helpers_if_new",
+]
+
+ENABLED = os.environ.get("DOLFINX_MBD_PRECOMPILE", "1") != "0"
+"""Whether helpers may be started."""
 
 _MOST = 3  # helpers
 
@@ -51,6 +63,17 @@ floating_frame.integrals i2 f1 f1 f1 f1
 """.strip().splitlines()
 
 
+@cache
+def kernel_sources(folder: Path = Path(__file__).parent) -> str:
+    """Return a digest of all source files with kernels."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(folder.glob("*.py")):
+        source = path.read_bytes()
+        if b"@kernel" in source or b"@inner_kernel" in source:
+            digest.update(source)
+    return digest.hexdigest()
+
+
 def _type(code: str) -> Any:
     """Return the numba type of an argument in `KERNELS`."""
     from numba import types
@@ -68,10 +91,29 @@ def compile_part(part: int, parts: int) -> None:
         module, _, function = name.partition(".")
         kernel = getattr(importlib.import_module(f"dolfinx_mbd.kernels.{module}"), function)
         kernel.compile(tuple(_type(code) for code in arguments))
+    _mark().touch()
 
 
+def _mark() -> Path:
+    """Return the path of an empty file beside the compiled kernels: all of them are on disk."""
+    folder = os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__"
+    return Path(folder) / f"{kernel_sources()}.{sys.implementation.cache_tag}.all"
+
+
+def start_helpers_if_new() -> None:
+    """Start helpers unless the kernels are on disk or cannot be written to it.
+
+    A reduction calls this function, because a simulation usually follows.
+    """
+    compiled = os.environ.get("DOLFINX_MBD_NUMBA", "1") != "0" and importlib.util.find_spec("numba")
+    mark = _mark()
+    if ENABLED and compiled and not mark.exists() and os.access(mark.parent, os.W_OK):
+        start_helpers()
+
+
+@cache
 def start_helpers() -> None:
-    """Start helpers on idle processors; ranks of MPI and worker processes have none."""
+    """Start helpers on idle processors, once; ranks of MPI and worker processes have none."""
     ranks = max(int(os.environ.get(n, 1)) for n in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"))
     processors = getattr(os, "process_cpu_count", os.cpu_count)() or 1
     count = min(_MOST, processors - 1)

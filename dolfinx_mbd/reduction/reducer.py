@@ -26,6 +26,7 @@ from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import BUCKLED, prestressed
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.iterative.solver_choice import Solver
+from dolfinx_mbd.kernels.precompile import start_helpers_if_new
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.reduction.basis import Basis, free_basis
@@ -182,6 +183,8 @@ class Reducer:
             with phases("prestress"):
                 problem = prestressed(problem, body.prestress, **self._solver)
         self._problem = problem
+        if problem.space.mesh.comm.size == 1:
+            start_helpers_if_new()
         with phases("interfaces"):
             self._interfaces = mesh_interfaces(
                 body.mesh, problem.space, interfaces, body.facet_tags

@@ -14,8 +14,8 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd
-from dolfinx_mbd.kernels.compilation import COMPILED, kernel_sources
-from dolfinx_mbd.kernels.precompile import KERNELS
+from dolfinx_mbd.kernels.compilation import COMPILED
+from dolfinx_mbd.kernels.precompile import KERNELS, kernel_sources
 
 PROGRAM = """
 import numpy as np
