@@ -145,6 +145,8 @@ def test_public_names_have_examples(folder: str) -> None:
     names = list(public_names(folder))
     assert names
     for name, value in names:
-        exception = inspect.isclass(value) and issubclass(value, BaseException)
-        if (inspect.isclass(value) or inspect.isfunction(value)) and not exception:
+        abstract = inspect.isclass(value) and (
+            issubclass(value, (BaseException, tuple)) or getattr(value, "_is_protocol", False)
+        )
+        if (inspect.isclass(value) or inspect.isfunction(value)) and not abstract:
             assert ">>>" in (inspect.getdoc(value) or ""), f"{folder}.{name} has no example"

@@ -26,10 +26,11 @@ from dolfinx_mbd.plotting.charts import (
     plot_response,
     plot_spectrum,
 )
+from dolfinx_mbd.plotting.gltf import write_gltf
 from dolfinx_mbd.plotting.mechanism import plot_system
 from dolfinx_mbd.plotting.movie import Animation, animate
 from dolfinx_mbd.plotting.output import Picture
-from dolfinx_mbd.plotting.viewer import Player, player, write_gltf
+from dolfinx_mbd.plotting.player_page import Player, player
 
 __all__ = [
     "Animation",

@@ -572,6 +572,12 @@ def _picture() -> Any:
 
 
 PICTURES: dict[str, Call] = {
+    "Player.save": lambda b: (plotting.player(b.rod).save, {"path": b.folder / "page.html"}),
+    "player": lambda b: (plotting.player, {"source": b.crank, "path": b.folder / "rest.html"}),
+    "write_gltf": lambda b: (
+        plotting.write_gltf,
+        {"source": b.rod, "path": b.folder / "body.glb"},
+    ),
     "Picture.save": lambda b: (_picture().save, {"path": b.folder / "picture.png"}),
     "animate": lambda b: (
         plotting.animate,

@@ -15,7 +15,7 @@ RECORDS = {
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
     "Reduction", "RotatingModes", "RotatingStructure", "RunFileError", "SpinningEquilibrium",
     "Spectrum", "SteadyError", "StepError", "StudyError", "Transient",
-    "Animation", "BeamReduction", "FrameRef", "JointCoordinate", "PatternRef", "Picture",
+    "Animation", "BeamReduction", "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Player",
     "Redundancy", "Solution", "State",
 }  # fmt: skip
 """Results, references, errors and warnings: the package makes them and checks them in use."""
@@ -25,7 +25,7 @@ INTERNAL = {
     "frame_jacobians", "frame_velocities", "frame_velocity_tangents", "coordinates", "increment",
     "increment_tangent", "initial_coordinates", "local_error", "magnitude", "memory", "momenta",
     "placed", "poses", "rescaled", "residual", "restore", "size", "step", "tangent", "tension",
-    "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows",
+    "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows", "Recovery.ingredients",
     "with_files", "motion", "nodal", "rows_of",
     "steady_rates", "with_misfit",
 }  # fmt: skip

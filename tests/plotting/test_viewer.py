@@ -33,8 +33,8 @@ from dolfinx_mbd.multibody import (
     simulate,
     spherical,
 )
-from dolfinx_mbd.plotting.viewer import Player, player
-from dolfinx_mbd.plotting.viewer.histories import KINDS, integers, outline, sampled_rows
+from dolfinx_mbd.plotting.player_data import KINDS, integers, outline, sampled_rows
+from dolfinx_mbd.plotting.player_page import Player, player
 from tests.plotting.test_plotting import bar
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

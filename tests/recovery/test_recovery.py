@@ -391,11 +391,11 @@ def test_bad_input(
         mbd.recover(recovery, history, lambda u: 0 * u)
     with pytest.raises(ValueError, match="no UFL expression of u can be made"):
         mbd.recover(recovery, history, lambda u: "u")
-    with pytest.raises(ValueError, match=r"'stress' has shape \(3, 3\)"):
+    with pytest.raises(ValueError, match="must be a scalar for an envelope"):
         mbd.envelope(recovery, history, "stress")
     with pytest.raises(ValueError, match=rf"elastic coordinates of shape \(1, {n}\)"):
         mbd.recover(recovery, np.zeros(n + 1), "von Mises")
-    with pytest.raises(ValueError, match="has no instants"):
+    with pytest.raises(ValueError, match="one or more instants"):
         mbd.envelope(recovery, np.zeros((0, n)), "von Mises")
     with pytest.raises(ValueError, match="time 7 s is outside the history"):
         mbd.recover(recovery, history, "von Mises", times=7.0)

@@ -32,8 +32,8 @@ from dolfinx_mbd.plotting.mechanism import (
     mechanism_camera,
     system_length,
 )
+from dolfinx_mbd.plotting.player_data import block, integers, outline, sampled_rows
 from dolfinx_mbd.plotting.scene import camera_of, length_of
-from dolfinx_mbd.plotting.viewer.histories import block, integers, outline, sampled_rows
 
 __all__ = ["body_scene", "linearized_scene", "motion_scene", "system_scene"]
 
@@ -118,11 +118,12 @@ def motion_scene(run: Solution, *, signals: Signals) -> dict[str, Any]:
     """
     system, surfaces = run.system, _Surfaces()
     length = system_length(system, run.q[0])
-    kept = _kept_modes(run)
-    rows = sampled_rows(run.time, _curves(run, kept, length), limit=FRAMES)
+    numbers = _kept_modes(run)
+    rows = sampled_rows(run.time, _curves(run, numbers, length), limit=FRAMES)
     q = run.q[rows]
     bodies = [
-        _moving_part(body, q[:, s], kept[k], surfaces, length) for k, body, s in _numbered(system)
+        _moving_part(body, q[:, s], numbers[k], surfaces, length)
+        for k, body, s in _numbered(system)
     ]
     shown = [item for item in bodies if item is not None]
     corners = np.vstack([item.pop("corners") for item in shown] + [_frames(system, q[:1])[0][0]])
@@ -205,7 +206,7 @@ def _sizes(modes: Array) -> Array:
     return np.asarray(np.sqrt((modes**2).sum(axis=2).max(axis=1, initial=0.0)))
 
 
-def _curves(run: Solution, kept: Mapping[int, NDArray[np.int64]], length: float) -> Array:
+def _curves(run: Solution, numbers: Mapping[int, NDArray[np.int64]], length: float) -> Array:
     """Return the motion of all bodies in units of the permitted errors, shape (nt, n)."""
     curves: list[Any] = []
     for k, body, s in _numbered(run.system):
@@ -217,8 +218,8 @@ def _curves(run: Solution, kept: Mapping[int, NDArray[np.int64]], length: float)
         radius = np.linalg.norm(part.skin.points, axis=1).max(initial=0.0)
         turns = 2 * radius * _continuous(q[:, 3:7])
         curves += [q[:, :3] / (PIXEL * length), turns / (PIXEL * length)]
-        if len(kept[k]):
-            eta = q[:, 7 + kept[k]] * _sizes(part.skin.modes[kept[k]])
+        if len(numbers[k]):
+            eta = q[:, 7 + numbers[k]] * _sizes(part.skin.modes[numbers[k]])
             greatest = np.abs(eta).max(initial=0.0)
             curves.append(eta / (AMPLITUDE_ERROR * greatest or 1.0))
     return np.hstack(curves)
@@ -232,7 +233,7 @@ def _continuous(quaternions: Array) -> Array:
 
 
 def _moving_part(
-    body: Body, q: Array, kept: NDArray[np.int64], surfaces: _Surfaces, length: float
+    body: Body, q: Array, numbers: NDArray[np.int64], surfaces: _Surfaces, length: float
 ) -> dict[str, Any] | None:
     """Return one body of a scene with its motion (nt, nq), or None if it is not drawn."""
     part = drawn_part(body, length)
@@ -240,14 +241,14 @@ def _moving_part(
         return None
     stress: Array | None = None
     key: Any = body.name
-    if isinstance(body, FlexibleBody) and len(kept):
-        stress = _skin_stress(body.reduced, kept)
-        key = (id(body.reduced.skin), tuple(kept))
-    modes = part.skin.modes[kept] if len(kept) else np.zeros((0, len(part.skin.points), 3))
+    if isinstance(body, FlexibleBody) and len(numbers):
+        stress = _skin_stress(body.reduced, numbers)
+        key = (id(body.reduced.skin), tuple(numbers))
+    modes = part.skin.modes[numbers] if len(numbers) else np.zeros((0, len(part.skin.points), 3))
     index = surfaces.add(key, part.skin.points, part.skin.triangles, modes, stress)
-    item = _body_item(body.name, index, q[:, :3], _continuous(q[:, 3:7]), q[:, 7 + kept])
+    item = _body_item(body.name, index, q[:, :3], _continuous(q[:, 3:7]), q[:, 7 + numbers])
     item["bars"] = part.bars
-    item["ranges"] = _ranges(modes, stress, q[:, 7 + kept])
+    item["ranges"] = _ranges(modes, stress, q[:, 7 + numbers])
     item["corners"] = _corners(part.skin.points, q)
     return item
 

@@ -17,7 +17,7 @@ from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.viewer.scene import (
+from dolfinx_mbd.plotting.player_scene import (
     Signals,
     body_scene,
     linearized_scene,
@@ -32,7 +32,7 @@ class Player:
     """A page with an interactive scene, which notebooks display.
 
     Args:
-        scene: The scene as a JSON object, see `dolfinx_mbd.plotting.viewer.scene`.
+        scene: The scene as a JSON object, see `dolfinx_mbd.plotting.player_scene`.
 
     Example:
         >>> page = mbd.plotting.player(body)
@@ -83,7 +83,7 @@ class Player:
 
 
 def _asset(name: str) -> str:
-    return (files("dolfinx_mbd.plotting.viewer") / "assets" / name).read_text(encoding="utf-8")
+    return (files("dolfinx_mbd.plotting") / "assets" / name).read_text(encoding="utf-8")
 
 
 def player(
