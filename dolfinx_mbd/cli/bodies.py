@@ -1,8 +1,11 @@
-"""The commands `info`, `compare`, `modes` and `export`, which read bodies and meshes."""
+"""The commands `info`, `compare`, `modes`, `view` and `export`, which read bodies and meshes."""
 
 from __future__ import annotations
 
 import argparse
+import runpy
+import tempfile
+import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,13 @@ from dolfinx_mbd.cli.values import add_force, add_unit, assignments, numbers, ou
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import FORMATS, UNITS, export
 from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.imports.files import existing
+from dolfinx_mbd.multibody import Solution
+from dolfinx_mbd.multibody.model.system import SystemData
 
 
 def add_to(commands: Any) -> None:
-    """Add `info`, `compare`, `modes` and `export` to the commands."""
+    """Add `info`, `compare`, `modes`, `view` and `export` to the commands."""
     info = commands.add_parser("info", help="describe a reduced body or a mesh")
     info.add_argument("file", help="a reduced body (.npz) or a mesh")
     add_unit(info)
@@ -38,6 +44,7 @@ def add_to(commands: Any) -> None:
     modes.add_argument("--modes", type=numbers, metavar="LIST", help=text)
     modes.add_argument("-o", "--output", help="picture to write (default: FILE-modes.png)")
     modes.set_defaults(run=_modes)
+    _add_view(commands)
     _add_export(commands)
 
 
@@ -100,6 +107,39 @@ def _modes(options: argparse.Namespace) -> int:
     modes = None if options.modes is None else [k - 1 for k in options.modes]
     plot_modes(body, modes, path)
     print(f"wrote {path}")
+    return 0
+
+
+def _add_view(commands: Any) -> None:
+    text = "Show the modes of a body, or a saved run, in the browser, or write the page to a file."
+    parser = commands.add_parser("view", help="show a body or a run in 3D", description=text)
+    parser.add_argument("file", help="a reduced body with a skin, or a saved run (.npz)")
+    text = "Python script that defines the mechanism `system` of a run"
+    parser.add_argument("--model", metavar="SCRIPT", help=text)
+    text = "scale factor of the elastic displacement (default 1)"
+    parser.add_argument("--scale", type=float, default=1.0, metavar="S", help=text)
+    text = "page to write (.html) instead of opening the browser"
+    parser.add_argument("-o", "--output", metavar="PAGE", help=text)
+    parser.set_defaults(run=_view)
+
+
+def _view(options: argparse.Namespace) -> int:
+    from dolfinx_mbd.plotting import player
+
+    source: Any
+    if options.model is None:
+        source = ReducedBody.load(options.file)
+    else:
+        system = runpy.run_path(str(existing("--model", options.model))).get("system")
+        if not isinstance(system, SystemData):
+            raise InputError(f"--model: {options.model} defines no mechanism called system")
+        source = Solution.load(options.file, system)
+    title = Path(options.file).stem
+    path = Path(options.output or Path(tempfile.mkdtemp()) / f"{title}.html")
+    player(source, path, scale=options.scale, title=title)
+    print(f"wrote {path}")
+    if options.output is None and not webbrowser.open(path.resolve().as_uri()):
+        print("no browser was found; open the page yourself")
     return 0
 
 
