@@ -37,13 +37,14 @@ from dolfinx_mbd.body.summary import summary
 from dolfinx_mbd.body.validation import check_body
 from dolfinx_mbd.checks import array, integer, refuse, unknown
 from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.parallel import on_rank_zero
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ReducedBody:
+class ReducedBody(HtmlView):
     """A flexible body, reduced to the data that a multibody program needs, in SI units.
 
     A reduced body with n elastic coordinates is frozen: its methods return new bodies.
@@ -334,6 +335,16 @@ class ReducedBody:
     def __reduce__(self) -> tuple[Any, ...]:  # for other processes; `save` writes a file
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return partial(type(self), **values | {"provenance": dict(self.provenance)}), ()
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        shown = ", ".join(f"{mode.frequency:.5g}" for mode in self.modes[:6])
+        return [
+            ("reduced body", self.name),
+            ("mass", f"{self.total_mass:.6g} kg"),
+            ("interfaces", ", ".join(f"{i.name} ({i.kind})" for i in self.interfaces) or "none"),
+            ("modes", str(self.num_modes)),
+            ("first frequencies", f"{shown} Hz" if shown else "none"),
+        ]
 
     def __repr__(self) -> str:
         names = ", ".join(i.name for i in self.interfaces) or "no interfaces"

@@ -18,9 +18,6 @@ from dolfinx_mbd.cli.values import add_force, add_unit, assignments, numbers, ou
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import FORMATS, UNITS, export
 from dolfinx_mbd.forms import STEEL
-from dolfinx_mbd.imports.files import existing
-from dolfinx_mbd.multibody import Solution
-from dolfinx_mbd.multibody.model.system import SystemData
 
 
 def add_to(commands: Any) -> None:
@@ -124,6 +121,9 @@ def _add_view(commands: Any) -> None:
 
 
 def _view(options: argparse.Namespace) -> int:
+    from dolfinx_mbd.imports.files import existing
+    from dolfinx_mbd.multibody import Solution
+    from dolfinx_mbd.multibody.model.system import SystemData
     from dolfinx_mbd.plotting import player
 
     source: Any

@@ -13,6 +13,7 @@ Note: Not collective; call these functions on one MPI rank.
 
 from __future__ import annotations
 
+from dolfinx_mbd.plotting import notebook as notebook
 from dolfinx_mbd.plotting.bodies import (
     plot_body,
     plot_modes,

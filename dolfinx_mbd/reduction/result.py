@@ -55,6 +55,9 @@ class Reduction:
     stress: Callable[[Any], Expr] | None = None
     residuals: Array | None = None
 
+    def _repr_html_(self) -> str:
+        return self.body._repr_html_()
+
     def save(self, path: str | Path) -> Path:
         """Write the body to one ``.npz`` file on rank 0, and return its path.
 

@@ -16,6 +16,7 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
 from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.force_elements import (
@@ -75,7 +76,7 @@ def _slices(counts: Iterable[int]) -> list[slice]:
     return [slice(*bounds) for bounds in pairwise(np.cumsum([0, *counts], dtype=int).tolist())]
 
 
-class SystemData:
+class SystemData(HtmlView):
     """Numbered data of a mechanism, on which the solvers work; `System` describes the arguments."""
 
     def __init__(
@@ -116,6 +117,18 @@ class SystemData:
                 argument="name",
                 value=repeated,
             )
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        groups: dict[str, tuple[Any, ...]] = {
+            "bodies": self.bodies,
+            "joints": self.joints,
+            "drivers": self.drivers,
+            "loads": self.loads,
+        }
+        count = self.num_velocities - self.num_constraints
+        rows = [(key, ", ".join(item.name for item in items)) for key, items in groups.items()]
+        free = f"{self.num_velocities} coordinates, {self.num_constraints} constraints: {count}"
+        return [(key, names) for key, names in rows if names] + [("degrees of freedom", free)]
 
     # ---- numbering ------------------------------------------------------------------------------
     def _number_bodies(self) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.archive import damage_as, read_archive
 from dolfinx_mbd.checks import choice, instance
 from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
 from dolfinx_mbd.multibody.assembly.redundancy import least_norm_multipliers
@@ -59,7 +60,7 @@ _COLUMNS = {
 """Units and component names of the columns of tables; columns without names are numbered."""
 
 
-class Solution:
+class Solution(HtmlView):
     """A simulated motion: the histories of bodies, joints and drivers by name.
 
     Args:
@@ -100,6 +101,14 @@ class Solution:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        times = f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self)} saved"
+        return [
+            ("run", "complete" if self.complete else "interrupted"),
+            ("times", times),
+            ("bodies, joints and drivers", ", ".join(self.names())),
+        ]
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,39 @@
+"""Views of bodies, mechanisms and runs in notebooks: a table, and a scene if it can be drawn."""
+
+from __future__ import annotations
+
+import html
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+__all__ = ["HtmlView", "register_scene"]
+
+_SCENES: dict[type, Callable[[Any], str]] = {}
+
+
+def register_scene(kind: type, scene: Callable[[Any], str]) -> None:
+    """Let objects of a class be shown with the HTML text that a function returns.
+
+    `dolfinx_mbd.plotting` calls this function, so that the classes need not know how to be drawn.
+    """
+    _SCENES[kind] = scene
+
+
+class HtmlView(ABC):
+    """An object that notebooks show as a table with two columns, and as a scene if there is one."""
+
+    @abstractmethod
+    def _html_rows(self) -> Iterable[tuple[str, str]]:
+        """Return the rows of the table."""
+
+    def _repr_html_(self) -> str:
+        importlib.import_module("dolfinx_mbd.plotting")  # registers its scenes
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._html_rows()
+        )
+        scenes = (scene(self) for kind, scene in _SCENES.items() if isinstance(self, kind))
+        return f"<table>{rows}</table>{next(scenes, '')}"
