@@ -204,9 +204,11 @@ def _surface_triangles(mesh: Mesh) -> NDArray[np.int32]:
         topology.create_connectivity(2, 3)
         topology.create_connectivity(3, 2)
         facets, to_cell = exterior_facet_indices(topology), topology.connectivity(2, 3)
-        corners = entities_to_geometry(mesh, 2, facets)
+        count = len(basix.topology(mesh.basix_cell())[2][0])
+        corners = np.empty((0, count), dtype=np.int32)
+        if len(facets):  # DOLFINx divides by their number
+            corners = entities_to_geometry(mesh, 2, facets)[:, :count]
         cells = to_cell.array[to_cell.offsets[facets]]
-        corners = corners[:, : len(basix.topology(mesh.basix_cell())[2][0])]
         below = positions[nodes[cells]].mean(axis=1) - positions[corners[:, 0]]
     columns = [[0, 1, 2]] if corners.shape[1] == 3 else [[0, 1, 3], [0, 3, 2]]
     triangles = np.concatenate([corners[:, c] for c in columns])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import basix
 import numpy as np
 from dolfinx import fem
 from mpi4py import MPI
@@ -147,7 +148,8 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
     index_map, comm, topology = V.dofmap.index_map, V.mesh.comm, V.mesh.topology
     topology.create_connectivity(topology.dim, topology.dim - 1)
     links = topology.connectivity(topology.dim, topology.dim - 1)
-    facets = links.array.reshape(len(links.offsets) - 1, -1)
+    count = len(basix.topology(V.mesh.basix_cell())[topology.dim - 1])  # (a rank may have no cells)
+    facets = links.array.reshape(-1, count)
     cells, number = parts_of_cells(comm, facets, topology.index_map(topology.dim - 1))
     if number > MOST_PARTS:
         raise MeshError(

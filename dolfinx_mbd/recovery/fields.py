@@ -157,7 +157,8 @@ def field_modes(space: fem.FunctionSpace, modes: Array, expression: Expr, points
     result = np.empty((components, len(points.cells) * count, n))
     for start in range(0, len(points.cells), CELLS_AT_ONCE):
         cells = points.cells[start : start + CELLS_AT_ONCE]
-        dofs = (bs * space.dofmap.list[cells][:, :, None] + np.arange(bs)).reshape(len(cells), -1)
+        blocks = space.dofmap.list[cells]  # (a rank may have no cells)
+        dofs = (bs * blocks[:, :, None] + np.arange(bs)).reshape(len(cells), bs * blocks.shape[1])
         matrices = np.asarray(compiled.eval(points.mesh, cells))
         matrices = matrices.reshape(len(cells), count * components, dofs.shape[1])
         values = (matrices @ with_ghosts[dofs]).reshape(-1, components, n)
