@@ -9,24 +9,22 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-COMMANDS = ("mesh", "reduce", "info", "compare", "modes", "view", "export", "estimate", "materials")
+COMMANDS = ("mesh", "reduce", "info", "compare", "modes", "view", "export", "materials")
 
 
 def help_of(*command: str) -> str:
-    """Return the help text of a command, or nothing if there is no such command."""
+    """Return the help text of a command."""
     arguments = [sys.executable, "-m", "dolfinx_mbd", *command, "--help"]
     environment = {**os.environ, "COLUMNS": "88"}
-    result = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
-    return result.stdout if result.returncode == 0 else ""
+    result = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=True)
+    return result.stdout
 
 
 def write_page(app: Sphinx) -> None:
     """Write the page into the source folder."""
     lines = ["# Command line", "", "```text", help_of().rstrip(), "```", ""]
     for command in COMMANDS:
-        text = help_of(command)
-        if text:
-            lines += [f"## {command}", "", "```text", text.rstrip(), "```", ""]
+        lines += [f"## {command}", "", "```text", help_of(command).rstrip(), "```", ""]
     page = "\n".join(lines)
     path = Path(app.srcdir, "reference", "command_line.md")
     if not path.exists() or path.read_text(encoding="utf-8") != page:
