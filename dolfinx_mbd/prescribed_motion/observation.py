@@ -160,7 +160,7 @@ class Observer:
             *shape, -1, problem.num_rigid
         )
         time, *fields = ([part[k] for part in self._fields] for k in range(3))
-        u, v = (np.array(field).reshape(-1, problem.num_owned).T for field in fields)
+        u, v = (np.array(field).reshape(len(field), problem.num_owned).T for field in fields)
         names = [i.name for i in self.interfaces]
         return Transient(
             time=np.array(self._time),
