@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
-from mpi4py import MPI
 
 ROOT = Path(__file__).parents[1]
 DEMOS = ROOT / "demos"
@@ -59,32 +56,3 @@ def test_failed_check_raises(value: float, monkeypatch: pytest.MonkeyPatch) -> N
         check("outside", value, 1.0, 2.0)
     with pytest.raises(AssertionError):
         check_close("far", value, 1.5, 0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="a notebook has one rank")
-@pytest.mark.parametrize("path", TUTORIALS, ids=name)
-def test_tutorial_runs_as_a_notebook(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jupytext = pytest.importorskip("jupytext")
-    nbclient = pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    for variable in [v for v in os.environ if v.startswith(MPI_VARIABLES)]:
-        monkeypatch.delenv(variable)
-    monkeypatch.delenv("MPLBACKEND", raising=False)
-    shutil.copy(DEMOS / "helpers.py", tmp_path)
-    notebook = jupytext.read(path, fmt="py:light")
-    kinds = [cell.cell_type for cell in notebook.cells]
-    assert kinds.count("markdown") > 2 and kinds.count("code") > 2
-    folder = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources=folder
-    ).execute()
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    text = "".join(output.text for output in outputs if output.output_type == "stream")
-    assert "ok  " in text
-    assert "Warning" not in text
-    pictures = [o for o in outputs if "image/png" in o.get("data", {})]
-    assert len(pictures) >= path.read_text(encoding="utf-8").count("with helpers.figure(")
