@@ -74,6 +74,14 @@ if root:
     print(modes, start, animation, sep="\n")
 # -
 
+# ## An interactive page
+#
+# `player` writes one HTML file that a browser opens without a server or a network: turn the scene,
+# magnify the deformation, colour it, and look at joint forces. A notebook shows it here.
+
+page = plotting.player(run, results / "engine.html", scale=50) if root else None
+page
+
 # ## Checks
 #
 # No picture is blank, the animation moves, and it shows what the mechanism does: a node in the bore

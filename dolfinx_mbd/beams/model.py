@@ -96,7 +96,7 @@ class BeamModel:
 
     @cached_property
     def beam(self) -> Beam:
-        """Forms of the beam; numbers are constants of DOLFINx, so that beams share compiled forms."""
+        """Forms of the beam, with numbers as DOLFINx constants: beams share compiled forms."""
 
         def constant(value: Any) -> Any:
             if isinstance(value, Expr):
