@@ -1,4 +1,4 @@
-"""Beams: the analyses of solids, on a line.
+"""Modes, statics, reduction and steady rotation of beams.
 
 The examples of this folder assume the following lines:
 

@@ -1,4 +1,4 @@
-"""Mesh, section and material of a beam, checked, with its nodes in order."""
+"""Model of a beam: mesh, section and material, with checks, and the nodes along the beam."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ __all__ = ["BeamModel", "checked_place", "ordered", "rigid_modes"]
 Array = NDArray[np.float64]
 
 STRAIGHT = 1e-8
-"""Distance of a vertex from the line of the beam, over its length, above which it is not straight.
-"""
+"""Largest distance of a vertex from a straight beam, relative to the length of the beam."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +35,12 @@ class BeamModel:
     """Straight beam on an interval mesh.
 
     Attributes:
-        mesh: Intervals of any lengths and either orientation; in one dimension, which is x of the
-            body, or in space, along the first of the axes.
+        mesh: Intervals of any length and orientation, in one dimension (the x axis of the body), or
+            in space along the first column of `axes`.
         section: The cross-section.
         material: `Material` or `GradedMaterial`.
         axes: Rotation matrix whose columns are the direction of the beam and the axes y and z of
-            the section, in body components, shape (3, 3); None: the axes of the body.
+            the section, in body components, shape (3, 3). By default the axes of the body.
 
     Raises:
         InputError: The mesh is not a straight chain of intervals along the first axis.
@@ -72,7 +71,7 @@ class BeamModel:
 
     @property
     def direction(self) -> Array:
-        """Unit vector along the beam, body components, shape (3,)."""
+        """Unit vector along the beam in body components, shape (3,)."""
         return np.asarray(self.axes)[:, 0]
 
     @cached_property
@@ -90,7 +89,7 @@ class BeamModel:
     def chain(self) -> Array:
         """Positions of all vertices along the beam, in ascending order, shape (n, 3), m.
 
-        Note: Collective at the first use.
+        Note: The first use is collective.
         """
         return ordered(self, self.positions)
 
@@ -130,7 +129,7 @@ class BeamModel:
             what: Description of the point, for errors.
 
         Raises:
-            InputError: There is no vertex.
+            InputError: There is no vertex at this place.
         """
         place = checked_place(name("what", what), at)
         along = self.chain @ self.direction
@@ -152,7 +151,7 @@ def rigid_modes(
 ) -> Array:
     """Return rigid motions about a point as displacements and rotations of owned nodes.
 
-    The shape is (6 nodes, 6); the default is the origin, and all owned nodes.
+    The shape is (6 nodes, 6); by default about the origin, for all owned nodes.
     """
     x = model.positions if blocks is None else model.positions[blocks]
     R = np.zeros((len(x), 6, 6))
@@ -162,7 +161,7 @@ def rigid_modes(
 
 
 def ordered(model: BeamModel, values: Array) -> Array:
-    """Return values at the owned nodes, shape (m, ...), of all nodes in ascending order."""
+    """Gather values at the owned nodes, shape (m, ...), to all nodes in ascending order."""
     comm = model.mesh.comm
     parts = comm.gather((model.positions @ model.direction, values), root=0)
 

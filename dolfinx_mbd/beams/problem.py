@@ -1,4 +1,4 @@
-"""Matrices of a beam that the analyses of a body need.
+"""Assembly of the matrices of a beam for analyses that also apply to solids.
 
 A `BeamProblem` replaces the `ElasticProblem` of a solid: its vectors have six components (d, θ) per
 vertex, and rotations are part of every rigid motion, interface and load.
@@ -40,7 +40,7 @@ class BeamProblem:
     model: BeamModel
     stiffness: PETSc.Mat  # K of the free beam
     mass_matrix: PETSc.Mat
-    couplings: tuple[PETSc.Mat, ...]  # ∫ρ N_i^a N_j^b of displacements N of dofs i, j at 3 a + b
+    couplings: tuple[PETSc.Mat, ...]  # ∫ρ N_i^a N_j^b at 3 a + b, displacements N of dofs i, j
     position_couplings: Array  # ∫ρ X^a N_i^b with the position X, shape (owned dofs, 3, 3)
     prestress: Any = None
 
@@ -59,7 +59,7 @@ class BeamProblem:
         return self.mass_matrix.copy()
 
     def inertia_matrix(self, W: Array) -> PETSc.Mat:
-        """Return ∫ρ (W u)·v of W (3, 3) with the pattern of K; the caller destroys it."""
+        """Return ∫ρ (W u)·v for W (3, 3) with the pattern of K; the caller destroys it."""
         result = self.mass_matrix.copy()
         result.scale(0.0)
         same = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
@@ -69,7 +69,7 @@ class BeamProblem:
         return result
 
     def apply_mass(self, X: Array) -> Array:
-        """Return M X, X of shape (owned dofs, k)."""
+        """Return M X for X of shape (owned dofs, k)."""
         return multiply(self.mass_matrix, X)
 
     def spin_loads(self) -> Array:
@@ -126,7 +126,7 @@ class BeamProblem:
 
 
 def spin_matrices() -> Array:
-    """Return W of the accelerations W x of ω_iω_j = 1, in the order of `SPINS`, shape (6, 3, 3)."""
+    """Return W of the accelerations W x for ω_iω_j = 1, in the order of `SPINS`, shape (6, 3, 3)."""
     unit = [spin_matrix(e) for e in np.eye(3)]
     return np.array([unit[i] @ unit[j] + (i != j) * unit[j] @ unit[i] for i, j in SPINS])
 
@@ -150,7 +150,7 @@ def beam_problem(model: BeamModel) -> Any:
     a, b, density = beam.field(u), beam.field(v), beam.material.density
 
     def integral(x: Any) -> fem.Form:
-        """Return ∫ρ (W x)·v of a function of the point (y, z) of the section."""
+        """Return ∫ρ (W x)·v for a function x(y, z) of the section."""
         return fem.form(
             beam.over_section(
                 lambda y, z: (
@@ -188,10 +188,10 @@ def beam_problem(model: BeamModel) -> Any:
 def initial_stress_matrices(
     model: BeamModel, displacements: Array, accelerations: Array
 ) -> Iterator[PETSc.Mat]:
-    """Yield K_σ of displacements (owned dofs, k), with the second-order rotation of sections.
+    """Yield K_σ for each column of displacements (owned dofs, k), with rotations of second order.
 
-    The section at x has the acceleration W x of matrices W, shape (k, 3, 3), of which only the part
-    that varies over the section matters. The caller destroys the matrices.
+    The acceleration of a point x is W x with the matrices W = `accelerations`, shape (k, 3, 3);
+    only its variation over a section has an effect. The caller destroys the matrices.
     """
     V, beam, axes = model.space, model.beam, np.asarray(model.axes)
     W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))

@@ -1,6 +1,6 @@
 """Reduction of a beam to a flexible body, with the Craig-Bampton basis of solids.
 
-The interfaces are nodes: a node has the six coordinates of a rigid interface.
+Each interface is a node, which has the six coordinates of a rigid interface.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class BeamReduction:
 
         Args:
             eta: Elastic coordinates, shape (n,).
-            out: Function on `space` that is overwritten; None: a new one.
+            out: Function on `space` that is overwritten. By default a new function.
 
         Returns:
-            A function on `space`, whose section forces `beam_forces` returns.
+            A function on `space`; `beam_forces` returns its section forces.
 
         Raises:
-            InputError: The number of coordinates is not that of the modes.
+            InputError: The number of coordinates differs from the number of modes.
 
         Note: Collective.
         """
@@ -84,7 +84,7 @@ class BeamReduction:
         return as_function(self.space, self.modes @ values, out)
 
     def write(self, path: str | Path, history: History, **options: Any) -> None:
-        """Write the motion of the axis as VTX for ParaView, in parallel.
+        """Write the motion of the axis to a VTX file for ParaView, in parallel.
 
         Args:
             path: Path that ends with ``.bp``.
@@ -120,18 +120,18 @@ def reduce_beam(
     Args:
         model: The beam.
         interfaces: Mapping from the name of an interface to a node: its distance along the beam,
-            its position, or an `InterfaceSpec` with `point` and `axes` (None: axes of the body).
-            May be empty.
-        num_modes: Number of fixed-interface modes: bending in both planes, stretch and torsion
-            together, by frequency.
-        attached_to: Name of the interface that the body frame moves with; None: mean axis.
-        stiffening: Geometric stiffening by spin and by the forces at the interfaces; None: with
-            interfaces and the mean axis.
+            its position, or an `InterfaceSpec` with `point` and `axes` (by default those of the
+            body). The mapping may be empty.
+        num_modes: Number of fixed-interface modes with the lowest frequencies: bending in both
+            planes, stretch and torsion.
+        attached_to: Name of the interface with which the body frame moves. By default mean axis.
+        stiffening: Whether to include geometric stiffening by spin and by interface forces. By
+            default it is included if there are interfaces and the reference is the mean axis.
         points: Material points by name: distance along the beam or position, m; a point off the
-            axis moves with the section. None: no points.
+            axis moves with the section. By default none.
         name: Name of the body.
-        options: Selection of modes and surface; None: the defaults of `ReductionOptions`. Its
-            loads, damping and static correction are not available for beams.
+        options: Selection of modes and surface, by default `ReductionOptions()`. Loads, damping and
+            static correction are not available for beams.
         petsc_options: Options of the linear solver and of the eigenvalue solver.
         petsc_options_prefix: Prefix of these options.
 
@@ -139,7 +139,7 @@ def reduce_beam(
         The reduced body with its modes at the nodes.
 
     Raises:
-        InputError: A value does not fit; the same error on every rank.
+        InputError: A value is invalid; the error is raised on every rank.
         FactorizationError: The linear solver failed.
         EigenError: The eigenvalue solver did not converge.
 
@@ -276,8 +276,8 @@ def _stiffening(
 ) -> Stiffening:
     """Return the reduced geometric stiffness of the unit cases.
 
-    The rotations of the nodes, as those of the interfaces, are rotation vectors, so no term is
-    added at the interfaces.
+    The rotations of nodes and of interfaces are both rotation vectors, so no term is added at the
+    interfaces.
     """
     R = problem.rigid_motions()
     relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())

@@ -1,8 +1,8 @@
 """Beams that rotate steadily: blades and shafts, with the analyses of rotating solids.
 
-The matrices contain the gyroscopic terms of the sections. K_σ contains the axial force of the spin
-and the second-order rotation of each section in its own centrifugal field, without which the
-sections of a shaft that rotates about its own axis would soften it as loose rings would.
+The matrices contain the gyroscopic terms of the sections. K_σ contains the axial force due to the
+spin and the second-order rotation of each section in the centrifugal field. Without this rotation,
+the sections of a shaft that rotates about its axis would soften it like loose rings.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def rotating_beam(
 
     Args:
         model: The beam.
-        held: Nodes that only rotate, `[0.0]`; or the held components of each,
-            `{0.0: ["uy", "uz"]}`, in axes that rotate.
+        held: Nodes clamped in the rotating frame, `[0.0]`; or a mapping from nodes to components
+            held in the rotating frame, `{0.0: ["uy", "uz"]}`.
         axis: Direction of the axis of rotation, shape (3,).
         point: Point of the axis, shape (3,), m.
         springs: Symmetric bilinear form on `model.space`, of springs between the beam and the
-            rotating frame; None: no springs.
+            rotating frame. By default none.
         damping: `Rayleigh` with K at rest, springs included; a symmetric bilinear form on
-            `model.space`; or several of these. None: no damping.
+            `model.space`; or several of these. By default none.
         petsc_options: Options of the linear solver and of the eigenvalue solver.
         petsc_options_prefix: Prefix of these options.
 
@@ -62,7 +62,7 @@ def rotating_beam(
         The matrices; the caller destroys them.
 
     Raises:
-        InputError: A value does not fit; the same error on every rank.
+        InputError: A value is invalid; the error is raised on every rank.
         FactorizationError: The linear solver failed, or the beam is not held.
 
     Example:

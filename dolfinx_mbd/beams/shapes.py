@@ -1,4 +1,4 @@
-"""Displacements of a beam between and around its nodes, and a surface for pictures."""
+"""Interpolation of the motion of a beam to points, and a surface for pictures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["beam_points", "beam_skin"]
 
 Array = NDArray[np.float64]
 
-CORNERS = 16  # of the polygon that approximates an ellipse
+CORNERS = 16  # number of corners of the polygon that approximates an ellipse
 
 
 def _interpolate(model: BeamModel, nodal: Array, at: Array) -> tuple[Array, Array]:
     """Return displacements of the axis and rotations of the section at distances along the beam.
 
     The nodal values have the shape (n, 6, k), the distances (m,), the results (m, 3, k), in body
-    components. Outside the beam the tangents at its ends continue.
+    components. Beyond its ends, the beam continues along its tangents.
     """
     s = model.chain @ model.direction
     cell = np.clip(np.searchsorted(s, at, side="right") - 1, 0, len(s) - 2)
@@ -71,7 +71,7 @@ def beam_points(
 def _at_nodes(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
     """Return functions of space at the nodes of the chain, shape (n, len(values)).
 
-    At a discontinuity, the value is that of an arbitrary cell.
+    At a discontinuity, the value is taken from an arbitrary cell.
     """
     if not any(isinstance(v, Expr) for v in values):
         return np.tile(np.array(values, dtype=float), (len(model.chain), 1))
@@ -100,7 +100,7 @@ def beam_skin(model: BeamModel, nodal: Array) -> Skin:
     arms = arms @ axes[:, 1:].T  # (n, m + 1, 3), the last on the axis
     d, theta = nodal[:, :3], nodal[:, 3:]
     moved = d[:, None] + np.cross(theta[:, None], arms[..., None], axis=2)
-    surface = np.ones((n, m + 1), dtype=bool)  # of the points on the axis, only the ends
+    surface = np.ones((n, m + 1), dtype=bool)  # only the ends of the axis are on the surface
     surface[1:-1, m] = False
     number = np.cumsum(surface).reshape(n, m + 1) - 1
     ring, following = number[:, :m], np.roll(number[:, :m], -1, axis=1)

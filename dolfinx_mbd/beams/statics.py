@@ -40,7 +40,7 @@ Place: TypeAlias = "float | ArrayLike"
 """A node: its distance along the beam, m, or its position, shape (3,)."""
 
 Held: TypeAlias = "Iterable[Place] | Mapping[float, Sequence[str]]"
-"""Clamped nodes; or the held components of each, of ux, uy, uz, rx, ry, rz."""
+"""Clamped nodes; or a mapping from nodes to held components: ux, uy, uz, rx, ry, rz."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ def beam_modes(
 
     Args:
         model: The beam.
-        num_modes: Number of elastic modes; rigid motions are only counted.
-        held: Clamped nodes, `[0.0]`; or the held components of each, `{0.0: ["uy", "uz"]}`.
+        num_modes: Number of elastic modes, without the rigid motions.
+        held: Clamped nodes, `[0.0]`; or held components by node, `{0.0: ["uy", "uz"]}`.
         petsc_options: Options of the linear solver and of the eigenvalue solver.
         petsc_options_prefix: Prefix of these options.
 
@@ -80,7 +80,7 @@ def beam_modes(
         Frequencies and modes.
 
     Raises:
-        InputError: A value does not fit.
+        InputError: A value is invalid.
         EigenError: The eigenvalue solver failed, or missed a mode.
 
     Example:
@@ -115,11 +115,11 @@ def beam_statics(
 
     Args:
         model: The beam.
-        load: Linear form on `model.space`, for example one of the loads of `model.beam`; None: no
-            distributed load.
+        load: Linear form on `model.space`, for example one of the loads of `model.beam`. By default
+            no distributed load.
         held: Clamped nodes, or held components; see `beam_modes`.
-        wrenches: Force and moment at nodes by their distance along the beam, shape (6,), body
-            components, N and N m; None: no wrenches.
+        wrenches: Mapping from the distance of a node along the beam to force and moment in body
+            components, shape (6,), N and N m. By default none.
         petsc_options: Options of the linear solver.
         petsc_options_prefix: Prefix of these options.
 
@@ -169,10 +169,11 @@ def beam_statics(
 
 
 def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
-    """Return the section forces of a beam, in its axes, on the part at smaller distance.
+    """Return the section forces on the part at smaller distance, along the axes of the beam.
 
-    They are those of the cubic deflection: exact under loads at nodes; under a distributed load q,
-    moments at the ends of a cell of length h have the error qh²/12 and shear forces qh/2.
+    They follow from the cubic deflection and are exact for loads at nodes. Under a distributed load
+    q, the moments at the ends of a cell of length h have the error qh²/12, and the shear forces
+    qh/2.
 
     Args:
         model: The beam.
@@ -180,7 +181,7 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
 
     Returns:
         Distances along the beam of both ends of each cell, shape (cells, 2), in ascending order, m;
-        and N, V_y, V_z, T, M_y, M_z there, shape (cells, 2, 6), N and N m.
+        and the section forces N, V_y, V_z, T, M_y, M_z, shape (cells, 2, 6), N and N m.
 
     Example:
         >>> q = beam_statics(model, held=[0.0], wrenches={0.5: (0, 1, 0, 0, 0, 0)})
@@ -213,7 +214,7 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
 
 
 def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
-    """Return the rigid motions that held degrees of freedom allow, shape (owned dofs, r)."""
+    """Return the rigid motions that the held degrees of freedom allow, shape (owned dofs, r)."""
     chain = model.chain
     R = rigid_modes(model, chain.mean(axis=0))
     R[:, 3:] /= np.linalg.norm(chain[-1] - chain[0])
@@ -224,7 +225,7 @@ def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
 
 
 def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
-    """Return the owned held degrees of freedom (local numbers); see `beam_modes`."""
+    """Return the local indices of the owned held degrees of freedom; see `beam_modes`."""
     instance("model", model, BeamModel)
     if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
         refuse("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)

@@ -1,7 +1,7 @@
 """Reduced flexible bodies as plain NumPy data.
 
 The parts of the package that use a mesh create a `ReducedBody`; the parts that simulate mechanisms
-use it. Neither depends on the other, and nothing here imports DOLFINx.
+use it. Neither depends on the other, and this folder does not import DOLFINx.
 """
 
 from __future__ import annotations

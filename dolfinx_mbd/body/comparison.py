@@ -56,10 +56,10 @@ class Comparison:
 def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
     """Compare mass properties, interfaces, flexibility at the interfaces, and frequencies.
 
-    Differences of lengths are relative to the radius of gyration. The flexibility Θ K⁻¹ Θᵀ holds
-    the motions Θ of all interfaces under unit wrenches at them. It does not depend on the choice
-    of the elastic coordinates, but it depends on the reference condition. The frequencies are those
-    of K and M, with the body frame at rest.
+    Differences of lengths are relative to the radius of gyration. The flexibility Θ K⁻¹ Θᵀ contains
+    the motions of all interfaces under unit wrenches at the interfaces; Θ maps elastic coordinates
+    to these motions. The flexibility depends on the reference condition, but not on the choice of
+    the elastic coordinates. The frequencies follow from K and M with the body frame at rest.
 
     Args:
         first: A reduced body.

@@ -65,7 +65,7 @@ class Rayleigh:
 
     @classmethod
     def from_ratios(cls, frequencies: ArrayLike, ratios: ArrayLike) -> Rayleigh:
-        """Create the damping that has given damping ratios at two frequencies.
+        """Create Rayleigh damping with the given damping ratios at two frequencies.
 
         Args:
             frequencies: Two different positive frequencies, Hz.
@@ -159,7 +159,7 @@ class ModalDamping:
 
 
 def damping_matrix(mass: ArrayLike, stiffness: ArrayLike, *dampings: Damping | ArrayLike) -> Array:
-    """Return the sum of `Rayleigh`, `ModalDamping` or matrices C, shape (n, n)."""
+    """Return the sum of the damping matrices of the arguments, shape (n, n)."""
     M, K = _pair(mass, stiffness)
     total = np.zeros_like(M)
     for damping in dampings:

@@ -1,4 +1,4 @@
-"""Files of reduced bodies: archives, as the module `dolfinx_mbd.archive` defines them."""
+"""Saving and loading of reduced bodies as archives in the format of `dolfinx_mbd.archive`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FORMAT_VERSION = 2  # files of newer versions are refused
+FORMAT_VERSION = 2  # newest version of the file format that can be read
 
 _MATRICES = ("first_moments", "second_moments", "mass", "stiffness", "damping")
 
@@ -28,18 +28,18 @@ _LISTS: dict[str, tuple[type[Any], str, tuple[str, ...]]] = {
     "points": (Station, "point", ("position", "modes")),
     "loads": (LoadPattern, "load", ("force", "moment", "modes", "moments")),
 }
-"""Lists of the body: class of the entries, and the array `<prefix>_<number>_<attribute>`."""
+"""Lists of the body: class of the entries, and parts of names `<prefix>_<index>_<attribute>`."""
 
 _PARTS: dict[str, tuple[type[Any], dict[str, str]]] = {
     "skin": (Skin, {f"skin_{key}": key for key in ("points", "triangles", "modes")}),
     "stiffening": (Stiffening, {f"stiffening_{k}": k for k in ("spin", "interfaces", "work")}),
     "stress": (StressModes, {"stress_points": "points", "stress_modes": "stress"}),
 }
-"""Optional parts of the body: class, and attributes by the name of their array."""
+"""Optional parts of the body: class, and a mapping from array names to attributes."""
 
 
 class BodyFileError(FileError):
-    """A file that is not a reduced body, is damaged, or has a newer format version."""
+    """Error for a file that is not a reduced body, is damaged, or has a newer format version."""
 
 
 _KIND = Kind("dolfinx_mbd reduced body", "reduced body", FORMAT_VERSION, BodyFileError)

@@ -3,8 +3,8 @@
     H(ω) = B (K + i η K_e + i ω (C + G) − ω² M)⁻¹ Bᵀ
 
 with the matrices of the module `dolfinx_mbd.body.linearized`, the elastic part K_e of K, and the
-loss factor η of structural damping: a force in phase with the velocity whose amplitude does not
-depend on the frequency. Such a force is defined for harmonic motion only.
+loss factor η of structural damping. The force of structural damping is in phase with the velocity,
+and its amplitude does not depend on the frequency; it is defined for harmonic motion only.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ ComplexArray = NDArray[np.complex128]
 MOTIONS = ("ux", "uy", "uz", "rx", "ry", "rz")
 FORCES = ("fx", "fy", "fz", "mx", "my", "mz")
 
-_CHUNK = 4_000_000  # entries of the dynamic stiffness matrices that are solved together
+_CHUNK = 4_000_000  # maximum number of entries of the matrices that are solved together
 _INDEPENDENT = (
     "interfaces with independent motions; this body has too few modes, or is plane and several "
     "interfaces would move out of the plane"
 )
-_CONSISTENT = 1e-8  # relative error of base motions
+_CONSISTENT = 1e-8  # largest relative error of the base motions
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class FrequencyResponse:
     Outputs are displacements `"<name> ux"`, `uy`, `uz` (m) of interfaces and points, and rotations
     `rx`, `ry`, `rz` (rad) of interfaces. Inputs are forces `"<name> fx"`, `fy`, `fz` (N) at
     interfaces and points, moments `mx`, `my`, `mz` (N m) at interfaces, and motions `ux` to `rz`
-    of driven interfaces. All components are in the axes of the body, which rotate with it.
+    of driven interfaces. All components refer to the body axes, which rotate with the body.
 
     Attributes:
         frequencies: Frequencies, shape (nf,), Hz.
@@ -99,10 +99,10 @@ class FrequencyResponse:
         return self.values[:, i, j] * (2j * np.pi * self.frequencies) ** derivative
 
     def receptance(self, *names: str) -> ComplexArray:
-        """Return the motions of some interfaces and points per force at them, shape (nf, k, k).
+        """Return the motions of interfaces and points per unit force at them, shape (nf, k, k).
 
         Args:
-            *names: Names of interfaces (six rows each) and points (three rows each); none: all
+            *names: Names of interfaces (six rows each) and points (three rows each). By default all
                 interfaces and points with inputs.
 
         Raises:
@@ -130,8 +130,8 @@ class FrequencyResponse:
 
         Raises:
             InputError: A name is not both an input and an output, or the motions are not
-                independent: the body has fewer modes than coordinates, or it is plane and has
-                several of the interfaces.
+                independent: the body has fewer modes than coordinates, or it is plane and several
+                    interfaces are named.
         """
         H = self.receptance(*names)
         size = np.sqrt(np.abs(np.einsum("fii->fi", H)))
@@ -155,11 +155,11 @@ def frequency_response(
     about: str | ArrayLike | None = None,
     stiffening: bool | None = None,
 ) -> FrequencyResponse:
-    """Return the steady motion of a body under unit harmonic wrenches, or motions of its base.
+    """Return the steady response of a body to unit harmonic wrenches or unit motions of its base.
 
     A body that is not held is free: at low frequencies it moves as a rigid body with the response
     −1/(mω²), which damping does not change. With `spin`, the axes of the body rotate steadily: the
-    interfaces in `held` rotate with them, or, if there are none, the body frame follows the
+    interfaces in `held` rotate with them, or, if no interface is held, the body frame follows the
     prescribed rotation. Amplitudes are then relative to the steady state in the rotating axes.
 
     Args:
@@ -167,20 +167,20 @@ def frequency_response(
         frequencies: Frequencies, shape (nf,), Hz; positive if the body is free.
         held: Names of interfaces that are fixed, or that rotate steadily with `spin`.
         driven: Names of interfaces with prescribed motion; not together with `spin`.
-        inputs: Names of interfaces and points at which unit forces act; None: all that are not
-            held, but none if there are driven interfaces.
-        outputs: Names of interfaces and points whose motion is computed; None: all that are not
-            held.
+        inputs: Names of interfaces and points at which unit forces act. By default all that are not
+            held, or none if interfaces are driven.
+        outputs: Names of interfaces and points whose motion is computed. By default all that are
+            not held.
         loss_factor: Loss factor η of the structural damping K (1 + iη).
-        spin: Steady angular velocity in body axes, shape (3,), rad/s; None: no rotation.
-        about: A point on the axis of rotation, shape (3,), m, or the name of an interface; None:
-            the first held interface.
-        stiffening: Whether the geometric stiffness of the steady state acts; None: if the body has
-            it.
+        spin: Steady angular velocity in body axes, shape (3,), rad/s. By default zero.
+        about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By
+            default the first held interface.
+        stiffening: Whether to include the geometric stiffness of the steady state. By default it is
+            included if the body has it.
 
     Raises:
-        InputError: A name is unknown, an option does not fit the others, or a frequency is that of
-            an undamped resonance.
+        InputError: A name is unknown, an option does not fit the others, or a frequency is an
+            undamped resonance.
 
     Example:
         >>> response = mbd.frequency_response(body, [0.0], held=["left"])
@@ -216,7 +216,7 @@ def frequency_response(
 def _solve(
     system: LinearizedBody, f: Array, loss_factor: float, rows: Array, loads: Array, moved: Array
 ) -> ComplexArray:
-    """Return the motions of `rows` under unit loads and unit motions of the rows `moved`."""
+    """Return the outputs `rows` z for unit loads and for unit base motions `moved` z."""
     m = len(system.mass)
     scale = 1 / np.sqrt(np.diag(system.mass))
     complex_stiffness = system.stiffness + 1j * loss_factor * system.elastic
@@ -256,7 +256,7 @@ def _solve(
 def _maps(
     body: ReducedBody, names: Sequence[str], components: Sequence[str]
 ) -> tuple[Array, tuple[str, ...]]:
-    """Return the rows for z of interfaces (six each) and points (three each), and their names."""
+    """Return the matrix from z to motions of interfaces and points, and the names of its rows."""
     interfaces = {i.name for i in body.interfaces}
     points = {p.name for p in body.points} - interfaces
     rows: list[Array] = [np.zeros((0, 6 + body.num_modes))]

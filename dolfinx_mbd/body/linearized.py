@@ -1,8 +1,8 @@
 """Small motions of a reduced body that is free, held at interfaces, or in steady rotation.
 
-A small displacement in axes that rotate steadily with ω (or rest, ω = 0) is
-w = d + θ×x + Σ ψ_k η_k, with the coordinates z = (d, θ, η) and the fields φ_I = ∂w/∂z_I. The mass
-matrix, the gyroscopic matrix and the centrifugal stiffness are contractions of the body's moments:
+A small displacement in axes that rotate steadily with ω (or are at rest, ω = 0) is w = d + θ×x + Σ
+ψ_k η_k, with the coordinates z = (d, θ, η) and the fields φ_I = ∂w/∂z_I. The mass matrix, the
+gyroscopic matrix and the centrifugal stiffness are contractions of the body's moments:
 
     M:  ∫ρ φ_I·φ_J,    G:  2 ∫ρ φ_I·(ω×φ_J),    K_ω:  ∫ρ φ_I·(ω×(ω×φ_J)).
 
@@ -10,7 +10,7 @@ The steady state has the centrifugal load b = −ρ ω×(ω×(x−p)) and wrench
 interfaces. Its geometric stiffness is
 
     η, η:  Σ_{i≤j} ω_iω_j K_ij + Σ_k (F_k K_Fk + M_k K_Mk),
-    θ, η:  ∫ ψ·(θ×b) + Σ_k d_k·(θ×F_k),    θ, θ:  the symmetric part of the same with ψ = θ'×x.
+    θ, η:  ∫ ψ·(θ×b) + Σ_k d_k·(θ×F_k),    θ, θ:  the symmetric part of θ, η with ψ = θ'×x.
 
 It is the second variation of the work of b and F_k on the quadratic kinematics of `Stiffening` and
 on ½ θ×(θ×x) + θ×u. A held interface satisfies d + θ×x_k + D_k η = 0 and θ + Θ_k η = 0; the null
@@ -32,7 +32,7 @@ from dolfinx_mbd.checks import array, instance, names, refuse, vector
 
 Array = NDArray[np.float64]
 
-RANK_TOLERANCE = 1e-9  # relative singular value below which conditions are dependent
+RANK_TOLERANCE = 1e-9  # relative singular value below which conditions are treated as dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class LinearizedBody:
         gyroscopic: G, skew-symmetric, shape (m, m); zero without rotation.
         stiffness: K with centrifugal and geometric stiffness, shape (m, m).
         elastic: Elastic part of K, which a loss factor multiplies, shape (m, m).
-        basis: B, from q to z = (d, θ, η), shape (6+n, m).
+        basis: B, which maps q to z = (d, θ, η), shape (6+n, m).
         stiffened: Whether K contains geometric stiffness.
 
     Example:
@@ -94,17 +94,19 @@ def linearize_body(
 ) -> LinearizedBody:
     """Return the linear equations of small motions of a body.
 
-    Without `spin`, a body that is not held is free, and its rigid motion is among the coordinates.
+    Without `spin`, a body that is not held is free, and the coordinates include its rigid motion.
     With `spin`, the frame of a body that is not held follows the prescribed rotation, and only the
     elastic coordinates remain.
 
     Args:
         body: A reduced body.
         held: Names of interfaces that are fixed, or that rotate steadily with `spin`.
-        spin: Steady angular velocity ω in body axes, shape (3,), rad/s; None: no rotation.
-        about: A point on the axis of rotation, shape (3,), m, or the name of an interface; None:
-            the first held interface. Only the load at held interfaces depends on it.
-        stiffening: Whether geometric stiffness acts; None: if the body has it.
+        spin: Steady angular velocity ω in body axes, shape (3,), rad/s. By default zero.
+        about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By
+            default the first held interface. Only the load at held interfaces depends on this
+            point.
+        stiffening: Whether to include geometric stiffness. By default it is included if the body
+            has it.
 
     Raises:
         InputError: An interface is unknown, no coordinate remains, or `stiffening` is True and the
@@ -187,7 +189,7 @@ def null_space(rows: Array, mass: Array) -> Array:
 
 
 def name_list(argument: str, values: str | Iterable[str]) -> list[str]:
-    """Return names as a list, after a check that they differ; one name becomes a list of one."""
+    """Return different names as a list; a single string becomes a list with one name."""
     return list(names(argument, [values] if isinstance(values, str) else values))
 
 

@@ -15,20 +15,20 @@ from dolfinx_mbd.errors import AccuracyWarning, warn
 Array = NDArray[np.float64]
 
 MULTIPLE = 1e-6
-"""Relative distance up to which two eigenvalues ω² count as equal.
+"""Relative distance up to which two eigenvalues ω² are treated as equal.
 
-The modes of two eigenvalues at the relative distance d are determined up to a rotation in their
-plane by the solver's error (about 1e-9) divided by d, which is 1e-3 at this distance. Frequencies
-of different modes are rarely so close.
+The solver's error (about 1e-9), divided by the relative distance of two eigenvalues, is the angle
+by which their computed modes may be rotated in their plane. It is 1e-3 for this distance.
+Frequencies of different modes are rarely so close.
 """
 
 
 def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
-    """Return the number of modes that completes the group of the last of `count` modes.
+    """Return the smallest number of modes, at least `count`, that does not split a group.
 
     Neighbouring eigenvalues, which are in ascending order, belong to the same group if their
-    distance is at most `MULTIPLE` times their size, or within the round-off errors. If the result
-    is the number of all values, the group may be incomplete.
+    distance is at most `MULTIPLE` times their size, or is within the round-off errors. If the
+    result is the number of all values, the last group may be incomplete.
 
     >>> end_of_group(np.array([1.0, 4.0, 4.0, 9.0]), 2)
     3
@@ -42,7 +42,7 @@ def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
 
 
 def groups_of(values: Array, errors: Array | None = None) -> NDArray[np.int64]:
-    """Return the number of the group of each mode, shape (n,), from 0.
+    """Return the zero-based index of the group of each mode, shape (n,).
 
     >>> groups_of(np.array([1.0, 4.0, 4.0, 9.0]))
     array([0, 1, 1, 2])

@@ -23,7 +23,7 @@ class Participation:
     Attributes:
         loads: Names of the loads, such as `big_end Fx`, and of the body's distributed loads.
         shares: Share of each mode in the work fᵀK⁻¹f, shape (n, loads); columns sum to 1.
-        groups: Number of the multiple eigenvalue to which each mode belongs, shape (n,); None: all
+        groups: Index of the multiple eigenvalue to which each mode belongs, shape (n,); None if all
             eigenvalues are different.
 
     Example:
@@ -36,7 +36,7 @@ class Participation:
     groups: NDArray[np.int64] | None = None
 
     def most(self, share: float) -> list[int]:
-        """Return the numbers of the fewest modes with a given share of the work of every load.
+        """Return the indices of the fewest modes with a given share of the work of every load.
 
         The modes of a multiple eigenvalue are selected together.
 
@@ -50,9 +50,9 @@ class Participation:
 
 
 def most_of(weights: Array, share: float, groups: NDArray[np.int64] | None = None) -> list[int]:
-    """Return the fewest rows that have a given share of the sum of every column.
+    """Return the indices of the fewest rows with a given share of the sum of every column.
 
-    Rows with the same number in `groups`, from 0, are selected together.
+    Rows with the same zero-based index in `groups` are selected together.
     """
     if groups is not None:
         sums = np.zeros((int(groups.max(initial=-1)) + 1, weights.shape[1]))

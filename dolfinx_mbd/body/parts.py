@@ -26,7 +26,8 @@ SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
     """Return a read-only copy of an array in C order, after a check of its shape and numbers.
 
-    A length of −1 is any length. The type of the result is float, complex or an integer type.
+    A length of −1 in `shape` accepts any length. The type of the result is float, complex or an
+    integer type.
     """
     sizes = tuple(None if length == -1 else length for length in shape)
     if isinstance(value, np.ndarray) and np.iscomplexobj(value) and dtype is complex:
@@ -47,15 +48,15 @@ def assign(owner: object, **values: Any) -> None:
 
 
 def freeze(owner: object, label: str = "", **shapes: tuple[int, ...]) -> None:
-    """Replace arrays of a frozen dataclass by checked read-only copies, see `frozen`."""
+    """Replace arrays of a frozen dataclass by checked read-only copies; see `frozen`."""
     for name, shape in shapes.items():
         text = f"{label}: {name}" if label else name
         assign(owner, **{name: frozen(text, getattr(owner, name), shape)})
 
 
 def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
-    """Return different numbers of elastic coordinates from 0 to `count` - 1 as an array."""
-    expected = f"numbers of elastic coordinates from 0 to {count - 1}, each at most once"
+    """Return different indices of elastic coordinates from 0 to `count` - 1 as an array."""
+    expected = f"indices of elastic coordinates from 0 to {count - 1}, each at most once"
     if isinstance(modes, (str, bytes)) or not isinstance(modes, Iterable):
         refuse(argument, modes, expected, InputTypeError)
     numbers = [integer(f"every entry of {argument}", k, low=0, high=count - 1) for k in modes]
@@ -158,7 +159,7 @@ class LoadPattern:
         name: Name of the load.
         force: Resultant force, shape (3,), N.
         moment: Moment about the origin of the body frame on the undeformed body, shape (3,), N m.
-        modes: Work ∫ψ_k·f on a unit of each elastic coordinate, shape (n,), J.
+        modes: Work ∫ψ_k·f per unit of each elastic coordinate, shape (n,), J.
         moments: Change ∫ψ_k×f of the moment per unit of each elastic coordinate, shape (n, 3),
             N m.
 
@@ -214,7 +215,7 @@ class Stiffening:
     """Reduced geometric stiffness matrices of the stresses under unit loads.
 
     A body becomes stiffer under tension and softer under compression. Each unit load is balanced by
-    inertia forces (inertia relief), so that gravity and uniform accelerations need no case.
+    inertia forces (inertia relief), so that gravity and uniform accelerations need no matrix.
 
     Attributes:
         spin: Matrices for the centrifugal loads of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z and
@@ -247,7 +248,7 @@ class Stiffening:
             freeze(self, "stiffening", work=(6 + 6 * len(self.interfaces),))
 
     def selected(self, modes: NDArray[np.int64]) -> Stiffening:
-        """Return the matrices for the elastic coordinates with the numbers `modes`."""
+        """Return the matrices for the elastic coordinates with the indices `modes`."""
         modes = mode_numbers("modes", modes, self.spin.shape[-1])
         rows = modes[:, None]
         spin, interfaces = self.spin[:, rows, modes], self.interfaces[:, :, rows, modes]

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Combine = Callable[[Array], Array]
 
 STRESS_COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
-PIECE = 4096  # tensors whose eigenvalues are computed together, so that they fit into the cache
+PIECE = 4096  # number of tensors whose eigenvalues are computed together; they fit into the cache
 SLACK = 1e-9  # relative margin of bounds for round-off
 
 
@@ -27,16 +27,17 @@ SLACK = 1e-9  # relative margin of bounds for round-off
 class Quantity:
     """The definition of a quantity by linear quantities.
 
-    The components of the linear quantities `needs`, one after the other, are its ingredients. The
-    rows `matrix @ ingredients` are combined to values. `bound` returns an upper bound of a sign
-    times the values and does not change the rows; cheap quantities have none.
+    The ingredients are the components of the linear quantities `needs`, one after the other.
+    `combine` maps the rows `matrix @ ingredients` to values. `bound` returns an upper bound of the
+    values, multiplied by a sign, and does not change the rows; quantities that are cheap to compute
+    have no bound.
     """
 
     name: str
     unit: str
     needs: tuple[str, ...]
     matrix: Array
-    combine: Combine | None = None  # from rows (rows, ...), which it may overwrite; None: identity
+    combine: Combine | None = None  # maps rows (rows, ...), which it may overwrite; None: identity
     finish: Combine | None = None  # increasing function of the values
     shape: tuple[int, ...] = ()  # of one value: (), (3,) or (3, 3)
     bound: Callable[[Array, float], Array] | None = None
@@ -182,7 +183,7 @@ QUANTITIES = _all_quantities()
 
 
 def quantity(name: str) -> Quantity:
-    """Return the quantity with a name."""
+    """Return the quantity with the given name."""
     if not isinstance(name, str) or name not in QUANTITIES:
         unknown("quantity", name, QUANTITIES, "use one of")
     return QUANTITIES[name]

@@ -48,7 +48,7 @@ class ReducedBody(HtmlView):
     """A flexible body, reduced to the data that a multibody program needs, in SI units.
 
     A reduced body with n elastic coordinates is frozen: its methods return new bodies.
-    `mbd.reduce(...).body` is one; `ReducedBody.from_arrays` creates one from matrices of another
+    `mbd.reduce` computes it, and `ReducedBody.from_arrays` creates it from the matrices of another
     program.
 
     Attributes:
@@ -189,15 +189,15 @@ class ReducedBody(HtmlView):
         return self.inertia - self.total_mass * (c @ c * np.eye(3) - np.outer(c, c))
 
     def interface(self, name: str) -> Interface:
-        """Return the interface with a name; if it is unknown, the error lists the interfaces."""
+        """Return the interface with the given name; an error lists the known names."""
         return self._part("interface", name, self.interfaces)
 
     def point(self, name: str) -> Station:
-        """Return the material point with a name; if it is unknown, the error lists the points."""
+        """Return the material point with the given name; an error lists the known names."""
         return self._part("point", name, self.points)
 
     def load_pattern(self, name: str) -> LoadPattern:
-        """Return the distributed load with a name; if it is unknown, the error lists the loads."""
+        """Return the distributed load with the given name; an error lists the known names."""
         return self._part("load", name, self.loads)
 
     def _part(self, kind: str, name: str, parts: Sequence[Any]) -> Any:
@@ -210,7 +210,7 @@ class ReducedBody(HtmlView):
         """Return a copy with some attributes changed.
 
         Args:
-            **changes: New values by name of the attribute.
+            **changes: New values by attribute name.
 
         Raises:
             InputTypeError: A keyword is not an attribute.
@@ -238,14 +238,14 @@ class ReducedBody(HtmlView):
         """Return the body with only some of its elastic coordinates, in their original order.
 
         Args:
-            modes: Numbers of the coordinates to keep, from 0.
+            modes: Zero-based indices of the coordinates to keep.
             reason: Reason why the other modes are left out, for the table of modes.
 
         Warns:
             AccuracyWarning: Only some modes of a multiple frequency are selected.
 
         Raises:
-            InputError: The body has no such coordinate, or a number occurs twice.
+            InputError: The body has no such coordinate, or an index occurs twice.
         """
         k = np.sort(mode_numbers("modes", modes, self.num_modes))
         warn_of_cut_groups(self.name, self.stiffness, self.mass, k)
@@ -269,7 +269,7 @@ class ReducedBody(HtmlView):
         )
 
     def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:
-        """Return the body with another damping, the sum of the arguments.
+        """Return a copy of the body whose damping is the sum of the arguments.
 
         Damping acts on the elastic coordinates only and does not resist rigid motion, see the
         module `dolfinx_mbd.body.damping`. A body without damping gets a default damping in a
@@ -280,7 +280,7 @@ class ReducedBody(HtmlView):
                 present damping of the body.
 
         Raises:
-            InputTypeError: An argument is neither of these.
+            InputTypeError: An argument is not a damping.
             InputError: A shape does not fit, or the sum is not positive semidefinite.
         """
         return self.replace(damping=damping_matrix(self.mass, self.stiffness, *dampings))
@@ -291,7 +291,7 @@ class ReducedBody(HtmlView):
         return body.replace(reference="rigid", stiffening=None, stress=None, left_out=())
 
     def summary(self) -> str:
-        """Return a page about mass properties, interfaces, modes, static errors and provenance."""
+        """Return a text with mass properties, interfaces, modes, static errors and provenance."""
         return summary(self)
 
     def save(self, path: str | Path, *, comm: Any = None) -> Path:
@@ -302,7 +302,7 @@ class ReducedBody(HtmlView):
         Args:
             path: File to write; `.npz` is added if the path has no suffix.
             comm: MPI communicator of all ranks that call this method: rank 0 writes, and an error
-                is raised on all ranks. None: the calling process writes.
+                is raised on all ranks. By default the calling process writes.
 
         Returns:
             The path with its suffix.
@@ -332,7 +332,7 @@ class ReducedBody(HtmlView):
         """
         return read_body(path, cls)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # for other processes; `save` writes a file
+    def __reduce__(self) -> tuple[Any, ...]:  # pickling for other processes
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return partial(type(self), **values | {"provenance": dict(self.provenance)}), ()
 

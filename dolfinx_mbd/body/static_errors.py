@@ -1,4 +1,4 @@
-"""Static response of a reduced body to unit loads: the part that the modes do not represent.
+"""Errors of the static response of a reduced body to unit loads.
 
 The unit loads are those of geometric stiffening: the centrifugal loads of ω_iω_j = 1 (rad/s)², and
 the six components of a unit wrench at each interface. Each is balanced by the inertia of the rigid
@@ -34,14 +34,14 @@ LIMIT = 0.05
 STRETCH_LIMIT = 0.2
 """Missing share of the strain energy in a run above which `warn_of_stretch` warns.
 
-A rod that turns about its centre and has the constraint modes of both ends misses 1/6.
+The share is 1/6 for a rod that rotates about its centre, with the constraint modes of both ends.
 """
 
 SMALL_STRETCH = 1e-6
 """Missing strain energy, relative to the kinetic energy of the rotation, that is negligible."""
 
 NEGLIGIBLE = 1e-9
-"""Work of a unit load, relative to the largest of its kind, that counts as no deformation."""
+"""Work of a unit load, relative to the largest of its kind, below which it is negligible."""
 
 _WRENCH = ("force x", "force y", "force z", "moment x", "moment y", "moment z")
 
@@ -56,8 +56,8 @@ def unit_work(body: ReducedBody) -> Array:
     """Return the work Ψᵀf of the unit loads on the modes, shape (n, 6 + 6 interfaces), J.
 
     The work of the centrifugal load −∫ρ ω×(ω×x) is a contraction of the second moments; the work
-    of a wrench is the motion of its interface. The frame must be that of mean axes, so that the
-    inertia of a rigid acceleration does no work on the modes.
+    of a wrench is the motion of its interface. The reference condition must be the mean axis, so
+    that the inertia of a rigid acceleration does no work on the modes.
     """
     H = body.second_moments[1:, 0]
     spins = np.zeros((body.num_modes, len(SPINS)))
@@ -103,12 +103,12 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
 
 
 def warn_of_stretch(motions: Iterable[tuple[ReducedBody, Array, Array]]) -> None:
-    """Warn if the modes of a body leave out a large part of its deformation because of its spin.
+    """Warn if the modes of a body do not represent a large part of the deformation due to its spin.
 
-    The static response to the centrifugal loads that the modes do not represent is orthogonal to
-    them in strain energy, so that its energy is compared with that of the modes. While it is below
-    a millionth of the kinetic energy of the rotation, the body stretches by a millionth at most,
-    and no warning is given.
+    The part of the static response to centrifugal loads that the modes do not represent is
+    orthogonal to the modes in strain energy, so that its energy is compared with the energy of the
+    modes. If it is below a millionth of the kinetic energy of the rotation, the body stretches by a
+    millionth at most, and no warning is given.
 
     Args:
         motions: Bodies with their angular velocities over time in body components, rad/s, shape

@@ -23,7 +23,7 @@ from dolfinx_mbd.errors import InputError
 Array = NDArray[np.float64]
 Extreme = Literal["greatest", "least"]
 
-BLOCK = 128  # points, and instants, in a block: 128 × 128 × 5 numbers are 0.6 MB
+BLOCK = 128  # number of points and of instants in a block; 128 × 128 × 5 numbers take 0.6 MB
 
 
 class PointEnvelope(NamedTuple):
@@ -63,7 +63,7 @@ def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
 
 
 def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np.int64]:
-    """Return the rows of a history nearest to some times, each once, or every `stride`-th row.
+    """Return the indices of the instants nearest to `times`, or of every `stride`-th instant.
 
     A time may lie outside the history by half a step at most.
     """
@@ -94,7 +94,7 @@ def values_over_time(modes: Array, eta: Array, definition: Quantity) -> Array:
 def envelope_over_time(
     modes: Sequence[Array], eta: Array, definition: Quantity, extreme: Extreme = "greatest"
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Return the extreme value of a scalar quantity at each point, and the first row of it.
+    """Return the extreme value of a scalar quantity at each point, and the index of its instant.
 
     `modes` are arrays of ingredients per elastic coordinate, (ingredients, np, n), which are
     stacked; `eta` has the shape (nt, n).
@@ -108,7 +108,7 @@ def envelope_over_time(
     best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
     starts = range(0, len(eta), BLOCK)
     parts = [(k, np.ascontiguousarray(eta[k : k + BLOCK].T)) for k in starts]
-    if definition.bound is not None:  # with large values first, bounds exclude the most
+    if definition.bound is not None:  # the bounds exclude more if large values come first
         parts.sort(key=lambda part: -float(np.abs(part[1]).max()))
     for start in range(0, count, BLOCK):
         block = np.concatenate([m[:, start : start + BLOCK] for m in modes])
@@ -168,7 +168,7 @@ class StressModes:
         return int(self.stress.shape[2])
 
     def selected(self, modes: NDArray[np.int64]) -> StressModes:
-        """Return the stress of the elastic coordinates with the numbers `modes`."""
+        """Return the stress of the elastic coordinates with the indices `modes`."""
         modes = mode_numbers("modes", modes, self.num_modes)
         return StressModes(self.points, self.stress[:, :, modes])
 
@@ -183,7 +183,7 @@ class StressModes:
                 or elastic coordinates, shape (nt, n) or (n,).
             times: Requested times, s; the nearest instants are taken. By default every `stride`-th
                 instant.
-            stride: Distance of the instants if `times` is None.
+            stride: Step from one instant to the next if `times` is None.
 
         Raises:
             InputError: The quantity is unknown or needs more than stress, or the history is wrong.
@@ -215,5 +215,5 @@ class StressModes:
         definition = quantity(name)
         if definition.needs != ("stress",):
             needs = " and ".join(definition.needs)
-            refuse("name", name, f"a quantity of stress alone ({name!r} needs {needs}: recover it)")
+            refuse("name", name, f"a quantity of stress alone ({name!r} needs {needs})")
         return definition

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from dolfinx_mbd.body.reduced_body import ReducedBody
 
 STIFFENING = "geometric stiffening"
-"""Entry of the provenance with the reason why a body has no geometric stiffening."""
+"""Key of the provenance entry that states why a body has no geometric stiffening."""
 
 HEAVY = 1e6
-"""Mass (kg) above which the mesh is probably in millimetres; the part then weighs about a gram."""
+"""Mass, kg, above which the mesh is probably in millimetres; the true mass is then about a gram."""
 
 
 def summary(body: ReducedBody) -> str:
@@ -88,7 +88,7 @@ def _static_response(body: ReducedBody) -> list[str]:
         return [
             *_head(" " * 5 + titles),
             *(f"     {name:<28} {100 * error:8.1f} %" for name, error in large.items()),
-            "     (more modes represent it, or a load mode: `loads` with load_modes=True)",
+            "     (use more modes, or a load mode: `loads` with load_modes=True)",
         ]
     text = f"static response: the modes represent all {len(errors)} unit loads within "
     return ["", f"{text}{100 * LIMIT:g} % of the strain energy"] if errors else []
@@ -100,7 +100,7 @@ def _head(titles: str) -> list[str]:
 
 
 def _vector(values: np.ndarray, scale: float = 1.0) -> str:
-    if scale != 1.0:  # lengths: no hundredths of a micrometre
+    if scale != 1.0:  # round lengths to 1e-8 m
         values = np.round(values, 8)
     return "  ".join(
         f"{value * scale:10.4g}" for value in np.where(np.abs(values) < 1e-12, 0.0, values)
@@ -108,7 +108,7 @@ def _vector(values: np.ndarray, scale: float = 1.0) -> str:
 
 
 def warn_of_units(mass: float, size: float, verb: str = "weighs") -> None:
-    """Warn about a mass (kg) that suggests a mesh in millimetres; the text has the size (m)."""
+    """Warn if a mass, kg, suggests a mesh in millimetres; the message contains the size, m."""
     if mass > HEAVY:
         text = (
             f"implausible: the body is {size:.3g} m long and {verb} {mass:.3g} kg. If its mesh "

@@ -95,7 +95,7 @@ def _check_matrix(argument: str, matrix: Array) -> None:
     least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min(initial=np.inf)
     if least < -1e-9 * size or (argument == "mass" and least <= 0):
         expected = f"a positive {'definite' if argument == 'mass' else 'semidefinite'} matrix"
-        text = f"{argument} must be {expected}; its least eigenvalue is {least:.3g}"
+        text = f"{argument} must be {expected}; its smallest eigenvalue is {least:.3g}"
         raise InputError(text, argument=argument, value=matrix, expected=expected)
 
 

@@ -45,7 +45,7 @@ def positive(argument: str, value: Any, unit: str = "") -> Any:
 def as_ufl_value(value: Any, argument: str = "the value", shapes: Sequence[Shape] = ()) -> Expr:
     """Return a UFL expression, a number, or a sequence of both as UFL scalar or vector.
 
-    The argument's name is for the message; `shapes` lists the accepted shapes, by default any.
+    Error messages contain `argument`; `shapes` lists the accepted shapes, by default any.
     """
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         if not len(value):
@@ -67,13 +67,13 @@ def expression(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Expr:
 
 
 def coefficient(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Any:
-    """Return a function, with respect to which UFL can differentiate a form."""
+    """Return a function after checking that UFL can differentiate with respect to it."""
     instance(argument, value, ufl.Coefficient, "a function on the mesh")
     return expression(argument, value, shapes)
 
 
 def integration(measure: Any) -> Any:
-    """Return a measure or a sum of measures."""
+    """Return `measure` after checking that it is a measure or a sum of measures."""
     return instance("measure", measure, (ufl.Measure, MeasureSum, MeasureProduct))
 
 

@@ -12,7 +12,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.checks import choice, refuse
 from dolfinx_mbd.forms.arguments import positive, scalar
 
-SERIES = 21  # last odd term for a rectangle; the relative remainder is below 1e-6
+SERIES = 21  # last odd term of the series for a rectangle; the relative remainder is below 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Section:
         torsion: Torsion constant J of Saint-Venant, m⁴; the torque is G J φ'. It equals the polar
             moment for a circle and is smaller for other sections.
         Iyz: ∫yz dA, m⁴; zero if y and z are principal axes.
-        shape: Shape in pictures: a rectangle or an ellipse with these radii of gyration.
+        shape: Shape in pictures, with the section's radii of gyration: `rectangle` or `ellipse`.
 
     Raises:
         InputError: A value is out of its range.
@@ -60,7 +60,7 @@ class Section:
 
     @property
     def polar(self) -> Any:
-        """Polar moment ∫(y² + z²) dA, m⁴; times ρ, the inertia of the twist per length."""
+        """Polar moment ∫(y² + z²) dA, m⁴; multiplied by ρ, the rotary inertia of the twist per length."""
         return self.Iyy + self.Izz
 
     @classmethod
@@ -85,14 +85,14 @@ class Section:
 
     @classmethod
     def circle(cls, radius: Any) -> Section:
-        """Return a solid circle of a radius in m."""
+        """Return a solid circle with the given radius, m."""
         r = _length("radius", radius)
         second = math.pi / 4 * r**4
         return cls(math.pi * r**2, second, second, 2 * second)
 
     @classmethod
     def tube(cls, radius: Any, thickness: Any) -> Section:
-        """Return a circular tube with its outer radius and wall thickness in m."""
+        """Return a circular tube with the given outer radius and wall thickness, m."""
         r, t = _length("radius", radius), _length("thickness", thickness)
         if not isinstance(r, Expr) and not isinstance(t, Expr) and t >= r:
             refuse("thickness", thickness, f"less than the radius, {r:g} m")

@@ -7,15 +7,16 @@ A straight beam along x has the displacement
 with axial displacement, twist and two deflections. `Beam.over_section` inserts it into the forms of
 `floating_frame` and integrates over y and z, which yields all inertia terms of axis and sections.
 
-The unknown is a P1 field (d, θ) of six body components on an interval mesh, of one dimension (x of
-the body) or in space, whose cells may have any length and orientation. Between the vertices the
-deflection is Hermite's cubic in terms of the values and slopes at both ends; axial displacement and
-twist are linear. (Basix's Hermite element defines slopes on the reference cell, so its deflection
-has kinks between cells of different lengths.)
+The unknown is a P1 field (d, θ) of six body components on an interval mesh in one dimension (the x
+axis of the body) or in space, whose cells may have any length and orientation. Between the vertices
+the deflection is Hermite's cubic in terms of the values and slopes at both ends; axial displacement
+and twist are linear. (Basix's Hermite element defines slopes on the reference cell, so its
+deflection has kinks between cells of different lengths.)
 
 Shear deformation and warping are neglected. In a pinned beam, rotary inertia and shear lower the
-frequency of n half waves by the fraction ½ (1 + E/(κG)) (nπ r/L)², with the radius of gyration r;
-this module includes the term 1 (rotary inertia) and neglects E/(κG), which is about 3 (shear).
+frequency of the mode with n half waves by the fraction ½ (1 + E/(κG)) (nπ r/L)², with the radius of
+gyration r; this module includes the term 1 (rotary inertia) and neglects E/(κG), which is about 3
+(shear).
 
 The equations (60) of the reference lack some terms of the section: the Coriolis operator, the Euler
 and centrifugal stiffness, and the centrifugal load −ω×(Iω), which twists a section with Iyy ≠ Izz
@@ -239,11 +240,11 @@ class Beam:
         couple bending and torsion (lateral buckling), and torques couple the two bending planes
         (whirling shafts).
 
-        The form is the second derivative of the work of the stresses on second-order strains, less
-        that of the body forces on second-order displacements. Sections turn by exp(θ): a fibre at ρ
-        moves by d + θ×ρ + ½ θ×(θ×ρ), and a moment at a node must be conjugate to its rotation
-        vector. Stresses of third order in y and z, which vanish for sections with two axes of
-        symmetry, are neglected.
+        The form is the second derivative of the work of the stresses on second-order strains, minus
+        the second derivative of the work of the body forces on second-order displacements. Sections
+        rotate by exp(θ): a fibre at ρ moves by d + θ×ρ + ½ θ×(θ×ρ), and a moment at a node must be
+        conjugate to its rotation vector. Stresses of third order in y and z, which vanish for
+        sections with two axes of symmetry, are neglected.
 
         Args:
             u: Trial field.
@@ -311,7 +312,7 @@ def axial_force_of_motion(
     acceleration: Value = 0.0,
     end_force: Value = 0.0,
 ) -> Any:
-    """Return the axial force of a uniform straight beam in a moving frame, free at x = length.
+    """Return the axial force of a uniform straight beam in a moving frame with a free end at L.
 
         N(x) = P − ρA (a₀ₓ (L − x) − (ω_y² + ω_z²)(L² − x²)/2)
 
@@ -319,12 +320,12 @@ def axial_force_of_motion(
     components. (The overview paper's eq. 47 uses the component along the global X axis instead.)
 
     Args:
-        x: Distance from the origin of the frame along the beam, m: a number, an array or UFL.
+        x: Distance from the frame's origin along the beam, m: a number, an array or UFL.
         length: L, m.
         mass_per_length: ρA, kg/m.
-        omega: ω, rad/s, body components, shape (3,).
-        acceleration: a₀ₓ, acceleration of the origin along the beam, m/s².
-        end_force: P, force at x = L, N.
+        omega: ω in body components, shape (3,), rad/s.
+        acceleration: Acceleration a₀ₓ of the frame's origin along the beam, m/s².
+        end_force: Force P at x = L, N.
 
     Raises:
         InputError: `x` is beyond the end of the beam, or `omega` does not have three components.

@@ -13,8 +13,8 @@ model has no torsion and no rotation about its own axis, and its section must be
 directions: an element has 12 coordinates. (The energy of the 24 coordinates in the first reference
 does not depend on the slopes r_y and r_z across the cable, so that the equilibrium is singular.)
 
-The unknown is a P1 field of six components (r, r′) on an interval mesh whose coordinate is s. As in
-`beams`, cells may have any length.
+The unknown is a P1 field of six components (r, r′) on an interval mesh whose coordinate is s. Cells
+may have any length.
 
 The strain of a bent element is a polynomial of degree four that cannot vanish everywhere, so that
 full quadrature causes membrane locking. Simpson's rule integrates the stretch. For a slender
@@ -133,7 +133,7 @@ class Cable:
 
     @classmethod
     def from_section(cls, section: Section, material: Any, *, damping: Any = 0.0) -> Cable:
-        """Return the cable of a section and a material.
+        """Return the cable with the given section and material.
 
         Args:
             section: The section, with Iyy = Izz and Iyz = 0.
@@ -170,8 +170,8 @@ class Cable:
     def dissipation(self, q: Expr, v: Expr) -> ufl.Form:
         """Return the dissipation ½∫ τ (EA ε̇² + EI κ̊²) ds, W; `q` must be a function.
 
-        κ̊ is the component, normal to the tangent, of the rate of the curvature vector. It measures
-        how fast the fibres of a cable without spin are stretched.
+        κ̊ is the part of the rate of the curvature vector that is normal to the tangent. It
+        measures how fast the fibres of a cable without spin are stretched.
         """
         line, rate = CableField(coefficient("q", q)), CableField(v)
         bend = ufl.derivative(line.curvature, q, v)
@@ -194,7 +194,7 @@ class Cable:
         return ufl.derivative(self.elastic_energy(coefficient("q", q)), q, w)
 
     def damping_forces(self, q: Expr, v: Expr, w: Expr) -> ufl.Form:
-        """Return the derivative of the dissipation by the velocities `v` in the direction w."""
+        """Return the derivative of the dissipation with respect to `v` in the direction w."""
         expression("w", w, ((6,),))
         return ufl.derivative(self.dissipation(q, coefficient("v", v)), v, w)
 

@@ -1,9 +1,9 @@
 """Linear elasticity: small strains, Hooke's law, thermal stress and the stiffness forms.
 
 On a plane mesh a displacement has two components, and `plane` states the assumption about the
-direction z across the mesh: `"strain"` (ε_zz = 0, for example a slice of a long body) or
-`"stress"` (σ_zz = 0, for example a thin plate with free faces). Integrals over a plane mesh are
-per unit of thickness unless a thickness is given.
+direction z out of the plane: `"strain"` (ε_zz = 0, for example a slice of a long body) or
+`"stress"` (σ_zz = 0, for example a thin plate with free faces). Integrals over a plane mesh are per
+unit of thickness unless a thickness is given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AnyMaterial: TypeAlias = Material | GradedMaterial | Orthotropic
 """A material of a body."""
 
 Plane: TypeAlias = Literal["strain", "stress"]
-"""Assumption about the direction across a plane body."""
+"""Assumption about the direction out of the plane of a plane body."""
 
 PLANES = get_args(Plane)
 
@@ -52,10 +52,10 @@ def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
         material: A `Material`, `GradedMaterial` or `Orthotropic`, or any object with the moduli
             `shear` and `lame`, Pa.
         plane: Plane strain or plane stress, used with two components. In plane stress,
-            2λμ/(λ+2μ) = Eν/(1-ν²) takes the place of λ.
+            2λμ/(λ+2μ) = Eν/(1-ν²) replaces λ.
 
     Raises:
-        InputError: `plane` is unknown, or an orthotropic material does not fit the plane.
+        InputError: `plane` is unknown, or the axes of an orthotropic material do not fit the plane.
 
     Example:
         >>> sigma = stress(u, STEEL)
@@ -78,7 +78,7 @@ def thermal_stress(
     """Return the stress −C:(α ΔT) that a rise of temperature causes in a body of fixed shape, Pa.
 
     Add it to the stress of the displacement to obtain the total stress C:(ε(u) − α ΔT). For an
-    isotropic material it is −(3λ+2μ) α ΔT in each direction, in plane stress −E/(1−ν) α ΔT.
+    isotropic material it is −(3λ+2μ) α ΔT in each direction, and −E/(1−ν) α ΔT in plane stress.
 
     Args:
         rise: Rise of temperature ΔT above the stress-free state, K: a number or a UFL scalar.
@@ -90,7 +90,7 @@ def thermal_stress(
         Tensor of shape (dim, dim).
 
     Raises:
-        InputError: The material has no `thermal_expansion`, or does not fit the plane.
+        InputError: The material has no `thermal_expansion`, or its axes do not fit the plane.
 
     Example:
         >>> total = stress(u, STEEL) + thermal_stress(80.0, STEEL)
@@ -113,23 +113,24 @@ def thermal_modulus(material: Material | GradedMaterial, dim: int, plane: str) -
 
 
 def voigt_stress(eps: Expr, C: Expr, axes: Expr | None = None) -> Expr:
-    """Return the stress of a strain by a stiffness matrix in Voigt's order.
+    """Return the stress of a strain with a stiffness matrix in Voigt notation.
 
     C maps the strains xx, yy, zz, yz, xz, xy (in the plane xx, yy, xy) with shears γ = 2ε to the
-    stresses. The columns of `axes` are the axes in which C holds, by default those of the strain.
+    stresses. The columns of `axes` are the axes to which C refers, by default the axes of the
+    strain.
     """
     return turned(tensor(ufl.dot(C, voigt_strain(eps, axes))), axes)
 
 
 def voigt_strain(eps: Expr, axes: Expr | None = None) -> Expr:
-    """Return a strain in Voigt's order with shears γ = 2ε, along `axes`, shape (6,) or (3,)."""
+    """Return a strain in Voigt notation with shears γ = 2ε, along `axes`, shape (6,) or (3,)."""
     e = eps if axes is None else ufl.dot(axes.T, ufl.dot(eps, axes))
     pairs = VOIGT if eps.ufl_shape[0] == 3 else PLANE_VOIGT
     return ufl.as_vector([e[i, j] if i == j else 2 * e[i, j] for i, j in pairs])
 
 
 def tensor(components: Expr) -> Expr:
-    """Return the symmetric tensor of a stress in Voigt's order, which has 6 or 3 components."""
+    """Return the symmetric tensor of a stress with 6 or 3 components in Voigt notation."""
     pairs = VOIGT if components.ufl_shape == (6,) else PLANE_VOIGT
     index = {pair: k for k, (i, j) in enumerate(pairs) for pair in ((i, j), (j, i))}
     dim = 3 if len(pairs) == 6 else 2

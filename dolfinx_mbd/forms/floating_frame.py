@@ -6,8 +6,8 @@ Its acceleration, in body components, is
 
     a₀ + α×(x+u) + ω×(ω×(x+u)) + 2 ω×u̇ + ü
 
-with the angular velocity ω, the angular acceleration α and the acceleration a₀ of the origin of the
-frame, all in **body components**. Multiplied by ρ and a test function v, the terms with u are the
+with the angular velocity ω, the angular acceleration α and the acceleration a₀ of the frame's
+origin, all in **body components**. Multiplied by ρ and a test function v, the terms with u are the
 operators of this module. The terms without u are on the right-hand side, with a minus sign, and are
 the loads:
 
@@ -63,7 +63,7 @@ def cross(omega: Value, u: Value) -> Expr:
 
 
 def mass(u: Expr, v: Expr, density: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
-    """Return the mass form ∫ ρ u·v, which multiplies ü; it is symmetric, positive definite.
+    """Return the mass form ∫ ρ u·v, which multiplies ü; it is symmetric and positive definite.
 
     Args:
         u: Trial function, or any displacement, velocity or acceleration.
@@ -91,7 +91,7 @@ def coriolis(
         u: Trial function, or any velocity.
         v: Test function.
         density: ρ, kg/m³ (in the plane kg/m²).
-        omega: ω, rad/s, body components.
+        omega: ω in body components, rad/s.
         measure: Integration measure.
 
     Example:
@@ -104,13 +104,13 @@ def coriolis(
 def centrifugal_stiffness(
     u: Expr, v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Return the spin softening ∫ ρ (ω×(ω×u))·v; it is symmetric, negative semi-definite.
+    """Return the spin softening ∫ ρ (ω×(ω×u))·v; it is symmetric and negative semi-definite.
 
     Args:
         u: Trial function, or any displacement.
         v: Test function.
         density: ρ, kg/m³ (in the plane kg/m²).
-        omega: ω, rad/s, body components.
+        omega: ω in body components, rad/s.
         measure: Integration measure.
 
     Example:
@@ -128,7 +128,7 @@ def euler_stiffness(
         u: Trial function, or any displacement.
         v: Test function.
         density: ρ, kg/m³ (in the plane kg/m²).
-        alpha: α, rad/s², body components.
+        alpha: α in body components, rad/s².
         measure: Integration measure.
 
     Example:
@@ -140,12 +140,12 @@ def euler_stiffness(
 def translational_load(
     v: Expr, density: Value, acceleration: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Return the load -∫ ρ a₀·v of the acceleration of the origin of the frame.
+    """Return the inertia load -∫ ρ a₀·v due to the acceleration of the frame's origin.
 
     Args:
         v: Test function.
         density: ρ, kg/m³ (in the plane kg/m²).
-        acceleration: a₀, m/s², body components.
+        acceleration: a₀ in body components, m/s².
         measure: Integration measure.
 
     Example:
@@ -157,17 +157,16 @@ def translational_load(
 def euler_load(
     v: Expr, density: Value, alpha: Value, measure: ufl.Measure = ufl.dx, *, x: Expr | None = None
 ) -> ufl.Form:
-    """Return the load -∫ ρ (α×x)·v of the angular acceleration of the frame.
+    """Return the inertia load -∫ ρ (α×x)·v due to the angular acceleration of the frame.
 
-    Its resultant is -m α×c and its moment about the origin -Jα.
+    Its resultant is -m α×c with the centre of mass c, and its moment about the origin is -Jα.
 
     Args:
         v: Test function.
         density: ρ, kg/m³ (in the plane kg/m²).
-        alpha: α, rad/s², body components.
+        alpha: α in body components, rad/s².
         measure: Integration measure.
-        x: Reference position relative to the origin of the frame, m; by default the coordinates of
-            the mesh.
+        x: Reference position relative to the frame's origin, m; by default the mesh coordinates.
 
     Example:
         >>> load = euler_load(v, 7850.0, (0.0, 0.0, 5.0))
@@ -178,17 +177,16 @@ def euler_load(
 def centrifugal_load(
     v: Expr, density: Value, omega: Value, measure: ufl.Measure = ufl.dx, *, x: Expr | None = None
 ) -> ufl.Form:
-    """Return the load -∫ ρ (ω×(ω×x))·v of the rotation of the frame.
+    """Return the centrifugal load -∫ ρ (ω×(ω×x))·v due to the rotation of the frame.
 
-    Its resultant is -m ω×(ω×c): m ω² times the vector from the axis to the centre of mass.
+    Its resultant is -m ω×(ω×c): m ω² times the vector from the axis to the centre of mass c.
 
     Args:
         v: Test function.
         density: ρ, kg/m³ (in the plane kg/m²).
-        omega: ω, rad/s, body components.
+        omega: ω in body components, rad/s.
         measure: Integration measure.
-        x: Reference position relative to the origin of the frame, m; by default the coordinates of
-            the mesh.
+        x: Reference position relative to the frame's origin, m; by default the mesh coordinates.
 
     Example:
         >>> load = centrifugal_load(v, 7850.0, (0.0, 0.0, 100.0))
@@ -200,13 +198,13 @@ def centrifugal_load(
 def gravity_load(
     v: Expr, density: Value, gravity: Value, measure: ufl.Measure = ufl.dx
 ) -> ufl.Form:
-    """Return the load ∫ ρ g·v of gravity.
+    """Return the gravity load ∫ ρ g·v.
 
     Args:
         v: Test function.
         density: ρ, kg/m³ (in the plane kg/m²).
-        gravity: **Body components** Aᵀg of the gravitational acceleration, m/s², which change as
-            the frame turns.
+        gravity: Gravitational acceleration Aᵀg in **body components**, m/s², which change as the
+            frame rotates.
         measure: Integration measure.
 
     Example:
@@ -220,7 +218,7 @@ def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> uf
 
     Args:
         v: Test function.
-        traction: t, Pa, body components.
+        traction: t in body components, Pa.
         measure: Integration measure of the boundary or a part of it.
 
     Example:
@@ -234,7 +232,7 @@ def traction_load(v: Expr, traction: Value, measure: ufl.Measure = ufl.ds) -> uf
 def viscous_damping(u: Expr, v: Expr, viscosity: Value, measure: ufl.Measure = ufl.dx) -> ufl.Form:
     """Return the damping form ∫ μ u·v, which multiplies u̇; it is symmetric and semi-definite.
 
-    With μ = 2ζωρ, a mode of the angular frequency ω has the damping ratio ζ
+    With μ = 2ζωρ, a mode with the angular frequency ω has the damping ratio ζ
     (`test_logarithmic_decrement_of_viscous_damping`).
 
     The velocity u̇ is relative to the body frame: the form does not resist the motion of the
@@ -245,7 +243,7 @@ def viscous_damping(u: Expr, v: Expr, viscosity: Value, measure: ufl.Measure = u
     Args:
         u: Trial function, or any displacement or velocity.
         v: Test function of the same shape.
-        viscosity: μ, N s/m⁴ (on a plane mesh times the thickness), not negative: a number, a
+        viscosity: μ ≥ 0, N s/m⁴ (multiplied by the thickness of a plane body): a number, a
             `Constant` or a function of space.
         measure: Integration measure.
 

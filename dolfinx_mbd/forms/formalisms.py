@@ -1,4 +1,4 @@
-"""An elastic body in prescribed motion by Lagrange, Gibbs-Appell, Kane, Maggi and Hamilton.
+"""Equations of motion of an elastic body by Lagrange, Gibbs-Appell, Kane, Maggi and Hamilton.
 
 The motion of the frame is prescribed by the velocity V and acceleration a₀ of its origin and the
 angular velocity ω and acceleration α = ω̇, all in body components. Each formalism starts from a
@@ -12,9 +12,9 @@ different expression, which UFL differentiates:
 | `maggi` | T(V, ω, u, u̇), all velocities of the free body | Lagrange's expressions, projected |
 | `hamilton` | H(u, p, t) by Legendre's transform | u̇ = ∂H/∂p, ṗ = −∂H/∂u |
 
-All use time derivatives of body components: by the chain rule with u → u̇ → ü, ω → α and
-V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. The
-same code holds in the plane and in space. Test functions v belong to the space of displacements.
+All take time derivatives of body components by the chain rule with u → u̇ → ü, ω → α and V → a₀ −
+ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. The same
+code holds in the plane and in space. Test functions v belong to the space of displacements.
 
 References:
     M. L. Scutaru, S. Vlase, Two-Dimensional Equivalent Models in the Analysis of a Multibody
@@ -55,13 +55,13 @@ class MovingBody:
         u_dot: First time derivative of `u`, m/s, a function on the same space.
         u_ddot: Second time derivative of `u`, m/s², a function on the same space.
         material: See `elastic_stiffness`; it must also have a `density`.
-        omega: ω, rad/s, shape (3,); in the plane a scalar.
-        alpha: α = ω̇, rad/s², of the same shape as `omega`.
-        velocity: V of the origin of the frame, m/s. The equations of motion do not depend on it.
-        acceleration: a₀ of the origin, m/s². It differs from the rate of the components of V.
+        omega: Angular velocity ω, rad/s, shape (3,), or a scalar for a plane body.
+        alpha: Angular acceleration α = ω̇, rad/s², of the same shape as `omega`.
+        velocity: Velocity V of the frame's origin, m/s. The equations do not depend on it.
+        acceleration: Acceleration a₀ of the origin, m/s²; not the rate of the components of V.
         plane: Plane strain or plane stress, for a plane body.
         thickness: Thickness of a plane body, m.
-        gravity: Aᵀg, m/s²; None for no gravity.
+        gravity: Gravitational acceleration Aᵀg, m/s²; None for no gravity.
         traction: Traction on the boundary, Pa (in the plane N/m); None for none.
         measure: Integration measure of the body.
         boundary: Integration measure of the traction.
@@ -146,7 +146,7 @@ class _Symbols:
         return _total([_along(f, variable, rate) for variable, rate in self.rates])
 
     def velocity(self, u_dot: Expr | None = None) -> Expr:
-        """Return V + d(x+u)/dt + ω×(x+u), with `u_dot` in place of that of the state if present."""
+        """Return V + d(x+u)/dt + ω×(x+u), with `u_dot`, if given, instead of u̇."""
         point = self.x + self.u
         rate = _along(point, self.u, self.u_dot if u_dot is None else u_dot)
         return self.origin + rate + cross(self.omega, point)
@@ -157,7 +157,7 @@ class _Symbols:
         return self.rate(v) + cross(self.omega, v)
 
     def kinetic_energy(self, u_dot: Expr | None = None) -> Expr:
-        """Return ½ ρ |v|², J/m³; `u_dot` as in `velocity`."""
+        """Return ½ ρ |v|², J/m³; for `u_dot` see `velocity`."""
         v = self.velocity(u_dot)
         return self.density / 2 * ufl.inner(v, v)
 
@@ -168,7 +168,7 @@ class _Symbols:
 
 
 def _along(f: Expr, variable: Expr, direction: Expr) -> Expr:
-    """Return the derivative of a scalar or vector by a variable in a direction."""
+    """Return the derivative of a scalar or vector with respect to a variable in a direction."""
     slope = ufl.diff(f, variable)
     return ufl.dot(slope, direction) if direction.ufl_shape else slope * direction
 
@@ -179,12 +179,12 @@ def _total(terms: list[Any]) -> Any:
 
 
 def velocity(body: MovingBody) -> Expr:
-    """Return the velocity V + ω×(x+u) + u̇ of a point by the chain rule, m/s, body components."""
+    """Return the velocity V + ω×(x+u) + u̇ of a point in body components by the chain rule, m/s."""
     return _Symbols(body).velocity()
 
 
 def acceleration(body: MovingBody) -> Expr:
-    """Return the derivative of the velocity of a point, m/s², body components."""
+    """Return the acceleration of a point in body components by the chain rule, m/s²."""
     return _Symbols(body).acceleration()
 
 
@@ -271,9 +271,9 @@ def linear_parts(residual: ufl.Form, body: MovingBody, trial: Expr) -> LinearPar
 class VirtualVelocities(NamedTuple):
     """A column of Maggi's projection: the velocities due to one independent velocity."""
 
-    elastic: Expr | None = None  # δu̇, a test function or a function; None: zero
-    origin: Value | None = None  # δV, body components; None: prescribed
-    omega: Value | None = None  # δω, body components; None: prescribed
+    elastic: Expr | None = None  # δu̇, a test function or a function; None if zero
+    origin: Value | None = None  # δV in body components; None if V is prescribed
+    omega: Value | None = None  # δω in body components; None if ω is prescribed
 
 
 def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
@@ -284,7 +284,8 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
     multipliers. If the motion of the frame is prescribed, E has the columns (0, 0, v), which give
     the elastic equations. A hinge about n adds the column (0, n, 0), which gives the equation of
     the angle. Projections that are not local (for example a joint at an interface, which moves with
-    the mean of u) combine assembled rows. With constants only in a column, the form is a number.
+    the mean of u) are linear combinations of assembled equations. If a column has constants only,
+    the form is a scalar.
 
     V and ω are not derivatives of coordinates. Their Lagrange expressions are those of Boltzmann
     and Hamel: d/dt ∂T/∂V + ω×∂T/∂V and d/dt ∂T/∂ω + ω×∂T/∂ω + V×∂T/∂V.
@@ -321,7 +322,7 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
 def constrained_rate(
     body: MovingBody, constraint: Callable[[Expr, Expr, Expr], Expr], column: VirtualVelocities
 ) -> Expr:
-    """Return A E of a velocity constraint and a column, which is zero if the column is free.
+    """Return A E of a velocity constraint and a column, zero if the constraint allows the column.
 
     `constraint` returns A q̇ + b as a function of V, ω and u̇ at a point.
     """
@@ -354,7 +355,7 @@ def _legendre(s: _Symbols, pi: Expr) -> Expr:
 def hamiltonian(body: MovingBody, pi: Expr) -> ufl.Form:
     """Return Hamilton's function H(u, p, t) = p·u̇ − T + U − W by Legendre's transform, J.
 
-    The momenta are a field π, see `hamilton`; u̇ and ü of the body are not used.
+    The momenta are given by a field π (see `hamilton`); u̇ and ü of the body are not used.
     """
     return _legendre(_Symbols(body), pi) * body.measure + body.potential()
 
@@ -369,10 +370,11 @@ class CanonicalEquations(NamedTuple):
 def hamilton(body: MovingBody, pi: Expr, pi_dot: Expr, v: Expr) -> CanonicalEquations:
     """Return the residuals of Hamilton's equations u̇ = ∂H/∂p and ṗ = −∂H/∂u.
 
-    A field π, m/s, represents the momenta by p = ∫ ρ π·v, so that no mass matrix is inverted; its
-    components have the rates `pi_dot`. π is the absolute velocity in body components. If the degree
-    of the space of displacements is at least the geometric order of the mesh, this space contains x
-    and π, and the transform at each point is exact for the discrete body. ü is not used.
+    A field π, m/s, represents the momenta by p = ∫ ρ π·v, so that no mass matrix is inverted;
+    `pi_dot` is the time derivative of its components. π is the absolute velocity in body
+    components. If the degree of the space of displacements is at least the geometric order of the
+    mesh, this space contains x and π, and the transform at each point is exact for the discrete
+    body. ü is not used.
 
     Source: Scutaru and Vlase (2023), eqs. 28 to 32 and 42.
     """

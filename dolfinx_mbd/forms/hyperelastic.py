@@ -67,7 +67,7 @@ def neo_hookean(u: Expr, material: Material, *, plane: Plane = "strain") -> Expr
         u: Displacement, m; three components, or two on a plane mesh.
         material: An object with the moduli `shear` and `lame`, Pa.
         plane: Must be `"strain"` with two components. Plane stress would require solving for the
-            strain across the plane at each point.
+            strain out of the plane at each point.
 
     Raises:
         InputError: `plane` is `"stress"` with two components.

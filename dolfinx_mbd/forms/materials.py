@@ -1,4 +1,4 @@
-"""Isotropic linear elastic materials in SI units: homogeneous, graded, and by name."""
+"""Isotropic linear elastic materials in SI units, homogeneous or graded, and a table of names."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class GradedMaterial(_Isotropic):
 
 @dataclass(frozen=True, eq=False)
 class Temperature:
-    """A rise of temperature above the state in which the body is free of stress.
+    """A rise of temperature above the stress-free state.
 
     Attributes:
         rise: A number or a scalar UFL expression, K.
@@ -136,8 +136,8 @@ class Temperature:
 def material(name: str) -> Material:
     """Return an isotropic material by its name, with its constants at room temperature.
 
-    The values are typical of those in the sources listed here. Where the data sheet of a part
-    gives other values, use those.
+    The values are typical values from the listed sources. If the data sheet of a part gives other
+    values, use the data sheet.
 
     | name | E, GPa | ν | ρ, kg/m³ | α, 1e-6/K | source |
     |---|---|---|---|---|---|
@@ -172,7 +172,7 @@ def material(name: str) -> Material:
 
 
 def expansion(material: Any) -> Any:
-    """Return the coefficients of thermal expansion, 1/K; raise an error if there are none."""
+    """Return the coefficients of thermal expansion, 1/K; raise an error if they are not set."""
     if material.thermal_expansion is None:
         expected = f"set for material {material.name!r}, in 1/K (steel: 12e-6)"
         refuse("thermal_expansion", None, f"{expected}, if there is a temperature")

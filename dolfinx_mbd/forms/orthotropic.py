@@ -16,7 +16,7 @@ from dolfinx_mbd.forms.materials import expansion
 Array = NDArray[np.float64]
 
 VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # xx, yy, zz, yz, xz, xy
-IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]  # in the plane z = 0, and the others
+IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]  # Voigt indices of components in the plane z = 0, and others
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Orthotropic:
         density: Mass density ρ, kg/m³: a number or a UFL expression.
         axes: Rotation matrix whose columns are the axes 1, 2, 3 in the body frame, shape (3, 3),
             or (2, 2) if axis 3 is z. A UFL expression, for axes that vary in space, has the shape
-            (dim, dim) of the mesh. None: the axes of the body.
+            (dim, dim) of the mesh. By default the axes of the body.
         name: Name in summaries and files.
         thermal_expansion: Coefficients of linear expansion along the axes, 1/K, or one number for
             all axes; needed only with `Temperature`.
@@ -89,17 +89,17 @@ class Orthotropic:
         return S
 
     def matrix(self, dim: int = 3, plane: str = "strain") -> Array:
-        """Return the matrix from strains to stresses, in Voigt's order with shears γ = 2ε, Pa.
+        """Return the matrix from strains to stresses in Voigt notation with shears γ = 2ε, Pa.
 
-        The components are those in the body frame; if the axes are a UFL expression, those along
-        the axes of the material.
+        The components refer to the body frame or, if the axes are a UFL expression, to the axes of
+        the material.
 
         Args:
             dim: 3, or 2 for a plane body, with the components xx, yy, xy.
             plane: For a plane body, `"strain"` or `"stress"`.
 
         Returns:
-            Symmetric matrix, shape (6, 6), for a plane body (3, 3).
+            Symmetric matrix, shape (6, 6), or (3, 3) for a plane body.
 
         Raises:
             InputError: The body is plane, and z is not one of the axes of the material.
@@ -119,20 +119,20 @@ class Orthotropic:
         return inner if plane == "strain" else inner - cross @ np.linalg.solve(outer, cross.T)
 
     def row_across(self) -> Array:
-        """Return σ_zz of plane strain per unit of the strains xx, yy, xy, Pa, shape (3,)."""
+        """Return σ_zz in plane strain per unit of the strains xx, yy, xy, Pa, shape (3,)."""
         C = self.matrix()
         self._check_plane(C)
         return C[2, IN_PLANE]
 
     def thermal_matrix(self, dim: int = 3, plane: str = "strain") -> Array:
-        """Return the pressure that prevents thermal expansion, per kelvin, Pa/K.
+        """Return the compressive stress that prevents thermal expansion, per kelvin, Pa/K.
 
         Args:
             dim: See `matrix`.
             plane: See `matrix`.
 
         Returns:
-            Components in the frame and order of `matrix`, shape (6,), for a plane body (3,).
+            Components in the frame and order of `matrix`, shape (6,), or (3,) for a plane body.
 
         Raises:
             InputError: The material has no `thermal_expansion`.

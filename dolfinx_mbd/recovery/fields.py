@@ -1,8 +1,8 @@
-"""Linear expressions of the displacement at points of the cells, and fields made of them.
+"""Linear expressions of the displacement, evaluated at points of the cells for each mode.
 
-An expression is compiled with an argument in place of u. Its kernel gives the matrix from the
-degrees of freedom of a cell to the values at its points, and one product with the degrees of
-freedom of the modes gives the values of all modes. `Fields` and `Envelope` are results over time.
+An expression is compiled with an argument in place of u. Its kernel returns the matrix that maps
+the degrees of freedom of a cell to the values at its points. Multiplied by the degrees of freedom
+of the modes, it gives the values of all modes. `Fields` and `Envelope` hold results over time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 Array = NDArray[np.float64]
 Place = Literal["nodes", "quadrature", "cells"]
 
-CELLS_AT_ONCE = 1000  # cells whose matrices are in memory together: 6 MB for 4 points of degree 2
+CELLS_AT_ONCE = 1000  # cells whose matrices are in memory together: 6 MB for 4 points, degree 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +56,12 @@ class Points:
     mesh: Mesh
     where: Place
     element: Any  # scalar element
-    reference: Array  # in the reference cell, (points of a cell, dim)
+    reference: Array  # points in the reference cell, shape (points of a cell, dim)
     cells: NDArray[np.int32]  # owned cells
-    dofs: NDArray[np.int32]  # of the scalar space at each point, cell by cell, (np,)
+    dofs: NDArray[np.int32]  # dofs of the scalar space at the points, cell by cell, shape (np,)
 
     def space(self, shape: tuple[int, ...] = ()) -> fem.FunctionSpace:
-        """Return the space of values of a shape at these points. Collective."""
+        """Return the space for values of the given shape at these points. Collective."""
         if not shape:
             element = self.element
         elif self.where == "quadrature":
@@ -83,9 +83,9 @@ class Points:
 def points_of(space: fem.FunctionSpace, where: Place) -> Points:
     """Return points in the cells of a displacement space; see `Recovery`. Collective.
 
-    For a space of degree p, ``nodes`` are those of the smallest discontinuous Lagrange space that
-    contains the strain in cells with straight edges (degree p − 1 on simplices), and ``quadrature``
-    are the Gauss points of degree 2(p − 1).
+    For a space of degree p, ``nodes`` are the nodes of the smallest discontinuous Lagrange space
+    that contains the strain in cells with straight edges (degree p − 1 on simplices), and
+    ``quadrature`` are the Gauss points of degree 2(p − 1).
     """
     choice("where", where, get_args(Place))
     mesh = space.mesh
@@ -113,16 +113,16 @@ def _flat(expression: Expr) -> Expr:
 def linear_in(
     space: fem.FunctionSpace, function: Callable[[Any], Any], name: str
 ) -> tuple[Expr, tuple[int, ...]]:
-    """Return a function of an argument on a space, flattened, and its shape.
+    """Return `function` of a trial function as a vector, and the shape of its value.
 
-    UFL's analysis of arities checks that each component is linear in the argument; an `InputError`
-    about `name` is raised otherwise.
+    UFL's analysis of arities checks that each component is linear in the argument; otherwise an
+    `InputError` that contains `name` is raised.
     """
     u = ufl.TrialFunction(space)
     try:
         expression = ufl.as_ufl(function(u))
-    except (ArityMismatch, Exception) as error:  # (ArityMismatch is not an Exception)
-        raise InputError(f"{name}: no UFL expression of u can be made of it: {error}") from error
+    except (ArityMismatch, Exception) as error:  # ArityMismatch is not an Exception
+        raise InputError(f"{name}: it does not return a UFL expression: {error}") from error
     lowered = apply_derivatives(apply_algebra_lowering(_flat(expression)))
     components = [
         apply_derivatives(apply_algebra_lowering(lowered[k])) for k in range(lowered.ufl_shape[0])
@@ -165,17 +165,17 @@ def field_modes(space: fem.FunctionSpace, modes: Array, expression: Expr, points
         result[:, start * count : (start + len(cells)) * count] = values.transpose(1, 0, 2)
     message = None
     if not np.isfinite(result).all():
-        message = "an expression is not finite at some points (a division by zero?)"
+        message = "an expression is not finite at some points; check it for a division by zero"
     raise_together(points.mesh.comm, message)
     return result
 
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """A sequence of a quantity at some instants; ``fields[k]`` is a new `fem.Function`."""
+    """A quantity at several instants; ``fields[k]`` returns a new `fem.Function`."""
 
     points: Points
-    modes: Array  # linear quantities for each mode, (ingredients, np, n)
+    modes: Array  # linear quantities for each mode, shape (ingredients, np, n)
     quantity: Quantity  # defined by the linear quantities
     time: Array  # (nt,), s
     eta: Array  # (nt, n)
@@ -190,7 +190,7 @@ class Fields:
         return (self.at_row(k) for k in range(len(self)))
 
     def new(self) -> fem.Function:
-        """Return a function for the quantity, zero. Collective."""
+        """Return a zero function for values of the quantity. Collective."""
         return fem.Function(self.points.space(self.quantity.shape), name=self.quantity.name)
 
     def values(self, row: int) -> Array:
@@ -198,7 +198,7 @@ class Fields:
         return values_over_time(self.modes, self.eta[row][None], self.quantity)[0]
 
     def at_row(self, row: int, out: fem.Function | None = None) -> fem.Function:
-        """Return the quantity at an instant, in `out` (from `new`) if given. Collective."""
+        """Return the quantity at an instant, stored in `out` (from `new`) if given. Collective."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"there are {len(self)} instants, got {row}")
         return self.points.fill(self.new() if out is None else out, self.values(row))
@@ -206,7 +206,7 @@ class Fields:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """The extreme value of a scalar over time at each point, and when it is first reached."""
+    """Extreme value over time of a scalar at each point, and the time when it is first reached."""
 
     quantity: Quantity
     value: fem.Function  # on a discontinuous space
@@ -218,13 +218,13 @@ class Envelope:
         return self.value.x.array[self.points.dofs], self.time.x.array[self.points.dofs]
 
     def write(self, path: str | Path) -> None:
-        """Write both functions as VTX for ParaView.
+        """Write the extreme values and their times to a VTX file for ParaView.
 
         Args:
-            path: A name that ends with ``.bp``; missing directories are created.
+            path: Path that ends with ``.bp``; missing directories are created.
 
         Raises:
-            InputError: The name is invalid, or the values are at quadrature points.
+            InputError: The path is invalid, or the values are at quadrature points.
             OSError: The file cannot be written.
 
         Note: Collective.
@@ -239,7 +239,7 @@ def check_writable(points: Points) -> None:
     """Raise an error for quadrature points, whose values cannot be written."""
     if points.where == "quadrature":
         raise InputError(
-            "values at quadrature points have no shape between them that a file could hold; write "
-            "those of where='nodes' or 'cells'",
+            "values at quadrature points do not define a field that can be written; use the values "
+            "of where='nodes' or 'cells'",
             argument="where",
         )

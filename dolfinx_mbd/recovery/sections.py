@@ -1,11 +1,11 @@
 """Normal force, shear forces and moments that one side of a cut exerts on the other.
 
 With a function χ that is 0 on one side of the plane and 1 on the other, and a rigid motion w, the
-integral ∫ σ(u) : ε(χ w) is the work of the section forces on w. The finite element solution fulfils
-this balance to round-off for every χ w of its space, while stress integrated over a plane converges
-as stress does. So χ is taken from the space, as a smooth step over a band of two cells on both
-sides of the plane. The result is a mean over the band, exact where the force changes along the body
-as a polynomial of degree three.
+integral ∫ σ(u) : ε(χ w) is the work of the section forces on w. The finite element solution
+satisfies this balance to round-off for every χ w in its space, whereas the integral of the stress
+over a plane converges only as fast as the stress. Therefore χ is taken from the space, as a smooth
+step over a band of two cells on both sides of the plane. The result is a mean over the band; it is
+exact if the force along the body is a polynomial of degree three.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SectionForces:
     Attributes:
         time: Instants, shape (nt,), s.
         point: Reference point of the moments, shape (3,), m.
-        axes: Columns are the normal and the two axes of the section, body components, (3, 3).
+        axes: Normal and axes of the section as columns, in body components, shape (3, 3).
         force: Force in body components, shape (nt, 3), N.
         moment: Moment about the point in body components, shape (nt, 3), N m.
     """
@@ -88,20 +88,20 @@ def section_forces(
     """Return forces and moments over time in a plane cut through the whole body.
 
     Args:
-        source: A reduction; or a `Recovery` with another stress law.
+        source: A reduction, or a `Recovery` with another stress law.
         history: See `recover`.
-        point: Point of the plane, shape (3,), m; the moments are about it. For a rod, a point of
-            its centre line.
+        point: Point of the plane, shape (3,), m, about which the moments are taken. For a rod, use
+            a point of its centre line.
         normal: Normal of the plane, shape (3,), of any length.
-        axis: Direction whose projection on the plane is the first axis of the section, shape (3,);
-            None: the body axis that is farthest from the normal.
-        width: Half the width of the band, m; None: twice the extent of the cut cells along the
-            normal. The band must not reach an interface, where the forces change along it.
-        thickness: Thickness of a plane body, m; None: a body in space.
+        axis: Direction whose projection on the plane is the first axis of the section, shape (3,).
+            By default the body axis with the largest angle to the normal.
+        width: Half the width of the band, m. By default twice the extent of the cut cells along the
+            normal. The band must not reach an interface, because the section forces change there.
+        thickness: Thickness of a plane body, m; not needed for a body in space.
 
     Raises:
-        InputError: The plane misses the body, the stress law or the thickness is missing, or the
-            history does not fit.
+        InputError: The plane does not cut the body, the stress law or the thickness is missing, or
+            the history does not fit.
 
     Note: Collective.
 
@@ -126,7 +126,7 @@ def section_modes(
     width: float | None = None,
     thickness: float | None = None,
 ) -> Array:
-    """Return force and moment in a plane per mode, shape (6, m); see `section_forces`."""
+    """Return the section force and moment of each mode, shape (6, m); see `section_forces`."""
     if width is not None:
         number("width", width, positive=True, unit="m")
     if thickness is not None:
@@ -163,7 +163,7 @@ def section_modes(
 
 
 def _plane(point: ArrayLike, normal: ArrayLike, axis: ArrayLike | None) -> tuple[Array, Array]:
-    """Return the point, and the normal and the axes of the section as columns."""
+    """Return the point, and a matrix with the normal and the axes of the section as columns."""
     n = _direction("normal", normal)
     first = _direction("axis", np.eye(3)[np.argmin(np.abs(n))] if axis is None else axis)
     first = first - (first @ n) * n
@@ -186,7 +186,7 @@ def _direction(argument: str, value: ArrayLike) -> Array:
 def _smooth(s: NDArray[np.floating[Any]]) -> Array:
     """Return a step from 0 at s = −1 to 1 at s = 1.
 
-    The slope 105/64 (1 − s²)² (1 − 3 s²) has no second moment.
+    The slope 105/64 (1 − s²)² (1 − 3 s²) has the second moment zero.
     """
     t = np.clip(s, -1.0, 1.0)
     return 0.5 + 105 / 64 * (t - 5 / 3 * t**3 + 7 / 5 * t**5 - 3 / 7 * t**7)

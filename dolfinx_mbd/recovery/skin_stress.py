@@ -1,4 +1,4 @@
-"""Stress modes, and values of functions, at the nodes of the surface of a body (its skin)."""
+"""Stress modes and values of functions at the nodes of the skin, the surface of a body."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ Array = NDArray[np.float64]
 def skin_stress(source: Reduction | Recovery) -> StressModes:
     """Return the stress of each mode at the nodes of the skin, averaged over adjacent cells.
 
-    The average is more accurate than the stress of one cell, but has no meaning between two
-    materials. The nodes are in the order of the skin of the body and the same on every rank.
+    The average is more accurate than the stress of one cell, but is meaningless at the boundary
+    between two materials. The nodes are in the order of the body's skin, and the result is equal on
+    every rank.
 
     Args:
-        source: A reduction; or a `Recovery` with another stress law.
+        source: A reduction, or a `Recovery` with another stress law.
 
     Raises:
         InputError: The stress law is not known.
@@ -60,11 +61,11 @@ def skin_values(function: fem.Function) -> Array:
         function: A scalar function on the mesh of the body, for example the value of an envelope.
 
     Returns:
-        Shape (ns,), in the order of the skin of the body, the same on every rank.
+        Values at the nodes of the body's skin, shape (ns,), equal on every rank.
 
     Raises:
-        InputTypeError: It is not a scalar function.
-        InputError: It has values at quadrature points only.
+        InputTypeError: `function` is not a scalar function.
+        InputError: `function` has values at quadrature points only.
 
     Note: Collective.
 
@@ -86,9 +87,10 @@ def skin_values(function: fem.Function) -> Array:
 
 
 def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
-    """Return the nodes of the skin (ns, 3), and averages of values at the corners of owned cells.
+    """Return the nodes of the skin (ns, 3), and averages of the values at the corners of the cells.
 
-    Values (components, cells · corners, n) become (components, ns, n), the same on every rank.
+    The values have the shape (components, cells · corners, n) for the owned cells, and the averages
+    (components, ns, n), equal on every rank.
     """
     comm = mesh.comm
     corners = values.shape[1] // max(len(cells), 1)

@@ -1,7 +1,7 @@
 """Stress and other fields of a deformed body on its mesh, from its elastic coordinates.
 
-Linear quantities are evaluated once for each mode. An instant is their product with the elastic
-coordinates, from which nonlinear quantities such as von Mises stress follow.
+Linear quantities are evaluated once for each mode. Multiplied by the elastic coordinates of an
+instant, they give the values from which nonlinear quantities such as von Mises stress are computed.
 """
 
 from __future__ import annotations
@@ -50,35 +50,36 @@ __all__ = ["Recovery", "Stress", "What", "envelope", "recover", "recovery_of"]
 
 Array = NDArray[np.float64]
 Stress: TypeAlias = Callable[[Any], Any]
-"""σ(u) as UFL, Pa, shape (3, 3); of a plane body also (2, 2)."""
+"""Function that returns σ(u) as UFL, Pa, shape (3, 3), or (2, 2) for a plane body."""
 What: TypeAlias = "str | Callable[[Any], Any]"
 """A quantity by name (`body.quantities.QUANTITIES`), or a function of u that is linear in it."""
 
-# Field modes of each reduction by place and name, which live as long as the reduction
+# Field modes by reduction, kind of points and name; they are deleted with the reduction
 _FIELD_MODES: WeakKeyDictionary[Reduction, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 
 
 class Recovery:
-    """A reduction with another stress law, or with values at other points, for `recover` etc.
+    """A reduction with the stress law and the points at which fields are evaluated.
 
-    Linear quantities are evaluated when they are first needed, and kept.
+    Linear quantities are evaluated when they are first needed, and stored.
 
     Args:
         reduction: The reduced body with its mesh. With `static_correction=True` its modes are
             followed by residual displacements, whose factors come from the angular velocity and the
             interface wrenches of a history.
-        stress: σ(u) as UFL, shape (3, 3), of a plane body in plane stress also (2, 2); or a
-            material. None: that of the reduction, which is unknown for your own stiffness form.
-        plane: ``stress`` or ``strain``, for a material and a plane body.
-        where: Points with values. ``nodes`` (of the cells, discontinuous): on straight tetrahedra
-            of degree 2 these are the corners, where von Mises stress is greatest. ``quadrature``:
-            Gauss points, where stress is most accurate; none is on the surface. ``cells``:
-            midpoints.
+        stress: Function that returns σ(u) as UFL, shape (3, 3), or (2, 2) in plane stress; or a
+            material. By default the stress law of the reduction, which is unknown for your own
+            stiffness form.
+        plane: ``stress`` or ``strain``; required if `stress` is a material and the body is plane.
+        where: Points of evaluation. ``nodes``: nodes of each cell, without averages over cells; on
+            straight tetrahedra of degree 2 they are the corners, where von Mises stress is largest.
+            ``quadrature``: Gauss points inside the cells, where stress is most accurate. ``cells``:
+            midpoints of the cells.
 
     Raises:
         InputError: A value is invalid.
 
-    Note: Collective, as all methods are.
+    Note: The constructor and all methods are collective.
 
     Example:
         >>> middle = mbd.recovery.Recovery(bar, where="cells")
@@ -189,19 +190,19 @@ class Recovery:
     ) -> Array:
         """Return a quantity at material points over time, shape (nt, points, *shape of the value).
 
-        Within a cell, linear quantities are interpolated, and other quantities follow from them. On
-        a face or at a node of several cells, the value is that of one of them.
+        Within a cell, linear quantities are interpolated, and other quantities are computed from
+        them. On a face or at a node of several cells, the value is taken from one of these cells.
 
         Args:
             what: See `recover`.
             history: See `recover`.
-            points: Positions, m, shape (points, 3) or (3,), or by name; in the plane also two
-                coordinates.
+            points: Positions, m, shape (points, 3) or (3,), or a mapping from names to positions,
+                which may have two coordinates in a plane body.
             times: See `recover`.
             stride: See `recover`.
 
         Raises:
-            InputError: A point is not in the mesh, or as in `recover`; the same on every rank.
+            InputError: A point is not in the mesh; see also `recover`. It is raised on every rank.
         """
         if self.points.where == "quadrature":
             raise InputError("values at points need where='nodes' or 'cells'", argument="where")
@@ -228,17 +229,17 @@ class Recovery:
         times: ArrayLike | None = None,
         stride: int = 1,
     ) -> None:
-        """Write quantities over time as VTX for ParaView, with `displacement` for the filter Warp.
+        """Write quantities over time to a VTX file for ParaView, always with `displacement`.
 
         Args:
-            path: A name that ends with ``.bp``; missing directories are created.
+            path: Path that ends with ``.bp``; missing directories are created.
             history: See `recover`.
-            what: A quantity or several; see `recover`.
+            what: One quantity or a list of quantities; see `recover`.
             times: See `recover`.
             stride: See `recover`.
 
         Raises:
-            InputError: As in `recover`, or values at quadrature points were requested.
+            InputError: See `recover`; or values at quadrature points were requested.
             OSError: The file cannot be written.
         """
         check_writable(self.points)
@@ -255,7 +256,7 @@ class Recovery:
 
 
 def recovery_of(source: Reduction | Recovery) -> Recovery:
-    """Return the `Recovery` of a reduction, or the argument if it is one already."""
+    """Return the `Recovery` of a reduction; a `Recovery` is returned unchanged."""
     return source if isinstance(source, Recovery) else Recovery(source)
 
 
@@ -272,18 +273,19 @@ def recover(
     The result is a sequence of functions on a discontinuous space; each is computed on access.
 
     Args:
-        source: A reduction; or a `Recovery` with another stress law or other points.
-        history: Motion of the body, for instance ``run.body("rod 1")``: `time` (nt,), s, `eta`
-            (nt, n), and for static correction `omega` (nt, 3), rad/s, and `wrenches`, N and N m,
-            (nt, 6) by name of the interface; or elastic coordinates (nt, n) or (n,).
+        source: A reduction, or a `Recovery` with another stress law or other points.
+        history: Motion of the body, for instance ``run.body("rod 1")``, with `time` (nt,), s, and
+            `eta` (nt, n), and for static correction `omega` (nt, 3), rad/s, and `wrenches`, a
+            mapping from interface names to (nt, 6), N and N m; or elastic coordinates alone, (nt,
+            n) or (n,).
         what: Name of a quantity, such as ``stress``, ``von Mises`` or ``greatest principal``; or a
             function of u that is linear in it and returns UFL.
-        times: Instants, s; the nearest recorded ones are taken. None: all.
-        stride: Without `times`, take every n-th instant.
+        times: Requested times, s; the nearest recorded instants are used. By default all instants.
+        stride: Every `stride`-th instant is used if `times` is None.
 
     Raises:
         InputError: The quantity is unknown or not linear, the history does not fit, or a time is
-            outside of it.
+            outside the history.
 
     Note: Collective.
 
@@ -311,7 +313,7 @@ def envelope(
 
     Args:
         source: See `recover`.
-        history: See `recover`; rows of elastic coordinates alone count as times 0, 1, ...
+        history: See `recover`; for elastic coordinates alone, the times are 0, 1, ...
         what: A scalar quantity; see `recover`.
         extreme: ``greatest`` or ``least``.
 
@@ -351,9 +353,9 @@ def _six(tensor: Any) -> Any:
 def _interpolation(
     points: Points, positions: ArrayLike | Mapping[str, ArrayLike]
 ) -> tuple[Array, NDArray[np.int64], NDArray[np.int32], int]:
-    """Return weights, numbers and cells of the positions on this rank, and the number of all.
+    """Return weights, indices and cells of the positions on this rank, and the total number.
 
-    The weights are those of the points of the cell, shape (positions here, points of a cell).
+    The weights apply to the points of each cell, shape (positions on this rank, points of a cell).
     """
     if not isinstance(positions, Mapping):
         x = checks.array("points", positions)

@@ -1,4 +1,4 @@
-"""The most stressed places of a body at some distance from each other."""
+"""Search for the most stressed places of a body with a minimum distance between them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["MostStressed", "StressedPlace", "most_stressed"]
 
 Array = NDArray[np.float64]
 
-APART = 0.05  # least distance of two places, over the size of the body, by default
+APART = 0.05  # default minimum distance between two places, relative to the size of the body
 
 
 @dataclass(frozen=True)
 class StressedPlace:
-    """A place and the greatest value there."""
+    """A place and the largest value over time at this place."""
 
     value: float  # SI
-    time: float  # when it is reached, s
+    time: float  # time at which the value is reached, s
     position: tuple[float, float, float]  # m
-    interface: str = ""  # the nearest one; "" without interfaces
-    distance: float = float("nan")  # to the point of that interface, m
+    interface: str = ""  # name of the nearest interface; "" without interfaces
+    distance: float = float("nan")  # distance to the origin of this interface, m
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MostStressed:
     Attributes:
         quantity: Name of the quantity.
         unit: Unit of the values.
-        apart: Least distance of two places, m.
+        apart: Minimum distance between two places, m.
         places: The places.
     """
 
@@ -81,20 +81,20 @@ def most_stressed(
     apart: float | None = None,
     envelope: Envelope | None = None,
 ) -> MostStressed:
-    """Return the places with the greatest values over time that are some distance apart.
+    """Return the places with the largest values over time, a minimum distance apart.
 
     The result does not depend on the partition of the mesh.
 
     Args:
-        source: A reduction; or a `Recovery` with another stress law or other points.
+        source: A reduction, or a `Recovery` with another stress law or other points.
         history: See `recover`.
         count: Number of places; there may be fewer if the body is small.
         what: A scalar quantity; see `recover`.
-        apart: Least distance of two places, m; None: 5 % of the size of the body.
-        envelope: An envelope from `envelope(source, history, what)`; None: computed.
+        apart: Minimum distance between two places, m. By default 5 % of the size of the body.
+        envelope: Result of `envelope(source, history, what)`. By default it is computed.
 
     Raises:
-        InputError: As in `envelope`; or `count` or `apart` is not positive.
+        InputError: See `envelope`; or `count` or `apart` is not positive.
 
     Note: Collective.
 
@@ -118,7 +118,7 @@ def most_stressed(
         best = comm.allreduce(float(values.max(initial=-np.inf)), MPI.MAX)
         if not np.isfinite(best):
             break
-        # of equal values the one with the smallest coordinates, on any rank
+        # among equal values, take the place with the smallest coordinates over all ranks
         equal = np.flatnonzero(values == best)
         here = [(tuple(np.round(x[k] / size, 9)), tuple(x[k]), float(times[k])) for k in equal]
         _, position, time = min(min(part) for part in comm.allgather(here) if part)
