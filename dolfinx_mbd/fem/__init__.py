@@ -1,6 +1,6 @@
 """From a mesh to matrices: meshes with tags, materials, assembly, inertia operators, fields.
 
-The examples of this folder use a steel bar of 1 m with two named ends, and its matrices:
+The examples of this folder use a steel bar of length 1 m with two named ends, and its matrices:
 
     >>> from mpi4py import MPI
     >>> import dolfinx_mbd as mbd

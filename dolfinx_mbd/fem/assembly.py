@@ -1,9 +1,8 @@
 """Stiffness and mass matrices of an `ElasticModel`.
 
-All inertia comes from one *scalar* mass matrix: its degrees of freedom are the blocks of the
-displacement space, so that the vector mass matrix is M = M_s ⊗ I, built instead of assembled.
-A plane mesh has two components of displacement and three rigid motions; its integrals are
-multiplied by the thickness, so that M and K are those of a body.
+All inertia terms use one *scalar* mass matrix M_s with one degree of freedom per block of the
+displacement space; M = M_s ⊗ I is built from it without assembly. On a plane mesh, a displacement
+has two components and there are three rigid motions. Its integrals are multiplied by the thickness.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ class ElasticProblem:
     stiffness: PETSc.Mat  # K, no boundary conditions
     scalar_mass: PETSc.Mat  # M_s, one row per block of the space; M = M_s ⊗ I
     positions: Array  # x at the owned blocks, shape (owned blocks, dim), m
-    thickness: float | None = None  # of a plane body, m
+    thickness: float | None = None  # thickness of a plane body, m
     plane: Plane | None = None  # None in space, or with the user's own stiffness
     materials: BodyMaterials | None = None  # None with the user's own stiffness
-    prestress: Any = None  # its stiffness is a part of K
+    prestress: Any = None  # a `Prestress`; K contains its stiffness
     supported: bool = False  # whether the user's own stiffness resists rigid motions
 
     @property
@@ -86,7 +85,7 @@ class ElasticProblem:
     def mass(self) -> PETSc.Mat:
         """Return M = M_s ⊗ I without the zeros between components; the caller destroys it.
 
-        Its pattern is a part of that of K (a third in space). Collective.
+        Its sparsity pattern is a subset of the pattern of K (a third of it in space). Collective.
         """
         return inertia_matrix(self, np.eye(self.dim))
 
@@ -121,7 +120,7 @@ def blocked(X: Array, dim: int = 3) -> Array:
 
 
 def projected(comm: Any, A: PETSc.Mat, fields: Array, dim: int) -> Array:
-    """Return ΨᵀA Ψ for a scalar matrix that acts on each component, and `blocked` vectors Ψ."""
+    """Return ΨᵀAΨ for `blocked` vectors Ψ and a scalar matrix A that acts on each component."""
     image = multiply(A, fields)
     parts = [gram(comm, fields[:, a::dim], image[:, a::dim]) for a in range(dim)]
     return np.asarray(np.sum(parts, axis=0))
@@ -135,8 +134,8 @@ def num_rigid_motions(dim: int) -> int:
 def rigid_motions(positions: Array, point: Array | None = None) -> Array:
     """Return the rigid motions at positions (m, dim): translations, then rotations about a point.
 
-    The shape is (3 m, 6), in the plane (2 m, 3) with the rotation about z; blocked by position,
-    Fortran order. The point has at least `dim` coordinates and is the origin by default.
+    The shape is (3 m, 6), or (2 m, 3) in the plane with the rotation about z; blocks belong to
+    positions. The point, by default the origin, has at least `dim` coordinates. Fortran order.
     """
     dim = positions.shape[1]
     r = positions if point is None else positions - np.asarray(point)[:dim]
@@ -153,7 +152,7 @@ def rigid_motions(positions: Array, point: Array | None = None) -> Array:
 def spin_fields(positions: Array) -> Array:
     """Return accelerations −ω×(ω×x) for ω_iω_j = 1, shape (dim·m, 6), 1/s² per (rad/s)².
 
-    Those of i ≠ j are −(e_i x_j + e_j x_i): one case for both orders.
+    For i ≠ j the field is −(e_i x_j + e_j x_i), the sum for ω_iω_j and ω_jω_i.
     """
     x, dim = in_space(positions), positions.shape[1]
     b = np.zeros((len(x), 3, 6))
@@ -169,7 +168,7 @@ def spin_fields(positions: Array) -> Array:
 def point_motion(r: Array, dim: int = 3) -> Array:
     """Return the motion (d, θ) of a point at r for unit rigid motions about the origin, (6, 6).
 
-    In the plane the motion is (ux, uy, θz), shape (3, 3).
+    In the plane the motion is (ux, uy, θz), and the shape is (3, 3).
     """
     motion = np.eye(num_rigid_motions(dim))
     motion[:dim] = rigid_motions(r[None, :dim])
@@ -177,7 +176,7 @@ def point_motion(r: Array, dim: int = 3) -> Array:
 
 
 def in_space(vectors: Array, axis: int = -1) -> Array:
-    """Return vectors with z = 0 appended to those of two components along an axis."""
+    """Return vectors with three components along an axis; z = 0 is appended to plane vectors."""
     width = [(0, 0)] * vectors.ndim
     width[axis] = (0, 3 - vectors.shape[axis])
     return np.pad(vectors, width) if width[axis][1] else vectors
@@ -186,7 +185,7 @@ def in_space(vectors: Array, axis: int = -1) -> Array:
 def elastic_problem(model: ElasticModel) -> ElasticProblem:
     """Assemble the stiffness matrix K and the scalar mass matrix of a model, without prestress.
 
-    Raise an error on all ranks if a matrix is not positive. Collective.
+    Raise an error on all ranks if a diagonal entry is not positive. Collective.
     """
     V, density, materials = model.displacements, model.mass_density, model.materials
     t, factor = None, 1
@@ -202,11 +201,11 @@ def elastic_problem(model: ElasticModel) -> ElasticProblem:
         _check_diagonal(
             K,
             "the stiffness is not positive everywhere: the matrix has an entry <= 0 on its "
-            "diagonal; a constant of the material is out of its range somewhere",
+            "diagonal; a material constant is out of range somewhere",
         )
     W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
     same = np.array_equal(W.dofmap.list, V.dofmap.list)
-    text = None if same else "the scalar space is not numbered as the blocks of the space"
+    text = None if same else "the scalar space is not numbered like the blocks of the space"
     raise_together(V.mesh.comm, text, SolverError)
     p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
     Ms = _assembled(factor * density * p * q * ufl.dx)

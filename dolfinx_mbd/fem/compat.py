@@ -1,6 +1,6 @@
-"""Differences between the DOLFINx versions 0.9 to 0.11: one small function for each.
+"""Functions that hide the differences between DOLFINx 0.9, 0.10 and 0.11.
 
-No other module of the package asks which version it runs with.
+No other module of the package depends on the version of DOLFINx.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dolfinx_mbd.geometry.gmsh_model import MeshArrays
 
 try:
     gmsh_io = importlib.import_module("dolfinx.io.gmsh")
-except ModuleNotFoundError:  # 0.9
+except ModuleNotFoundError:  # DOLFINx 0.9
     gmsh_io = importlib.import_module("dolfinx.io.gmshio")
 
 __all__ = ["distribute", "geometry_degree", "geometry_dofmap"]
@@ -29,7 +29,7 @@ __all__ = ["distribute", "geometry_degree", "geometry_dofmap"]
 def distribute(comm: MPI.Comm, arrays: MeshArrays) -> tuple[Mesh, MeshTags, MeshTags]:
     """Distribute the mesh of rank 0 and return it with its tags of cells and facets (collective).
 
-    The arrays have no rows on other ranks.
+    The arrays are empty on the other ranks.
     """
     domain = gmsh_io.ufl_mesh(arrays.cell_type, arrays.gdim, dtype=default_real_type)
     kind = _cpp.mesh.to_type(domain.ufl_coordinate_element().cell_type.name)
@@ -54,13 +54,13 @@ def _tags(mesh: Mesh, dim: int, nodes: NDArray[np.int64], values: NDArray[np.int
 
 
 def geometry_degree(mesh: Mesh) -> int:
-    """Return the geometric order of a mesh; 0.11 prefers a list of maps to one map."""
+    """Return the geometric order of a mesh; DOLFINx 0.11 has a list of coordinate maps."""
     maps = getattr(mesh.geometry, "cmaps", None)
     return int((maps[0] if maps else mesh.geometry.cmap).degree)
 
 
 def geometry_dofmap(mesh: Mesh) -> NDArray[np.int32]:
-    """Return the nodes of each local cell, shape (cells, nodes); 0.11 prefers a list of maps."""
+    """Return the nodes of local cells, shape (cells, nodes); DOLFINx 0.11 has a list of maps."""
     maps = getattr(mesh.geometry, "dofmaps", None)
     if callable(maps):
         return maps(0)

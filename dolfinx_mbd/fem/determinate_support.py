@@ -1,4 +1,4 @@
-"""Few degrees of freedom that hold a free body and take no force from loads in equilibrium."""
+"""Statically determinate supports, whose reactions to loads in equilibrium are zero."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Array = NDArray[np.float64]
 
 
 def centred_motions(problem: ElasticProblem) -> Array:
-    """Return rigid motions about the mean of all nodes, shape (owned dofs, 6), in the plane 3."""
+    """Return rigid motions about the mean of all nodes, shape (owned dofs, 6 or 3)."""
     comm, x = problem.comm, problem.positions
     total, count = comm.allreduce(x.sum(axis=0)), comm.allreduce(len(x))
     return problem.rigid_motions(total / count)
 
 
 def determinate_dofs(comm: MPI.Intracomm, R: Array) -> NDArray[np.int32]:
-    """Return owned degrees of freedom that hold the rigid motions R, together with other ranks.
+    """Return the owned degrees of freedom of a determinate support against rigid motions R.
 
-    They are the pivots of Rᵀ: in each of them the remaining rigid motions move most. Collective.
+    The support consists of the pivots of a QR factorization of Rᵀ over all ranks. Collective.
     """
     R = R / np.max(comm.allgather(np.abs(R).max(axis=0, initial=0.0)), axis=0)
     local = _pivots(R)
@@ -36,6 +36,6 @@ def determinate_dofs(comm: MPI.Intracomm, R: Array) -> NDArray[np.int32]:
 
 
 def _pivots(rows: Array) -> NDArray[np.int64]:
-    """Return the most independent rows, as many as there are columns (or rows)."""
+    """Return the indices of the most independent rows, at most as many as there are columns."""
     order = scipy.linalg.qr(rows.T, mode="r", pivoting=True)[1] if len(rows) else np.zeros(0)
     return np.asarray(order[: rows.shape[1]], dtype=np.int64)

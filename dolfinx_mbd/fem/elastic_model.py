@@ -33,21 +33,21 @@ class ElasticModel:
     `rotating_structure` accept it in place of a mesh and a material.
 
     Attributes:
-        mesh: A `TaggedMesh`, whose groups of cells and facets have names, or a plain DOLFINx mesh;
-            of volumes in space or of faces in the plane.
+        mesh: A `TaggedMesh`, whose groups of cells and facets have names, or a plain DOLFINx mesh.
+            Its cells are volumes in space, or faces in the plane.
         material: A `Material`, `GradedMaterial` or `Orthotropic`; or a mapping from groups of
-            cells, by name or tag, to their materials. None: `stiffness` and `density` are required.
-        space: Vector Lagrange space of the displacement; None: Lagrange of `degree`.
+            cells, by name or tag, to their materials. The default needs `stiffness` and `density`.
+        space: Vector Lagrange space of the displacement, by default of degree `degree`.
         degree: Polynomial degree of the default space; at least the geometric order of the mesh.
         stiffness: Bilinear form on `space`, the stiffness of the body without supports. The form of
-            a plane body includes the thickness. None: linear elasticity of the material.
-        density: Density, a number or a UFL expression, kg/m³; None: that of the material.
+            a plane body includes the thickness. By default it is linear elasticity.
+        density: Density, a number or a UFL expression, kg/m³; by default that of the material.
         plane: Assumption of a plane mesh, ``stress`` (a plate that is free on both sides) or
-            ``strain`` (no strain across); not required with `stiffness`.
+            ``strain`` (no strain out of the plane); not required with `stiffness`.
         thickness: Thickness of a plane mesh, m.
-        prestress: `Temperature`, or a symmetric stress as UFL, shape (dim, dim), Pa, of the body
-            held at its undeformed shape. The body deforms until it is in equilibrium with its
-            supports; the stress that remains changes its stiffness.
+        prestress: `Temperature`, or the symmetric stress of the body held at its undeformed shape,
+            as UFL of shape (dim, dim), Pa. The body deforms until it is in equilibrium with its
+            supports; the remaining stress changes its stiffness.
         cell_tags: Tags of cells of a plain DOLFINx mesh with several materials.
         facet_tags: Tags of facets of a plain DOLFINx mesh.
         displacements: The displacement space: `space`, or the default space.
@@ -55,7 +55,7 @@ class ElasticModel:
         mass_density: Density as UFL, kg/m³.
 
     Raises:
-        InputError: A value does not fit the others; the same error on every rank.
+        InputError: The arguments are inconsistent; every rank raises the same error.
 
     Note: Collective over the communicator of the mesh.
 
@@ -127,7 +127,7 @@ class ElasticModel:
 def elastic_model(
     model: ElasticModel | TaggedMesh | Mesh, material: Materials | None = None
 ) -> ElasticModel:
-    """Return a model, or the model of a mesh and its material; raise if both have a material."""
+    """Return the given `ElasticModel` (`material` must be None), or make one from a mesh."""
     if not isinstance(model, ElasticModel):
         return ElasticModel(model, material)
     if material is not None:
@@ -137,14 +137,14 @@ def elastic_model(
 
 
 def refuse_prestress(model: ElasticModel, analysis: str) -> None:
-    """Raise an error if a model has a prestress, which an analysis does not include."""
+    """Raise an error if a model has a prestress, which the named analysis does not include."""
     if model.prestress is not None:
         text = f"{analysis} does not include a prestress; use a model without it"
         raise InputError(text, argument="prestress", value=model.prestress)
 
 
 def _check_types(mesh: Any, material: Any) -> None:
-    """Raise an error that says how to make a mesh or a material if one has the wrong type."""
+    """Raise an error with advice if the mesh or the material has the wrong type."""
     if not isinstance(mesh, Mesh):
         text = (
             f"expected a mesh, got {mesh!r}; make one with read_mesh('part.msh', comm) or "
@@ -163,7 +163,7 @@ def _check_types(mesh: Any, material: Any) -> None:
 
 
 def _checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> fem.FunctionSpace:
-    """Return the user's space or the Lagrange space of a degree, if it contains the rotations."""
+    """Return the user's space or the default space; raise an error if it lacks rigid rotations."""
     dim = mesh.topology.dim
     if dim not in (2, 3) or mesh.geometry.dim != dim:
         raise InputError(
@@ -191,14 +191,14 @@ def _checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> 
     order = compat.geometry_degree(mesh)
     if degree < order:
         raise InputError(
-            f"the space has degree {degree} and the mesh geometric order {order}: rotations would "
-            f"not lie in the space; use degree={order} or more"
+            f"the space has degree {degree} and the mesh geometric order {order}: the space "
+            f"would not contain rigid rotations; use degree={order} or more"
         )
     return fem.functionspace(mesh, ("Lagrange", degree, (dim,))) if space is None else space
 
 
 def _check_plane(dim: int, plane: Any, thickness: Any, stiffness: Any) -> None:
-    """Raise an error unless a plane body, and only that, has a thickness and an assumption."""
+    """Check that a plane body has a thickness and an assumption, and that a solid has neither."""
     if dim == 3:
         if plane is not None or thickness is not None:
             raise InputError("plane and thickness are for plane meshes; this mesh is in space")
@@ -210,7 +210,7 @@ def _check_plane(dim: int, plane: Any, thickness: Any, stiffness: Any) -> None:
     if plane is None and stiffness is None:
         raise InputError(
             "a plane body needs plane='stress' (a plate that is free on both sides) or "
-            "plane='strain' (no strain across)"
+            "plane='strain' (no strain out of the plane)"
         )
     choice("plane", plane, PLANES, none=True)
 
@@ -226,7 +226,7 @@ def check_form(form: ufl.Form, V: fem.FunctionSpace) -> None:
 
 
 def check_prestress(prestress: Any, dim: int) -> None:
-    """Raise an error unless a prestress is None, a temperature or a stress of a dimension."""
+    """Raise an error unless a prestress is None, a temperature or a stress of shape (dim, dim)."""
     if prestress is None or isinstance(prestress, Temperature):
         return
     expected = f"Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa"

@@ -1,4 +1,4 @@
-"""Groups of facets by name, tag or number: where a body is held or joined."""
+"""Selection of the facets where a body is held or joined, by name, tag or index."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FacetGroups = Mapping[str, NDArray[np.int32]]
 def facet_groups(
     mesh: TaggedMesh | Mesh, names: Mapping[str, Any] | Any, facet_tags: MeshTags | None
 ) -> FacetGroups:
-    """Return the local facets of each group; raise an error if one has none on any rank.
+    """Return the local facets of each group; raise an error if a group is empty on all ranks.
 
-    `names` are names of groups, or map names to names of groups, tags or arrays of local facets.
+    `names` lists group names, or maps names to group names, tags or arrays of local facets.
     """
     instance("mesh", mesh, (TaggedMesh, Mesh))
     instance("facet_tags", facet_tags, (MeshTags, type(None)))
@@ -41,7 +41,7 @@ def facet_groups(
 
 
 def held_dofs(space: fem.FunctionSpace, groups: FacetGroups) -> NDArray[np.int32]:
-    """Return the owned degrees of freedom of groups of facets, as local numbers (collective)."""
+    """Return the local indices of owned degrees of freedom on groups of facets (collective)."""
     facets = np.concatenate([*groups.values(), np.zeros(0, dtype=np.int32)])
     topology, dim = space.mesh.topology, space.dofmap.bs
     topology.create_connectivity(dim - 1, dim)
@@ -73,7 +73,7 @@ def _facets(
 
 
 def checked_key(argument: str, key: Any) -> str | int | NDArray[np.int32]:
-    """Return the name of a group, a tag, or an array of local facets."""
+    """Check and return the name of a group, a tag, or an array of local facets."""
     if isinstance(key, str):
         return checked_name(argument, key)
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):

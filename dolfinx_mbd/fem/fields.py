@@ -1,4 +1,4 @@
-"""Displacement fields of modes, points, the surface of a mesh, and files for ParaView."""
+"""Displacement fields of modes, material points, mesh surfaces, and files for ParaView."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 INSIDE = 1e-8
-"""Distance from the mesh, over the size of the mesh, up to which a point counts as inside."""
+"""Distance from the mesh, relative to its size, up to which a point counts as inside."""
 
 
 class History(Protocol):
@@ -45,7 +45,7 @@ class History(Protocol):
 
     @property
     def time(self) -> Array:
-        """Shape (nt,), s."""
+        """Time, shape (nt,), s."""
 
     @property
     def eta(self) -> Array:
@@ -57,13 +57,13 @@ class History(Protocol):
 
     @property
     def rotation(self) -> Array:
-        """Quaternions w, x, y, z, body to global, shape (nt, 4)."""
+        """Quaternions (w, x, y, z) from body to global components, shape (nt, 4)."""
 
 
 def as_function(
     space: fem.FunctionSpace, owned: Array, out: fem.Function | None = None
 ) -> fem.Function:
-    """Return a function with these owned degrees of freedom, ghosts included (collective)."""
+    """Return a function with the given owned degrees of freedom and updated ghosts (collective)."""
     function = fem.Function(space) if out is None else instance("out", out, fem.Function)
     function.x.array[: len(owned)] = owned
     function.x.scatter_forward()
@@ -73,7 +73,7 @@ def as_function(
 def stations(
     space: fem.FunctionSpace, modes: Array, points: Mapping[str, ArrayLike]
 ) -> tuple[Station, ...]:
-    """Return modes (owned dofs, n) at named material points, see `locate` (collective)."""
+    """Return the values of modes (owned dofs, n) at named points; see `locate` (collective)."""
     if not points:
         return ()
     comm, dim = space.mesh.comm, space.dofmap.bs
@@ -91,10 +91,10 @@ def stations(
 def locate(
     mesh: Mesh, points: Mapping[str, ArrayLike]
 ) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
-    """Return positions of named points (np, 3), their local cells or −1, and those of this rank.
+    """Return positions of named points (np, 3), local cells or −1, and indices of own points.
 
-    A point has three coordinates, in the plane two or z = 0. Each belongs to one rank. If one is
-    outside the mesh, the same error is raised on every rank. Collective.
+    A point has three coordinates; in the plane it has two, or z = 0. Each point belongs to one
+    rank. If a point is outside the mesh, every rank raises the same error. Collective.
     """
     comm, dim = mesh.comm, mesh.geometry.dim
     x = np.zeros((len(points), 3))
@@ -124,7 +124,7 @@ def _checked_point(argument: str, position: ArrayLike, dim: int) -> Array:
 
 
 def _containing_cells(mesh: Mesh, points: Array) -> NDArray[np.int32]:
-    """Return an owned cell for each point, or -1."""
+    """Return an owned cell that contains each point, or -1."""
     tdim, distance = mesh.topology.dim, INSIDE * body_size(mesh)
     owned = np.arange(mesh.topology.index_map(tdim).size_local, dtype=np.int32)
     cells = np.full(len(points), -1, dtype=np.int32)
@@ -148,11 +148,11 @@ def _list(values: Iterable[float]) -> str:
 
 
 def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
-    """Return the surface of the mesh as triangles between vertices, with the modes there.
+    """Return the surface of the mesh as triangles, with the modes at their vertices.
 
-    Quadrilaterals are two triangles each. A plane body is its own surface, at z = 0. Nodes are in
-    the order of the mesh's input, triangles in the order of their nodes with normals outwards (in
-    the plane towards z): neither depends on the partition. Collective.
+    Quadrilaterals are split into triangles. The surface of a plane body is the body at z = 0. Nodes
+    have the order of the input mesh. Triangles are sorted by their nodes; their normals point
+    outwards (in the plane to z > 0). Neither order depends on the partition. Collective.
     """
     mesh, comm = space.mesh, space.mesh.comm
     corners, triangles = np.unique(_surface_triangles(mesh), return_inverse=True)
@@ -178,7 +178,7 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
 
 
 def _blocks_of_vertices(space: fem.FunctionSpace) -> NDArray[np.int32]:
-    """Return the block at each geometry node that is a vertex of a cell."""
+    """Return the displacement block at each geometry node that is a vertex of a cell."""
     layout, nodes = space.dofmap.dof_layout, compat.geometry_dofmap(space.mesh)
     vertices = range(_num_vertices(space.mesh))
     blocks = np.zeros(len(space.mesh.geometry.x), dtype=np.int32)
@@ -194,7 +194,7 @@ def _num_vertices(mesh: Mesh) -> int:
 def _surface_triangles(mesh: Mesh) -> NDArray[np.int32]:
     """Return the surface of the mesh on this rank as triangles of geometry nodes, shape (nt, 3).
 
-    That of a plane mesh consists of its owned cells. Normals point outwards, in the plane to z > 0.
+    The surface of a plane mesh is its owned cells. Normals point outwards (in the plane to z > 0).
     """
     topology, nodes, positions = mesh.topology, compat.geometry_dofmap(mesh), mesh.geometry.x
     if topology.dim == 2:
@@ -220,16 +220,16 @@ def _surface_triangles(mesh: Mesh) -> NDArray[np.int32]:
 
 
 def surface_nodes(space: fem.FunctionSpace) -> NDArray[np.int64]:
-    """Return the numbers of the surface's vertices in the mesh's input, in the skin's order."""
+    """Return the indices of the surface vertices in the input mesh, in the order of the skin."""
     corners = np.unique(_surface_triangles(space.mesh))
     keys = np.asarray(space.mesh.geometry.input_global_indices)[corners]
     return np.unique(np.concatenate(space.mesh.comm.allgather(keys)))
 
 
 def output_folder(comm: Any, path: str | Path) -> Path:
-    """Check the name of a VTX folder (``.bp``) and make the directory that holds it (collective).
+    """Check the name of a VTX folder (``.bp``) and create its parent directory (collective).
 
-    An existing VTX folder of that name is replaced, anything else raises an `OverwriteError`.
+    An existing VTX folder is accepted; any other existing path raises an `OverwriteError`.
     """
     folder = file_path("path", path, (".bp",))
 
@@ -266,7 +266,7 @@ def write_history(
     time, eta = motion_of(history, modes.shape[1])
     rows = rows_at(time, times, stride)
     path = output_folder(comm, path)
-    # Three components also in the plane: a plane body may leave it.
+    # Three components also for a plane body, which may move out of its plane.
     element = space.ufl_element().sub_elements[0]
     space_of_output = fem.functionspace(space.mesh, basix.ufl.blocked_element(element, shape=(3,)))
     total = fem.Function(space_of_output, name="displacement")

@@ -1,8 +1,8 @@
-"""Motions of a body that nothing resists, from its mesh and its held degrees of freedom.
+"""Strain-free motions of a body, computed from its mesh and its held degrees of freedom.
 
-A displacement without strain is a rigid motion of each part, where cells that share a facet form a
+Cells that share a facet form a part, and a displacement without strain is a rigid motion of each
 part. Parts that share only vertices or edges are hinged there. The motions that hinges and held
-degrees of freedom allow are the null space of a small matrix that only depends on positions.
+degrees of freedom allow are the null space of a small matrix, which depends on positions only.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ Labels = NDArray[np.int64]
 RANK_TOLERANCE = 1e-8
 """Relative singular value below which the constraints do not resist a motion.
 
-A small held facet resists a rotation in proportion to its size over that of the body.
+A small held facet resists a rotation in proportion to its size relative to the body.
 """
 
 STIFFNESS_TOLERANCE = 2e-14
-"""‖K r‖ over ‖K‖‖r‖ below which a stiffness form does not resist a rigid motion r (round-off)."""
+"""Ratio ‖K r‖ / (‖K‖‖r‖), a multiple of round-off, below which K does not resist a motion r."""
 
 MOST_PARTS = 50
-"""Largest number of parts of a mesh: each has six rigid motions of its own."""
+"""Largest number of parts of a mesh; each part adds six rigid motions."""
 
 
 def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
-    """Return a basis of the motions without strain that held degrees of freedom allow (collective).
+    """Return a basis of the strain-free motions that held degrees of freedom allow (collective).
 
-    Its shape is (owned dofs, r): six rigid motions of a free body in one part (three in the plane),
-    none if the body is held. The motions that the user's own stiffness resists are left out.
+    Its shape is (owned dofs, r), with r = 6 for a free body in one part (3 in the plane) and r = 0
+    for a held body. Motions that the user's own stiffness resists are left out.
     """
     comm, x = problem.comm, problem.positions
     low, high = bounding_box(comm, x)
@@ -69,7 +69,7 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
     motions[held] = 0.0
     if problem.materials is None:
         far = max(float(np.abs(centre).max()) - size, 0.0) / float(np.min(high - low))
-        tolerance = STIFFNESS_TOLERANCE + 4 * np.finfo(float).eps * far  # cells have lost digits
+        tolerance = STIFFNESS_TOLERANCE + 4 * np.finfo(float).eps * far  # round-off in x
         motions = _unresisted(comm, problem.stiffness, motions, held, tolerance)
     return motions
 
@@ -77,14 +77,14 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
 def is_supported(problem: ElasticProblem) -> bool:
     """Return whether the user's own stiffness resists rigid motions (collective).
 
-    Raise an error if parts of the body move against each other without resistance.
+    Raise an error if parts of the body can move relative to each other without resistance.
     """
     number, rigid = free_motions(problem, np.zeros(0, dtype=np.int32)).shape[1], problem.num_rigid
     if number > rigid:
         raise MeshError(
             f"the body has {number} motions without stiffness instead of {rigid}: parts are hinged "
             "(they share only vertices or edges of cells) or not connected; let them share facets, "
-            "or reduce each as a body of its own",
+            "or reduce each as a separate body",
             argument="mesh",
             value=number,
         )
@@ -92,7 +92,7 @@ def is_supported(problem: ElasticProblem) -> bool:
 
 
 def check_floating(problem: ElasticProblem, cure: str) -> None:
-    """Raise an error, which ends with a cure, if the user's own stiffness supports the body."""
+    """Raise an error that ends with `cure` if the user's own stiffness supports the body."""
     if problem.materials is None and is_supported(problem):
         raise InputError(
             "the stiffness form resists rigid motion: it contains a support (an elastic "
@@ -104,7 +104,7 @@ def check_floating(problem: ElasticProblem, cure: str) -> None:
 def null_space(comm: MPI.Comm, A: Array) -> Array:
     """Return an orthonormal basis of the null space of a small matrix that all ranks have.
 
-    It is the same on every rank to the last bit; unit vectors if the matrix is zero.
+    The basis is bitwise equal on all ranks; it consists of unit vectors if the matrix is zero.
     """
     A = np.vstack([A, np.zeros((1, A.shape[1]))])
     tolerance = RANK_TOLERANCE * max(float(np.linalg.norm(A, 2)), 1e-300)
@@ -112,7 +112,7 @@ def null_space(comm: MPI.Comm, A: Array) -> Array:
 
 
 def _null_vectors(A: Array, tolerance: float) -> Array:
-    """Return right singular vectors, or unit vectors if all singular values are small."""
+    """Return right singular vectors of small singular values; unit vectors if all are small."""
     _, values, V = np.linalg.svd(A)
     rank = int(np.sum(values > tolerance))
     return V[rank:].T if rank else np.eye(A.shape[1])
@@ -121,9 +121,9 @@ def _null_vectors(A: Array, tolerance: float) -> Array:
 def _unresisted(
     comm: MPI.Comm, K: PETSc.Mat, R: Array, held: NDArray[np.int32], tolerance: float
 ) -> Array:
-    """Return combinations r of motions of unit size with ‖K r‖ below the tolerance times ‖K‖‖r‖.
+    """Return combinations r of the motions R with ‖K r‖ below the tolerance times ‖K‖‖r‖.
 
-    Forces at held degrees of freedom do not count.
+    Forces at held degrees of freedom are ignored.
     """
     if not R.shape[1]:
         return R
@@ -141,9 +141,9 @@ def _unresisted(
 
 
 def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Array]]:
-    """Return the part of each owned block, the number of parts, and where two parts meet.
+    """Return the part of each owned block, the number of parts, and points where parts meet.
 
-    Cells that share facets form a part. A block where several parts meet belongs to the first.
+    Cells that share facets form a part. A block where several parts meet belongs to the first one.
     """
     index_map, comm, topology = V.dofmap.index_map, V.mesh.comm, V.mesh.topology
     topology.create_connectivity(topology.dim, topology.dim - 1)
@@ -161,7 +161,7 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
         return np.zeros(index_map.size_local, dtype=np.int64), number, {}
     dofs = V.dofmap.list[: len(cells)]
     blocks = index_map.local_to_global(dofs.ravel()).reshape(dofs.shape)
-    keys = np.unique(blocks * number + cells[:, None])  # each part at each block
+    keys = np.unique(blocks * number + cells[:, None])  # pairs of a block and a part
     blocks, parts = np.divmod(np.unique(np.concatenate(comm.allgather(keys))), number)
     start, end = index_map.local_range
     part = parts[np.searchsorted(blocks, np.arange(start, end))]
@@ -177,7 +177,7 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
 
 
 def triangle(comm: Any, X: Array) -> Array:
-    """Return the triangular factor of a distributed tall matrix; the same bits on every rank."""
+    """Return the triangular factor of a distributed tall matrix, bitwise equal on all ranks."""
     factors = comm.gather(np.linalg.qr(X, mode="r"), root=0)
     factor = None if factors is None else np.linalg.qr(np.vstack(factors), mode="r")
     return np.asarray(comm.bcast(factor, root=0))

@@ -1,10 +1,10 @@
-"""Inertia data of a reduced body: one Gram matrix with the scalar mass matrix.
+"""Inertia data of a reduced body, computed as one Gram matrix with the scalar mass matrix.
 
-With ψ_0 = x all of it but the total mass is in S_k = ∫ρ ψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b.
+With ψ_0 = x, the data are the total mass, S_k = ∫ρ ψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b.
 
-A plane body lies at z = 0 and moves in space. Its moments have no z components, except that a plate
-of thickness t has ∫ρ z² = m t²/12. The change of the thickness with the strain is neglected: an
-error of first order in η and second in t, which only affects rotations out of the plane.
+A plane body lies at z = 0 and moves in space. Its moments in z are zero except ∫ρ z² = m t²/12 for
+a thickness t. The change of the thickness with the strain is neglected; the error is of first order
+in η and of second order in t, and affects rotations out of the plane only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """Moments of the modes."""
+    """Mass moments of x and of the modes."""
 
     total_mass: float  # ∫ρ, kg
     first_moments: Array  # S, shape (n+1, 3)
@@ -51,8 +51,8 @@ class Inertia:
 def sign_field(positions: Array, centre: Array, size: float) -> Array:
     """Return a fixed cubic polynomial of ξ = (x - centre)/size without any symmetry, shape (m, 3).
 
-    The sign of a mode is that of ∫ρ ψ·w, which does not depend on numbering or partition. (Of
-    several modes with one frequency only the space is defined, not the vectors.)
+    A mode gets the sign of ∫ρ ψ·w, which does not depend on numbering or partition. (For a multiple
+    frequency only the space of the modes is unique, not each mode.)
     """
     x, y, z = ((in_space(positions) - in_space(centre)) / size).T
     products = [np.ones_like(x), x, y, z, x * x, y * y, z * z, x * y, y * z, z * x]
@@ -64,9 +64,9 @@ def sign_field(positions: Array, centre: Array, size: float) -> Array:
 
 
 def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
-    """Return the moments of x and of modes (owned dofs, n), the same bits on every rank."""
+    """Return the moments of x and of modes (owned dofs, n), bitwise equal on all ranks."""
     of_beam = getattr(problem, "inertia", None)
-    if of_beam is not None:  # the sections have moments
+    if of_beam is not None:  # beams integrate over their sections
         return cast(Inertia, of_beam(modes))
     x, Ms, comm, dim = problem.positions, problem.scalar_mass, problem.comm, problem.dim
     n = modes.shape[1]

@@ -1,7 +1,7 @@
 """Materials of the cells of a mesh, and their constants as coefficients of forms.
 
-The constants of one material are `Constant`s, those of several are piecewise constant functions, so
-that one compiled form serves all numbers. Expressions (graded materials, axes that depend on the
+A single material gives `Constant`s, several materials give piecewise constant functions, so that a
+compiled form is reused for other values. Expressions (graded materials, axes that depend on the
 position) are compiled into the form.
 """
 
@@ -44,25 +44,25 @@ Materials: TypeAlias = AnyMaterial | Mapping[Any, AnyMaterial]
 Cells = NDArray[np.int32]
 
 AXES_TOLERANCE = 1e-6
-"""Mean of |QᵀQ − I| above which axes Q given by an expression are not orthonormal."""
+"""Root mean square of QᵀQ − I above which axes Q given as UFL are rejected as not orthonormal."""
 
 
 @dataclass(frozen=True, eq=False)
 class BodyMaterials:
     """Materials of a body, with their density and stress as UFL."""
 
-    by_group: Mapping[str, AnyMaterial]  # by group of cells; one material has the name ""
+    by_group: Mapping[str, AnyMaterial]  # by group of cells; a single material has the key ""
     density: Expr  # kg/m³
-    law: Callable[[Expr], Expr]  # from strain to stress
+    law: Callable[[Expr], Expr]  # stress as a function of the strain
     heat: Callable[[], Expr]  # C:α; raises an error if a material has no `thermal_expansion`
-    across: Callable[[Expr], Expr] | None = None  # σ_zz of a strain, in plane strain only
+    across: Callable[[Expr], Expr] | None = None  # σ_zz of a strain, for plane strain only
 
     def stress(self, u: Expr) -> Expr:
-        """Return the stress σ(u) of a displacement, Pa; of a plane body by its assumption."""
+        """Return the stress σ(u), Pa; for a plane body, under its plane assumption."""
         return self.law(strain(u))
 
     def stress_in_space(self, u: Expr) -> Expr:
-        """Return σ(u) with all components, shape (3, 3), Pa, also of a plane body."""
+        """Return σ(u) with all components, shape (3, 3), Pa, also for a plane body."""
         sigma = self.stress(u)
         if sigma.ufl_shape == (3, 3):
             return sigma
@@ -71,7 +71,7 @@ class BodyMaterials:
         return ufl.as_matrix([*rows, [0.0, 0.0, zz]])
 
     def thermal_stress(self, rise: Any) -> Expr:
-        """Return the stress −C:(α ΔT) of the body held at its size, Pa."""
+        """Return the stress −C:(α ΔT) of the body held at its undeformed shape, Pa."""
         return -rise * self.heat()
 
 
@@ -81,7 +81,7 @@ def body_materials(
     cell_tags: MeshTags | None = None,
     plane: Plane | None = None,
 ) -> BodyMaterials:
-    """Return the materials of all cells; raise an error if a cell has none or two (collective)."""
+    """Return the materials of all cells; each cell must have exactly one (collective)."""
     plain, across = plain_mesh(mesh), plane or "strain"
     dim = plain.geometry.dim
     if isinstance(material, Mapping):
@@ -107,7 +107,7 @@ def body_materials(
         of_fixed: Callable[[], Expr],
         of_turning: Callable[[int], Expr],
     ) -> Expr:
-        """Return the sum over the kinds of materials, each zero in the cells of the others."""
+        """Return the sum over the kinds of materials; each term is zero in the other cells."""
         parts = [of_isotropic()] if isotropic else []
         parts += [of_fixed()] if fixed else []
         parts += [field.where(k) * of_turning(k) for k in turning]
@@ -143,7 +143,7 @@ def body_materials(
 
 
 class _Field:
-    """Coefficients from the constants of each material: numbers, arrays or expressions."""
+    """Coefficients made from the constants of each material: numbers, arrays or expressions."""
 
     def __init__(self, mesh: Mesh, cells: list[Cells] | None) -> None:
         self.mesh, self.cells = mesh, cells
@@ -201,7 +201,7 @@ def _material_cells(
     for k, key in enumerate(keys):
         if not isinstance(key, (str, int, np.integer)) or isinstance(key, bool):
             raise InputError(
-                f"materials go by the name or the tag of a group of cells; got {key!r}"
+                f"materials are selected by the name or the tag of a group of cells; got {key!r}"
             )
         key = key if isinstance(key, str) else int(key)
         local = tagged_entities(mesh, f"the material of {key!r}", key, cell_tags, "cell")
@@ -226,7 +226,7 @@ def _material_cells(
 
 
 def _describe(mesh: TaggedMesh | Mesh, tags: MeshTags | None, cells: Cells) -> str:
-    """Return the numbers of cells by their groups as a text, the same on every rank."""
+    """Return the number of cells in each group as text, equal on all ranks."""
     plain, names = plain_mesh(mesh), {}
     if isinstance(mesh, TaggedMesh):
         tags = mesh.cell_tags if tags is None else tags
@@ -244,7 +244,7 @@ def _describe(mesh: TaggedMesh | Mesh, tags: MeshTags | None, cells: Cells) -> s
 
 def _check_domain(expression: Expr, mesh: Mesh) -> None:
     if any(domain != mesh.ufl_domain() for domain in extract_domains(expression)):
-        raise InputError(f"a constant of the material is given on another mesh: {expression}")
+        raise InputError(f"a material constant is given on another mesh: {expression}")
 
 
 def _check_rotation(mesh: Mesh, axes: Any, where: Any) -> None:
@@ -254,6 +254,6 @@ def _check_rotation(mesh: Mesh, axes: Any, where: Any) -> None:
     square, size = squared_norms(mesh, excess, ufl.as_ufl(1.0), weight=where)
     if not np.sqrt(square / size) < AXES_TOLERANCE:
         raise InputError(
-            "the axes of an orthotropic material are no rotation everywhere (QᵀQ − I has the mean "
+            "the axes of an orthotropic material are no rotation everywhere (QᵀQ − I has the RMS "
             f"{np.sqrt(square / size):.1e}); their columns must be unit vectors at right angles"
         )

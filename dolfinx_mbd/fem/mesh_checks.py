@@ -29,13 +29,13 @@ __all__ = [
 Array = NDArray[np.float64]
 
 FLAT = 1e-12
-"""det J over the size of the cell, to the power of the dimension, of a cell without volume."""
+"""Ratio det J / (cell size)^dimension below which a cell has no volume."""
 
 SLOW, FAST = 8.0, 1e5
-"""Speed of sound √(E/ρ) outside which no solid lies, m/s (a soft gel: 10, diamond: 2e4)."""
+"""Limits of a plausible speed of sound √(E/ρ) of a solid, m/s (a soft gel: 10, diamond: 2e4)."""
 
 INCOMPRESSIBLE = 0.49
-"""Poisson's ratio from which linear elements lock in volume."""
+"""Smallest Poisson's ratio with a warning of volumetric locking of linear elements."""
 
 CHUNK = 20_000
 """Number of cells that are checked together."""
@@ -45,7 +45,7 @@ def check_cells(mesh: Mesh) -> None:
     """Raise an error on all ranks if cells are inverted or have no volume (collective).
 
     The nodes of a cell may be numbered in either sense, because DOLFINx takes the magnitude of
-    det J. Wrong are a change of sign within a cell, and neighbours on the same side of a facet.
+    det J. Bad cells have a change of its sign, or lie on the same side of a facet as a neighbour.
     """
     topology, comm = mesh.topology, mesh.comm
     tdim = topology.dim
@@ -77,7 +77,7 @@ def _shown(point: Iterable[float]) -> str:
 
 
 def _is_bad(x: Array, element: Any) -> NDArray[np.bool_]:
-    """Return where det J vanishes or changes its sign; x has shape (cells, nodes, d)."""
+    """Return a mask of cells where det J is zero or changes sign; x has shape (cells, nodes, d)."""
     tdim = x.shape[2]
     affine = x.shape[1] == tdim + 1
     n = 1 if affine else element.degree + 1
@@ -95,7 +95,7 @@ def _is_bad(x: Array, element: Any) -> NDArray[np.bool_]:
 
 
 def _determinant(J: Array) -> Array:
-    """Return shape (cells, points) from (cells, d, points, d), faster than LAPACK."""
+    """Return determinants (cells, points) of matrices (cells, d, points, d), faster than LAPACK."""
     if J.shape[1] == 2:
         (a, b), (c, d) = (np.moveaxis(J[:, k], -1, 0) for k in range(2))
         return np.asarray(a * d - b * c)
@@ -105,8 +105,8 @@ def _determinant(J: Array) -> Array:
 def _folded(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return local simplices that lie on the same side of a facet as their neighbour.
 
-    Of two neighbours it is the one with the greater share of such facets. The share of a ghost is
-    unknown here; beside a ghost the owned cell is always returned.
+    Of two such neighbours, the one with the larger share of such facets is returned. The share of a
+    ghost is unknown on this rank, so that an owned cell beside a ghost is always returned.
     """
     topology, tdim = mesh.topology, mesh.topology.dim
     topology.create_connectivity(tdim, tdim - 1)
@@ -134,8 +134,8 @@ def _folded(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
 def parts_of_cells(comm: Any, entities: NDArray[Any], index_map: Any) -> tuple[Any, int]:
     """Return the part 0, 1, ... of each local cell, and the number of parts (collective).
 
-    Cells that share an entity (a node or a facet) belong to the same part. `entities` has the local
-    numbers of the entities of each cell, shape (cells, k), `index_map` their distribution.
+    Cells that share an entity (a node or a facet) belong to the same part. `entities` holds the
+    local entity indices of each cell, shape (cells, k); `index_map` belongs to the entities.
     """
     cells, count = len(entities), index_map.size_local + index_map.num_ghosts
     rows = np.repeat(np.arange(cells), entities.shape[1])
@@ -143,7 +143,7 @@ def parts_of_cells(comm: Any, entities: NDArray[Any], index_map: Any) -> tuple[A
     first = comm.exscan(cells + count) or 0
     names.array[:] = first + _components(rows, cells + entities.ravel(), cells + count)[1][cells:]
     local = names.array.copy()
-    names.scatter_forward()  # names that the owners give to the parts of the ghosts
+    names.scatter_forward()  # ghosts get the names of their parts from their owners
     pairs = np.stack([local, names.array], axis=1)[np.unique(entities)]
     pairs = np.unique(pairs, axis=0).astype(np.int64)
     known, ends = np.unique(np.concatenate(comm.allgather(pairs)), return_inverse=True)
@@ -153,7 +153,7 @@ def parts_of_cells(comm: Any, entities: NDArray[Any], index_map: Any) -> tuple[A
 
 
 def _components(rows: NDArray[Any], columns: NDArray[Any], size: int) -> tuple[int, Any]:
-    """Return the number of components of a graph with some edges, and that of each vertex."""
+    """Return the number of components of a graph, and the component of each vertex."""
     edges = np.ones(len(rows), dtype=np.int8)
     graph = scipy.sparse.coo_matrix((edges, (rows, columns)), (size, size))
     return scipy.sparse.csgraph.connected_components(graph, directed=False)
@@ -175,18 +175,18 @@ def check_in_one_part(mesh: Mesh) -> None:
     raise InputError(
         f"the mesh has {parts} unconnected parts, about {'; '.join(map(_shown, centres[:4]))} m; "
         "let them share nodes (gmsh: occ.fragment, or mesh.removeDuplicateNodes) or reduce each as "
-        "a body of its own"
+        "a separate body"
     )
 
 
 def warn_of_elements(
     space: fem.FunctionSpace, materials: Iterable[AnyMaterial], plane: Plane | None
 ) -> None:
-    """Warn of elements of degree one that are much too stiff.
+    """Warn about elements of degree one, which are much too stiff.
 
-    The first bending frequency of a free bar (ν = 0.3) is 1.86, 1.29 and 1.08 times too high with
-    1, 2 and 4 layers of linear tetrahedra, with ν = 0.499 4.7, 4.1 and 3.1 times. Elements of
-    degree two are within 1 % with a single layer. In plane stress no material locks.
+    With 1, 2 and 4 layers of linear tetrahedra, the first bending frequency of a free bar is too
+    high by factors of 1.86, 1.29 and 1.08 for ν = 0.3, and of 4.7, 4.1 and 3.1 for ν = 0.499.
+    Elements of degree two are within 1 % with a single layer. In plane stress no material locks.
     """
     if space.ufl_element().sub_elements[0].degree > 1:
         return
@@ -196,7 +196,7 @@ def warn_of_elements(
     if shape:
         text = (
             f"linear {shape} are much too stiff in bending: frequencies can be twice too high "
-            f"where a wall has only one or two layers of them; {remedy}"
+            f"where a wall has only one or two layers of cells; {remedy}"
         )
         warn(MeshWarning(text, quantity="degree of the elements", value=1, limit=2))
     ratios = [getattr(m, "poisson", None) for m in materials] if plane != "stress" else []
@@ -210,7 +210,7 @@ def warn_of_elements(
 
 
 def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:
-    """Warn of constants that no material has in SI units; functions of space are not checked."""
+    """Warn about constants that are implausible in SI units; UFL expressions are not checked."""
     for material in materials:
         young, density = material.young, material.density
         young = max(young) if isinstance(young, tuple) else young

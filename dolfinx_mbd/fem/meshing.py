@@ -38,12 +38,12 @@ class TaggedMesh:
 
     Attributes:
         mesh: The distributed mesh.
-        cell_tags: Tags of cells; None: no cell has a tag.
-        facet_tags: Tags of facets; None: no facet has a tag.
+        cell_tags: Tags of cells; by default no cell has a tag.
+        facet_tags: Tags of facets; by default no facet has a tag.
         groups: `name -> (dimension, tag)` of every named group of cells or facets.
 
     Raises:
-        InputError: Tags have the wrong dimension, or a group is not a pair of whole numbers.
+        InputError: Tags have the wrong dimension, or a group is not a pair of integers.
 
     Example:
         >>> import numpy as np
@@ -83,7 +83,7 @@ class TaggedMesh:
         object.__setattr__(self, "groups", MappingProxyType(groups))
 
     def facets(self, name: str) -> NDArray[np.int32]:
-        """Return the local facets of a named group, owned and ghosts; there may be none.
+        """Return the local facets of a named group, including ghosts; a rank may have none.
 
         Args:
             name: Name of a group of facets.
@@ -92,13 +92,13 @@ class TaggedMesh:
             Local indices, ascending.
 
         Raises:
-            InputError: The mesh has no facets of that name (on every rank).
+            InputError: The mesh has no group of facets with this name; raised on every rank.
         """
         tag = self._tag(name, self.mesh.topology.dim - 1, "group")
         return self.facet_tags.find(tag)  # type: ignore[union-attr]
 
     def cells(self, name: str) -> NDArray[np.int32]:
-        """Return the local cells of a named group, owned and ghosts; there may be none.
+        """Return the local cells of a named group, including ghosts; a rank may have none.
 
         Args:
             name: Name of a group of cells.
@@ -107,7 +107,7 @@ class TaggedMesh:
             Local indices, ascending.
 
         Raises:
-            InputError: The mesh has no cells of that name (on every rank).
+            InputError: The mesh has no group of cells with this name; raised on every rank.
         """
         tag = self._tag(name, self.mesh.topology.dim, "region")
         return self.cell_tags.find(tag)  # type: ignore[union-attr]
@@ -132,7 +132,7 @@ def tagged_entities(
 ) -> NDArray[np.int32]:
     """Return the local cells or facets of a group, given by name or tag.
 
-    `title` begins error messages; `kind` is "cell" or "facet"; `tags` None: those of the mesh.
+    `title` begins error messages; `kind` is "cell" or "facet"; `tags` default to those of the mesh.
     """
     argument, tagged = f"{kind}_tags", isinstance(mesh, TaggedMesh)
     if tags is None and tagged:
@@ -161,7 +161,7 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
         builder: Function that is called as `builder(gmsh.model)` on rank 0 only. It adds a geometry
             to the current model, meshes it and gives cells and facets their physical groups.
         comm: Communicator of the mesh.
-        gdim: Number of coordinates; None: 2 for a mesh of faces in the plane z = 0, otherwise 3.
+        gdim: Number of coordinates; by default 2 for faces in the plane z = 0, otherwise 3.
 
     Returns:
         The mesh with its tags and the names of its physical groups.
@@ -197,22 +197,22 @@ def read_mesh(
 ) -> TaggedMesh:
     """Read a mesh from a Gmsh file (`.msh`, format 2 or 4) and distribute it.
 
-    The file is read by gmsh in a separate process, and checked before it is distributed. The
-    cells need a physical group; names are optional, and `groups` holds those that have one.
+    The file is read by gmsh in a separate process, and checked before it is distributed. The cells
+    must be in physical groups. Names are optional; `groups` holds the named groups.
 
     Args:
         path: Path of the file; it is read on rank 0 only.
         comm: Communicator of the mesh.
-        gdim: Number of coordinates; None: 2 for a mesh of faces in the plane z = 0, otherwise 3.
-        unit: Length of the unit of the file, m: 0.001 for a mesh in millimetres.
+        gdim: Number of coordinates; by default 2 for faces in the plane z = 0, otherwise 3.
+        unit: Length unit of the file, m: 0.001 for a mesh in millimetres.
 
     Returns:
         The mesh with its tags and the names of its physical groups.
 
     Raises:
         MissingFileError: The file does not exist.
-        FileError: It is not a `.msh` file; the message says how to convert other formats.
-        MeshError: Its mesh cannot be used; the message says why.
+        FileError: The file is not a `.msh` file; the message says how to convert other formats.
+        MeshError: The mesh cannot be used; the message states the reason.
 
     Note: Collective over `comm`. Every error is raised on all ranks.
 
@@ -263,7 +263,7 @@ def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: boo
         raise MissingFileError(f"no directory '{path.parent}' to write '{path.name}' to")
     with gmsh_session() as gmsh, TemporaryDirectory() as folder:
         builder(gmsh.model)
-        mesh_arrays(gmsh.model)  # (raises an error if `read_mesh` would)
+        mesh_arrays(gmsh.model)  # raises an error if `read_mesh` would
         file = Path(folder) / "mesh.msh"
         gmsh.write(str(file))
         data = file.read_bytes()
@@ -305,7 +305,7 @@ def _losses(tagged: TaggedMesh, size: tuple[int, int], facets: dict[int, int]) -
     held = topology.index_map(topology.dim).size_global, geometry.index_map().size_global
     if held != size:
         return (
-            f"it has {size[0]} cells and {size[1]} nodes, and DOLFINx has {held[0]} and {held[1]}"
+            f"it has {size[0]} cells and {size[1]} nodes, but DOLFINx has {held[0]} and {held[1]}"
         )
     owned = tags.indices < topology.index_map(topology.dim - 1).size_local
     for tag, expected in facets.items():

@@ -1,9 +1,9 @@
-"""Inertia operators of a moving frame at full order, all through the scalar mass matrix M_s.
+"""Inertia operators of a moving frame on the full mesh, computed with the scalar mass matrix M_s.
 
-Every inertia term is ∫ρ (W u)·v = vᵀ (M_s ⊗ W) u with a constant matrix W (in body components):
-I for the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler
-stiffness. A sum of terms is one product with M_s, and nothing is assembled. In the plane ω and α
-are scalars, the components about z, and W has shape (2, 2).
+Every inertia term is ∫ρ (W u)·v = vᵀ (M_s ⊗ W) u with a constant matrix W in body components: I for
+the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler stiffness. A
+sum of terms needs one product with M_s and no assembly. In the plane ω and α are scalars, the
+components about z, and W has shape (2, 2).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 
 
 def spin_matrix(omega: ArrayLike) -> Array:
-    """Return ω̃ with ω̃ u = ω×u: shape (3, 3) of a vector ω, (2, 2) of a scalar ω about z."""
+    """Return ω̃ with ω̃ u = ω×u, of shape (3, 3), or (2, 2) for a scalar ω about z."""
     w = np.asarray(omega, dtype=float)
     if w.shape == ():
         return np.array([[0.0, -w], [w, 0.0]])
@@ -46,36 +46,36 @@ def spin_matrix(omega: ArrayLike) -> Array:
 
 
 def coriolis(omega: ArrayLike) -> Array:
-    """Return W = 2ω̃ of the Coriolis (gyroscopic) operator, which acts on u̇: skew, does no work."""
+    """Return W = 2ω̃ of the Coriolis (gyroscopic) operator on u̇; it is skew and does no work."""
     return 2.0 * spin_matrix(omega)
 
 
 def centrifugal(omega: ArrayLike) -> Array:
-    """Return W = ω̃ω̃ of spin softening: symmetric, negative semi-definite."""
+    """Return W = ω̃ω̃ of spin softening; it is symmetric and negative semi-definite."""
     spin = spin_matrix(omega)
     return spin @ spin
 
 
 def euler(alpha: ArrayLike) -> Array:
-    """Return W = α̃ of the Euler stiffness: skew."""
+    """Return W = α̃ of the Euler stiffness; it is skew."""
     return spin_matrix(alpha)
 
 
 def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
     """Return M_s ⊗ W without the zeros of W.
 
-    Its pattern is a part of that of K, so that
+    Its sparsity pattern is a subset of the pattern of K, so that
     ``K.axpy(s, matrix, structure=SUBSET_NONZERO_PATTERN)`` adds it to a copy of K.
 
     Args:
         problem: Matrices of a body, from `elastic_problem`.
-        W: Matrix between displacements, shape (dim, dim).
+        W: Matrix that multiplies displacements, shape (dim, dim).
 
     Returns:
         The matrix, which the caller destroys.
 
     Raises:
-        InputError: W has another shape.
+        InputError: W has the wrong shape.
 
     Note: Collective.
 
@@ -108,11 +108,11 @@ def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
 
 
 def apply_inertia(problem: ElasticProblem, W: ArrayLike, X: Array) -> Array:
-    """Return (M_s ⊗ W) X through the scalar mass matrix, for a fraction of a product with K.
+    """Return (M_s ⊗ W) X by a product with M_s, at a fraction of the cost of a product with K.
 
     Args:
         problem: Matrices of a body, from `elastic_problem`.
-        W: Matrix between displacements, shape (dim, dim).
+        W: Matrix that multiplies displacements, shape (dim, dim).
         X: Vectors, shape (owned dofs, k) or (owned dofs,).
 
     Returns:
@@ -154,22 +154,22 @@ def frame_load(
     *,
     fields: Array | None = None,
 ) -> Array:
-    """Return the load -∫ρ (a₀ - g + α×x + ω×(ω×x))·v of the motion of the frame.
+    """Return the load -∫ρ (a₀ - g + α×x + ω×(ω×x))·v due to the motion of the frame and gravity.
 
     Args:
         problem: Matrices of a body, from `elastic_problem`.
-        acceleration: a₀ of the origin of the frame, shape (dim,), m/s², body components; None: 0.
-        omega: Angular velocity ω, shape (3,), in the plane a scalar, rad/s; None: 0.
-        alpha: Angular acceleration α, as ω, rad/s²; None: 0.
-        gravity: Gravity Aᵀg, shape (dim,), m/s², body components; None: 0.
-        fields: Result of `load_fields`, for a loop: the call is not collective then. None: it is
-            computed.
+        acceleration: a₀ of the frame's origin in body components, shape (dim,), m/s²; default 0.
+        omega: Angular velocity ω, shape (3,), or a scalar in the plane, rad/s; default 0.
+        alpha: Angular acceleration α, of the shape of `omega`, rad/s²; default 0.
+        gravity: Gravity Aᵀg in body components, shape (dim,), m/s²; default 0.
+        fields: Result of `load_fields`, computed by default. With it, the call is not collective;
+            use it in loops.
 
     Returns:
-        Right-hand side, shape (owned dofs,), N (of a plane body with its thickness).
+        Right-hand side, shape (owned dofs,), N; it includes the thickness of a plane body.
 
     Raises:
-        InputError: A shape is wrong.
+        InputError: An argument has the wrong shape.
 
     Note: Collective without `fields`.
 
@@ -198,20 +198,20 @@ def frame_load(
 
 
 def _weights(W: ArrayLike, dim: int) -> Array:
-    """Return a matrix between displacements."""
+    """Return W as an array, or raise an error if it has the wrong shape."""
     of = "of shape (3,)" if dim == 3 else "as scalars"
-    expected = f"numbers of shape ({dim}, {dim}), as made of angular velocities {of}"
+    expected = f"numbers of shape ({dim}, {dim}), as made from angular velocities {of}"
     return np.asarray(array("W", W, (dim, dim), expected=expected))
 
 
 def _checked_problem(problem: ElasticProblem) -> ElasticProblem:
-    """Return a problem with its scalar mass matrix (a beam has none)."""
+    """Return the problem, or raise an error if it has no scalar mass matrix (a beam has none)."""
     having("problem", problem, "scalar_mass", "positions", "num_owned", "dim")
     return problem
 
 
 def _check_rows(argument: str, vectors: Array, rows: int, ndim: tuple[int, ...]) -> None:
-    """Raise an error unless these are real vectors of the owned rows; their values are not read."""
+    """Raise an error unless `vectors` is a real array of `rows` rows; values are not checked."""
     instance(argument, vectors, np.ndarray)
     if vectors.dtype.kind != "f" or vectors.ndim not in ndim or len(vectors) != rows:
         refuse(argument, vectors, f"an array of floats with {rows} rows")

@@ -1,4 +1,4 @@
-"""Wall-clock time of the phases of an analysis, which are reported to the log as they begin."""
+"""Wall-clock times of the phases of an analysis; each phase is logged when it begins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Phases:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Add the time of a ``with`` block to the phase of this name."""
+        """Add the time of a ``with`` block to the named phase."""
         if name not in self._seconds:
             log.info("%s", name)
         start = perf_counter()
@@ -32,7 +32,7 @@ class Phases:
             self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
 
     def seconds(self, comm: MPI.Comm) -> dict[str, float]:
-        """Return the seconds by phase of the first rank on every rank (collective)."""
+        """Return rank 0's seconds by phase on every rank (collective)."""
         rounded = {name: round(seconds, 4) for name, seconds in self._seconds.items()}
         result: dict[str, float] = comm.bcast(rounded, root=0)
         return result

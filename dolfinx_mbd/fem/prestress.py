@@ -1,12 +1,12 @@
-"""Prestress of a body: temperature or an initial stress, and the stiffness that it adds.
+"""Prestress of a body by temperature or an initial stress, and its geometric stiffness.
 
-The initial stress σᵢ is that of the body held at its undeformed shape. The body then deforms until
-∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish where it is held, and σ₀ = σ(u) + σᵢ is its prestress. K
-gets ∫(∇w σ₀):∇v; the change of shape by u is not followed.
+The initial stress σᵢ is the stress of the body held at its undeformed shape. The body then deforms
+until ∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish where it is held, and σ₀ = σ(u) + σᵢ is its
+prestress. ∫(∇w σ₀):∇v is added to K; the change of shape by u is neglected.
 
 K_σ does not resist the rotation w = W x of a free body, because ∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0. This
-requires the same quadrature in both integrals, and residuals of round-off: the static solution is
-repeated for the residual.
+requires the same quadrature in both integrals, and a residual at the level of round-off,
+for which static solutions are repeated.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ REPEATS = 5
 """Largest number of static solutions; two or three suffice."""
 
 RIGID_TOLERANCE = 1e-6
-"""‖K R‖ over ‖K‖‖R‖ above which a stiffness resists rigid motion."""
+"""Ratio ‖K R‖ / (‖K‖‖R‖) above which a stiffness is rejected because it resists rigid motion."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prestress:
     """A stress in equilibrium with the supports, and the displacement that leads to it."""
 
-    displacement: fem.Function  # u, m; of a free body without rigid motion in the mean
+    displacement: fem.Function  # u, m; of a free body without mean rigid motion
     stress: Expr  # σ₀, Pa
-    measure: ufl.Measure  # in which the stress is in equilibrium
-    residual: float  # largest nodal force, relative to that of the initial stress
+    measure: ufl.Measure  # quadrature with which the stress is in equilibrium
+    residual: float  # largest nodal force, relative to its value before deformation
 
 
 def prestressed(
@@ -72,8 +72,8 @@ def prestressed(
 ) -> ElasticProblem:
     """Add the stiffness of a prestress to K in place, and return the problem with the prestress.
 
-    `initial` is a `Temperature` or the stress σᵢ as UFL; None changes nothing. `held` are owned
-    degrees of freedom without displacement; None for a free body. Collective.
+    `initial` is a `Temperature` or the stress σᵢ as UFL; without it, K is unchanged. `held` are the
+    owned degrees of freedom without displacement; by default the body is free. Collective.
     """
     if initial is None:
         return problem
@@ -96,7 +96,7 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
         raise InputError("prestress needs a material, whose stress is known (no stiffness form)")
     if isinstance(initial, Temperature):
         rise = initial.rise
-        if not isinstance(rise, Expr):  # (a number would be compiled into the forms)
+        if not isinstance(rise, Expr):  # a number would be compiled into the forms
             rise = fem.Constant(mesh, default_scalar_type(rise))
         return problem.materials.thermal_stress(rise)
     check_prestress(initial, problem.dim)
@@ -115,8 +115,8 @@ def _equilibrium(
 ) -> Prestress:
     """Return the prestress after the body has deformed into equilibrium.
 
-    The loads of a body without supports are in equilibrium. As many of its degrees of freedom as it
-    has rigid motions are held, which takes no force, and the rigid motion of the result is removed.
+    The loads of a body without supports are in equilibrium. A statically determinate support, which
+    has no reactions, holds the body, and the rigid motion of the result is removed.
     """
     assert problem.materials is not None
     V, comm = problem.space, problem.comm
@@ -163,7 +163,7 @@ def _equilibrium(
 
 
 def _measure(V: fem.FunctionSpace, initial: Expr) -> ufl.Measure:
-    """Return a quadrature for σ₀:(∇wᵀ∇v) that is also exact enough for the equilibrium."""
+    """Return a quadrature for σ₀:(∇wᵀ∇v) that is also accurate enough for the equilibrium."""
     degree = V.ufl_element().sub_elements[0].degree
     of_stress = min(estimate_total_polynomial_degree(initial), 10)
     if V.mesh.topology.cell_name() in ("triangle", "tetrahedron"):
@@ -175,7 +175,7 @@ def _measure(V: fem.FunctionSpace, initial: Expr) -> ufl.Measure:
 
 
 def _check_rigid_motions(problem: ElasticProblem) -> None:
-    """Raise an error if a prestressed stiffness resists rigid motions R: K R is not zero."""
+    """Raise an error if a prestressed stiffness resists rigid motions R (K R is not zero)."""
     low, high = bounding_box(problem.comm, problem.positions)
     R = rigid_motions(problem.positions, (low + high) / 2)
     columns = np.abs(np.hstack([R, multiply(problem.stiffness, R)])).max(axis=0, initial=0.0)

@@ -25,9 +25,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SurfaceMoments:
-    """Moments of a group of exterior facets Γ, of edges in a plane."""
+    """Moments of a group of exterior facets Γ (edges in the plane)."""
 
-    area: float  # ∫1, m² (m in a plane); zero if no facet is on the boundary
+    area: float  # ∫1, m² (m in the plane); zero if no facet is on the boundary
     centroid: Array  # shape (gdim,), m
     spread: Array  # mean of ξ⊗ξ with ξ = x - centroid, shape (gdim, gdim), m²
     normals: Array  # mean of n⊗n, shape (gdim, gdim), trace 1
@@ -39,9 +39,9 @@ class SurfaceMoments:
 
 
 def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
-    """Integrate over exterior local facets; the same bits on every rank (collective).
+    """Return the moments of exterior local facets, bitwise equal on all ranks (collective).
 
-    One compiled form with constants as weights serves all integrals and all interfaces.
+    All integrals of all interfaces use one compiled form, with constants as weights.
     """
     gdim, fdim = mesh.geometry.dim, mesh.topology.dim - 1
     tags = meshtags(mesh, fdim, facets, np.ones(len(facets), dtype=np.int32))

@@ -1,1 +1,1 @@
-"""Solutions and modes without a factorization, for bodies whose factor does not fit."""
+"""Static solutions and modes without a factorization, for bodies too large for a direct solver."""

@@ -20,17 +20,17 @@ __all__ = ["lowest_modes_iteratively", "start_vectors"]
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-17
-"""Relative error of the eigenvalues, as the preconditioner estimates it.
+"""Relative error of the eigenvalues, estimated with the preconditioner.
 
-The error of the modes in the energy norm is its square root. It enters the frequencies of the
-reduced body in the first order, because these are frequencies of a subspace.
+The error of the modes in the energy norm is its square root. The frequencies of the reduced body
+depend on this error in first order, because they are frequencies of a subspace.
 """
 
 COARSE_TOLERANCE = 1e-3
-"""The same for the modes of linear elements, which are the start vectors."""
+"""Relative error of the eigenvalues of linear elements, whose modes are the start vectors."""
 
 SPACES = 4
-"""Least number of free unknowns per vector: three vectors span the space of a step."""
+"""Minimum number of free unknowns per iterated vector; a step uses three vectors for each."""
 
 
 def lowest_modes_iteratively(
@@ -38,7 +38,7 @@ def lowest_modes_iteratively(
 ) -> tuple[Array, Array]:
     """Return the lowest eigenvalues ω² and M-normalized modes (owned dofs, num_modes) (collective).
 
-    All held rows and constraints of the solver are held.
+    The held rows and the constraints of the solver apply.
     """
 
     def mass(X: Array) -> Array:
@@ -51,7 +51,7 @@ def lowest_modes_iteratively(
     if free < SPACES * size:
         raise InputError(
             f"{num_modes} modes of a mesh with {free} free dofs are too many for an iterative "
-            "solver; take solver='direct'",
+            "solver; use solver='direct'",
             argument="num_modes",
             value=num_modes,
         )
@@ -63,7 +63,7 @@ def lowest_modes_iteratively(
 
 
 def start_vectors(solver: IterativeSolver, problem: ElasticProblem, size: int) -> Array:
-    """Return modes of linear elements; smoothed random vectors if these have too few unknowns."""
+    """Return modes of linear elements, or smoothed random vectors if there are too few unknowns."""
     random = np.random.default_rng(solver.comm.rank)
     level, guards = solver.level, guard_vectors(size)
     if level is not None:
@@ -77,7 +77,7 @@ def start_vectors(solver: IterativeSolver, problem: ElasticProblem, size: int) -
 
 
 def _coarse_modes(level: TwoLevel, problem: ElasticProblem, random: Array, size: int) -> Array:
-    """Return interpolated modes of the coarse level."""
+    """Return the modes of the coarse level, interpolated to the fine level."""
     M = problem.mass()
     coarse = M.PtAP(level.interpolation)
     M.destroy()

@@ -1,4 +1,4 @@
-"""Two levels: elements of degree two or more, and linear elements on the same cells.
+"""Two-level preconditioner: elements of degree two or more, linear elements on the same cells.
 
 The coarse level has about an eighth of the unknowns. Its stiffness is PᵀKP with the interpolation
 P. Constraints C u = 0 are imposed on the coarse level.
@@ -34,11 +34,11 @@ Array = NDArray[np.float64]
 
 
 class TwoLevel:
-    """PCMG with the elements of a space and linear elements on the same cells.
+    """PETSc's PCMG with the elements of a space and linear elements on the same cells.
 
-    K has unit rows where it is held and is of type AIJ; `fine` is the same matrix in the format of
-    the products. `border` has the owned rows of Cᵀ. PETSc options that begin with ``mg_levels_`` or
-    ``mg_coarse_`` are used. All methods are collective.
+    K is of type AIJ and has unit rows at held degrees of freedom; `fine` is the same matrix in the
+    format used for products. `border` holds the owned rows of Cᵀ. PETSc options that begin with
+    ``mg_levels_`` or ``mg_coarse_`` are used. All methods are collective.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class TwoLevel:
         return np.asfortranarray(multiply(self.coarse, self._padded(X))[: len(X)])
 
     def _padded(self, X: Array) -> Array:
-        """Return vectors with zero multipliers."""
+        """Return vectors with appended zero multipliers."""
         return np.vstack([X, np.zeros((self.coarse.getLocalSize()[0] - len(X), X.shape[1]))])
 
     def destroy(self) -> None:
@@ -92,10 +92,10 @@ class TwoLevel:
 def linear_interpolation(
     space: fem.FunctionSpace, held: NDArray[np.int32]
 ) -> tuple[PETSc.Mat, NDArray[np.int32], Array]:
-    """Return the interpolation P of linear elements in a space of degree two or more (collective).
+    """Return the interpolation P from linear elements to a space of higher degree (collective).
 
-    Held rows and columns of P are zero; the caller destroys it. Also return the owned held unknowns
-    of the linear elements, and the positions of their owned nodes, shape (nodes, dim), m.
+    Held rows and columns of P are zero; the caller destroys P. The other results are the owned held
+    unknowns of the linear elements and the positions of their owned nodes, (nodes, dim), m.
     """
     fine = fem.functionspace(space.mesh, space.ufl_element().sub_elements[0])
     linear = fem.functionspace(space.mesh, ("Lagrange", 1))

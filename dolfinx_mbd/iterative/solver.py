@@ -1,4 +1,4 @@
-"""K⁻¹ without a factorization of K: PETSc's conjugate gradients with multigrid."""
+"""Solver for K u = f without a factorization: PETSc's conjugate gradients with multigrid."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ __all__ = ["IterativeSolver"]
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-10
-"""Error in the energy norm relative to the solution, as the preconditioner estimates it."""
+"""Relative error of a solution in the energy norm, estimated with the preconditioner."""
 
 MAX_ITERATIONS = 500
 
 NOT_CONVERGED = (
     "conjugate gradients did not converge in {} iterations (relative error {:.1e}, tolerance "
     "{:.1e}). They are slow if walls are thin compared with their cells, and fail if a part of the "
-    "body is hardly held. Use solver='direct': the factor of a thin body is small"
+    "body is weakly held. Use solver='direct': the factor of a thin body is small"
 )
 NOT_POSITIVE = (
     "the stiffness matrix is not positive definite to working accuracy (conjugate gradients): a "
     "part of the body is not held, the stiffness form is wrong, or the body is too slender for its "
-    "cells; solver='direct' distinguishes them"
+    "cells; solver='direct' distinguishes the causes"
 )
 
 
 class IterativeSolver:
-    """K⁻¹ for a stiffness with held rows, and with constraints C u = 0, without a factorization.
+    """Iterative solver for a stiffness K with held rows and with constraints C u = 0.
 
-    The preconditioner is PCMG with two levels for spaces of degree two or more, GAMG for linear
+    The preconditioner is PCMG with two levels for spaces of degree two or more, and GAMG for linear
     elements. K is copied to PETSc's symmetric format, which needs less than half of the memory.
-    `border` has the owned rows of Cᵀ (`reduction.averaged.border_rows`). PETSc options are
+    `border` holds the owned rows of Cᵀ (`reduction.averaged.border_rows`). PETSc options are
     ``mg_levels_...`` and ``mg_coarse_...`` for PCMG, ``pc_gamg_...`` for linear elements.
 
-    `scale` are the square roots of the diagonal of K, zero in held rows; `iterations` the number of
-    iterations of all solutions, and the number of solutions; `level` is None for linear elements.
+    `scale` holds the square roots of the diagonal of K, with zeros in held rows; `iterations` holds
+    the total number of iterations and the number of solutions; `level` is None for linear elements.
     All methods are collective.
     """
 
@@ -132,7 +132,7 @@ class IterativeSolver:
         return Y
 
     def project(self, R: Array) -> Array:
-        """Return P R, and remove from R in place the forces that only constraints resist."""
+        """Return P R, and subtract the forces Cᵀλ of the constraints from R in place."""
         if self._projection is None:
             return self.precondition(R)
         return self._projection.precondition(R)
@@ -142,7 +142,7 @@ class IterativeSolver:
     ) -> tuple[Array, Array]:
         """Return displacements (rows, k) and multipliers of the constraints (constraints, k).
 
-        f (rows, k) are forces, and prescribed displacements in held rows; g (constraints, k) the
+        f (rows, k) holds forces, and displacements in held rows; g (constraints, k) holds the
         values of C u, zero by default. `tolerance` is the relative error in the energy norm.
         """
         load: Array = np.array(f, order="F")
@@ -174,7 +174,7 @@ class IterativeSolver:
                 return int(Reason.DIVERGED_NANORINF)
             if norm <= tolerance * norms[0]:
                 return int(Reason.CONVERGED_RTOL)
-            if count % INTERVAL == 0:  # (the residual of the recurrence never stagnates)
+            if count % INTERVAL == 0:  # the residual of the recurrence never stagnates
                 level = self._level(load, x)
                 if stagnation.check(count, level) and level <= ROUND_OFF:
                     return int(Reason.CONVERGED_ATOL)

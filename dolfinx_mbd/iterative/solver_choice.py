@@ -13,15 +13,15 @@ __all__ = ["Solver", "choose_solver"]
 Solver = Literal["direct", "iterative", "auto"]
 
 SHARE = 0.8
-"""Largest share of the free memory that a factorization may take."""
+"""Largest share of the free memory that a factorization may use."""
 
 _log = logging.getLogger("dolfinx_mbd")
 
 
 def choose_solver(problem: ElasticProblem, solver: Solver) -> Literal["direct", "iterative"]:
-    """Return the user's choice; for "auto" a factorization if it should fit into memory.
+    """Return the user's choice; for "auto" return "direct" if the factors should fit into memory.
 
-    Bodies in the plane are factorized then. Collective.
+    With "auto", plane bodies always use the direct solver. Collective.
     """
     if solver != "auto" or problem.dim == 2:
         return "direct" if solver == "auto" else solver
@@ -29,5 +29,5 @@ def choose_solver(problem: ElasticProblem, solver: Solver) -> Literal["direct", 
     if needed <= SHARE * free:
         return "direct"
     gigabytes = needed / 1e9, free / 1e9
-    _log.info("a factorization needs %.0f GB, %.0f are free: iterative solver", *gigabytes)
+    _log.info("a factorization needs %.0f GB, %.0f GB are free: iterative solver", *gigabytes)
     return "iterative"

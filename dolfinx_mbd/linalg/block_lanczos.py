@@ -1,7 +1,7 @@
 """Block Lanczos iteration with K⁻¹M for the eigenpairs of K ψ = λ M ψ nearest to zero.
 
-A solution with eight right-hand sides costs little more than one with two, because the factors are
-read from memory once. Therefore the Krylov space grows by a block of vectors at a time. A block
+The Krylov space grows by a block of vectors at a time, because a solution with eight right-hand
+sides costs little more than a solution with two: the factors are read from memory once. A block
 also finds eigenvalues with a multiplicity up to its number of vectors. Vectors are distributed over
 the ranks; small matrices are equal on all ranks.
 
@@ -27,14 +27,14 @@ from dolfinx_mbd.linalg.blocks import gram
 Array = NDArray[np.float64]
 
 BLOCK = 8
-"""Vectors in a block; more cost less each, but more are needed (benchmarks/lanczos.py)."""
+"""Vectors per block; larger blocks are cheaper per vector but need more (benchmarks/lanczos.py)."""
 
-GUARD = 1e-2  # relative residual up to which the first pair beyond the requested ones is known
+GUARD = 1e-2  # largest relative residual of the first pair beyond the requested pairs
 MAX_SOLVES = 400  # largest number of blocks
 
 SAFE, DEPENDENT, PASSES = 1e3, 1e-7, 4
 """Limits of orthogonalization: condition number up to which a block is orthogonal after a pass;
-reciprocal condition number below which it has lost rank; largest number of passes."""
+reciprocal condition number below which a block has lost rank; largest number of passes."""
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -44,7 +44,7 @@ class Breakdown(RuntimeError):
 
 
 def largest_space(num_modes: int) -> int:
-    """Return the dimension of the Krylov space at which it is restarted."""
+    """Return the dimension at which the Krylov space is restarted."""
     return num_modes + max(num_modes, 16 * BLOCK)
 
 
@@ -61,10 +61,10 @@ def block_lanczos(
 
     A mode can be missed only if all start vectors are orthogonal to it. For eight random vectors
     this is practically impossible: the probability that all components are below ε is of the order
-    ε⁸. In addition the iteration continues until the next higher mode is known.
+    ε⁸. In addition, the residual of the next higher mode must be below `GUARD`.
 
     `solve` returns K⁻¹B and `mass` returns M X for blocks of shape (owned rows, k). The start
-    vectors are zero where M has zero rows. The tolerance is that of the residual, relative to λ.
+    vectors are zero where M has zero rows. The tolerance limits the residuals relative to λ.
     """
     space = _Space(comm, mass, start, largest_space(num_modes))
     for count in range(1, MAX_SOLVES + 1):
@@ -91,13 +91,13 @@ class _Space:
         self._width = width = start.shape[1]
         self._V = np.empty((len(start), most + 2 * width), order="F")
         self._T = np.zeros((most + width, most + width))  # VᵀM K⁻¹M V
-        self._most, self._size = most, 0  # number of vectors to which K⁻¹M was applied
-        self._R: Array = np.zeros((width, width))  # new part of K⁻¹M times their last block
+        self._most, self._size = most, 0  # limit; number of vectors to which K⁻¹M was applied
+        self._R: Array = np.zeros((width, width))  # factor R of the last `_orthonormal`
         _, _, self.image = self._orthonormal(start.copy(order="F"), mass(start), end=0)
         self._near = self.image
 
     def extend(self, W: Array) -> None:
-        """Append K⁻¹M times the last block."""
+        """Append W, which is K⁻¹M times the last block."""
         begin, end = self._size, self._size + self._width
         image: Array = self.mass(W)
         near = slice(end - self._near.shape[1], end)
@@ -169,7 +169,7 @@ def _cholesky(G: Array) -> tuple[float, float, Array | None]:
 
 
 def _over(X: Array, r: Array) -> Array:
-    """Return X r⁻¹ for an upper triangle r, and overwrite X."""
+    """Return X r⁻¹ for an upper triangular r, and overwrite X."""
     return scipy.linalg.blas.dtrsm(1.0, r, X, side=1, overwrite_b=1)
 
 

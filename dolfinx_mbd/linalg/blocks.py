@@ -62,7 +62,7 @@ def _sum(comm: MPI.Comm, local: Array) -> Array:
 
 
 def _dense(comm: MPI.Comm, values: Array) -> PETSc.Mat:
-    """Return a dense PETSc matrix that uses the memory of a block."""
+    """Return a dense PETSc matrix that shares the memory of a block."""
     rows, columns = values.shape
     D = PETSc.Mat().createDense(
         ((rows, PETSc.DETERMINE), (PETSc.DECIDE, columns)), array=values, comm=comm

@@ -1,13 +1,13 @@
-"""Convergence of the iterations: errors, stagnation, and the level of round-off.
+"""Convergence of iterative solvers: errors, stagnation, and the level of round-off.
 
 A residual r = b - K x cannot be computed more accurately than about ε|K||x| with the machine
-precision ε. The norms here are those of the stiffness scaled to a unit diagonal, so that soft and
-stiff parts of a body have equal weight. With D = diag K the level of round-off is
+precision ε. The norms belong to the stiffness scaled to a unit diagonal, so that soft and stiff
+parts of a body have equal weight. With D = diag K the level of round-off is
 
     ‖D^-½ r‖ / (ε ‖D^½ x‖).
 
-The smallest level that can be expected is one. K has about a hundred entries in a row and
-recurrences add round-off of their own, so that iterations may stop at a higher level.
+The smallest level that can be expected is one. Iterations may stop at a higher level, because K has
+about a hundred entries per row and recurrences add further round-off.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class IterationError(FactorizationError, EigenError):
 
 
 def round_off_level(comm: MPI.Comm, scale: Array, R: Array, X: Array) -> Array:
-    """Return the level of round-off of the columns of R, the residuals of K X.
+    """Return the level of round-off of each column of R, the residuals of the solutions X.
 
     `scale` is the diagonal of D^½, with zeros in held rows.
     """
@@ -58,13 +58,13 @@ def round_off_level(comm: MPI.Comm, scale: Array, R: Array, X: Array) -> Array:
 
 
 class Stagnation:
-    """A check every few iterations whether an error still decreases."""
+    """Check, every `INTERVAL` iterations, whether an error still decreases."""
 
     def __init__(self) -> None:
         self._least = self._before = np.inf
 
     def check(self, count: int, error: float) -> bool:
-        """Return whether the error of a check was not halved since the check before it."""
+        """Return whether the smallest error was not halved since the previous check."""
         self._least = min(self._least, error)
         if count % INTERVAL:
             return False

@@ -1,4 +1,4 @@
-"""Dense eigenvalue problems: of reduced bodies, quadratic ones, and sparse ones of few unknowns."""
+"""Dense eigenvalue problems: reduced bodies, quadratic problems, and small sparse problems."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dolfinx_mbd.parallel import agreed
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
-DEPENDENT = 1e-10  # squared M-norm of the new part of a column, relative to the column
+DEPENDENT = 1e-10  # relative squared M-norm of the new part of a dependent column
 
 
 def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, list[int]]:
-    """Return the eigenpairs of the columns Ψ of a basis on the M-complement of the rigid motions R.
+    """Return the eigenpairs in the span of a basis Ψ that are M-orthogonal to rigid motions R.
 
-    K and M are ΨᵀKΨ and ΨᵀMΨ, and B is ΨᵀMR for the rigid motions to be removed, if any. The
-    eigenvectors are coefficients of the columns. The third result are the numbers of dependent
-    columns, which were dropped and have zero coefficients.
+    The arguments are ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR, which has no columns if no motions are removed. The
+    eigenvectors are coefficients of the columns of Ψ. The third result lists the indices of
+    dependent columns, which were dropped and have zero coefficients.
     """
     scale = 1 / np.sqrt(np.diag(M))
     K = (K + K.T) / 2 * np.outer(scale, scale)
@@ -44,7 +44,7 @@ def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, lis
 
 
 def independent_columns(M: Array, tolerance: float) -> list[int]:
-    """Return the numbers of independent columns with a Gram matrix M of unit diagonal.
+    """Return the indices of independent columns from their Gram matrix M of unit diagonal.
 
     The new part of a dependent column has a squared norm below the tolerance.
     """
@@ -59,8 +59,8 @@ def solve_on_first_rank(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Gather sparse matrices on the first rank, solve an eigenvalue problem, scatter the vectors.
 
-    The first rank calls `solve` with the numbers of the rows that are not held and the dense
-    matrices, or None for None. It returns eigenvalues and vectors. The result are eigenvalues,
+    The first rank calls `solve` with the indices of the rows that are not held and the dense
+    matrices (or None); `solve` returns eigenvalues and vectors. The results are the eigenvalues,
     bitwise equal on all ranks, and the owned rows of the vectors.
     """
     first = next(A for A in matrices if A is not None)
@@ -87,7 +87,7 @@ def dense_modes(
 ) -> tuple[ComplexArray, ComplexArray]:
     """Return λ and z of the modes of λ²M + λC + K closest to zero, by LAPACK.
 
-    All modes are returned by default. Without C all unstable modes are returned.
+    By default all modes are returned. Without C, at least all unstable modes are returned.
     """
     n = len(M)
     squares, modes = scipy.linalg.eigh((K + K.T) / 2, (M + M.T) / 2)
@@ -107,10 +107,10 @@ def dense_modes(
 
 
 def select_modes(values: ComplexArray) -> tuple[ComplexArray, NDArray[np.intp]]:
-    """Return one eigenvalue per mode by distance from zero, real unstable ones first, and indices.
+    """Return one eigenvalue per mode, sorted by |λ|, real unstable ones first, and its index.
 
-    The one with Im λ > 0 represents a conjugate pair. Real eigenvalues are paired by distance from
-    zero, and the greater one represents the pair.
+    The eigenvalue with Im λ > 0 represents a conjugate pair. Real eigenvalues are paired in the
+    order of |λ|, and the larger one represents the pair.
     """
     upper, real = (list(map(int, np.flatnonzero(a))) for a in (values.imag > 0, values.imag == 0))
     real.sort(key=lambda k: (abs(values[k]), values[k].real))

@@ -27,14 +27,14 @@ from dolfinx_mbd.linalg.options import Options, configured, database_options
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-9  # residual of the iterations, relative to the eigenvalue
+TOLERANCE = 1e-9  # largest residual of the iterations, relative to the eigenvalue
 
 DENSE_ALWAYS, DENSE_MOST = 150, 3000
-"""Numbers of free dofs up to which LAPACK computes the modes: always; if at least half of all modes
-are requested."""
+"""Numbers of free dofs up to which LAPACK computes the modes: in all cases; if at least half of all
+modes are requested."""
 
 SHIFTED = {f"st_{key}": value for key, value in GENERAL.items()}
-"""Options of the factorization at a shift."""
+"""Options of SLEPc's factorization at a shift."""
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -54,7 +54,7 @@ class EigenError(SolverError):
 
 
 def log_completed_group(requested: int, count: int, values: Array) -> None:
-    """Log that `count` modes replace those requested, to complete a group with the same ω²."""
+    """Log that `count` modes are returned, more than requested, to complete a group of equal ω²."""
     if count > requested:
         frequency = float(np.sqrt(max(values[count - 1], 0.0)) / (2 * np.pi))
         text = "%d modes instead of %d: the last ones share the frequency %.6g Hz"
@@ -82,7 +82,7 @@ def eigensolver(
     prefix: str,
     options: Options = None,
 ) -> SLEPc.EPS:
-    """Return a solved Krylov-Schur solver, which takes over the solver of K."""
+    """Run a Krylov-Schur solver and return it; it changes the operators of the given KSP."""
     eps = SLEPc.EPS().create(K.comm)
     eps.setOperators(K, M)
     eps.setProblemType(SLEPc.EPS.ProblemType.GHEP)
@@ -101,10 +101,10 @@ def run_slepc(
     prefix: str,
     options: Options,
 ) -> SLEPc.EPS | SLEPc.PEP:
-    """Let an EPS or PEP compute the eigenvalues closest to a shift, and return it.
+    """Compute the eigenvalues closest to a shift with an EPS or PEP, and return the solver.
 
-    With a solver of K the shift is zero; without one, SLEPc factorizes the matrix at the shift. Of
-    the options, those that begin with the `kind` of the solver, "eps" or "pep", or "st" are used.
+    With a `ksp` of K the shift must be zero; without it, SLEPc factorizes the matrix at the shift.
+    Only options that begin with `kind`, which is "eps" or "pep", or with "st" are used.
     """
     size = solver.getOperators()[0].getSize()[0]
     solver.setDimensions(count, min(size, max(2 * count, count + 15)))
@@ -148,9 +148,9 @@ def lowest_modes(
     prefix: str,
     options: Options = None,
 ) -> tuple[Array, Array]:
-    """Return the eigenvalues λ with the smallest |λ|, and M-normalized owned rows of eigenvectors.
+    """Return the smallest eigenvalues by |λ|, and owned rows of their M-normalized eigenvectors.
 
-    K has unit rows, and M zero rows, at the owned `held` degrees of freedom (local numbers). The
+    K has unit rows, and M zero rows, at the owned `held` degrees of freedom (local indices). The
     last `num_border` rows of K may be constraints, where M is zero. Options that begin with "eps_"
     or "st_" select SLEPc's solver. The eigenvalues are bitwise equal on all ranks.
     """
@@ -179,7 +179,7 @@ def lowest_modes(
 
 
 def uses_block_lanczos(num_modes: int, free: int, *, prefix: str, options: Options) -> bool:
-    """Return whether block Lanczos is used: no option for SLEPc, and enough degrees of freedom."""
+    """Return whether to use block Lanczos: no options for SLEPc, enough degrees of freedom."""
     keys = (*(options or {}), *database_options(prefix))
     if any(key.startswith(("eps_", "st_")) for key in keys):
         return False

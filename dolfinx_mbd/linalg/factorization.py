@@ -27,7 +27,7 @@ DEFINITE = {
 }
 """Options for a symmetric positive definite matrix.
 
-ICNTL(14) is the workspace beyond MUMPS's estimate in percent; its default fails in parallel.
+ICNTL(14) is MUMPS's additional workspace in percent; its default is too small in parallel.
 """
 
 INDEFINITE = DEFINITE | {"mat_mumps_icntl_24": 1, "mat_mumps_icntl_13": 1}
@@ -43,8 +43,8 @@ CHOLMOD = {
     "mat_cholmod_factor": "supernodal",
     "mat_cholmod_print": 0,
 }
-"""Options for CHOLMOD. The supernodal method is L Lᵀ for any size, so that a pivot that is not
-positive is an error; nothing is printed."""
+"""Options for CHOLMOD. The supernodal method computes L Lᵀ for any size, and fails at a pivot that
+is not positive."""
 
 _ORDERINGS = {0: "AMD", 2: "AMF", 3: "Scotch", 4: "PORD", 5: "METIS", 6: "QAMD"}
 
@@ -64,7 +64,7 @@ class FactorizationError(SolverError):
     """A matrix that could not be factorized, or a linear system that could not be solved.
 
     `info` is MUMPS's error code INFOG(1), None if the error has another source. `negative` is the
-    number of negative pivots of a matrix that should have fewer, None if unknown.
+    number of excess negative pivots, None if unknown.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ def cholesky(
 ) -> PETSc.KSP:
     """Return a KSP that holds the factorization of a symmetric matrix.
 
-    On one rank a positive definite matrix is factorized by CHOLMOD if PETSc has it, because its
-    solutions are faster. MUMPS factorizes all other matrices, and those that CHOLMOD does not
-    accept, because it reports the cause. Options of the user may replace any part.
+    On one rank, CHOLMOD factorizes positive definite matrices if PETSc has it, because its
+    solutions are faster. MUMPS factorizes all other matrices, and repeats failed factorizations of
+    CHOLMOD to report the cause. User options may replace any setting.
 
     `negative` is the number of negative eigenvalues of A, zero or the number of constraints. An
-    existing solver, for example of a level of multigrid, may be passed as `ksp`.
+    existing solver, for example of a multigrid level, may be passed as `ksp`.
     """
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     A.setOption(PETSc.Mat.Option.SPD, negative == 0)
@@ -138,7 +138,7 @@ def solver_error(error: PETSc.Error, what: str) -> FactorizationError:
 
 
 def create_solver(A: PETSc.Mat, ksp: PETSc.KSP | None = None) -> PETSc.KSP:
-    """Return a KSP for a matrix that raises an error on failure."""
+    """Return a KSP for a matrix; the KSP raises an error on failure."""
     ksp = ksp or PETSc.KSP().create(A.comm)
     ksp.setErrorIfNotConverged(True)  # a failure of MUMPS is silent otherwise
     ksp.setOperators(A)
@@ -167,7 +167,7 @@ def _method(ksp: PETSc.KSP) -> str:
 
 
 def _inertia(ksp: PETSc.KSP, definite: bool = False) -> tuple[int, int] | None:
-    """Return the numbers of negative and zero pivots, which only a Cholesky by MUMPS provides."""
+    """Return the numbers of negative and zero pivots, or None unless it is MUMPS's Cholesky."""
     pc = ksp.getPC()
     if pc.getType() != "cholesky" or pc.getFactorSolverType() != "mumps":
         return None
@@ -176,7 +176,7 @@ def _inertia(ksp: PETSc.KSP, definite: bool = False) -> tuple[int, int] | None:
 
 
 def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
-    """Raise an error if the inertia differs: MUMPS accepts negative pivots of any matrix."""
+    """Raise an error if the inertia is not as expected; MUMPS accepts negative pivots."""
     negative, zero = _inertia(ksp, definite=not expected) or (expected, 0)
     if negative > expected:
         raise FactorizationError(
@@ -188,16 +188,16 @@ def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
         raise SingularError(
             f"the stiffness with averaged interfaces is singular ({zero} zero pivots, {negative} "
             f"negative ones instead of {expected}): a part of the body is not held, or the mesh "
-            "is too coarse to tell the motions of the interfaces apart"
+            "is too coarse to distinguish the motions of the interfaces"
         )
 
 
 class SymmetricFactor:
     """L D Lᵀ of a symmetric matrix with constant pattern and changing values.
 
-    The stiffness of a rotating body is an example: it changes with the speed, and it is indefinite
-    above a critical one. The symbolic factorization is computed once. The object takes over the
-    matrix; change it in place before you call `factorize`. `ksp` solves with the last factors.
+    An example is the stiffness of a rotating body, which changes with the speed and is indefinite
+    above a critical speed. The symbolic factorization is computed once. The object owns the matrix;
+    change it in place before you call `factorize`. `ksp` solves with the last factors.
     """
 
     def __init__(self, matrix: PETSc.Mat, *, prefix: str, options: Options = None) -> None:
@@ -223,8 +223,8 @@ class SymmetricFactor:
         negative, zero = inertia
         if zero:
             raise SingularError(
-                f"the matrix is singular ({zero} zero pivots): a part is not held, or a motion has "
-                "lost its stiffness (at a critical speed; take another speed nearby)"
+                f"the matrix is singular ({zero} zero pivots): a part is not held, or a motion "
+                "has no stiffness (at a critical speed; use another speed nearby)"
             )
         return int(negative)
 

@@ -27,9 +27,9 @@ Array = NDArray[np.float64]
 Operator = Callable[[Array], Array]
 
 MAX_ITERATIONS = 500
-DEPENDENT = 1e-12  # relative squared length of the new part of a direction that is left out
+DEPENDENT = 1e-12  # relative squared length of the new part of a dropped direction
 MOVED = 1e-10  # relative change of an eigenvalue above which its pair is iterated again
-ROWS = 8192  # rows in which vectors are combined in place at a time
+ROWS = 8192  # number of rows that are combined in place at a time
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -52,14 +52,14 @@ def lobpcg(
 ) -> tuple[Array, Array]:
     """Return the lowest eigenpairs, M-normalized.
 
-    An eigenvalue has converged if rᵀT r ≤ `tolerance` λ for its residual r. With T = K⁻¹ this is
-    the relative error of the eigenvalue except for a factor that depends on the other eigenvalues.
-    Residuals that no longer decrease are accepted at the level of round-off, if `scale`, the square
-    roots of the diagonal of K with zeros in held rows, is present.
+    An eigenvalue has converged if rᵀT r ≤ `tolerance` λ for its residual r. With T = K⁻¹, rᵀT r / λ
+    is the relative error of the eigenvalue up to a factor that depends on the other eigenvalues.
+    With `scale` (the square roots of the diagonal of K, zero in held rows), residuals that no
+    longer decrease are accepted at the level of round-off.
 
-    The operators accept blocks of vectors of shape (owned rows, k); `precondition`, T, may subtract
-    forces of constraints from its argument in place. The eigenvectors, of shape (owned rows,
-    `num_modes`), are in the range of T, as are the start vectors, of which there are some more.
+    The operators accept blocks of vectors of shape (owned rows, k); `precondition` applies T and
+    may subtract forces of constraints from its argument in place. The start vectors are in the
+    range of T and include `guard_vectors`. The eigenvectors have shape (owned rows, `num_modes`).
     """
     size = start.shape[1]
     basis = _Basis(comm, start, stiffness, mass)
@@ -108,7 +108,7 @@ def lobpcg(
 
 
 class _Basis:
-    """Vectors V with K V and M V: first the Ritz vectors, then steps, then new directions."""
+    """Vectors V with K V and M V; V holds the Ritz vectors, then steps, then new directions."""
 
     def __init__(self, comm: MPI.Comm, start: Array, stiffness: Operator, mass: Operator) -> None:
         self.comm, self._stiffness, self._mass = comm, stiffness, mass
@@ -123,7 +123,7 @@ class _Basis:
         self.used = new.stop
 
     def refresh(self) -> None:
-        """Compute the products of the Ritz vectors again, without the round-off of combinations."""
+        """Recompute the products of the Ritz vectors, to remove accumulated round-off."""
         self.used = 0
         self._store(self.V[:, : self.size].copy(order="F"))
 
@@ -147,7 +147,7 @@ class _Basis:
     def rayleigh_ritz(self, values: Array) -> Array:
         """Replace the basis by the lowest Ritz vectors and their steps; return the Ritz values.
 
-        The first vectors are Ritz vectors with the present `values`: their matrices are diagonal.
+        The first vectors are Ritz vectors with these `values`, so that their matrices are diagonal.
         """
         used, known = slice(0, self.used), len(values)
         small: list[Array] = []

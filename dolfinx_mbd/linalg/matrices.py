@@ -1,6 +1,6 @@
 """Sparse matrices: held rows, owned rows, near-null spaces, and borders of constraints.
 
-Arguments that select rows are owned rows in local numbers.
+Arguments that select rows are local indices of owned rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def constrain(A: PETSc.Mat, rows: NDArray[np.int32], diagonal: float) -> None:
 
 
 def set_unit_diagonal(A: PETSc.Mat, rows: NDArray[np.int32]) -> None:
-    """Set the diagonal entries of owned rows that are zero to one."""
+    """Set the diagonal entries of owned rows, which must be zero, to one."""
     A.setOption(PETSc.Mat.Option.NEW_NONZERO_ALLOCATION_ERR, False)
     vector = A.createVecLeft()
     vector.array[rows] = 1.0
@@ -31,7 +31,7 @@ def set_unit_diagonal(A: PETSc.Mat, rows: NDArray[np.int32]) -> None:
 def set_near_null_space(
     A: PETSc.Mat, columns: NDArray[np.float64], held: NDArray[np.int32]
 ) -> None:
-    """Attach the span of columns, which need not be orthonormal, as near-null space."""
+    """Attach the span of columns, which need not be orthonormal, as the near-null space."""
     vectors: list[PETSc.Vec] = []
     for column in columns.T:
         vector = A.createVecRight()
@@ -48,7 +48,7 @@ def set_near_null_space(
 
 
 def owned_rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
-    """Return the owned rows of a matrix with global column numbers."""
+    """Return the owned rows of a matrix, with global column indices."""
     indptr, columns, values = A.getValuesCSR()
     return scipy.sparse.csr_matrix(
         (values, columns, indptr), shape=(len(indptr) - 1, A.getSize()[1])
@@ -56,7 +56,7 @@ def owned_rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
 
 
 def bordered_stiffness(K: PETSc.Mat, border: scipy.sparse.csr_matrix) -> PETSc.Mat:
-    """Return [[K, Cᵀ], [C, 0]], with the rows of C on the last rank; `border`: owned rows of Cᵀ."""
+    """Return [[K, Cᵀ], [C, 0]] with C on the last rank; `border` holds the owned rows of Cᵀ."""
     rows, count = K.getLocalSize()[0], border.shape[1]
     size, owned = K.getSize()[0], _owned(K, count)
     indptr, indices = (a.astype(PETSc.IntType) for a in (border.indptr, border.indices))
@@ -87,7 +87,7 @@ def _zero(A: PETSc.Mat, count: int) -> PETSc.Mat:
 
 
 def _joined(A: PETSc.Mat, blocks: list[list[PETSc.Mat]], parts: list[PETSc.Mat]) -> PETSc.Mat:
-    """Return the matrix of some blocks, and destroy the parts."""
+    """Return the matrix that consists of the blocks, and destroy the parts."""
     nest = PETSc.Mat().createNest(blocks, comm=A.comm)
     joined = nest.convert("aij", PETSc.Mat())
     for part in (nest, *parts):

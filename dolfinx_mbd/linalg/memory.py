@@ -1,4 +1,4 @@
-"""Memory of a reduction with a sparse factorization, and free memory."""
+"""Estimated memory of a reduction with a direct solver, and the free memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from mpi4py import MPI
 
 BASE, PER_MILLION, FACTORS = 0.25, 2.8, 9.6
-"""GB: the programs; matrices and vectors of a million dofs; factors of a million dofs."""
+"""Memory, GB, of the programs; matrices and vectors per million dofs; factors of a million dofs."""
 
 
 def factorization_memory(num_dofs: int) -> float:
@@ -34,7 +34,7 @@ def factorization_memory(num_dofs: int) -> float:
 
 
 def free_memory(comm: MPI.Comm) -> float:
-    """Return the free memory of all computers that take part, in bytes, equal on all ranks."""
+    """Return the total free memory of all nodes of a communicator, bytes, equal on all ranks."""
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     free = 0.0
     if node.rank == 0:

@@ -80,6 +80,6 @@ def two_level_multigrid(
 
 
 def _part(options: Options, name: str) -> dict[str, object]:
-    """Return the options of one level without its name."""
+    """Return the options that begin with a name, without the name."""
     items = (options or {}).items()
     return {key.removeprefix(name): value for key, value in items if key.startswith(name)}

@@ -1,4 +1,4 @@
-"""PETSc options: check those of a user, pass them to a solver, remove them from the database."""
+"""Check PETSc options of the user, pass them to a solver, and remove them from the database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Options = Mapping[str, Any] | None
 
 
 def solver_options(prefix: Any, options: Any) -> dict[str, Any]:
-    """Return the arguments `petsc_options_prefix` and `petsc_options` under their short names."""
+    """Check `petsc_options_prefix` and `petsc_options`; return them as `prefix` and `options`."""
     name("petsc_options_prefix", prefix)
     instance("petsc_options", options, (Mapping, type(None)))
     kinds = (str, int, float, np.integer, np.floating, np.bool_, list, tuple, type(None))
@@ -38,7 +38,7 @@ def require_real() -> None:
 
 @contextmanager
 def configured(solver: Any, prefix: str, options: Options) -> Iterator[None]:
-    """Let a KSP, EPS or PEP read options, which stay in PETSc's database inside the context."""
+    """Pass options to a KSP, EPS or PEP; PETSc's database holds them inside the context."""
     settings, database = dict(options or {}), PETSc.Options(prefix)
     solver.setOptionsPrefix(prefix)
     for key, value in settings.items():
@@ -65,6 +65,6 @@ def database_options(prefix: str) -> list[str]:
 
 
 def last_line(error: PETSc.Error) -> str:
-    """Return the last line of a PETSc error, which holds the cause, without the rank."""
+    """Return the last line of a PETSc error, which states the cause, without the rank."""
     line = str(error).strip().splitlines()[-1]
     return line.partition("] ")[2] if line.startswith("[") else line

@@ -4,7 +4,7 @@ With a preconditioner T ≈ K⁻¹, G = T Cᵀ and S = C G,
 
     P = T - G S⁻¹ Gᵀ
 
-preconditions K on all u with C u = 0, and the residual of the solution is Cᵀλ.
+is a preconditioner for K on all u with C u = 0. The residual of the solution is Cᵀλ.
 
 References:
     Gould, Hribar, Nocedal (2001), On the solution of equality constrained quadratic programming
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 class Projection:
-    """The preconditioner P, also as a Python context of PETSc's PC.
+    """The preconditioner P; it can be the Python context of a PETSc PC.
 
     `border` holds the owned rows of Cᵀ, zero where the body is held; `precondition` returns T R for
     blocks of vectors of shape (owned rows, k).
@@ -46,10 +46,10 @@ class Projection:
         self._inverse = np.linalg.inv((S + S.T) / 2)
 
     def precondition(self, R: Array) -> Array:
-        """Return P R, and remove from R in place the forces that only constraints resist."""
+        """Return P R, and subtract the forces Cᵀλ of the constraints from R in place."""
         R -= self.forces(R)
         Z = self._precondition(R)
-        Z -= self.motion(self.constraints(Z))  # zero but for round-off
+        Z -= self.motion(self.constraints(Z))  # nonzero by round-off only
         return Z
 
     def apply(self, pc: PETSc.PC, r: PETSc.Vec, z: PETSc.Vec) -> None:
@@ -57,11 +57,11 @@ class Projection:
         z.array[:] = self.precondition(r.array_r[:, None].copy())[:, 0]
 
     def multipliers(self, R: Array) -> Array:
-        """Return λ for which R - Cᵀλ is smallest, shape (constraints, k)."""
+        """Return the λ that minimizes R - Cᵀλ in the norm of T, shape (constraints, k)."""
         return np.asarray(self._inverse @ gram(self.comm, self._G, R))
 
     def forces(self, R: Array) -> Array:
-        """Return Cᵀλ for these λ."""
+        """Return Cᵀλ with the λ of `multipliers`."""
         return np.asarray(self.border @ self.multipliers(R))
 
     def motion(self, c: Array) -> Array:

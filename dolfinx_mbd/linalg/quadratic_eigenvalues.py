@@ -2,18 +2,18 @@
 
 The matrices are real. M is symmetric and positive semi-definite. K is symmetric, and indefinite if
 spin softening or compression outweighs the elastic stiffness. C is arbitrary: damping and the skew
-Coriolis operator. Complex eigenvalues are conjugate pairs; the one with Im λ > 0 represents the
-mode. Two real eigenvalues also count as one mode, represented by the greater one: an unstable ±σ
-is the mode +σ. Therefore the number of modes is that of the degrees of freedom.
+Coriolis operator. Complex eigenvalues form conjugate pairs; the eigenvalue with Im λ > 0 represents
+the mode. Two real eigenvalues also count as one mode, represented by the larger one: an unstable
+pair ±σ is the mode +σ. Therefore there are as many modes as degrees of freedom.
 
 SLEPc's two-level Arnoldi method (TOAR) with shift-and-invert at zero needs a factorization of K
-only. If K is almost singular this is inaccurate, which the residuals show; a real shift with a
-factorization of its own is used then. Afterwards λ is improved as a root of
+only. If K is almost singular, the residuals show that the result is inaccurate; then a real shift
+with another factorization is used. Afterwards λ is improved as a root of
 
     (zᴴMz) λ² + (zᴴCz) λ + zᴴKz = 0.
 
-Without damping iω is an eigenvalue of the Hermitian matrix K - ω²M + iωC, so that the error of the
-root is the square of that of z, and its real part is zero to round-off. Without C the problem is
+Without damping, K - ω²M + iωC is Hermitian, so that the error of the root is the square of the
+error of z, and the real part of the root is zero up to round-off. Without C the problem is
 symmetric in λ². LAPACK solves problems of few unknowns.
 
 References:
@@ -53,7 +53,7 @@ from dolfinx_mbd.linalg.options import Options
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
-TOLERANCE, ITERATIONS = 1e-10, 300  # of TOAR: backward error, restarts
+TOLERANCE, ITERATIONS = 1e-10, 300  # limits of TOAR: backward error, restarts
 
 SPARE = 2  # modes beyond the requested ones, so that no conjugate pair is split
 
@@ -63,9 +63,8 @@ DENSE_MOST = 500
 RESIDUAL = 1e-3
 """Relative residual z + K⁻¹(λ²M + λC)z above which the solver of K is too inaccurate.
 
-Round-off contributes 1e-16 times the square of the ratio of the highest frequency of the mesh to
-that of the mode. The residual of SLEPc is amplified by the square of the ratio of λ to the smallest
-one.
+Round-off contributes 1e-16 times the squared ratio of the mesh's highest frequency to the mode's
+frequency. SLEPc's residual is amplified by the squared ratio of λ to the smallest eigenvalue.
 """
 
 
@@ -83,7 +82,7 @@ def quadratic_modes(
 ) -> tuple[ComplexArray, ComplexArray]:
     """Return λ (Im λ ≥ 0) and z of the modes closest to zero; real unstable modes come first.
 
-    K has unit rows, M and C have zero rows at the owned `held` degrees of freedom (local numbers).
+    K has unit rows, M and C have zero rows at the owned `held` degrees of freedom (local indices).
     `negative` is the number of negative eigenvalues of K, None if unknown. Without C it is the
     number of unstable modes, and all of them are returned, even if they are more than `num_modes`.
     The eigenvalues are bitwise equal on all ranks; the vectors have the owned rows.
@@ -102,7 +101,7 @@ def quadratic_modes(
     except EigenError:
         residual = np.inf
     if residual > RESIDUAL:
-        # SLEPc has taken over the KSP and factorizes again
+        # SLEPc has changed the KSP and factorizes again
         eps = eigensolver(K, M, ksp, num_modes, **settings)
         squares = [abs(eps.getEigenvalue(k)) for k in range(num_modes)]
         eps.destroy()
@@ -120,7 +119,7 @@ def _attempt(
     shift: float,
     settings: dict[str, Any],
 ) -> tuple[ComplexArray, ComplexArray, float]:
-    """Return modes by TOAR with improved eigenvalues, and their greatest relative residual."""
+    """Return modes by TOAR with improved eigenvalues, and their largest relative residual."""
     requested = num_modes + SPARE
     for _ in range(4):
         pep = SLEPc.PEP().create(K.comm)
@@ -143,7 +142,7 @@ def _attempt(
     comm = K.comm.tompi4py()
     values = improved_roots(values, comm.bcast(comm.allreduce(local), root=0))
     residual = 0.0
-    if ksp is not None:  # the solver of K belongs to the eigensolver until that is destroyed
+    if ksp is not None:  # `ksp` belongs to `pep` until `pep` is destroyed
         y = _complex(partial(solve, ksp), values**2 * products[0] + values * products[1])
         diagonal = M.getDiagonal()
         local = np.array([diagonal.array_r @ np.abs(a) ** 2 for a in (vectors + y, vectors)])
@@ -160,7 +159,7 @@ def _missing(converged: int, requested: int | None, modes: str, option: str) -> 
 
 
 def _complex(operator: Callable[[Array], Array], Z: ComplexArray) -> ComplexArray:
-    """Return a real operator applied to a complex block."""
+    """Apply a real operator to a complex block."""
     y = operator(np.asfortranarray(np.hstack([Z.real, Z.imag])))
     return y[:, : Z.shape[1]] + 1j * y[:, Z.shape[1] :]
 

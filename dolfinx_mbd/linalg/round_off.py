@@ -1,4 +1,4 @@
-"""Errors of eigenvalues by round-off in the stiffness matrix."""
+"""Errors of eigenvalues due to round-off in the stiffness matrix."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LIMIT = 0.02  # relative error of the first frequency above which a warning is g
 
 
 def round_off(problem: Any, vectors: Array) -> Array:
-    """Return the errors of eigenvalues ω² by round-off in K, shape (k,).
+    """Return estimates of the errors of eigenvalues ω² due to round-off in K, shape (k,).
 
-    The error is four times the unit round-off times ψᵀ diag(K) ψ. These terms cancel almost
-    completely in ψᵀKψ for a slow mode ψ of a slender body. In strips that are 1000 to 3300 times as
-    long as thick, with one layer of cells, the greatest error was 1.1 times this estimate.
+    The estimate is four times the unit round-off times ψᵀ diag(K) ψ. For a slow mode ψ of a slender
+    body, these terms cancel almost completely in ψᵀKψ. In strips that are 1000 to 3300 times as
+    long as thick, with one layer of cells, the largest error was 1.1 times the estimate.
     """
     diagonal = problem.stiffness.getDiagonal()
     local = np.einsum("i,ik,ik->k", diagonal.array_r, vectors, vectors)

@@ -38,13 +38,13 @@ class ModalAnalysis:
         frequencies: Frequencies of the elastic modes, shape (num_modes,), ascending, Hz.
         modes: Elastic modes with ∫ρ ψ·ψ = 1; their signs do not depend on the number of ranks.
         num_rigid: Number of rigid motions: six for a free body in one piece (three in the plane),
-            none if it is held.
-        num_below: Number of modes below `limit`, rigid ones included, as counted by the inertia of
-            K - λM. The solver has found the same number.
+            zero if it is held.
+        num_below: Number of modes below `limit` from the inertia of K - λM, including rigid
+            motions. The solver has found the same number.
         limit: Frequency up to which modes were counted, Hz.
         space: Displacement space.
         seconds: Wall-clock time by phase, s.
-        num_requested: Number of requested elastic modes; there are more if the last ones share a
+        num_requested: Number of requested elastic modes; more are returned if the last ones share a
             frequency.
 
     Example:
@@ -91,10 +91,10 @@ def modal_analysis(
     """Compute the lowest elastic modes of a body that is free or held at groups of facets.
 
     Args:
-        model: An `ElasticModel`; or a mesh, with `material`.
+        model: An `ElasticModel`, or a mesh together with `material`.
         material: Material of a mesh; see `ElasticModel`.
-        num_modes: Number of elastic modes, without the rigid ones. If the last of them belongs to
-            a multiple frequency, all modes of that frequency are returned.
+        num_modes: Number of elastic modes, without rigid motions. If the last mode belongs to a
+            multiple frequency, all modes of that frequency are returned.
         held: Groups of facets without displacement: names, or a mapping from name to tag; by
             default the body is free.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
@@ -102,10 +102,10 @@ def modal_analysis(
         petsc_options_prefix: Prefix of these options.
 
     Returns:
-        The frequencies and modes, with a proof that none is missing.
+        The frequencies and modes, with a proof that no mode is missing.
 
     Raises:
-        InputError: A value does not fit; the same error on every rank.
+        InputError: An argument is invalid; every rank raises the same error.
         FactorizationError: The linear solver failed.
         EigenError: The eigenvalue solver failed, or missed a mode.
 
@@ -149,5 +149,5 @@ def modal_analysis(
 
 
 def check_num_modes(num_modes: int) -> None:
-    """Raise an error unless the number of modes is a whole number from zero on."""
+    """Raise an error unless the number of modes is a non-negative integer."""
     integer("num_modes", num_modes, low=0)

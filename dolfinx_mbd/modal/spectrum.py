@@ -1,9 +1,9 @@
-"""Lowest modes above the rigid motions of a body, and the proof that none is missing.
+"""Lowest modes above the rigid motions of a body, and the proof that no mode is missing.
 
 The rigid motions follow from the mesh and the held degrees of freedom (`free_motions`). A body with
 rigid motions has a singular stiffness, so the eigenvalue solver works on K + σM, where σ comes from
 a Rayleigh-Ritz estimate; then the rigid motions are projected out of the result. Sylvester's law of
-inertia proves that all modes were found, rigid ones included.
+inertia proves that all modes were found, including rigid motions.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ __all__ = ["ElasticModes", "elastic_modes", "hertz", "ritz_estimate"]
 Array = NDArray[np.float64]
 
 SHIFT = 1e-2
-"""σ over the estimate of the first elastic ω²."""
+"""Ratio of the shift σ to the estimate of the first elastic ω²."""
 
 FAR = 1e-2
-"""First elastic ω² over σ below which σ is lowered: both are only known up to 1e-9 σ."""
+"""Ratio of the first elastic ω² to σ below which σ is lowered; errors of ω² are about 1e-9 σ."""
 
-NEGATIVE = "the stiffness is not positive: a motion of the body releases energy; check its form"
+NEGATIVE = "the stiffness is not positive: a motion of the body has negative energy; check its form"
 
 ATTEMPTS = 8
-"""Largest number of searches until no mode is missing and the last group is complete."""
+"""Largest number of solver runs until no mode is missing and the last group is complete."""
 
 
 @dataclass(frozen=True, eq=False)
 class ElasticModes:
-    """Modes of a body and the proof that none is missing."""
+    """Modes of a body and the proof that no mode is missing."""
 
     squares: Array  # ω² of the elastic modes, shape (num_modes,)
     vectors: Array  # shape (owned dofs, num_modes)
     num_rigid: int
-    num_below: int  # number of modes below `limit`, rigid ones included
+    num_below: int  # number of modes below `limit`, including rigid motions
     limit: float  # ω² up to which modes were counted
 
 
@@ -68,11 +68,11 @@ def elastic_modes(
     phases: Phases | None = None,
     estimate: float | None = None,
 ) -> ElasticModes:
-    """Compute elastic modes above the rigid motions, and prove that none is missing (collective).
+    """Compute elastic modes above the rigid motions; prove that no mode is missing (collective).
 
-    More than `num_modes` are returned if this number cuts through a multiple eigenvalue. `motions`
-    (owned dofs, r) are zero where the body is held, and the stiffness does not resist them.
-    `estimate` is an upper bound of the first elastic ω² of the free body; None: it is computed.
+    More than `num_modes` modes are returned if the last one belongs to a multiple eigenvalue.
+    `motions` (owned dofs, r) have no stiffness, and are zero where the body is held. `estimate` is
+    an upper bound of the first elastic ω² of the free body, computed by default.
     """
     free = problem.num_dofs - problem.comm.allreduce(len(held))
     if num_modes > free - motions.shape[1]:
@@ -163,7 +163,7 @@ class _Pencil:
 
 
 def _gap(values: Array, at_least: int, *, complete: bool) -> tuple[int, float]:
-    """Return how many values are below the widest gap after some of them, and its middle λ."""
+    """Return the number of values below the widest gap after `at_least` values, and its middle."""
     if complete or at_least >= len(values):
         return len(values), 1.01 * values[-1] if len(values) else 1.0
     first = max(at_least, 1)
@@ -185,7 +185,7 @@ def _estimate(problem: ElasticProblem) -> float:
 def ritz_estimate(problem: ElasticProblem, Q: Array, R: Array) -> float:
     """Return an upper bound of the first elastic ω² of the free body (collective).
 
-    The fields Q (owned dofs, k) span the rigid motions and more. R are the rigid motions, about any
+    The span of the fields Q (owned dofs, k) contains the rigid motions R, which may be about any
     point and of any size.
     """
     comm, MQ = problem.comm, problem.apply_mass(Q)

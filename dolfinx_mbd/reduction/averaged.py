@@ -1,7 +1,8 @@
-"""Averaged interfaces (RBE3), whose motion is a mean over their facets, which stay free to deform.
+"""Averaged interfaces (RBE3): their motion is a mean over facets that remain free to deform.
 
 The motion d + θ×(x - x_k) of an interface with the point x_k is the rigid motion closest to u on
-its facets Γ in the mean square. It is linear in u: six integrals (d, θ) = C u, in a plane three.
+its facets Γ in the mean square. It is linear in u: (d, θ) = C u are six (in the plane three)
+integrals.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 def averaged_rows(space: fem.FunctionSpace, facets: NDArray[np.int32], point: Array) -> Array:
-    """Return Cᵀ of an averaged interface, shape (owned dofs, 6), in a plane (owned dofs, 3).
+    """Return Cᵀ of an averaged interface, shape (owned dofs, 6), in the plane (.., 3).
 
     C times the rigid motions about `point` is the identity. Collective.
     """
@@ -60,7 +61,7 @@ def averaged_rows(space: fem.FunctionSpace, facets: NDArray[np.int32], point: Ar
 def border_rows(
     num_owned: int, interfaces: Sequence[MeshInterface]
 ) -> scipy.sparse.csr_matrix | None:
-    """Return the owned rows of Cᵀ of all averaged interfaces side by side; None without any."""
+    """Return the owned rows of Cᵀ of all averaged interfaces side by side, or None without any."""
     blocks = []
     for i in interfaces:
         if i.rows is not None:

@@ -1,4 +1,4 @@
-"""Basis of a reduction before the reference condition: its columns, and free modes."""
+"""Basis of a reduction before the reference condition is applied; basis of a free body."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Column:
     """Description of a column of a basis, or of a mode."""
 
     kind: ColumnKind
-    name: str = ""  # of the interface or of the load
+    name: str = ""  # name of the interface or of the load
     component: str = ""  # coordinate of the interface, such as `ux` or `rz`
-    number: int = 0  # of the mode, from 1 on; 0 for constraint modes and loads
+    number: int = 0  # number of the mode, from 1 on; 0 for constraint modes and loads
 
     @property
     def label(self) -> str:
@@ -52,9 +52,9 @@ class Column:
 class Basis:
     """Columns that span the reduced space, before orthonormalization.
 
-    `num_modes` counts fixed-interface (or free) modes: the requested ones and those that complete a
-    multiple eigenvalue, before a selection by `effective_mass`. `reactions` are the forces and
-    moments at averaged interfaces in each constraint mode, which are rows of the stiffness ΨᵀKΨ.
+    `num_modes` counts the fixed-interface (or free) modes before a selection by `effective_mass`,
+    including modes that complete a multiple eigenvalue. `reactions` are the forces and moments at
+    averaged interfaces in each constraint mode; they equal rows of the stiffness ΨᵀKΨ.
     """
 
     vectors: Array  # (owned dofs, columns), Fortran order
@@ -76,8 +76,8 @@ def free_basis(
 ) -> Basis:
     """Return the exact rigid motions and the lowest elastic modes of a free body in one part.
 
-    `estimate` is an upper bound of the first elastic ω²; None: it is computed. `settings` are
-    prefix and options of PETSc, and phases.
+    `estimate` is an upper bound of the first elastic ω², computed by default. `settings` are prefix
+    and options of PETSc, and phases.
     """
     held = np.zeros(0, dtype=np.int32)
     motions = centred_motions(problem)
@@ -89,5 +89,5 @@ def free_basis(
 
 
 def numbered(kind: ColumnKind, indices: Iterable[int]) -> tuple[Column, ...]:
-    """Return columns of a kind whose numbers are their indices plus one."""
+    """Return columns of one kind, whose numbers are the indices plus one."""
     return tuple(Column(kind, number=k + 1) for k in indices)

@@ -37,11 +37,11 @@ Array = NDArray[np.float64]
 
 # Coordinates of an interface in space and in the plane
 MOTION_LABELS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
-# Errors of a rigid motion of all interfaces, relative, that show an accurate solver: with any
-# residual, and with the residual of round-off (1e-2 in a strip 1000 times as long as thick).
+# Largest relative errors of a rigid motion of all interfaces: with any residual, and with a
+# residual at the level of round-off (1e-2 occurs in a strip 1000 times as long as thick).
 REPRODUCTION_TOLERANCE, MOST_REPRODUCTION = 1e-4, 0.1
-RESIDUAL = 1e-13  # residual force over ‖K‖‖u‖ of an accurate linear solver (round-off: 1e-15)
-AHEAD = 2  # modes computed beyond the requested ones, to find the end of the last group
+RESIDUAL = 1e-13  # largest residual force / (‖K‖‖u‖) at that level (round-off: 1e-15)
+AHEAD = 2  # modes computed beyond the requested modes, to find the end of the last group
 
 
 def craig_bampton_basis(
@@ -78,9 +78,9 @@ def check_enough_dofs(
 
 
 class CraigBampton:
-    """The data that all Craig-Bampton bases of a body share; its methods are collective.
+    """Data that all Craig-Bampton bases of a body share; all methods are collective.
 
-    These are the factors, the static solutions and the fixed-interface modes computed so far.
+    The data are the factors, the static solutions and the fixed-interface modes computed so far.
     """
 
     def __init__(
@@ -129,22 +129,22 @@ class CraigBampton:
         """Return constraint modes, fixed-interface modes and load modes.
 
         All modes of a multiple eigenvalue are kept. A load mode is the displacement under a load
-        with all interfaces held, so that together with the constraint modes the static response is
-        exact; a load on rigid interfaces only has none.
+        with all interfaces held; with the constraint modes it makes the static response exact. A
+        load that acts only on rigid interfaces has no load mode.
 
         Args:
             num_modes: Number of fixed-interface modes.
             stiffening: Whether to solve for the unit loads of geometric stiffening.
-            loads: Forces (owned dofs,) by name that get a load mode.
-            effective_mass: Share of the effective mass that the modes must have; None: keep all.
-            phases: Collects the times.
+            loads: Forces by name, shape (owned dofs,); each gets a load mode.
+            effective_mass: Share of effective mass that the modes must have; by default keep all.
+            phases: Collects the wall-clock times.
         """
         phases = phases or Phases()
         problem = self.problem
         most = check_enough_dofs(problem, self.interfaces, num_modes)
         with phases("static solutions"):
             acting, static = self._statics(stiffening, loads or {})
-        with phases("fixed-interface modes"):  # last: SLEPc would take the factors over
+        with phases("fixed-interface modes"):  # last, because SLEPc may change the factors
             count = self._complete(num_modes, most)
         with phases("truncation"):
             truncation = self._truncation(count)
@@ -169,7 +169,7 @@ class CraigBampton:
         )
 
     def _complete(self, num_modes: int, most: int) -> int:
-        """Compute modes up to the end of a group, `most` at most, and return their number."""
+        """Compute modes up to the end of a group, but at most `most`, and return their number."""
         ahead, count = AHEAD, num_modes
         while num_modes:
             count = end_of_group(self._values, num_modes, self._errors)
@@ -183,10 +183,10 @@ class CraigBampton:
         return count
 
     def _with_rigid_motions(self, constraint: Array) -> Array:
-        """Return constraint modes without the error in a rigid motion of all interfaces.
+        """Return constraint modes that reproduce rigid motions of all interfaces exactly.
 
-        If all interfaces move as one body, so does the whole body, which is connected. A larger
-        error than round-off shows an inaccurate linear solver.
+        If all interfaces move as one rigid body, so does the whole body, which is connected. An
+        error larger than round-off shows an inaccurate linear solver.
         """
         problem, interfaces = self.problem, self.interfaces
         origin = problem.comm.bcast(interfaces[0].point, root=0)
@@ -207,7 +207,7 @@ class CraigBampton:
         return np.asfortranarray(constraint - excess @ np.linalg.pinv(C))
 
     def _residual(self, constraint: Array) -> float:
-        """Return the largest force of constraint modes where nothing holds them, over ‖K‖‖u‖."""
+        """Return the largest force of constraint modes at free degrees of freedom, over ‖K‖‖u‖."""
         problem = self.problem
         forces = multiply(problem.stiffness, constraint)
         border = border_rows(problem.num_owned, self.interfaces)
@@ -218,9 +218,9 @@ class CraigBampton:
         return float(np.max(_largest(problem, forces) / _largest(problem, constraint)) / scale)
 
     def _statics(self, stiffening: bool, loads: Mapping[str, Array]) -> tuple[list[str], Array]:
-        """Compute all unknown static solutions by one call of the solver.
+        """Compute all missing static solutions by one call of the solver.
 
-        Returns the names of the loads that deform the held body, and their displacements.
+        Return the names of the loads that deform the held body, and their static displacements.
         """
         problem, constraint = self.problem, self._constraint
         known = self._inertia is not None
@@ -278,7 +278,7 @@ def rigid_rows(interfaces: tuple[MeshInterface, ...], point: Array, dim: int) ->
 
 
 def _largest(problem: ElasticProblem, X: Array) -> Array:
-    """Return the greatest magnitude in each column on all ranks; infinity if it is not finite."""
+    """Return the largest magnitude in each column over all ranks; infinity if it is not finite."""
     local = np.array([np.abs(x).max(initial=0.0) for x in X.T])
     local = np.where(np.isfinite(local), local, np.inf)
     return np.asarray(np.max(problem.comm.allgather(local), axis=0))

@@ -1,4 +1,4 @@
-"""Cylinders through the facets of an interface, as of a bore or a pin."""
+"""Cylinders fitted to the facets of an interface, such as a bore or a pin."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["facet_corners", "fit_axis"]
 
 Array = NDArray[np.float64]
 
-ON = 1e-6  # largest distance of a corner from the cylinder over its radius
-AROUND = 0.05  # largest distance of the centroid from the axis of facets all around it, over radius
+ON = 1e-6  # largest distance of a corner from the cylinder, relative to its radius
+AROUND = 0.05  # largest distance between centroid and axis of a full cylinder, relative to radius
 ITERATIONS = 20
 
 
 def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
-    """Return three corners of every facet, each once, in the same order on every rank, (n, 3)."""
+    """Return the distinct corners (three of each facet), equally ordered on all ranks, (n, 3)."""
     dim = mesh.topology.dim
     mesh.topology.create_connectivity(dim - 1, dim)
     mesh.topology.create_connectivity(dim, dim - 1)
@@ -30,10 +30,10 @@ def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
 def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] | None:
     """Return a point on the axis of a cylinder through the corners of facets, and its direction.
 
-    The point is in the middle between the ends of the cylinder if those are plane, otherwise next
-    to the centroid. None is returned if the corners are not on a cylinder, or only on one side. The
-    corners of a bore are on its cylinder up to round-off, while centroid and mean normal depend on
-    the mesh.
+    The point is midway between the ends of the cylinder if the ends are plane, otherwise next to
+    the centroid. The result is None if the corners are not on a cylinder, or only on one side of
+    it. The corners of a bore lie on its cylinder up to round-off; centroid and mean normal depend
+    on the mesh.
 
     Args:
         corners: Corners, shape (n, 3), m.
@@ -76,7 +76,7 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
 
 
 def _across(z: Array) -> Array:
-    """Return two directions at right angles to z and to each other, columns, (3, 2)."""
+    """Return two unit vectors normal to z and to each other, as columns, shape (3, 2)."""
     x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
     x /= np.linalg.norm(x)
     return np.column_stack([x, np.cross(z, x)])

@@ -1,6 +1,6 @@
-"""Damping of a reduced body from its mesh: C = ΨᵀC_h Ψ with the elastic modes Ψ alone.
+"""Damping of a reduced body from its mesh: C = ΨᵀC_h Ψ with the elastic modes Ψ.
 
-Without rigid motions in Ψ, no damping form resists the motion of the body frame.
+Ψ contains no rigid motions, so that damping does not resist the motion of the body frame.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ __all__ = ["AnyDamping", "Viscous", "check_damping", "with_damping"]
 
 Array = NDArray[np.float64]
 
-SYMMETRY_TOLERANCE = 1e-9  # relative size of C − Cᵀ above which a damping form is invalid
+SYMMETRY_TOLERANCE = 1e-9  # relative size of C − Cᵀ above which a form is rejected as unsymmetric
 
 
 @dataclass(frozen=True, eq=False)
 class Viscous:
-    """A viscous density μ: the force −μ u̇ per volume, u̇ relative to the body frame.
+    """Viscous damping by a force −μ u̇ per volume, with u̇ relative to the body frame.
 
     It does not resist the rigid motion of the body. With μ = α ρ it is Rayleigh damping C = α M.
 
     Attributes:
-        viscosity: μ, N s/m⁴, a number or a UFL expression, nowhere negative.
+        viscosity: μ ≥ 0, a number or a UFL expression, N s/m⁴.
 
     Raises:
         InputError: The viscosity is invalid.
@@ -89,12 +89,12 @@ def check_damping(damping: Any) -> None:
 def with_damping(
     reduction: Reduction, *dampings: AnyDamping | ArrayLike | None, thickness: float | None = None
 ) -> Reduction:
-    """Return a reduction with another damping, the sum of several.
+    """Return a reduction whose damping is replaced by the sum of the given dampings.
 
     Args:
-        reduction: From `reduce`; not changed.
+        reduction: Result of `reduce`; it is not changed.
         *dampings: Dampings of any type, or None; see `ReductionOptions`.
-        thickness: Thickness of a plane body, m, needed with `Viscous`; None: a body in space.
+        thickness: Thickness of a plane body, m, required with `Viscous`; None for a body in space.
 
     Raises:
         InputTypeError: An argument is not a damping.
@@ -125,7 +125,7 @@ def with_damping(
 def _viscous(
     damping: Viscous, space: fem.FunctionSpace, modes: Array, thickness: float | None
 ) -> Array:
-    """Return ∫ μ ψ_k·ψ_l through a scalar matrix, one component of the displacement at a time."""
+    """Return ∫ μ ψ_k·ψ_l by products of each displacement component with one scalar matrix."""
     mesh, dim = space.mesh, space.dofmap.bs
     if (dim == 2) != (thickness is not None):
         raise InputError(
@@ -170,7 +170,7 @@ def _of_form(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
             message = "the damping form has values that are not finite"
         elif np.abs(C - C.T).max(initial=0.0) > SYMMETRY_TOLERANCE * np.abs(C).max(initial=0.0):
             message = (
-                "the damping form is not symmetric in the modes; gyroscopic terms are no damping, "
+                "the damping form is not symmetric in the modes; gyroscopic terms are not damping, "
                 "and the multibody equations contain them"
             )
     if message:

@@ -1,4 +1,4 @@
-"""Tables of modes and the provenance of a reduced body."""
+"""Mode tables and provenance records of reduced bodies."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def provenance(
     truncation: Truncation | None,
     options: ReductionOptions,
 ) -> dict[str, str | int | float]:
-    """Return the origin of the numbers of a body, without the times of the computation.
+    """Return the provenance of a body, without computation times.
 
-    `counts` are the requested number of modes, and that which completes a multiple frequency.
+    `counts` are the requested number of modes, and the number that completes a multiple frequency.
     """
     V, density = problem.space, model.density
     facts: dict[str, str | int | float] = {
@@ -125,7 +125,7 @@ def provenance(
 
 
 def mode_facts(requested: int, count: int, *, fixed: bool) -> dict[str, str | int | float]:
-    """Return the number of modes, and the reason if it is not the requested one."""
+    """Return the number of modes, and the reason if it differs from the requested number."""
     facts: dict[str, str | int | float] = {
         "fixed-interface modes" if fixed else "free modes": count
     }

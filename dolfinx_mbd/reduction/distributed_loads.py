@@ -1,7 +1,7 @@
-"""Distributed loads: pressures, tractions, body forces, as vectors and as patterns.
+"""Distributed loads (pressures, tractions, body forces) as nodal vectors and load patterns.
 
-A load is a function from a test function v to a linear form, its virtual work for a size of one. It
-acts on the undeformed shape and turns with the body.
+A load is a function of a test function v that returns the virtual work of the load of unit size, a
+linear form. It acts on the undeformed shape and rotates with the body.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = ["LoadForm", "body_force", "load_patterns", "load_vectors", "pressure"
 
 Array = NDArray[np.float64]
 LoadForm: TypeAlias = Callable[[Expr], ufl.Form]
-"""From a test function to the virtual work of a load."""
+"""Function of a test function that returns the virtual work of a load."""
 
 
 def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
-    """Return a pressure of 1 Pa on a named group of facets, positive if it pushes.
+    """Return a pressure of 1 Pa on a named group of facets; positive pressure pushes.
 
     Args:
         mesh: Mesh with the group.
         group: Name of the group.
 
     Raises:
-        InputError: The mesh has no facets of that name.
+        InputError: The mesh has no group of facets with this name.
 
     Example:
         >>> options = mbd.ReductionOptions(loads={"gas": mbd.pressure(mesh, "right")})
@@ -57,7 +57,7 @@ def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
 
 
 def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
-    """Return a force per area on a named group of facets, body components.
+    """Return a force per area on a named group of facets, in body components.
 
     Args:
         mesh: Mesh with the group.
@@ -65,7 +65,7 @@ def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
         direction: Force per area, Pa, numbers or a UFL vector; as many components as the mesh has.
 
     Raises:
-        InputError: The mesh has no facets of that name, or the direction is invalid.
+        InputError: The mesh has no group of facets with this name, or the direction is invalid.
 
     Example:
         >>> wind = mbd.traction(mesh, "right", (0.0, 1.0, 0.0))
@@ -78,7 +78,7 @@ def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
 
 
 def body_force(direction: Any) -> LoadForm:
-    """Return a force per volume in the whole body, body components.
+    """Return a force per volume in the whole body, in body components.
 
     Args:
         direction: Force per volume, N/m³, numbers or a UFL vector; as many components as the mesh
@@ -109,7 +109,7 @@ def _checked_direction(direction: Any) -> Any:
 
 
 def _constant(direction: Any, v: Expr) -> Any:
-    """Return numbers as a `Constant` on the mesh of v; otherwise the form would contain them."""
+    """Return numbers as a `Constant` on the mesh of v, so that they are not compiled."""
     if isinstance(direction, Expr):
         return direction
     return fem.Constant(extract_unique_domain(v), np.asarray(direction, dtype=default_scalar_type))
@@ -117,15 +117,15 @@ def _constant(direction: Any, v: Expr) -> Any:
 
 def _facets(mesh: TaggedMesh, group: str) -> ufl.Measure:
     instance("mesh", mesh, TaggedMesh)
-    mesh.facets(group)  # (raises if there is no such group)
+    mesh.facets(group)  # raises an error if the group does not exist
     tag = mesh.groups[group][1]
     return ufl.Measure("ds", domain=mesh.mesh, subdomain_data=mesh.facet_tags, subdomain_id=tag)
 
 
 def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Array:
-    """Return the nodal forces of loads of size one, shape (owned dofs, loads).
+    """Return the nodal forces of loads of unit size, shape (owned dofs, loads).
 
-    Errors, of loads that are not linear forms, zero or not finite, are the same on every rank.
+    A load that is not a linear form, zero or not finite raises the same error on every rank.
     """
     v = ufl.TestFunction(problem.space)
     F = np.zeros((problem.num_owned, len(loads)), order="F")
@@ -164,7 +164,7 @@ def load_patterns(
 ) -> tuple[LoadPattern, ...]:
     """Return resultants and modal forces of each load for the multibody equations.
 
-    `forces` are those of `load_vectors`, one column for each name.
+    `forces` is the result of `load_vectors`, with one column for each name.
     """
     comm, dim, n = problem.comm, problem.dim, modes.shape[1]
     resultants = gram(comm, rigid_motions(problem.positions), forces)

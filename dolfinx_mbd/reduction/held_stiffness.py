@@ -1,12 +1,12 @@
-"""The stiffness of a body whose interfaces are all held, and its solvers.
+"""Solvers with the stiffness of a body whose interfaces are all held.
 
-`DirectSolver` solves K u = f with held rows by one positive definite factor of K.
+`DirectSolver` solves K u = f with held rows by one Cholesky factorization of K.
 
-`BorderedSolver` solves K u + Cᵀλ = f, C u = g with the rows C of averaged interfaces. Where a rigid
-interface holds the body, u = K⁻¹(f - Cᵀλ) makes λ the solution of a small system. Otherwise the
-body is free in K: λ = λ₀ + N ν, where λ₀ balances the loads and N spans the multipliers that are in
-equilibrium, so that K is applied only to forces in equilibrium. Six degrees of freedom, which carry
-no force, are held, and a rigid motion R a is determined together with ν.
+`BorderedSolver` solves K u + Cᵀλ = f, C u = g with the rows C of averaged interfaces. If a rigid
+interface holds the body, u = K⁻¹(f - Cᵀλ) gives a small system for λ. Otherwise K has rigid
+motions, and λ = λ₀ + N ν, where λ₀ balances the loads and N spans the multipliers that are in
+equilibrium, so that K⁻¹ is applied only to forces in equilibrium. A statically determinate support,
+whose reactions are zero, holds the body, and a rigid motion R a is computed together with ν.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ SINGULAR = 1e-13  # reciprocal condition number below which the scaled small sys
 class DirectSolver:
     """Solver without averaged interfaces.
 
-    It takes over the stiffness K, which has unit rows at the `held` degrees of freedom; `settings`
-    are prefix and options of PETSc. All methods are collective.
+    It owns and destroys the stiffness K, which has unit rows at the `held` degrees of freedom;
+    `settings` are prefix and options of PETSc. All methods are collective.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class DirectSolver:
             return lowest_modes(self._K, M, self._factor(), count, self._held, **self._settings)
 
     def _factor(self) -> PETSc.KSP:
-        """Return the factor; compute it again if SLEPc has taken it over."""
+        """Return the factor; compute it again if SLEPc has changed the KSP."""
         if self._ksp.getOperators()[0].handle != self._K.handle:
             self._ksp.destroy()
             self._ksp = cholesky(self._K, **self._settings)
@@ -79,10 +79,10 @@ class DirectSolver:
 
 
 class BorderedSolver(DirectSolver):
-    """Solver with averaged interfaces, whose rows Cᵀ are `border`; else as `DirectSolver`.
+    """Solver with averaged interfaces; `border` holds the owned rows of Cᵀ. See `DirectSolver`.
 
-    `free` states whether K leaves rigid motions free (not if it contains mass). It raises a
-    `FactorizationError` if the mesh is too coarse to distinguish the motions of the interfaces.
+    `free` is False if K resists rigid motions because it contains mass. A `FactorizationError` is
+    raised if the mesh is too coarse to distinguish the motions of the interfaces.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class BorderedSolver(DirectSolver):
         self._border, count = border, border.shape[1]
         self._balancing = np.zeros((count, 0))  # λ₀ = this times the resultants Rᵀf
         self._R: Array = np.zeros((problem.num_owned, 0))
-        self._balanced, self._held = np.eye(count), held  # (the former is N)
+        self._balanced, self._held = np.eye(count), held  # N; held dofs
         if free and not self.comm.allreduce(len(held)):
             self._R = centred_motions(problem)
             CR = self._motions(self._R)
@@ -129,8 +129,8 @@ class BorderedSolver(DirectSolver):
     def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
         """Return displacements (owned dofs, k) and multipliers (constraints, k).
 
-        `f` holds forces, and prescribed displacements where a rigid interface holds; `g` holds the
-        values of C u, shape (constraints, k), or None for zero.
+        `f` holds forces, and prescribed displacements at rigid interfaces; `g` holds the values of
+        C u, shape (constraints, k), zero by default.
         """
         balance = self._balancing @ gram(self.comm, self._R, f)
         B = np.asfortranarray(f - self._border @ balance)
@@ -158,7 +158,7 @@ class BorderedSolver(DirectSolver):
             return self._bordered_modes(M, count)
 
     def _bordered_modes(self, M: PETSc.Mat, count: int) -> tuple[Array, Array]:
-        """Solve the bordered eigenvalue problem by SLEPc, or if it is small, by LAPACK."""
+        """Solve the bordered eigenvalue problem by SLEPc, or by LAPACK if it is small."""
         number = self._border.shape[1]
         inner = self._problem.stiffness.copy()
         constrain(inner, self._rigid, 1.0)
@@ -179,10 +179,9 @@ class BorderedSolver(DirectSolver):
 class HeldStiffness:
     """The stiffness of a body whose interfaces are all held; its methods are collective.
 
-    Rows of rigid interfaces are held, constraints of averaged ones are met by multipliers. `free`
-    states whether the stiffness leaves rigid motions free (not if it contains mass). `dofs` are the
-    owned degrees of freedom that rigid interfaces hold, `averaged` the indices of the coordinates
-    of averaged interfaces.
+    Rows of rigid interfaces are held; multipliers impose the constraints of averaged interfaces.
+    `free` is described in `BorderedSolver`. `dofs` are the owned degrees of freedom that rigid
+    interfaces hold, `averaged` are the indices of the coordinates of averaged interfaces.
     """
 
     def __init__(
@@ -221,7 +220,7 @@ class HeldStiffness:
         self._solver.destroy()
 
     def constraint_modes(self) -> tuple[Array, Array | None]:
-        """Return one mode per coordinate of an interface, and reactions at averaged interfaces."""
+        """Return one mode per interface coordinate, and the reactions at averaged interfaces."""
         problem, per = self.problem, self.problem.num_rigid
         T = np.zeros((problem.num_owned, per * len(self.interfaces)), order="F")
         for k, i in enumerate(self.interfaces):
@@ -235,7 +234,7 @@ class HeldStiffness:
         return modes, -multipliers if len(units) else None
 
     def solve_body(self, loads: Array) -> Array:
-        """Return displacements (owned dofs, k) under forces on the body, all interfaces held."""
+        """Return displacements (owned dofs, k) under nodal forces with all interfaces held."""
         B = np.array(loads, order="F")
         B[self.dofs] = 0.0
         return self._solver.solve(B)[0]

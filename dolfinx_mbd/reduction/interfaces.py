@@ -1,7 +1,7 @@
 """Interfaces of a body: groups of facets with a reference point and axes, where joints attach.
 
-A *rigid* interface (RBE2) moves as one body. The motion of an *averaged* one (RBE3) is a mean over
-its facets; see `averaged`. Defaults of points and axes do not depend on the mesh, up to round-off.
+A *rigid* interface (RBE2) moves as one body. The motion of an *averaged* interface (RBE3) is a mean
+over its facets; see `averaged`. Default points and axes do not depend on the mesh, up to round-off.
 """
 
 from __future__ import annotations
@@ -28,26 +28,28 @@ __all__ = ["InterfaceSpec", "MeshInterface", "bore_axes", "mesh_interfaces"]
 
 Array = NDArray[np.float64]
 
-AXIS_GAP = 0.05  # least gap between the two smallest eigenvalues of the mean of n⊗n with an axis
-LINE = 1e-3  # width over length of a group of facets below which it is a line
-TINY = 1e-5  # size of a group of facets over that of the body below which it is a point
+AXIS_GAP = 0.05  # minimum gap between the two lowest eigenvalues of the mean of n⊗n for an axis
+LINE = 1e-3  # width over length below which a group of facets is rejected as a line
+TINY = 1e-5  # size relative to the body below which a group of facets is rejected as tiny
 
 
 @dataclass(frozen=True, eq=False)
 class InterfaceSpec:
     """Facets, reference point, axes and kind of an interface.
 
-    If the corners of the facets are on a cylinder and all around it, as in a bore or on a pin, the
-    default point is on its axis and the default z axis is along it. Otherwise the point is the area
-    centroid of the facets, and z is the direction that their normals avoid most, if there is one.
+    If the corners of the facets lie all around a cylinder, such as a bore or a pin, the default
+    point is on the cylinder axis and the default z axis is along it. Otherwise the point is the
+    area centroid of the facets, and z is the direction most perpendicular to their normals, if
+    unique.
 
     Attributes:
-        facets: Group name, tag of facets, or array of local facets (each rank its own).
-            None: the group of the interface's name.
-        point: Reference point, shape (3,), m, body frame; of a plane body also (2,). None: see
-            above.
-        axes: Columns are the axes in the body frame, a rotation matrix of shape (3, 3); or only the
-            direction of z, shape (3,). None: see above; if z is undefined, the axes of the body.
+        facets: Group name, tag of facets, or array of this rank's local facets; by default the
+            group with the name of the interface.
+        point: Reference point in the body frame, shape (3,), or (2,) for a plane body, m; default:
+            see above.
+        axes: Rotation matrix of shape (3, 3) whose columns are the axes in the body frame, or only
+            the direction of z, shape (3,). By default z is as above, or the axes of the body if z
+            is undefined.
         kind: ``rigid`` (RBE2: the facets move as one body) or ``averaged`` (RBE3: the motion is a
             mean over the facets, which stay free to deform).
 
@@ -87,7 +89,7 @@ class InterfaceSpec:
     def each(
         interfaces: Iterable[str] | Mapping[str, Any], kind: Literal["rigid", "averaged"]
     ) -> dict[str, InterfaceSpec]:
-        """Return several interfaces of one kind.
+        """Return several interfaces of the same kind.
 
         Args:
             interfaces: Names of groups, or a mapping from name to group, as in `reduce`.
@@ -111,15 +113,15 @@ class MeshInterface:
     name: str
     point: Array  # (3,), m
     axes: Array  # columns, (3, 3)
-    blocks: NDArray[np.int32]  # owned blocks of the displacement space on the facets, local numbers
+    blocks: NDArray[np.int32]  # local indices of owned displacement blocks on the facets
     dim: int = 3  # components of a displacement
     kind: str = "rigid"
     facets: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    rows: Array | None = None  # of an averaged one, (len(dofs), 6), in the plane (len(dofs), 3)
+    rows: Array | None = None  # Cᵀ if averaged, (len(dofs), 6), in the plane (len(dofs), 3)
 
     @property
     def dofs(self) -> NDArray[np.int32]:
-        """Return the owned displacement degrees of freedom on the facets, local numbers."""
+        """Return the local indices of owned displacement degrees of freedom on the facets."""
         return (self.dim * self.blocks[:, None] + np.arange(self.dim, dtype=np.int32)).ravel()
 
 
@@ -157,7 +159,7 @@ def mesh_interfaces(
 
 
 def _check_surface(name: str, kind: str, area: SurfaceMoments, size: float, needed: bool) -> None:
-    """Raise an error if the facets have no area that is `needed`, or do not define rotations."""
+    """Raise an error if a `needed` area is zero, or if the facets do not define rotations."""
     radii, message = area.radii, ""
     if not area.area > 0:
         if kind == "averaged":
@@ -179,7 +181,7 @@ def _check_surface(name: str, kind: str, area: SurfaceMoments, size: float, need
 
 
 def _requested(name: str, spec: InterfaceSpec, dim: int) -> tuple[Array | None, Array | None]:
-    """Return point and axes as far as they are known; in the plane the axes always are."""
+    """Return the user's point and axes, or None; in the plane the axes are always known."""
     point = None if spec.point is None else np.asarray(spec.point)
     axes = None if spec.axes is None else np.asarray(spec.axes)
     message = ""
@@ -231,7 +233,7 @@ def _check_disjoint(space: fem.FunctionSpace, interfaces: list[MeshInterface]) -
 
 
 def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments) -> tuple[Array, Array]:
-    """Return point and axes from the facets: those of their cylinder, if they are on one."""
+    """Return the point and axes of the cylinder through the facets, or of the facets themselves."""
     point = in_space(area.centroid)
     if mesh.topology.dim == 2:
         return point, np.eye(3)
@@ -243,10 +245,10 @@ def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments) -> tupl
 
 
 def bore_axes(normals: Array) -> Array:
-    """Return the axes of a surface, columns, from the mean of n⊗n over it, shape (3, 3).
+    """Return the axes of a surface, as columns, from its mean of n⊗n, shape (3, 3).
 
-    z is the eigenvector with the smallest eigenvalue if that differs from the others, and the axes
-    are those of the body otherwise.
+    z is the eigenvector of the smallest eigenvalue if this eigenvalue differs from the others;
+    otherwise the axes of the body are returned.
     """
     axis = _bore_axis(normals)
     return np.eye(3) if axis is None else _triad(_upwards(axis))
@@ -258,9 +260,9 @@ def _bore_axis(normals: Array) -> Array | None:
 
 
 def _upwards(z: Array) -> Array:
-    """Return the direction whose largest component (the last of equal ones) is positive.
+    """Return z or -z, so that the largest component (the last of equal components) is positive.
 
-    Components below 1e-6, which are noise of the mesh, count as zero.
+    Components below 1e-6 are noise of the mesh and are set to zero.
     """
     largest = np.flatnonzero(np.abs(z) > (1 - 1e-6) * np.abs(z).max())[-1]
     z = z * np.sign(z[largest])
@@ -269,7 +271,7 @@ def _upwards(z: Array) -> Array:
 
 
 def _triad(z: Array) -> Array:
-    """Return axes with the x axis of the body, or if z is close to it, its y axis, made normal."""
+    """Return axes with the given z; x is the body's x axis (y if z is close to x) normal to z."""
     z = z / np.linalg.norm(z)
     start = np.eye(3)[1 if abs(z[0]) > 0.9 else 0]
     x = start - (start @ z) * z

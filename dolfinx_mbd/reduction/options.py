@@ -23,20 +23,20 @@ class ReductionOptions:
 
     Attributes:
         effective_mass: Keep the fewest fixed-interface modes that have this share (0 to 1) of the
-            effective mass of all computed ones in every direction; None: keep all.
-        up_to: Leave out modes above this frequency, Hz; None: keep all.
+            effective mass of all computed modes in every direction; by default keep all.
+        up_to: Leave out modes above this frequency, Hz; by default keep all modes.
         loads: Distributed loads by name: `pressure(mesh, group)`, `traction`, `body_force`, or a
-            function from a test function to the virtual work of a load of size one.
+            function of a test function that returns the virtual work of a load of unit size.
         load_modes: Whether each load gets a static mode, with which its static response is exact.
         damping: `Rayleigh`, `ModalDamping`, `Viscous`, a bilinear form on the displacement space
             that acts on the velocity (including the thickness of a plane body), or a matrix of
-            shape (n, n). It acts on the elastic coordinates, never on rigid motion. None: no
-            damping. `with_damping` adds several.
+            shape (n, n). It acts on the elastic coordinates, never on rigid motion. By default
+            there is no damping. `with_damping` sums several dampings.
         static_correction: Whether to keep the displacements under unit loads on the whole mesh, so
-            that stress is not limited by the number of modes (`Reduction.residuals`).
-        orthonormalize: False, with `attached_to`: keep constraint and fixed-interface modes
-            unchanged, to compare them with other programs.
-        skin: Whether to keep the surface of the body and the modes there, for pictures.
+            that the number of modes does not limit the stress (`Reduction.residuals`).
+        orthonormalize: Whether to orthonormalize the modes. False requires `attached_to` and keeps
+            constraint and fixed-interface modes unchanged, for comparisons with other programs.
+        skin: Whether to keep the surface of the body and its modes, for pictures.
 
     Raises:
         InputError: A value has the wrong type or range.
@@ -89,8 +89,8 @@ def check_request(
     checks.instance("options", options, ReductionOptions)
     if not options.orthonormalize and attached_to is None:
         raise InputError(
-            "orthonormalize=False needs attached_to: without the constraint modes of one interface "
-            "the other columns contain no rigid motion",
+            "orthonormalize=False needs attached_to: removal of the constraint modes of one "
+            "interface also removes the rigid motions from the basis",
             argument="orthonormalize",
         )
     return options  # type: ignore[no-any-return]

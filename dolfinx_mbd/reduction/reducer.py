@@ -1,4 +1,4 @@
-"""`reduce`: from a mesh to a reduced body; `Reducer`: several reductions that share factors."""
+"""Reduction of a body on a mesh: `reduce`, and `Reducer` for reductions that share factors."""
 
 from __future__ import annotations
 
@@ -66,30 +66,30 @@ def reduce(
 
     With k interfaces the body has 6 k + `num_modes` - 6 elastic coordinates; without interfaces,
     the `num_modes` lowest modes of the free body. The body frame is the mean axis of the motion
-    (Tisserand), or moves with an interface (`attached_to`). An attached frame is for a frame with a
-    prescribed motion, for small loads, and for comparisons with other programs; it has no geometric
-    stiffening, so that its error grows as the square of the speed.
+    (Tisserand), or moves with an interface (`attached_to`). Use an attached frame for a prescribed
+    motion, for small loads, and for comparisons with other programs; it has no geometric
+    stiffening, so that its error grows with the square of the speed.
 
     A plane mesh is a plate at z = 0 that deforms in its plane and moves in space. Its modes have no
-    uz; its interfaces move by (ux, uy, θz), and carry forces and moments out of the plane as a
-    rigid body does. It has 3 k + `num_modes` - 3 elastic coordinates.
+    uz; its interfaces move by (ux, uy, θz). Under forces and moments out of the plane it acts as a
+    rigid body. It has 3 k + `num_modes` - 3 elastic coordinates.
 
     Args:
-        model: An `ElasticModel`; or a mesh, with `material`.
+        model: An `ElasticModel`, or a mesh together with `material`.
         material: Material of a mesh; see `ElasticModel`.
         interfaces: Names of groups of facets; or a mapping from the name of an interface to the
-            name of a group, a tag or an `InterfaceSpec`. May be empty. A rigid interface must not
+            name of a group, a tag or an `InterfaceSpec`; empty for none. A rigid interface must not
             touch another; averaged interfaces must not overlap.
-        num_modes: Number of fixed-interface modes. If the last of them belongs to a multiple
+        num_modes: Number of fixed-interface modes. If the last mode belongs to a multiple
             frequency, all modes of that frequency are kept.
-        attached_to: Name of the interface that the body frame moves with; None: mean axis.
-        stiffening: Geometric stiffening by spin and by the forces at the interfaces, for fast
-            rotation; None: if possible, that is, with a material, interfaces and the mean axis.
-            `ReducedBody.summary` and the log state why it is left out.
-        points: Material points by name, m, shape (3,) or in the plane (2,), whose displacement can
-            be recovered; None: no points.
+        attached_to: Name of the interface that the body frame moves with; by default the mean axis.
+        stiffening: Whether to include geometric stiffening by spin and interface forces, for fast
+            rotation. By default it is included with a material, interfaces and the mean axis;
+            otherwise `ReducedBody.summary` and the log state the reason.
+        points: Material points by name, shape (3,) or in the plane (2,), m, whose displacement can
+            be recovered; by default no points.
         name: Name of the body.
-        options: Loads, damping and selection of modes; None: the defaults of `ReductionOptions`.
+        options: Loads, damping and selection of modes, with the defaults of `ReductionOptions`.
         solver: ``direct``: one factorization for all systems; ``iterative``: multigrid and
             conjugate gradients, slower, with half the memory at a million degrees of freedom;
             ``auto``: direct if the factor is expected to fit into memory. Bodies without
@@ -102,8 +102,8 @@ def reduce(
         The reduced body with its modes on the mesh.
 
     Raises:
-        InputError: A value does not fit; the same error on every rank.
-        FactorizationError: The linear solver failed, for example because a part is loose.
+        InputError: An argument is invalid; every rank raises the same error.
+        FactorizationError: The linear solver failed, for example because a part is not held.
         EigenError: The eigenvalue solver did not converge.
 
     Note: Collective over the communicator of the mesh.
@@ -134,13 +134,13 @@ def reduce(
 
 
 class Reducer:
-    """A body that is reduced several times: to different numbers of modes, or in different ways.
+    """A body that is reduced several times, with different numbers of modes or options.
 
     Matrices, factorization, constraint modes, unit load cases and the fixed-interface modes
     computed so far are kept until `close`, or until the end of a ``with`` block.
 
     Args:
-        model: See `reduce`, also for all other arguments.
+        model: See `reduce` for this and all other arguments.
         material: Material of a mesh.
         interfaces: Interfaces of the body.
         solver: ``direct``, ``iterative`` or ``auto``.
@@ -148,7 +148,7 @@ class Reducer:
         petsc_options_prefix: Prefix of these options.
 
     Raises:
-        InputError: A value does not fit; the same error on every rank.
+        InputError: An argument is invalid; every rank raises the same error.
         FactorizationError: The linear solver failed.
 
     Note: Collective over the communicator of the mesh, as all methods are.
@@ -195,10 +195,10 @@ class Reducer:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or self._problem.comm.size == 1:
-            self.close()  # (collective: not while an exception of this rank alone may propagate)
+            self.close()  # `close` is collective, but an exception may be on one rank only
 
     def close(self) -> None:
-        """Free factors and matrices; reductions stay valid."""
+        """Free factors and matrices; existing reductions remain valid."""
         if self._closed:
             return
         self._closed = True
@@ -230,7 +230,7 @@ class Reducer:
         checks.flag("last", last)
         self._check_possible(attached_to, options)
         problem, loads = self._problem, options.loads
-        phases, self._phases = self._phases, Phases()  # the first reduction counts the shared work
+        phases, self._phases = self._phases, Phases()  # the first reduction includes shared work
         forces = load_vectors(problem, loads)
         needs = {
             MATERIAL: problem.materials is not None,
@@ -250,7 +250,7 @@ class Reducer:
         with phases("projection"):
             modes = reduced_modes(problem, basis, attached_to, options)
         cases, truncation, completed = basis.cases, basis.truncation, basis.num_modes
-        del basis  # (its vectors are large)
+        del basis  # its vectors are large
         with phases("inertia"):
             moments, vectors = signed(modes, inertia(problem, modes.vectors))
         entries = body_entries(problem, self._interfaces, modes, moments)

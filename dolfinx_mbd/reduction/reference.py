@@ -1,8 +1,8 @@
 """Reference conditions: the motion of the body frame, and the modes relative to it.
 
 *Mean axis* (Tisserand, Buckens): the rigid motions are removed by M-orthogonal projection, and the
-modes are the eigenvectors of the rest. *Attached*: the constraint modes of one interface, which
-does not move in the body frame, are removed.
+modes are the eigenvectors in the remaining space. *Attached*: the constraint modes of one
+interface, which does not move in the body frame, are removed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = ["ReducedModes", "check_attached", "reduced_modes", "signed"]
 
 Array = NDArray[np.float64]
 
-# Largest difference of two computations of the forces at averaged interfaces: relative, and over
-# the round-off in them (5 in strips as long as 5000 thicknesses)
+# Largest difference between two computations of the forces at averaged interfaces: relative, and
+# as a multiple of their round-off (5 in strips 5000 times as long as thick)
 REACTION_TOLERANCE, NOISE = 1e-6, 30.0
 
 
@@ -59,14 +59,14 @@ class ReducedModes:
 
 
 def check_attached(attached_to: str | None, interfaces: tuple[MeshInterface, ...]) -> None:
-    """Raise an error if the body does not have the interface."""
+    """Raise an error if the body does not have the interface `attached_to`."""
     choice("attached_to", attached_to, [*(i.name for i in interfaces), None])
 
 
 def reduced_modes(
     problem: ElasticProblem, basis: Basis, attached_to: str | None, options: ReductionOptions
 ) -> ReducedModes:
-    """Return the modes of a basis: mean axis, or attached to an interface."""
+    """Return the modes of a basis in the mean-axis frame, or attached to an interface."""
     if attached_to is None:
         rigid = tuple(
             Mode(column.label, 0.0, reason="the body frame carries it")
@@ -84,9 +84,9 @@ def reduced_modes(
 
 
 def signed(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
-    """Return the inertia with the signs of the modes, and the modes with these signs.
+    """Return the inertia with the signs of the modes, and the modes multiplied by these signs.
 
-    The sign of a constraint mode, a unit motion, is fixed.
+    The sign of a constraint mode is not changed, because the mode is a unit motion.
     """
     fixed = np.array([c.kind is ColumnKind.CONSTRAINT for c in modes.columns], dtype=bool)
     moments = replace(moments, signs=np.where(fixed, 1.0, moments.signs))
@@ -96,7 +96,7 @@ def signed(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
 def _unchanged(
     problem: ElasticProblem, basis: Basis, columns: NDArray[np.int64], reference: str
 ) -> ReducedModes:
-    """Return columns of a basis, also dependent ones, as modes."""
+    """Return columns of a basis, including dependent columns, as modes."""
     K, M, _ = _small_matrices(problem, basis, reference_motions=False)
     squares = np.diag(K) / np.diag(M)
     removed = np.setdiff1d(np.arange(len(K)), columns)
@@ -175,7 +175,7 @@ def _orthonormal(
 def _small_matrices(
     problem: ElasticProblem, basis: Basis, *, reference_motions: bool
 ) -> tuple[Array, Array, Array]:
-    """Return ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR with the rigid motions R, or no R; the same on every rank."""
+    """Return ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR with rigid motions R, or with empty R; equal on all ranks."""
     comm, Psi = problem.comm, basis.vectors
     MPsi = problem.apply_mass(Psi)
     M = gram(comm, Psi, MPsi)
@@ -190,10 +190,10 @@ def _small_matrices(
 
 
 def _below(squares: Array, up_to: float | None, errors: Array) -> int:
-    """Return the number of modes up to a frequency, with all modes of the last frequency."""
+    """Return the number of modes up to a frequency, including all modes of the last frequency."""
     if up_to is None or not len(squares):
         return len(squares)
-    count = int(np.sum(hertz(squares) <= (1 + MULTIPLE) * up_to))  # (a rounded limit includes it)
+    count = int(np.sum(hertz(squares) <= (1 + MULTIPLE) * up_to))  # a rounded limit includes it
     if not count:
         raise InputError(
             f"no mode is below up_to={up_to:g} Hz; the first is at {hertz(squares)[0]:.6g} Hz",
@@ -222,7 +222,7 @@ def _dependent(
 
 
 def _check_resolved(problem: ElasticProblem, squares: Array, errors: Array) -> None:
-    """Raise an error if round-off hides the stiffness of the first mode; warn if it changes it."""
+    """Raise an error or warn if round-off hides or changes the stiffness of the first mode."""
     if not len(squares):
         return
     if problem.prestress and squares[0] < -errors[0]:
@@ -237,7 +237,7 @@ def _check_resolved(problem: ElasticProblem, squares: Array, errors: Array) -> N
 
 
 def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
-    """Raise an error unless multipliers of averaged interfaces are their rows of K = ΨᵀKΨ.
+    """Raise an error unless multipliers of averaged interfaces equal their rows of K = ΨᵀKΨ.
 
     `noise` is the round-off in the diagonal of K.
     """

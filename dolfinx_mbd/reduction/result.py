@@ -31,12 +31,12 @@ class Reduction:
         space: Displacement space.
         modes: Modes on this rank, shape (owned dofs, n).
         positions: Positions of the owned blocks, m, shape (owned blocks, 3), in the plane (.., 2).
-        truncation: Effective masses of the fixed-interface modes, and a bound of the error at the
+        truncation: Effective masses of the fixed-interface modes, and an error bound at the
             interfaces; None without interfaces.
-        stress: σ(u) of the materials as a function from UFL to UFL, shape (3, 3), Pa, without the
+        stress: Stress σ(u) as a function that takes and returns UFL, shape (3, 3), Pa, without the
             prestress; None with your own stiffness form.
-        residuals: Displacements under unit spins and unit wrenches at the interfaces that the modes
-            leave out, shape (owned dofs, 6 + loads); None without `static_correction=True`.
+        residuals: What the modes leave out of displacements under unit spins and interface
+            wrenches, shape (owned dofs, 6 + loads); None without `static_correction=True`.
 
     Example:
         >>> bar.body.num_modes, bar.modes.shape[1]
@@ -76,10 +76,10 @@ class Reduction:
 
         Args:
             eta: Elastic coordinates, shape (n,).
-            out: Function on `space` to be overwritten; None: a new one.
+            out: Function on `space` to be overwritten; by default a new function.
 
         Raises:
-            InputError: The number of coordinates is not that of the modes.
+            InputError: The number of coordinates is not the number of modes.
 
         Note: Collective.
         """
@@ -105,8 +105,8 @@ class Reduction:
             path: A name that ends with ``.bp``; missing directories are created.
             history: Motion with `time` (nt,), s, `eta` (nt, n), `position` (nt, 3), m, and
                 `rotation` (nt, 4), quaternions, such as ``run.body("rod")``.
-            times: Instants to write, s; the nearest recorded ones are taken. None: all.
-            stride: Without `times`, write every n-th instant.
+            times: Times to write, s; the nearest recorded times are used. By default all times.
+            stride: Without `times`, write every n-th recorded time.
             motion: ``global``: with the rigid motion; ``body``: elastic displacement only.
             scale: Factor of the elastic part in `displacement`.
 

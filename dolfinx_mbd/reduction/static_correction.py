@@ -2,8 +2,8 @@
 
 Statically, a load f causes the residual displacement r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f, which
 is K-orthogonal to all modes Ψ. With the unit loads of `stiffening` and their factors g over time,
-u = Σ ψ_k η_k + Σ r_j g_j. The accelerations of the frame need no term: their inertia is the relief
-of the loads that cause them. In statics this is exact for all modes.
+u = Σ ψ_k η_k + Σ r_j g_j. The accelerations of the frame need no extra term, because each unit load
+includes its inertia relief. In statics u is exact for any number of modes.
 
 References:
     Craig, Kurdila (2006), Fundamentals of Structural Dynamics, 2nd ed., §11.4 (mode acceleration).
@@ -68,10 +68,9 @@ def unit_load_histories(body: ReducedBody, motion: Any, dim: int = 3) -> Array:
 
     Args:
         body: The reduced body.
-        motion: History with `time` (nt,); with `omega` (nt, 3), rad/s, body components, unless the
-            body does not rotate; and with `wrenches` unless no forces act at its interfaces: force
-            and moment on the body about the point of each interface, body components, N and N m,
-            by name, shape (nt, 6) each.
+        motion: History with `time` (nt,). A rotating body needs `omega` (nt, 3) in body components,
+            rad/s. Interface forces need `wrenches`: by interface name, force and moment on the body
+            about the interface point in body components, N and N m, (nt, 6).
         dim: Number of components of a displacement.
     """
     count = len(motion.time)

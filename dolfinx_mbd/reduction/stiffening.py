@@ -1,8 +1,8 @@
-"""Geometric stiffening of a reduced body: unit loads, their stress, and its stiffness in the modes.
+"""Geometric stiffening of a reduced body: unit loads, their stress, and the modal stiffness.
 
-Unit loads are the centrifugal loads of ω_iω_j and the six components of a wrench at each interface.
-Each is balanced by the inertia of the rigid acceleration that it causes (inertia relief), so that
-its stress σ₀ does not depend on how the body is held, and gravity causes none.
+Unit loads are the centrifugal loads for ω_iω_j = 1 and the six components of a wrench at each
+interface. Each load is balanced by the inertia of the rigid acceleration that it causes (inertia
+relief), so that its stress σ₀ is independent of the supports. Gravity causes no stress.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ Array = NDArray[np.float64]
 
 _log = logging.getLogger("dolfinx_mbd")
 
-# Coordinates of an interface, and components of a wrench that deforms a body, by dimension
+# Wrench components that deform a body, and coordinates of an interface, by dimension
 WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 
 
 @dataclass(frozen=True, eq=False)
 class UnitCases:
-    """The body under the unit loads: six spins, then the unit wrenches of each interface.
+    """Response of a body to the unit loads: six spins, then the unit wrenches of each interface.
 
-    The virials are Σ f⊗ξ of the forces f with which a rigid interface holds its nodes at ξ from its
-    point, zero for averaged ones.
+    The virials of a rigid interface are Σ f⊗ξ, with its forces f on nodes at positions ξ relative
+    to its point. The virials of averaged interfaces are zero.
     """
 
     displacements: Array  # (owned dofs, cases)
@@ -67,10 +67,10 @@ def unit_cases(
     held_spins: Array,
     held_inertia: Array,
 ) -> UnitCases:
-    """Return the body under the unit loads with inertia relief, up to a rigid motion.
+    """Return the response to the unit loads with inertia relief, up to a rigid motion.
 
     `held_spins` are the displacements (owned dofs, 6) under the six spins with all interfaces held,
-    `held_inertia` those under M R of the rigid motions R. Collective.
+    `held_inertia` the displacements under M R with the rigid motions R. Collective.
     """
     comm, per = problem.comm, problem.num_rigid
     R, spins = problem.rigid_motions(), problem.spin_loads()
@@ -119,7 +119,7 @@ def inertia_relief(
 def _release(stiffness: Array, reaction: Array, motions: Array) -> Array:
     """Return the motion of the interfaces under self-equilibrated forces, without rigid part.
 
-    The stiffness of the interfaces is zero for the rigid ones among their `motions`.
+    The rigid `motions` of the interfaces have zero stiffness.
     """
     count = motions.shape[1]
     if len(stiffness) == count:
@@ -142,7 +142,7 @@ def stiffening(
 
     ∫ (∇u σ₀):∇v is the same for each component of the displacement, so that a scalar matrix per
     load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ); the work of the forces f
-    of the interface on the second part, ½ θᵀ (Σ f⊗ξ − tr(Σ f⊗ξ) I) θ, belongs to the stiffness:
+    of the interface on the second term, ½ θᵀ (Σ f⊗ξ − tr(Σ f⊗ξ) I) θ, belongs to the stiffness:
     without it the lateral stress at a rigid end face would resist its rotation.
 
     Args:
@@ -182,7 +182,7 @@ def choose_stiffening(
 ) -> tuple[bool, str]:
     """Return whether a body gets geometric stiffening, and the reason if it does not.
 
-    `needs` are descriptions of the requirements, and whether each is fulfilled. Rank 0 logs the
+    `needs` maps the description of each requirement to whether it is fulfilled. Rank 0 logs the
     reason. An `InputError` is raised if stiffening is requested, but impossible.
     """
     missing = " and ".join(text for text, fulfilled in needs.items() if not fulfilled)
@@ -198,7 +198,7 @@ def choose_stiffening(
 
 
 def gradient_measure(V: fem.FunctionSpace) -> Any:
-    """Return a measure for products of three gradients; UFL overestimates on curved simplices."""
+    """Return a measure for three gradients; UFL overestimates the degree on curved simplices."""
     if V.mesh.topology.cell_name() not in ("triangle", "tetrahedron"):
         return ufl.dx
     degree, order = V.ufl_element().sub_elements[0].degree, geometry_degree(V.mesh)
@@ -206,7 +206,7 @@ def gradient_measure(V: fem.FunctionSpace) -> Any:
 
 
 def mean_axis_cases(problem: ElasticProblem, cases: UnitCases) -> UnitCases:
-    """Return unit cases in the mean-axis frame: M-orthogonal to all rigid motions."""
+    """Return unit cases in the mean-axis frame, that is, M-orthogonal to all rigid motions."""
     R = problem.rigid_motions()
     MR = problem.apply_mass(R)
     rigid = np.linalg.solve(gram(problem.comm, R, MR), gram(problem.comm, MR, cases.displacements))

@@ -1,12 +1,12 @@
-"""Error at the interfaces by the fixed-interface modes that a reduction leaves out.
+"""Error at the interfaces due to the fixed-interface modes that a reduction leaves out.
 
 With the constraint modes Ψ, the fixed-interface modes φ_k and p_k = ΨᵀMφ_k, the dynamic stiffness
 of the interfaces is
 
     D(ω) = ΨᵀKΨ − ω² ΨᵀMΨ − ω⁴ Σ_k p_k p_kᵀ / (ω_k² − ω²).
 
-The sum of p_k p_kᵀ / ω_k² over *all* modes is ΨᵀM K⁻¹ MΨ with the stiffness of the held body. Its
-part S that the n computed modes do not contain bounds the error below the last frequency ω_n:
+The sum of p_k p_kᵀ / ω_k² over *all* modes is ΨᵀM K⁻¹ MΨ with the stiffness K of the held body. The
+part S of this sum beyond the n computed modes bounds the error below the last frequency ω_n:
 
     0 ≤ D_n(ω) − D(ω) ≤ ω⁴ S / (1 − ω²/ω_n²).
 """
@@ -29,9 +29,9 @@ Array = NDArray[np.float64]
 class Truncation:
     """Dynamic stiffness of the interfaces of a body with fixed-interface modes, and its error.
 
-    The m coordinates are those of the interfaces in their order: translations, then rotations, in
-    body axes. `rigid` holds their motions for rigid motions of the body about its centre of mass,
-    unless the stiffness of the body has supports. There are n fixed-interface modes.
+    The m coordinates are the translations, then the rotations of each interface in turn, in body
+    components. `rigid` holds their values for rigid motions of the body about its centre of mass;
+    it is empty if the stiffness has supports. n is the number of fixed-interface modes.
 
     Example:
         >>> bound = bar.truncation.error([100.0, 1e9])
@@ -45,10 +45,10 @@ class Truncation:
     participations: Array  # p_k, (n, m)
     residual: Array  # S, (m, m)
     rigid: Array  # (m, 6), in the plane (m, 3), with supports (m, 0)
-    groups: NDArray[np.int64] | None = None  # numbers of multiple eigenvalues, (n,); None: simple
+    groups: NDArray[np.int64] | None = None  # groups of equal eigenvalues, (n,); None if simple
 
     def dynamic_stiffness(self, frequency: float, num_modes: int | None = None) -> Array:
-        """Return D at a frequency in Hz with the first modes, shape (m, m), N/m, N and N m."""
+        """Return D at a frequency in Hz with `num_modes` modes, shape (m, m), N/m, N and N m."""
         square = (2 * np.pi * frequency) ** 2
         p = self.participations[:num_modes]
         modes = p.T @ (p / (self.squares[:num_modes, None] - square))
@@ -57,9 +57,9 @@ class Truncation:
     def error(self, frequencies: ArrayLike) -> Array:
         """Return a bound of the relative error of the dynamic stiffness at frequencies in Hz.
 
-        The norm is the spectral one, after a scaling of the coordinates by their stiffness and
-        inertia at the first fixed-interface mode, so that forces and moments count alike. The bound
-        is infinite from the frequency of the last computed mode on.
+        The norm is the spectral norm after a scaling of the coordinates by their stiffness and
+        inertia at the first fixed-interface mode, so that forces and moments have equal weight. The
+        bound is infinite from the frequency of the last computed mode on.
         """
         f = np.atleast_1d(np.asarray(frequencies, dtype=float))
         result = np.full(len(f), np.inf)
@@ -77,7 +77,7 @@ class Truncation:
         return result
 
     def accurate_to(self, tolerance: float) -> float:
-        """Return the frequency up to which the error is below a tolerance, Hz; 0 without any."""
+        """Return the frequency, Hz, up to which the error is below a tolerance; 0 without modes."""
         if not len(self.squares):
             return 0.0
         f = np.linspace(0.0, np.sqrt(self.squares[-1]) / (2 * np.pi), 401)[:-1]
@@ -86,18 +86,18 @@ class Truncation:
 
     @property
     def effective_masses(self) -> Array:
-        """Return the shares of the modes in mass and moments of inertia, shape (n, 6) or (n, 3).
+        """Return each mode's share of mass and moments of inertia, shape (n, 6) or (n, 3).
 
-        The columns are the rigid translations and rotations. A column sums to at most 1, which it
-        approaches with the number of modes.
+        The columns are the rigid translations and rotations. The sum of a column is at most 1, and
+        approaches 1 with more modes.
         """
         total = np.einsum("ij,ik,kj->j", self.rigid, self.mass, self.rigid)
         return (self.participations @ self.rigid) ** 2 / total
 
     def by_effective_mass(self, share: float) -> list[int]:
-        """Return the numbers of the fewest modes with a share of the effective mass of all modes.
+        """Return the indices of the fewest modes with a share of the effective mass of all modes.
 
-        In each direction these are the modes with the greatest effective mass; a multiple
-        eigenvalue is kept or left out as a whole. The share is between 0 and 1.
+        In each direction these are the modes with the largest effective mass; a multiple eigenvalue
+        is kept or left out as a whole. The share is between 0 and 1.
         """
         return most_of(self.effective_masses, share, self.groups)
