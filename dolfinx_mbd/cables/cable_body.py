@@ -39,7 +39,7 @@ class CableMotion:
         time: Times, shape (nt,), s.
         places: Unstretched lengths from the start, shape (np,), m.
         position: Positions in global components, shape (nt, np, 3), m.
-        slope: Derivative of the position with respect to `places`, shape (nt, np, 3).
+        slope: Derivative of the position with respect to unstretched length, shape (nt, np, 3).
         velocity: Velocities in global components, shape (nt, np, 3), m/s.
         acceleration: Accelerations in global components, shape (nt, np, 3), m/s².
         strain: Axial Green-Lagrange strain, shape (nt, np).
@@ -77,8 +77,7 @@ class CableBody(AbsoluteBody):
     rotation from the reference determines x and y. Joints may constrain the point (spherical,
     distance) and the direction of the tangent: a revolute joint, whose axis is z, **clamps** a
     cable; cylindrical and planar joints and points on a line or a plane are also possible. Fixed,
-    prismatic and universal joints, and drivers and loads about z, act on the rotation about the
-    tangent and raise an error.
+    prismatic and universal joints, and drivers and loads about z, raise an error.
 
     Args:
         name: Name in the system and in the results.

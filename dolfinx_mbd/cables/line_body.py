@@ -133,7 +133,7 @@ class AbsoluteBody:
 
     - z₀, z₁, z₂: position of the start in global components, m;
     - z₃, z₄: position of the end relative to the start, in two directions normal to the reference;
-    - z₅: chord along the reference minus the unstretched length L, the first elastic coordinate;
+    - z₅: chord component along the reference minus unstretched length L (first elastic coordinate);
     - the others: positions of inner nodes and slopes of all nodes in global components, relative to
       the straight line between the ends.
 

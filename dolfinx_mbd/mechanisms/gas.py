@@ -5,8 +5,7 @@ Compression and expansion are polytropic, and Wiebe's function describes the hea
     dp/dθ = ((γ − 1) dQ/dθ − γ p dV/dθ) / V,      Q(θ) = Q₀ (1 − exp(−a ((θ − θ₀)/Δθ)^(m+1))),
 
 between intake valve closing and exhaust valve opening. Q₀ is determined so that the curve has the
-requested peak. Elsewhere the pressure equals that in the exhaust or intake manifold, with smooth
-transitions.
+requested peak. Elsewhere the pressure is the exhaust or intake pressure, with smooth transitions.
 
 References:
     J. B. Heywood, Internal Combustion Engine Fundamentals, 1988, sections 9.2 and 14.4.

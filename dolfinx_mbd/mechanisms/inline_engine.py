@@ -131,16 +131,16 @@ def inline_engine(
 
     The bodies are ``crank`` and, for cylinder k, ``rod k`` and ``piston k``; the joints are
     ``main``, ``crank pin k``, ``piston pin k`` and ``guide k``; the loads are ``gas k``; the driver
-    (or torque) is ``drive``. Crank angle 0 is the firing top dead centre of the cylinder that fires
-    first.
+    or torque is ``drive``. Crank angle 0 is the firing top dead centre of the first cylinder to
+    fire.
 
     Args:
         rod: Reduced rod, the same for all cylinders.
         design: Dimensions, masses and firing order; by default the three-cylinder engine of the
             engine paper.
         speed: Constant speed of the crank, rad/s.
-        torque: Torque on the crank instead of a speed, N m: a number or a function ``torque(t,
-            angle, speed)``.
+        torque: Torque on the crank instead of a speed, N m: a number or a function
+            ``torque(t, angle, speed)``.
         pressure: Absolute gas pressure (Pa) as a function of the crank angle (rad) from firing top
             dead centre, of period 4π; by default `FourStrokePressure` with a peak of 91 bar.
         gas: Whether gas forces act on the pistons.

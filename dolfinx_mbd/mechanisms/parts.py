@@ -54,8 +54,8 @@ def rigid_rod(
         length: Distance between the bores, m.
         mass: Mass, kg.
         centre: Distance of the centre of mass from the big end, m; by default half the length.
-        inertia: Moment of inertia about z through the centre of mass, kg m²; by default that of
-            a uniform slender rod.
+        inertia: Moment of inertia about z through the centre of mass, kg m²; by default for a
+            uniform slender rod.
         thickness: Width of the rod, m, which determines its inertia about x.
         name: Name of the body.
 
@@ -230,8 +230,8 @@ class CylinderParts:
         if abs(along @ bore) > _MISALIGNMENT or parallel > _MISALIGNMENT:
             raise InputError(
                 f"rod {self.rod.name!r}: the bores must be parallel and perpendicular to the line "
-                f"between them; axes are {bore} and {small.axes[:, 2]}. Set the axes of the "
-                "interfaces in the reduction"
+                f"between them; axes are {bore} and {small.axes[:, 2]}. Give the interfaces' axes "
+                "in the reduction of the rod"
             )
         across = np.cross(bore, along) / np.linalg.norm(np.cross(bore, along))
         c, s = np.cos(angle), np.sin(angle)

@@ -52,8 +52,8 @@ def slider_crank(
         crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia
             of a disc with the crank radius.
         speed: Constant speed of the crank, rad/s; the driver is named ``drive``.
-        torque: Torque on the crank instead of a speed, N m: a number or a function ``torque(t,
-            angle, speed)``.
+        torque: Torque on the crank instead of a speed, N m: a number or a function
+            ``torque(t, angle, speed)``.
         angle: Initial crank angle, rad; 0 is top dead centre.
         gravity: Acceleration of gravity in global components, shape (3,), m/s².
         damping_ratio: Damping ratio of the modes of the rod; see `FlexibleBody`.

@@ -15,8 +15,8 @@ rod; therefore Σ Mẍ are the inertia forces of the rod, including centrifugal 
 velocity terms. The second part does no work in a motion that preserves the length; it changes only
 the axial force, which omits the self-equilibrated m/12 b·ẍ.
 
-A large stiffness preserves the length: N = EA (l - L)/L along b, with the tangent EA/L bbᵀ + N/l
-ccᵀ, c = (-n, n). With one fixed end and e = (a, b), this is eq. 8 at rest,
+A large stiffness preserves the length: N = EA (l - L)/L along b, with the tangent
+EA/L bbᵀ + N/l ccᵀ, c = (-n, n). With one fixed end and e = (a, b), this is eq. 8 at rest,
 
     K = EA/L [[a², ab], [ab, b²]]                                       (in print K₂₂ = a²)
 

@@ -221,9 +221,8 @@ class TwoBeamEngine:
         """Return the static and dynamic parts of the nodal force, eqs. (48 to 61), (6,) each.
 
         As printed, the Euler and centrifugal loads at the end of an element act at all its points
-        (r₂ = (l₂, 0), eq. (55)), and the inertia force of the piston in the rigid motion is
-        missing; with `complete`, both are correct. The gas force (N) acts on the piston towards the
-        shaft.
+        (r₂ = (l₂, 0), eq. (55)), and the inertia force of the rigidly moving piston is missing;
+        with `complete`, both are correct. The gas force (N) pushes the piston towards the shaft.
         """
         motion = self.mechanism.motion(angle, self.speed)
         g = np.asarray(self.gravity)
@@ -256,8 +255,8 @@ class TwoBeamEngine:
         """Return the modes of the frame at a fixed crank angle, eq. (90).
 
         `dynamic` includes the dynamic part of K. It is not symmetric if the rod has an angular
-        acceleration: the modes are then not orthogonal (eq. (82)), and left eigenvectors differ
-        from right ones. An error is raised if the frame is unstable.
+        acceleration: the modes are then not orthogonal (eq. (82)), and the left eigenvectors differ
+            from the right eigenvectors. An error is raised if the frame is unstable.
         """
         mass, K, part = self.matrices(angle)
         if dynamic:

@@ -39,7 +39,7 @@ from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 Array = NDArray[np.float64]
 
 _TURN = 0.3  # largest step, rad, or relative to the size of the mechanism
-_FLOOR = 1e-12  # stiffness below which it is zero, relative to the largest
+_FLOOR = 1e-12  # stiffness that counts as zero, relative to the largest
 
 
 def equilibrium(
@@ -62,7 +62,7 @@ def equilibrium(
         t: Time, s.
         spin: Angular velocity of the whole mechanism about an axis through the global origin, shape
             (3,), rad/s, which causes centrifugal forces; by default the mechanism is at rest.
-        q: Initial coordinates, shape (nq,); by default those with which the bodies were created.
+        q: Initial coordinates, shape (nq,); by default the initial coordinates of the bodies.
         angles: Initial rotations of the joints, shape (nj,), rad, from which full turns are
             counted; by default zero.
         tolerance: Largest unbalanced force, relative to the largest force, moment or elastic force
@@ -207,7 +207,7 @@ def _restore(at: Assembler, t: float) -> None:
 
 
 def _check_spin(at: Assembler, t: float, omega: Array) -> None:
-    """Raise an error if the constraints do not permit the mechanism to turn as a whole."""
+    """Raise an error if the constraints do not permit the mechanism to rotate as a whole."""
     s = at.system
     if not omega.any() or not s.num_constraints:
         return

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
 _SINGULAR = 1e-7  # ratio of extreme singular values below which a position is singular
-_RANK = 1e-9  # relative size of singular values that are zero
+_RANK = 1e-9  # singular values that count as zero, relative to the largest
 
 
 class KinematicError(SolverError, ValueError):
@@ -49,19 +49,18 @@ def kinematic_analysis(
 ) -> Solution:
     """Compute the motion of a mechanism that is fully determined by its drivers.
 
-    No time integration is needed: at each time the constraints and their first two derivatives are
-    solved for positions, velocities and accelerations, starting from the previous position. The
-    solution contains the reactions, so that ``solution.joint("drive").moment`` is the torque of a
-    driver.
+    The constraints and their first two derivatives are solved at each time, starting from the
+    previous position, without time integration. The solution contains the reactions, so that
+    ``solution.joint("drive").moment`` is the torque of a driver.
 
     Args:
         system: The mechanism, with as many drivers as degrees of freedom; joints may be redundant.
-        times: Increasing times, s, so close that the position nearest to the last one is correct.
+        times: Increasing times, s, close enough that the nearest solution is the correct one.
         elastic_start: Deformation at each time, as at the start of `simulate`. With ``undeformed``,
             bodies move as if they were rigid, and the forces belong to undeformed bodies. With
             ``quasi-static``, bodies deform under the forces of the motion without vibrations.
-        q: Coordinates from which the first position is computed, shape (nq,); by default those with
-            which the bodies were created.
+        q: Coordinates from which the first position is computed, shape (nq,); by default the
+            initial coordinates of the bodies.
 
     Returns:
         The motion at the given times.

@@ -35,8 +35,8 @@ Complex = NDArray[np.complex128]
 
 _BALANCE = 1e-6  # largest unbalanced force of a steady motion, relative to the acting forces
 _CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
-_ZERO = 1e-7  # size of poles that are zero, relative to the largest (a double zero: √round-off)
-_GROWTH = 1e-9  # size of real parts that are round-off, relative to the largest pole
+_ZERO = 1e-7  # poles that count as zero, relative to the largest: double zeros are √round-off
+_GROWTH = 1e-9  # real parts that count as zero, relative to the largest pole
 
 
 class SteadyError(SolverError, ValueError):
@@ -53,8 +53,7 @@ class LinearizedSystem:
         mass: M, shape (m, m).
         damping: C, the symmetric part of the coefficients of ż, shape (m, m).
         gyroscopic: G, the skew-symmetric part of the coefficients of ż, shape (m, m).
-        stiffness: K including geometric stiffness, shape (m, m); not symmetric with follower
-            forces.
+        stiffness: K including geometric stiffness, shape (m, m); not symmetric for follower forces.
         basis: Increments of all coordinates per unit of z, shape (nv, m): translations in global
             components, rotations in body components, elastic coordinates.
         axes: Axes in which the coefficients are constant: ``body``, ``global`` or ``given``.
@@ -263,7 +262,7 @@ def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 def unbalanced(at: Assembler) -> tuple[int, float]:
     """Return the index of the equation with the largest relative residual, and this residual.
 
-    It is relative to the body's largest sum of magnitudes of terms in equations of the same kind.
+    The scale is the largest sum of magnitudes of terms in equations of the same kind and body.
     """
     groups = row_groups(at.system)
     sizes = np.full(groups[-1] + 3, 1e-300)

@@ -69,9 +69,8 @@ def simulate(
             or ``adaptive`` for a control with default values.
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
-        start: Rates of joints at t = 0 by name, rad/s or m/s, for mechanisms without drivers; or a
-            state, with the start time. By default a mechanism starts at rest or with the rates of
-            its drivers.
+        start: Rates of joints at t = 0 by name, rad/s or m/s, for mechanisms without drivers; or an
+            initial state with its time. By default the mechanism is at rest or follows its drivers.
         elastic_start: Initial deformation, unless `start` is a state: ``quasi-static`` or
             ``undeformed``; see `consistent_state`.
         redundant: Treatment of redundant constraints: ``stop`` raises an error with their names;
@@ -147,7 +146,7 @@ def simulate(
 
 @_one_blas_thread()
 def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> Solution:
-    """Continue a simulation from its checkpoint, with results as without the interruption.
+    """Continue a simulation from its checkpoint, as if it had not been interrupted.
 
     The results are bitwise equal. Checkpoints are written to the same file as often as before. For
     a finished run, the solution is returned immediately.
@@ -155,8 +154,7 @@ def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> S
     Args:
         path: The checkpoint that `simulate` wrote.
         system: The mechanism, built in the same way. Its names, numbers and arrays, and the names
-            of its functions, are compared with the checkpoint; a change inside a function is not
-            detected.
+            of its functions, are compared; a change inside a function is not detected.
         progress: Whether to show a progress bar, if tqdm is installed.
 
     Returns:

@@ -45,9 +45,8 @@ def spectrum(
 
     A sine of amplitude A has the height A if its frequency is a line of the spectrum. Half-way
     between two lines its height is reduced by the loss of the window: 15 % for `hann`, 0.1 % for
-    `flattop`, whose peaks are wider. Frequencies above half the sampling rate appear as lower ones:
-    if a simulation contains such frequencies, save more steps (`stride`). Remove initial transients
-    from the signal.
+    `flattop`, whose peaks are wider. Frequencies above half the sampling rate appear at lower ones:
+    in this case save more steps of the simulation (`stride`). Remove initial transients.
 
     Args:
         time: Equally spaced times, shape (nt,), s.

@@ -52,7 +52,7 @@ def write_run(
 ) -> Path:
     """Write a header and arrays to one file, completely or not at all, and return its path.
 
-    A file of another kind is replaced only `in_folder`, in a folder that the package manages.
+    Files of another kind are replaced only with `in_folder`, in folders of this package.
     """
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():

@@ -192,7 +192,7 @@ class RunChecks:
         text = (
             f"driver {driver.name!r} changes its rate by {self._jump[k]:.3g} {unit} within the "
             f"step that ends at t = {self._jump_time[k]:g} s, which its acceleration does not "
-            "explain: the joint forces at this time are inversely proportional to dt and useless. "
+            "explain: the joint forces at this time are proportional to 1/dt and meaningless. "
             "Use a motion whose rate is continuous"
         )
         limit = RATE_JUMP * self._largest_rate[k]

@@ -14,7 +14,7 @@ from dolfinx_mbd.multibody.model.system import SystemData
 
 Array = NDArray[np.float64]
 
-_SAFETY = 10.0  # margin below the tolerance of a predicted residual that is not evaluated
+_SAFETY = 10.0  # ratio of tolerance to predicted error above which the error is not evaluated
 _SLOW = 0.05  # ratio of successive errors above which the next step uses a new matrix
 _TOO_SLOW = 0.3  # ratio of successive errors above which this step uses a new matrix
 _TINY = 1e-14  # increments below this, relative to the size of the mechanism, are round-off
@@ -28,7 +28,7 @@ class Monitor:
     iteration. The first correction reduces the error more than later ones, and matrices become
     outdated, so that the next error is predicted only from two or more ratios of the same step: the
     largest, with a margin. If all loads are smooth, the residual is not evaluated after a
-    correction whose error is predicted to be a tenth of its tolerance.
+    correction whose error is predicted to be at most a tenth of its tolerance.
     """
 
     def __init__(self, smooth: bool) -> None:
@@ -71,8 +71,8 @@ class Measure:
 
     The residual of a body is divided by the largest sum of magnitudes of terms among its equations
     of the same kind (forces, moments, elastic forces), so that the loads on one body do not affect
-    the accuracy of another body. The violation of a constraint is limited by the change that it
-    causes in the accelerations of its two bodies.
+    the accuracy of another body. The violation of a constraint is relative to the displacement that
+    such forces on its two bodies cause in one step.
 
     `lengths` (nv,) is the displacement of a body (root mean square over its mass) per unit of each
     coordinate increment.

@@ -62,11 +62,9 @@ class Stepper:
         system: The mechanism.
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Largest residual of a converged step. The residual of a body is relative to the
-            sum of the magnitudes of the forces, moments and elastic forces on that body; the
-            violation of a constraint is relative to the change of position that alters the
-            accelerations as much.
-        sparse: Whether the iteration matrix is sparse. By default it is sparse for systems with
-            more than 20 bodies and 400 unknowns.
+            forces, moments and elastic forces on that body, and the violation of a constraint to
+            the displacement that such forces cause in one step.
+        sparse: Whether the iteration matrix is sparse; by default above 20 bodies and 400 unknowns.
         reuse: Whether iterations and steps share a factorized iteration matrix while they converge
             fast. The results with and without reuse agree within the tolerance.
 
@@ -117,10 +115,10 @@ class Stepper:
     def begin(self, state: State, dt: float) -> State:
         """Return a consistent state prepared for the first step.
 
-        The algorithmic accelerations of the method differ from the accelerations by (α_m − α_f) dt
-        v̈. In constrained directions, the velocities of the method differ from the exact velocities
-        by (1/6 − β + (γ − 1/2)/2) dt² v̈. A start with these differences avoids a first-order
-        transient of accelerations and multipliers.
+        The algorithmic accelerations of the method are larger than the accelerations by (α_m − α_f)
+        dt v̈. In constrained directions, its velocities are larger than the exact velocities by
+        (1/6 − β + (γ − 1/2)/2) dt² v̈. A start with these differences avoids first-order
+        transients.
 
         Args:
             state: A state returned by `consistent_state` or by an earlier step.
@@ -142,8 +140,7 @@ class Stepper:
             dt: Time step, s.
 
         Raises:
-            StepError: Newton's method does not converge; the message names the time and a
-                constraint and an equation.
+            StepError: Newton's method does not converge; the message names the time and equation.
             InputError: A driver rotates by half a turn or more in the step.
         """
         if self.system.drivers:
@@ -208,9 +205,9 @@ class Stepper:
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
         """Return the local error of the increments of a step (nv,), and the mass matrix.
 
-        The error of Newmark's formula is c dt³ v̈ with c = β + (α_m − α_f)/2 − 1/6. Solving with
-        the iteration matrix projects it onto the free motions, and removes components that are too
-        stiff for the step.
+        The error of Newmark's formula is c dt³ v̈ with c = β + (α_m − α_f)/2 − 1/6. The iteration
+        matrix projects it onto the free motions, and reduces components that are too stiff for the
+        step.
         """
         m, at, n = self.method, self.assembler, self.system.num_velocities
         if self._factor is None or self._factor.dt != dt:
@@ -305,8 +302,8 @@ class ImplicitEuler(Stepper):
         q₁ = q₀ ∘ exp(dt v₁),    v₁ = v₀ + dt a₁,    r(t₁, q₁, v₁, a₁, λ₁) = 0,    Φ(q₁, t₁) = 0
 
     It does not belong to the generalized-α family, whose displacements are of second order. Every
-    oscillation loses the fraction (ω dt)² of its energy in a step, for small ω dt. The methods are
-    those of `Stepper`; the step must be constant.
+    oscillation loses the fraction (ω dt)² of its energy in a step, for small ω dt. Use it like
+    `Stepper`, with a constant step.
 
     Args:
         system: The mechanism.

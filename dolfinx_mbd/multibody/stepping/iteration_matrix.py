@@ -1,7 +1,6 @@
 """The iteration matrix of a step and its factorization, dense or sparse.
 
-It contains the derivatives of all equations with respect to corrections of the increments and
-multipliers.
+It contains the derivatives of all equations with respect to increments and multipliers.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class IterationMatrix:
     def at(
         self, at: Assembler, t: float, move: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
-        """Return the iteration matrix and the mass matrix; call `residual` at this point before.
+        """Return the iteration matrix and the mass matrix, after `residual` at the same point.
 
         `move` contains the increments since the last step (nv,); `by_rate` and `by_speed` are the
         derivatives of accelerations and velocities with respect to the increments.

@@ -36,8 +36,7 @@ class Adaptive:
     Attributes:
         tolerance: Tolerance of the relative error of one step.
         first: First step, s; by default a millionth of the simulated time.
-        smallest: Smallest step, s, below which the simulation is aborted; by default 1e-10 of the
-            simulated time.
+        smallest: Step below which an error is raised, s; by default 1e-10 of the simulated time.
         largest: Largest step, s; by default a tenth of the simulated time.
 
     Raises:
@@ -152,7 +151,7 @@ class AdaptiveSteps:
                 raise StepError(
                     f"the smallest step {self.smallest:g} s at t = {state.time:.6g} s has an "
                     f"error of {error * self.control.tolerance:.3g}, above the tolerance "
-                    f"{self.control.tolerance:g}: a load or a driver may jump there",
+                    f"{self.control.tolerance:g}: a load or a driver may jump",
                     after.time,
                 )
             self._shorten(dt, _SAFETY * error ** (-1 / 3))

@@ -92,7 +92,7 @@ def _arrays(result: Any, reserved: set[str]) -> Arrays:
         if not isinstance(name, str) or array.dtype.kind not in _PLAIN:
             raise InputTypeError(
                 f"the run returned {short(values[name])} for {name!r}; it must return numbers, "
-                "texts or arrays of them, by name, or a Solution"
+                "strings or arrays of them, by name, or a Solution"
             )
         if name in reserved or name.startswith("case_"):
             raise InputError(f"a result must not have the name {name!r}")
@@ -133,7 +133,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Ou
 
 
 def _labels(values: Sequence[Any]) -> NDArray[Any]:
-    """Return an array of numbers or texts unchanged, and the names of other objects."""
+    """Return an array of numbers or strings unchanged, and the names of other objects."""
     for kinds in (str, (bool, int, float, complex)):
         array = np.array(values) if all(isinstance(value, kinds) for value in values) else None
         if array is not None and array.dtype.kind in _PLAIN:

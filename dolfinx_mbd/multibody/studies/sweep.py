@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 class StudyError(SolverError):
     """An error that ends a study: a failed case with `on_error="raise"`, or a lost worker process.
 
-    `cases` are the numbers of the cases that failed or were in progress; `study` contains the
-    results computed before.
+    `cases` lists the numbers of failed or unfinished cases; `study` contains the results so far.
     """
 
     def __init__(self, message: str, cases: list[int], study: Dataset) -> None:
@@ -50,7 +49,7 @@ def sweep(
 
     Args:
         run: Function that is called with the parameters of a case as keyword arguments. It returns
-            numbers, texts or arrays by name, a single value (stored as "result"), or a `Solution`,
+            numbers, strings or arrays by name, one value (stored as "result"), or a `Solution`,
             whose histories are stored by name ("rod.position").
         parameters: Lists of values by parameter name, for all combinations; or a list of cases,
             each with its parameters by name.
@@ -69,7 +68,7 @@ def sweep(
     Returns:
         A dataset whose dimensions are the parameters, or "case" for a list of cases. `case_status`
         is "done", "failed" or "missing"; results of failed and missing cases are NaN or empty
-        texts. `case_error`, `case_traceback` and `case_seconds` describe each case. After Ctrl-C
+        strings. `case_error`, `case_traceback` and `case_seconds` describe each case. After Ctrl-C
         the completed cases are returned, with a warning.
 
     Raises:
@@ -117,7 +116,7 @@ def sweep(
     except (KeyboardInterrupt, LostWorkError) as error:
         reason = error
     if isinstance(reason, LostWorkError) and executor is None:
-        for k in reason.keys:  # else a continued study would compute these first
+        for k in reason.keys:  # otherwise a continued study would compute these cases first
             outcomes[k] = MISSING | {"status": "failed", "error": str(reason)}, {}
             files.write(k, outcomes[k])
     rows = [outcomes.get(k, (MISSING, {})) for k in range(len(cases))]
@@ -152,7 +151,7 @@ def _report(
     text = f"{len(failed)} of {len(cases)} cases failed"
     if failed:
         first = failed[0]
-        text += f", the first of them {describe(first, cases[first])}: {facts[first]['error']}"
+        text += f", the first is {describe(first, cases[first])}: {facts[first]['error']}"
         if stop:
             raise StudyError(text, failed, study)
     if interrupted:
