@@ -1,4 +1,4 @@
-"""Cables and slender rods with large rotations, in absolute coordinates."""
+"""Cables and slender rods with large rotations as bodies in absolute coordinates."""
 
 from __future__ import annotations
 

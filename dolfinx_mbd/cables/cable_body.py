@@ -19,13 +19,13 @@ __all__ = ["CableBody", "CableFrame", "CableMotion"]
 
 Array = NDArray[np.float64]
 
-#: Joints that hold the point of a frame only, and those that also hold its axis z.
+#: Joints that constrain only the point of a frame, and joints that also constrain its z axis.
 _BY_POINT = ("spherical", "distance")
 _BY_TANGENT = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
 
 
 class CableFrame(NamedTuple):
-    """A frame of a cable, by name."""
+    """Reference to a frame of a cable, by the names of body and frame."""
 
     body: str
     frame: str
@@ -33,16 +33,16 @@ class CableFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CableMotion:
-    """Motion of a cable at np places over the nt times of a run; see `CableBody.motion`.
+    """Motion of a cable at np places and nt times of a run; see `CableBody.motion`.
 
     Attributes:
         time: Times, shape (nt,), s.
         places: Unstretched lengths from the start, shape (np,), m.
-        position: Global components, shape (nt, np, 3), m.
-        slope: Derivative of the position to the unstretched length, shape (nt, np, 3).
-        velocity: Global components, shape (nt, np, 3), m/s.
-        acceleration: Global components, shape (nt, np, 3), m/s².
-        strain: Axial strain of Green and Lagrange, shape (nt, np).
+        position: Positions in global components, shape (nt, np, 3), m.
+        slope: Derivative of the position with respect to unstretched length, shape (nt, np, 3).
+        velocity: Velocities in global components, shape (nt, np, 3), m/s.
+        acceleration: Accelerations in global components, shape (nt, np, 3), m/s².
+        strain: Axial Green-Lagrange strain, shape (nt, np).
         curvature: Curvature of the centre line, shape (nt, np), 1/m.
 
     Example:
@@ -72,22 +72,22 @@ class CableMotion:
 class CableBody(AbsoluteBody):
     """A cable or slender round rod in a mechanism.
 
-    Deflections and rotations may be arbitrarily large. The cable starts straight. Its spin is not
-    modelled: the axis z of a frame is the tangent, and x and y follow by the smallest rotation from
-    the reference. Joints may hold the point (spherical, distance) and the direction of the tangent:
-    a revolute joint, whose axis is z, **clamps** a cable; cylindrical and planar joints and points
-    on a line or a plane are also possible. Fixed, prismatic and universal joints and drivers and
-    loads about z need the spin and raise an error.
+    Deflections and rotations may be arbitrarily large. The cable is initially straight. Rotation
+    about the tangent is not modelled: the z axis of a frame is the tangent, and the smallest
+    rotation from the reference determines x and y. Joints may constrain the point (spherical,
+    distance) and the direction of the tangent: a revolute joint, whose axis is z, **clamps** a
+    cable; cylindrical and planar joints and points on a line or a plane are also possible. Fixed,
+    prismatic and universal joints, and drivers and loads about z, raise an error.
 
     Args:
         name: Name in the system and in the results.
         cable: Axial and bending stiffness, mass per length and damping, as numbers.
-        start: Position of its start, global components, shape (3,), m.
-        end: Position of its end, global components, shape (3,), m.
+        start: Position of the start in global components, shape (3,), m.
+        end: Position of the end in global components, shape (3,), m.
         elements: Number of equal elements (default: 9), or the unstretched lengths from the start
             to all nodes, increasing from 0 to the length, m.
-        length: Unstretched length, m. The default is the distance from start to end, or the last
-            of the nodes.
+        length: Unstretched length, m. The default is the distance from start to end, or the length
+            at the last node.
         frames: Unstretched lengths from the start to further frames by name, m; `start` and `end`
             always exist.
 
@@ -123,7 +123,7 @@ class CableBody(AbsoluteBody):
         if any(isinstance(v, Expr) for v in vars(self.cable).values()):
             raise InputError(
                 f"body {self.name!r}: stiffness, mass and damping of a cable in a mechanism are "
-                "numbers, not UFL expressions; connect different cables by spherical joints"
+                "numbers, not UFL expressions; connect different cables with spherical joints"
             )
         nodes = self._nodes(span)
         object.__setattr__(self, "length", float(nodes[-1]))
@@ -155,7 +155,7 @@ class CableBody(AbsoluteBody):
             checks.refuse(what, elements, expected)
         if length is not None and not np.isclose(nodes[-1], length, rtol=1e-9):
             raise InputError(
-                f"body {self.name!r}: its nodes end at {nodes[-1]:g} m, its length is {length:g} m"
+                f"body {self.name!r}: the last node is at {nodes[-1]:g} m, length is {length:g} m"
             )
         return nodes
 
@@ -175,13 +175,13 @@ class CableBody(AbsoluteBody):
         return CableFrame(self.name, known)
 
     def check(self, system: Any) -> None:
-        """Verify that a system does not hold or turn the spin of the cable.
+        """Verify that a system does not act on the rotation of the cable about its tangent.
 
         Args:
             system: The system with this body.
 
         Raises:
-            InputError: A joint, a driver or a load does; the message names it.
+            InputError: A joint, a driver or a load acts on this rotation; the message names it.
         """
         turned = {d.joint for d in system.drivers if getattr(d, "along", None) != "displacement"}
         turned |= {
@@ -205,7 +205,7 @@ class CableBody(AbsoluteBody):
                 )
 
     def motion(self, run: Any, places: ArrayLike | None = None) -> CableMotion:
-        """Return the motion in a run.
+        """Return the motion of the cable in a run.
 
         Args:
             run: The solution.

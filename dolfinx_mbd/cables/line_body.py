@@ -1,9 +1,9 @@
-"""A line in absolute coordinates as a body of a mechanism: its forms and the body protocol.
+"""Bodies of a mechanism that are lines in absolute coordinates.
 
-The protocol is `dolfinx_mbd.multibody.model.protocol`, implemented without importing it. Forms are
-assembled on COMM_SELF, the same on every rank, into dense matrices. With nine elements DOLFINx
-assembles forces in 7 µs, 4 of them in the compiled forms, and a tangent in 48 µs; a step of a
-slider-crank takes 2 to 4 ms. Calling the compiled forms without DOLFINx would gain nothing.
+The protocol `dolfinx_mbd.multibody.model.protocol` is implemented without importing it. Every rank
+assembles the same forms on COMM_SELF into dense matrices. With nine elements, DOLFINx assembles
+forces in 7 µs, of which the compiled forms take 4 µs, and a tangent in 48 µs; a step of a
+slider-crank takes 2 to 4 ms. Calling the compiled forms without DOLFINx would not be faster.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ Array = NDArray[np.float64]
 
 _JIT = {"timeout": 300}  # seconds; other ranks may be compiling the same form
 
-#: Strains are differences of numbers of order one, so that round-off of the forces is ε_mach EA L/h
-#: (measured: 1.0 to 1.5 times that). The scale of rows of deformation is at least this part of
-#: EA L/h, so that a relative tolerance of 1e-11 is three times the round-off; the default tolerance
-#: of a step is then a strain of 1e-12.
+#: Smallest scale of elastic equations relative to EA L/h. Strains are differences of numbers of
+#: order one, so that the round-off of forces is ε_mach EA L/h (measured: 1.0 to 1.5 times this).
+#: With this scale, a relative tolerance of 1e-11 is three times the round-off, and the default
+#: tolerance of a step corresponds to a strain of 1e-12.
 _FLOOR = 1e-4
 
 
 def hermite(nodes: Array, places: Array, derivative: int = 0) -> Array:
-    """Return weights (places, 2 nodes) of the nodal values and slopes of cubics."""
+    """Return the weights (places, 2 nodes) of nodal values and slopes in Hermite cubics."""
     unit = np.eye(2 * len(nodes))
     weights: Array = CubicHermiteSpline(nodes, unit[::2], unit[1::2])(places, derivative)
     return weights
 
 
 class LineForms:
-    """The forms of a cable with the given nodes (lengths from 0), on COMM_SELF.
+    """Forms of a cable with the given nodes (lengths from 0), on COMM_SELF.
 
-    Nodal coordinates u have shape (6 nodes,): position and slope of each node, from the start.
+    Nodal coordinates u, shape (6 nodes,), are the position and slope of each node in order.
     """
 
     def __init__(self, cable: Cable, nodes: Array) -> None:
@@ -61,7 +61,7 @@ class LineForms:
         self._q, self._v = fem.Function(V), fem.Function(V)
         w, d = ufl.TestFunction(V), ufl.TrialFunction(V)
         names = ("axial_stiffness", "bending_stiffness", "linear_density", "damping")
-        # constants, so that one compilation serves all cables
+        # constants, so that all cables share one compiled form
         c = Cable(*(fem.Constant(line, np.float64(getattr(cable, name))) for name in names))
         inner = c.elastic_forces(self._q, w)
         self._energy = self._form(c.elastic_energy(self._q))
@@ -111,13 +111,13 @@ class LineForms:
         return float(fem.assemble_scalar(self._energy))
 
     def forces(self, u: Array, rate: Array) -> tuple[Array, Array]:
-        """Return elastic and damping forces, (6 nodes,) each."""
+        """Return the elastic and the damping forces, (6 nodes,) each."""
         self._at(u, rate)
         elastic = self._array(self._vector)
         return elastic, self._array(self._damping[0]) if self.damped else np.zeros_like(elastic)
 
     def tangents(self, u: Array, rate: Array) -> tuple[Array, Array]:
-        """Return derivatives of the forces to u and to its rate, (6 nodes, 6 nodes) each."""
+        """Return the derivatives of the forces with respect to u and u̇, (6 nodes, 6 nodes) each."""
         self._at(u, rate)
         K = self._dense(self._matrix)
         if not self.damped:
@@ -128,17 +128,17 @@ class LineForms:
 class AbsoluteBody:
     """A line in absolute coordinates that implements the protocol of a body.
 
-    Coordinates z, shape (6 nodes,), are a constant linear change of the nodal positions and slopes,
-    u = T z + u₀, so that the mass is constant and motion is separate from deformation:
+    Coordinates z, shape (6 nodes,), are a constant linear transformation of the nodal positions and
+    slopes, u = T z + u₀, so that the mass is constant and motion is separate from deformation:
 
-    - z₀, z₁, z₂: position of the start, global components, m;
-    - z₃, z₄: position of the end relative to the start, in two directions across the reference;
-    - z₅: the same along the reference, less the unstretched length L: the first elastic coordinate;
-    - the others: differences between positions of inner nodes and slopes of all nodes and those of
-      the straight line between the ends, global components.
+    - z₀, z₁, z₂: position of the start in global components, m;
+    - z₃, z₄: position of the end relative to the start, in two directions normal to the reference;
+    - z₅: chord component along the reference minus unstretched length L (first elastic coordinate);
+    - the others: positions of inner nodes and slopes of all nodes in global components, relative to
+      the straight line between the ends.
 
-    All except z₀ to z₂ are zero in the reference state, straight and unstretched along the
-    reference direction. Velocities are the rates of z; there is no quaternion.
+    In the reference state the line is straight and unstretched along the reference direction, and
+    all coordinates except z₀ to z₂ are zero. Velocities are the rates of z; there is no quaternion.
     """
 
     name: str
@@ -168,7 +168,7 @@ class AbsoluteBody:
         frame_places: Mapping[str, float],
         stiffness: float,
     ) -> None:
-        """Set all attributes; `axes` (3, 3) has the reference direction as its z."""
+        """Set all attributes; the third column of `axes` (3, 3) is the reference direction."""
         count, length = len(nodes), float(nodes[-1])
         n = 6 * count
         T: Array = np.zeros((count, 2, 3, n))
@@ -226,30 +226,30 @@ class AbsoluteBody:
         out[:] = q + delta
 
     def increment_tangent(self, delta: Array) -> Array:
-        """Return no tangent operator: there are no rotations."""
+        """Return an empty tangent operator, because there are no rotations."""
         return np.zeros((0, 3))
 
     def steady_rates(self, q: Array, v: Array) -> Array:
-        """Return rates of v for a turn of the body without further deformation.
+        """Return the rates of v for a rotation of the body without further deformation.
 
-        At z̈₃ = z̈₄ = 0 the length of the chord is constant if z̈₅ = −(ż₃² + ż₄²)/(L + z₅).
+        For z̈₃ = z̈₄ = 0 the length of the chord is constant if z̈₅ = −(ż₃² + ż₄²)/(L + z₅).
         """
         out = np.zeros_like(v)
         out[5] = -(v[3] ** 2 + v[4] ** 2) / (self.nodes[-1] + q[5])
         return out
 
     def nodal(self, q: Array) -> Array:
-        """Return position and slope of the nodes (..., nodes, 2, 3) at q (..., 6 nodes)."""
+        """Return positions and slopes (..., nodes, 2, 3) of the nodes at q (..., 6 nodes)."""
         u = np.asarray(q) @ self._T.T + self._u0
         return u.reshape(*u.shape[:-1], -1, 2, 3)
 
     def coordinates(self, nodal: Array) -> Array:
-        """Return coordinates (..., 6 nodes) of positions and slopes (..., nodes, 2, 3)."""
+        """Return the coordinates (..., 6 nodes) for positions and slopes (..., nodes, 2, 3)."""
         u = np.asarray(nodal, dtype=float).reshape(*np.shape(nodal)[:-3], -1) - self._u0
         return np.asarray(np.linalg.solve(self._T, u[..., None])[..., 0], dtype=np.float64)
 
     def _without_position(self, q: Array) -> Array:
-        """Return nodal coordinates less the position of the start; no force depends on it."""
+        """Return nodal coordinates relative to the start, whose position causes no forces."""
         return self._T[:, 3:] @ q[3:] + self._u0
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
@@ -257,7 +257,7 @@ class AbsoluteBody:
         frames.poses(*self._frames, self._r0, q, position, rotation)
 
     def frame_jacobians(self, q: Array) -> Array:
-        """Return the velocities of the frames per unit of v, (F, 6, nv)."""
+        """Return the derivatives of the frame velocities with respect to v, (F, 6, nv)."""
         return frames.jacobians(*self._frames, q)
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
@@ -265,15 +265,15 @@ class AbsoluteBody:
         frames.velocities(*self._frames, q, v, out)
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        """Return the derivatives of the velocities of the frames to q, (F, 6, nv)."""
+        """Return the derivatives of the frame velocities with respect to q, (F, 6, nv)."""
         return frames.velocity_tangents(*self._frames, q, v)
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return the accelerations of the frames at zero rates of v, (F, 6)."""
+        """Return the accelerations of the frames for v̇ = 0, (F, 6)."""
         return frames.bias(*self._frames, q, v)
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
-        """Write the rows and the magnitudes of their terms, (nv,) each."""
+        """Write the residual and the sums of magnitudes of its terms, (nv,) each."""
         _, q, v, a, gravity, wrenches = state
         inertia = self._mass @ a
         elastic, damping = (
@@ -288,7 +288,7 @@ class AbsoluteBody:
             frames.apply_wrenches(*self._frames, q, wrenches, out, scale)
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
-        """Return the derivatives of the rows to q, v and a, (nv, nv) each."""
+        """Return the derivatives of the residual with respect to q, v and a, (nv, nv) each."""
         q, v, wrenches = state.q, state.v, state.wrenches
         K, C = self._forms.tangents(self._without_position(q), self._T @ v)
         T = self._T
@@ -296,7 +296,7 @@ class AbsoluteBody:
         return K, T.T @ C @ T if self._forms.damped else np.zeros_like(K), self._mass
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
-        """Return kinetic, elastic and potential energy, J."""
+        """Return the kinetic, elastic and gravitational energy, J."""
         first = self._mass[:3] @ q + self._first
         return np.array(
             [
@@ -307,14 +307,14 @@ class AbsoluteBody:
         )
 
     def momenta(self, q: Array, v: Array) -> Array:
-        """Return linear and angular momentum about the global origin, (6,)."""
-        scalar = self._forms.mass[::3, ::3]  # one component: values and slopes of the nodes
+        """Return the momentum and the angular momentum about the global origin, (6,)."""
+        scalar = self._forms.mass[::3, ::3]  # mass matrix of one component
         place = self.nodal(q).reshape(-1, 3)
         momentum = scalar @ (self._T @ v).reshape(-1, 3)
         return np.concatenate([self._mass[:3] @ v, np.cross(place, momentum).sum(axis=0)])
 
     def rows_of(self, run: Any) -> tuple[Array, Array, Array]:
-        """Return coordinates, velocities and accelerations in a solution, (nt, nv) each."""
+        """Return the coordinates, velocities and accelerations in a run, (nt, nv) each."""
         k = run.system.body_index(self.name)
         return run.q[:, run.system.q_slices[k]], *(
             x[:, run.system.v_slices[k]] for x in (run.v, run.a)

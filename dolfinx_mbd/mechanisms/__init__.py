@@ -1,4 +1,4 @@
-"""Ready mechanisms without redundant constraints: slider-crank and inline engine."""
+"""Predefined mechanisms without redundant constraints: slider-crank and inline engine."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """Gas pressure of a four-stroke engine as a function of the crank angle, by a single-zone model.
 
-Compression and expansion are polytropic with the heat of combustion released by Wiebe's function,
+Compression and expansion are polytropic, and Wiebe's function describes the heat release,
 
     dp/dθ = ((γ − 1) dQ/dθ − γ p dV/dθ) / V,      Q(θ) = Q₀ (1 − exp(−a ((θ − θ₀)/Δθ)^(m+1))),
 
 between intake valve closing and exhaust valve opening. Q₀ is determined so that the curve has the
-requested peak. Elsewhere the pressure is that of the exhaust and the intake manifold, with smooth
-transitions.
+requested peak. Elsewhere the pressure is the exhaust or intake pressure, with smooth transitions.
 
 References:
     J. B. Heywood, Internal Combustion Engine Fundamentals, 1988, sections 9.2 and 14.4.
@@ -36,7 +35,7 @@ AMBIENT_PRESSURE = 101325.0
 class FourStrokePressure:
     """Absolute pressure in a cylinder as a function of the crank angle.
 
-    Angle 0 is the top dead centre of firing.
+    Angle 0 is the firing top dead centre.
 
         gas = FourStrokePressure(0.07, 0.04, 0.137, peak_pressure=80e5)
         engine = inline_engine(rod, speed=628.3, pressure=gas)
@@ -45,8 +44,8 @@ class FourStrokePressure:
         bore: Bore of the cylinder, m.
         crank_radius: Crank radius, m.
         rod_length: Distance between the bores of the rod, m.
-        peak_pressure: Greatest pressure, Pa.
-        compression_ratio: Greatest volume divided by the smallest.
+        peak_pressure: Largest pressure, Pa.
+        compression_ratio: Largest volume divided by the smallest volume.
         intake_pressure: Pressure in the intake manifold, Pa.
         exhaust_pressure: Pressure in the exhaust manifold, Pa.
         polytropic: Exponent γ of compression and expansion.
@@ -58,7 +57,7 @@ class FourStrokePressure:
         wiebe_form: Parameter m of Wiebe's function.
 
     Raises:
-        InputError: An argument is unusable, or no heat release gives the peak pressure.
+        InputError: An argument is invalid, or no heat release gives the peak pressure.
     """
 
     bore: float
@@ -83,7 +82,7 @@ class FourStrokePressure:
             if item.init:
                 positive = item.name not in ("ignition", "intake_closes", "exhaust_opens")
                 number(item.name, getattr(self, item.name), positive=positive)
-        SliderCrank(self.crank_radius, self.rod_length)  # (checks the lengths)
+        SliderCrank(self.crank_radius, self.rod_length)  # checks the lengths
         number("compression_ratio", self.compression_ratio, low=math.nextafter(1.0, 2.0))
         events = self.intake_closes, self.ignition, self.exhaust_opens
         if not -180 <= events[0] < events[1] < events[2] <= 180:
@@ -115,11 +114,11 @@ class FourStrokePressure:
         return 2 * self.crank_radius * self.area
 
     def __call__(self, angle: ArrayLike) -> Array:
-        """Return the absolute pressure (Pa) at crank angles (rad), periodic over two turns."""
+        """Return the absolute pressure (Pa) at crank angles (rad), with a period of two turns."""
         return self._curve(np.mod(np.rad2deg(angle) + 180.0, 720.0) - 180.0)
 
     def at(self, angle: float) -> float:
-        """Return the pressure (Pa) at one crank angle (rad); faster than a call with an array."""
+        """Return the pressure (Pa) at one crank angle (rad), faster than `__call__`."""
         degrees = (math.degrees(angle) + 180.0) % 720.0 - 180.0
         knots, pieces = self._pieces
         k = bisect(knots, degrees) - 1
@@ -128,7 +127,7 @@ class FourStrokePressure:
         return ((c3 * x + c2) * x + c1) * x + c0
 
     def _closed_cycle(self, degrees: Array, heat: float) -> Array:
-        """Return the pressure at crank angles, by Heun's method."""
+        """Return the pressure at crank angles with closed valves, by Heun's method."""
         x = np.maximum((degrees - self.ignition) / self.burn_duration, 0.0)
         burnt = 1.0 - np.exp(-self.wiebe_efficiency * x ** (self.wiebe_form + 1))
         clearance = self.displacement / (self.compression_ratio - 1)
@@ -136,7 +135,7 @@ class FourStrokePressure:
         motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
         volume = clearance + self.area * (top - motion.slider)
         work = np.diff(burnt) * heat * (self.polytropic - 1)
-        # exact along a polytrope; the heat of an interval is given at its mean volume
+        # exact along a polytrope; the heat of an interval is released at its mean volume
         ratio = (volume[:-1] / volume[1:]) ** self.polytropic
         gain = work / (0.5 * (volume[:-1] + volume[1:]))
         pressure = np.empty_like(degrees)
@@ -146,7 +145,7 @@ class FourStrokePressure:
         return pressure
 
     def _whole_cycle(self, closed: Array, pressure: Array) -> scipy.interpolate.CubicSpline:
-        """Return a periodic spline from −180 to 540 degrees."""
+        """Return a periodic spline of the pressure from −180 to 540 degrees."""
 
         def blend(degrees: Array, start: float, length: float, a: float, b: float):  # type: ignore[no-untyped-def]
             x = np.clip((degrees - start) / length, 0.0, 1.0)

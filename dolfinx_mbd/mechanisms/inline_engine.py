@@ -30,7 +30,7 @@ from dolfinx_mbd.multibody.system import System
 
 Array = NDArray[np.float64]
 
-_CYLINDER = 30_000  # memory of the bodies and joints of a cylinder, at least, bytes
+_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
 _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
 
 
@@ -38,7 +38,7 @@ _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
 class EngineDesign:
     """Dimensions, masses and firing order of an inline engine.
 
-    The defaults are those of the three-cylinder engine of the engine paper.
+    The defaults describe the three-cylinder engine of the engine paper.
 
         four = EngineDesign(cylinders=4, bore=0.08, spacing=0.09)
         engine = inline_engine(rod, four, speed=314.0)
@@ -47,17 +47,17 @@ class EngineDesign:
         cylinders: Number of cylinders.
         crank_radius: Crank radius, m.
         crank_mass: Mass of the crank, kg.
-        crank_inertia: Moment of inertia of the crank about the shaft, kg m²; None: that of a disc
-            of the crank radius.
+        crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia
+            of a disc with the crank radius.
         piston_mass: Mass of a piston, kg.
-        bore: Bore of the cylinders, m; the gas acts on its area.
+        bore: Bore of the cylinders, m, which determines the area of the gas force.
         spacing: Distance between cylinders along the shaft, m.
-        firing_order: Cylinders by number; None: 1 3 2 for three cylinders, 1 3 4 2 for four, else
-            in turn.
-        throw_angles: Angle of the throw of each cylinder, rad; None: from the firing order.
+        firing_order: Numbers of the cylinders in firing order; by default 1 3 2 for three
+            cylinders, 1 3 4 2 for four, else 1 2 3 ...
+        throw_angles: Throw angle of each cylinder, rad; by default from the firing order.
 
     Raises:
-        InputError: A value is unusable, or firing order and throws contradict each other.
+        InputError: A value is invalid, or firing order and throws contradict each other.
     """
 
     cylinders: int = 3
@@ -88,7 +88,7 @@ class EngineDesign:
         """Crank angle at which each cylinder fires, shape (cylinders,), rad."""
         order = items("firing_order", self.firing_order, (int, np.integer))
         if sorted(order) != list(range(1, self.cylinders + 1)):
-            refuse("firing_order", order, f"the cylinders 1 ... {self.cylinders} once each")
+            refuse("firing_order", order, f"each cylinder from 1 to {self.cylinders} once")
         angles = np.zeros(self.cylinders)
         angles[np.array(order) - 1] = 4 * np.pi * np.arange(self.cylinders) / self.cylinders
         return angles
@@ -108,7 +108,7 @@ class EngineDesign:
         if error.max() > 1e-9:
             k = int(np.argmax(error))
             fires, throw, needs = np.rad2deg([firing[k], angles[k], np.mod(-firing[k], 2 * np.pi)])
-            text = f"cylinder {k + 1} fires at {fires:.6g}°, where its throw ({throw:.6g}°) is not"
+            text = f"cylinder {k + 1} fires at {fires:.6g}°, when its throw ({throw:.6g}°) is not"
             text += f" at top dead centre; it needs a throw of {needs:.6g}° or another firing order"
             raise InputError(text, argument="throw_angles", value=self.throw_angles)
         return angles
@@ -129,28 +129,28 @@ def inline_engine(
 ) -> System:
     """Create a four-stroke inline engine with a rigid crank.
 
-    Its bodies are ``crank`` and, for cylinder k, ``rod k`` and ``piston k``; its joints ``main``,
-    ``crank pin k``, ``piston pin k`` and ``guide k``; its loads ``gas k``; the driver (or the
-    torque) is ``drive``. Crank angle 0 is the firing top dead centre of the first cylinder in the
-    order.
+    The bodies are ``crank`` and, for cylinder k, ``rod k`` and ``piston k``; the joints are
+    ``main``, ``crank pin k``, ``piston pin k`` and ``guide k``; the loads are ``gas k``; the driver
+    or torque is ``drive``. Crank angle 0 is the firing top dead centre of the first cylinder to
+    fire.
 
     Args:
-        rod: One reduced rod for all cylinders.
-        design: Dimensions, masses and firing order; None: the three-cylinder engine of the engine
-            paper.
+        rod: Reduced rod, the same for all cylinders.
+        design: Dimensions, masses and firing order; by default the three-cylinder engine of the
+            engine paper.
         speed: Constant speed of the crank, rad/s.
-        torque: Torque on the crank instead, N m: a number or a function
+        torque: Torque on the crank instead of a speed, N m: a number or a function
             ``torque(t, angle, speed)``.
         pressure: Absolute gas pressure (Pa) as a function of the crank angle (rad) from firing top
-            dead centre, of period 4π; None: `FourStrokePressure` with its defaults (peak 91 bar).
-        gas: Whether the gas acts.
-        angle: Crank angle at the start, rad.
-        gravity: Acceleration of gravity, global components, shape (3,), m/s².
+            dead centre, of period 4π; by default `FourStrokePressure` with a peak of 91 bar.
+        gas: Whether gas forces act on the pistons.
+        angle: Initial crank angle, rad.
+        gravity: Acceleration of gravity in global components, shape (3,), m/s².
         damping_ratio: Damping ratio of the modes of the rods; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
 
     Raises:
-        InputError: An argument is unusable, the bores of the rod do not fit, or not exactly one of
+        InputError: An argument is invalid, the bores of the rod do not fit, or not exactly one of
             speed and torque is given.
     """
     design = EngineDesign() if design is None else instance("design", design, EngineDesign)
@@ -184,7 +184,7 @@ def inline_engine(
 def _gas_force(
     cylinder: int, pressure: Callable[[float], ArrayLike], firing: float, bore: float
 ) -> JointLoad:
-    """Return the gas force on a piston towards the crank, above the ambient pressure."""
+    """Return the force of the gas pressure above ambient on a piston, towards the crank."""
     area = np.pi * bore**2 / 4
     at = pressure.at if isinstance(pressure, FourStrokePressure) else pressure
 

@@ -20,8 +20,8 @@ class CrankMotion(NamedTuple):
         slider: Position of the slider, shape (nt,), m.
         slider_velocity: Velocity of the slider, shape (nt,), m/s.
         slider_acceleration: Acceleration of the slider, shape (nt,), m/s².
-        rod_angle: Angle of the rod, from big end to small end, to the line of the slider, shape
-            (nt,), rad.
+        rod_angle: Angle between the rod, from big end to small end, and the line of the slider,
+            shape (nt,), rad.
         rod_velocity: Angular velocity of the rod, shape (nt,), rad/s.
         rod_acceleration: Angular acceleration of the rod, shape (nt,), rad/s².
     """
@@ -68,7 +68,7 @@ class SliderCrank:
             acceleration: Angular accelerations of the crank, rad/s².
 
         Returns:
-            Motion of slider and rod.
+            The motion of the slider and the rod.
         """
         angle, speed, acceleration = map(np.asarray, (angle, speed, acceleration))
         r, length = self.crank_radius, self.rod_length

@@ -1,6 +1,6 @@
 """Parts of crank mechanisms: cranks, rods, pistons and the joints between them.
 
-The crank turns about z, the slider moves along x.
+The crank rotates about z, and the slider moves along x.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 Array = NDArray[np.float64]
 
 ALONG_X = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-"""Axes of a frame whose z is the global x, for guides along x."""
+"""Axes of a frame whose z axis is the global x axis, for guides along x."""
 
 ENDS = ("big_end", "small_end")
 """Default names of the interfaces of a rod at the crank and at the piston."""
@@ -34,7 +34,7 @@ ENDS = ("big_end", "small_end")
 Torque = Callable[[float, float, float], float]
 """Torque on the crank, N m, as a function of time (s), crank angle (rad) and speed (rad/s)."""
 
-_MISALIGNMENT = 1e-3  # greatest angle between the bores, and from square to the rod, rad
+_MISALIGNMENT = 1e-3  # largest error of parallel bores, and of bores normal to the rod, rad
 
 
 def rigid_rod(
@@ -53,14 +53,14 @@ def rigid_rod(
     Args:
         length: Distance between the bores, m.
         mass: Mass, kg.
-        centre: Distance of the centre of mass from the big end, m; None: half the length.
-        inertia: Moment of inertia about z through the centre of mass, kg m²; None: that of a
+        centre: Distance of the centre of mass from the big end, m; by default half the length.
+        inertia: Moment of inertia about z through the centre of mass, kg m²; by default for a
             uniform slender rod.
-        thickness: Width of the rod, m, from which the inertia about its own axis follows.
+        thickness: Width of the rod, m, which determines its inertia about x.
         name: Name of the body.
 
     Raises:
-        InputError: An argument is unusable.
+        InputError: An argument is invalid.
     """
     length = number("length", length, positive=True, unit="m")
     mass = number("mass", mass, positive=True, unit="kg")
@@ -89,7 +89,7 @@ def rod_length(rod: ReducedBody, ends: tuple[str, str] = ENDS) -> float:
         ends: Names of the interfaces at the crank and at the piston.
 
     Raises:
-        InputError: The rod is not a reduced body, has no such interfaces, or they are the same.
+        InputError: The rod is not a reduced body or does not have two such interfaces.
     """
     instance("rod", rod, ReducedBody, "reduce(...).body or ReducedBody.load(path)")
     if len(names("ends", ends)) != 2:
@@ -107,8 +107,8 @@ def create_crank(
 ) -> RigidBody:
     """Return a balanced crank.
 
-    A pin has an angle (rad) and a position along the shaft (m), and `pins` maps the name of its
-    frame to them. The inertia (kg m²) is about the shaft, by default that of a disc.
+    `pins` maps the frame name of each pin to its angle (rad) and its position along the shaft (m).
+    The inertia (kg m²) is about the shaft; by default it is the inertia of a disc.
     """
     radius = number("crank_radius", radius, positive=True, unit="m")
     mass = number("crank_mass", mass, positive=True, unit="kg")
@@ -124,7 +124,7 @@ def create_crank(
 
 
 def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
-    """Return pins, webs and shaft to draw; they do not determine the mass."""
+    """Return pins, webs and shaft for drawings; they do not determine the mass."""
     half, web = 0.30 * radius, 0.12 * radius
     parts, edges = [], [pins[0][1] - half - web - radius]
     for at, z in pins:
@@ -147,11 +147,11 @@ def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
 def linear_torque(stall: float, no_load_speed: float) -> Torque:
     """Return the torque of a motor with a linear characteristic, M = M₀ (1 − ω/ω₀).
 
-    The engine paper prints M₀ = −170000 N mm and ω₀ = 100 without units.
+    The engine paper states M₀ = −170000 N mm, and ω₀ = 100 without a unit.
 
     Args:
         stall: Torque M₀ at rest, N m.
-        no_load_speed: Speed ω₀ without torque, rad/s; beyond it the motor brakes.
+        no_load_speed: Speed ω₀ without torque, rad/s; above it the motor brakes.
 
     Raises:
         InputError: An argument is not a number, or the no-load speed is zero.
@@ -169,7 +169,7 @@ def linear_torque(stall: float, no_load_speed: float) -> Torque:
 def create_drive(
     speed: float | None, torque: Torque | float | None, angle: float
 ) -> tuple[list[Driver], list[JointLoad]]:
-    """Return the driver with a speed (rad/s), or the torque (N m), of a crank, named ``drive``."""
+    """Return the driver (speed in rad/s) or the torque (N m) of a crank, named ``drive``."""
     if (speed is None) == (torque is None):
         raise InputError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
     if speed is not None:
@@ -182,11 +182,11 @@ def create_drive(
 
 @dataclass(frozen=True)
 class CylinderParts:
-    """Data of the rods and pistons of a mechanism, which all its cylinders share."""
+    """Data of the rods and pistons that all cylinders of a mechanism share."""
 
     rod: ReducedBody
-    ends: tuple[str, str]  # names of its interfaces at the crank and at the piston
-    damping_ratio: float | None  # of its modes
+    ends: tuple[str, str]  # names of the rod's interfaces at the crank and at the piston
+    damping_ratio: float | None  # damping ratio of the rod's modes
     crank_radius: float  # m
     piston_mass: float  # kg
     piston_radius: float  # m
@@ -196,8 +196,8 @@ class CylinderParts:
     ) -> tuple[list[Body], list[Joint]]:
         """Return the bodies and the joints of a cylinder at a position z (m) along the shaft.
 
-        All its names end with a suffix, also the frames ``guide`` of the ground and ``pin`` of the
-        crank. The angle (rad) is that of the pin at the start.
+        All names end with `suffix`, including the frames ``guide`` of the ground and ``pin`` of the
+        crank. `angle` (rad) is the initial angle of the pin.
         """
         r = self.crank_radius
         motion = SliderCrank(r, rod_length(self.rod, self.ends)).motion(angle)
@@ -222,7 +222,7 @@ class CylinderParts:
         ]
 
     def _rod_pose(self, pin: Array, angle: float) -> tuple[Array, Array]:
-        """Return position and rotation of a rod with its big end on the pin, at an angle to x."""
+        """Return position and rotation of a rod at `angle` to x, with its big end on the pin."""
         big, small = (self.rod.interface(end) for end in self.ends)
         along = (small.point - big.point) / rod_length(self.rod, self.ends)
         bore = big.axes[:, 2]
@@ -231,7 +231,7 @@ class CylinderParts:
             raise InputError(
                 f"rod {self.rod.name!r}: the bores must be parallel and perpendicular to the line "
                 f"between them; axes are {bore} and {small.axes[:, 2]}. Give the interfaces' axes "
-                "when the rod is reduced"
+                "in the reduction of the rod"
             )
         across = np.cross(bore, along) / np.linalg.norm(np.cross(bore, along))
         c, s = np.cos(angle), np.sin(angle)

@@ -1,8 +1,8 @@
-"""Slider-crank mechanisms whose joints are not redundant.
+"""Slider-crank mechanisms without redundant constraints.
 
-The dimensions of the rod come from the reduced body. In space a planar slider-crank has no
-redundant constraints with a revolute main bearing, a cylindrical crank pin, a spherical piston pin
-and a prismatic guide: 18 − 17 = 1 degree of freedom.
+The reduced body determines the dimensions of the rod. In space, a slider-crank has no redundant
+constraints if it has a revolute main bearing, a cylindrical crank pin, a spherical piston pin and a
+prismatic guide: 18 − 17 = 1 degree of freedom.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ def slider_crank(
 ) -> System:
     """Create a slider-crank.
 
-    Its bodies are ``crank``, ``rod`` and ``piston``, its joints ``main``, ``crank pin``,
-    ``piston pin`` and ``guide``. The crank turns about z, the piston moves along x.
+    The bodies are ``crank``, ``rod`` and ``piston``; the joints are ``main``, ``crank pin``,
+    ``piston pin`` and ``guide``. The crank rotates about z, and the piston moves along x.
 
     Args:
-        rod: The rod. Without elastic coordinates (`ReducedBody.rigid`) it is rigid.
+        rod: The rod, which is rigid if it has no elastic coordinates (`ReducedBody.rigid`).
         crank_radius: Crank radius, m.
         crank_mass: Mass of the crank, kg.
         piston_mass: Mass of the piston, kg.
-        crank_inertia: Moment of inertia of the crank about the shaft, kg m²; None: that of a disc
-            of the crank radius.
+        crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia
+            of a disc with the crank radius.
         speed: Constant speed of the crank, rad/s; the driver is named ``drive``.
-        torque: Torque on the crank instead, N m: a number or a function
+        torque: Torque on the crank instead of a speed, N m: a number or a function
             ``torque(t, angle, speed)``.
-        angle: Crank angle at the start, rad; 0 is top dead centre.
-        gravity: Acceleration of gravity, global components, shape (3,), m/s².
+        angle: Initial crank angle, rad; 0 is top dead centre.
+        gravity: Acceleration of gravity in global components, shape (3,), m/s².
         damping_ratio: Damping ratio of the modes of the rod; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
 
     Raises:
-        InputError: An argument is unusable, the bores of the rod do not fit a planar mechanism, or
+        InputError: An argument is invalid, the bores of the rod do not fit a planar mechanism, or
             not exactly one of speed and torque is given.
     """
     angle = number("angle", angle, unit="rad")

@@ -1,1 +1,1 @@
-"""Models of the papers as printed, for comparison with this package."""
+"""Models from two papers, implemented as printed for comparison with this package."""

@@ -1,8 +1,8 @@
 """Planar mechanisms from rigid truss elements, integrated with Newmark's method (the stick model).
 
-A rod between two nodes has mass m = ρAL and the unit vectors e along and n across it. Its points
-move along it by the mean of the displacements of its ends, across it linearly (eq. 1), so that
-∫ρA NᵀN dξ in the axes (e, n) is, with u₁, w₁, u₂, w₂,
+A rod between two nodes has mass m = ρAL and the unit vectors e along and n normal to it. Along e
+its points move by the mean displacement of its ends; along n the displacement is linear (eq. 1).
+For the displacements u₁, w₁, u₂, w₂ of the ends in the axes (e, n), ∫ρA NᵀN dξ is
 
     m/12 [[3, 0, 3, 0], [0, 4, 0, 2], [3, 0, 3, 0], [0, 2, 0, 4]]       (eq. 2; in print 0 4 0 2)
 
@@ -10,18 +10,18 @@ and in global axes, with eeᵀ + nnᵀ = 1 and the gradient of the length b = (-
 
     Mₑ = m/6 [[2, 1], [1, 2]] ⊗ 1 - m/12 b bᵀ.
 
-The first part, of linear displacements, is constant, and the acceleration of the points of a rod is
-linear between its ends; therefore Σ Mẍ are the inertia forces of the rod, centrifugal ones
-included, without velocity terms. The second part does no work in a motion that preserves the
-length; it changes only the axial force, which omits the self-equilibrated m/12 b·ẍ.
+The first part results from linear displacements and is constant. The acceleration is linear along a
+rod; therefore Σ Mẍ are the inertia forces of the rod, including centrifugal forces, without
+velocity terms. The second part does no work in a motion that preserves the length; it changes only
+the axial force, which omits the self-equilibrated m/12 b·ẍ.
 
-Hooke's law preserves the length, N = EA (l - L)/L along b, with the tangent EA/L bbᵀ + N/l ccᵀ,
-c = (-n, n). With one end held and e = (a, b), this is eq. 8 at rest,
+A large stiffness preserves the length: N = EA (l - L)/L along b, with the tangent
+EA/L bbᵀ + N/l ccᵀ, c = (-n, n). With one fixed end and e = (a, b), this is eq. 8 at rest,
 
     K = EA/L [[a², ab], [ab, b²]]                                       (in print K₂₂ = a²)
 
 and the mass with a payload m'ρAL/12 is ρAL/12 (in print EA/L) times the matrix of eq. 9. A torque
-T on a rod is the pair of forces ±T/l n on its ends: c T/l.
+T on a rod acts as the pair of forces ±T/l n on its ends: c T/l.
 
 References:
     M. Hać, J. Łazęcki: Rigid-body motion of planar mechanisms by finite element method with
@@ -44,18 +44,18 @@ __all__ = ["Rod", "StickModel", "StickMotion", "newmark"]
 Array = NDArray[np.float64]
 Torque = Callable[[float, float, float], float]  # torque(t, angle, rate)
 
-MAX_ITERATIONS = 20  # of Newton in a step
+MAX_ITERATIONS = 20  # largest number of Newton iterations in a step
 
 
 @dataclass(frozen=True)
 class Rod:
     """Uniform rod between two nodes."""
 
-    start: int  # number of the first node
+    start: int  # index of the first node
     end: int
     line_density: float  # mass per length ρA, kg/m
-    axial_stiffness: float  # EA, N; so large that it has no influence on the motion
-    torque: Torque | float = 0.0  # N m; a function of the time, and of the angle of the rod to x
+    axial_stiffness: float  # EA, N; large enough not to influence the motion
+    torque: Torque | float = 0.0  # N m; function of time, angle of the rod to x, and rate
 
     def __post_init__(self) -> None:
         integer("start", self.start, low=0)
@@ -72,9 +72,9 @@ class StickModel:
 
     nodes: ArrayLike  # initial positions, shape (n, 2), m
     rods: Sequence[Rod]
-    held: Sequence[tuple[int, int]] = ()  # node and axis (0 or 1) of every held coordinate
+    held: Sequence[tuple[int, int]] = ()  # node and axis (0 or 1) of each fixed coordinate
     masses: Mapping[int, float] = field(default_factory=dict)  # point masses by node, kg
-    velocity: ArrayLike | None = None  # initial, shape (n, 2), m/s; None: at rest
+    velocity: ArrayLike | None = None  # initial velocities, shape (n, 2), m/s; by default zero
 
     def __post_init__(self) -> None:
         x = array("nodes", self.nodes, (None, 2))
@@ -102,12 +102,12 @@ class StickMotion:
     """Motion of a stick model over nt times."""
 
     time: Array  # shape (nt,), s
-    position: Array  # of the nodes, shape (nt, n, 2), m
+    position: Array  # positions of the nodes, shape (nt, n, 2), m
     velocity: Array  # m/s
     acceleration: Array  # m/s²
-    angle: Array  # of the rods to x, continuous, shape (nt, m), rad
+    angle: Array  # angles of the rods to x, continuous, shape (nt, m), rad
     axial: Array  # force of Hooke's law, N; the section force of a rod with mass varies along it
-    iterations: int  # of Newton, in the whole run
+    iterations: int  # number of Newton iterations in the whole run
 
 
 class _Sticks:
@@ -133,7 +133,7 @@ class _Sticks:
         self.constant_mass = np.kron(scalar, np.eye(2))[np.ix_(self.free, self.free)]
 
     def frames(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Return lengths (m,), angles (m,) and the rows b and c (m, free) at node positions."""
+        """Return lengths (m,), angles (m,) and the vectors b and c (m, free) at node positions."""
         d = self.incidence @ x
         length = np.hypot(d[:, 0], d[:, 1])
         e = d / length[:, None]
@@ -145,7 +145,7 @@ class _Sticks:
         return length, np.arctan2(e[:, 1], e[:, 0]), b, c
 
     def mass_matrix(self, b: Array) -> Array:
-        """Return M for the rows b."""
+        """Return the mass matrix for the vectors b (m, free)."""
         return self.constant_mass - b.T @ (self.mass[:, None] / 12 * b)
 
     def torques(self, t: float, angle: Array, rate: Array) -> Array:
@@ -160,7 +160,7 @@ class _Sticks:
     def balance(
         self, t: float, x: Array, v: Array, a: Array, last: Array
     ) -> tuple[Array, Array, Array, Array, Array]:
-        """Return residual, mass, stiffness, angles continued from the last ones, axial forces."""
+        """Return residual, mass, stiffness, angles (continued from `last`) and axial forces."""
         nodes = self.nodes.copy()
         nodes.reshape(-1)[self.free] = x
         length, angle, b, c = self.frames(nodes)
@@ -197,12 +197,12 @@ def newmark(
     gamma: float = 0.5,
     tolerance: float = 1e-12,
 ) -> StickMotion:
-    """Integrate a stick model from the time 0 with Newmark's method, with Newton in every step.
+    """Integrate a stick model from time 0 with Newmark's method and Newton iterations.
 
-    The rods start with the axial forces of rigid ones, so that no rod starts to vibrate. The matrix
-    of Newton omits the derivative of a torque by the angle: a law as stiff as the inertia over dt²
-    needs smaller steps. The step is adjusted so that a whole number of steps fits; `tolerance` is
-    the last change of a position relative to the longest rod.
+    The rods start with the axial forces of rigid rods, so that no rod starts to vibrate. Newton's
+    matrix omits the derivatives of torques with respect to the angle: a torque law as stiff as the
+    inertia over dt² needs smaller steps. The step is adjusted so that a whole number of steps fits.
+    `tolerance` is the last change of a position relative to the longest rod.
     """
     instance("model", model, StickModel)
     for name, value in {"t_end": t_end, "dt": dt, "beta": beta, "tolerance": tolerance}.items():

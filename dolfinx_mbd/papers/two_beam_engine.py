@@ -1,12 +1,11 @@
 """Two-beam engine of a paper: crank and rod as two planar beam elements, welded to each other.
 
 Each element moves in a frame of the rigid mechanism. The coordinates Q₁ to Q₉ are displacements
-along X and Y and the rotation of the shaft, the crank pin and the piston pin relative to the rigid
-motion; Q₁ = Q₂ = Q₈ = 0 leave six. There is one rotation Q₆ at the crank pin, so crank and rod are
-*welded* there, and only the weld keeps the frame from being a mechanism: the moment that drives the
-crank of an engine bends this frame. As printed, the model has no rotary inertia, no Coriolis term,
-no geometric stiffness except spin softening, and the modal superposition has coefficients frozen at
-one crank angle.
+along X and Y and rotations of the shaft, the crank pin and the piston pin relative to the rigid
+motion; Q₁ = Q₂ = Q₈ = 0 leave six. Crank and rod share the rotation Q₆ at the crank pin, so they
+are *welded* there. Only the weld prevents motion of the frame: the moment that drives the crank of
+an engine bends it. As printed, the model has no rotary inertia, no Coriolis term, no geometric
+stiffness except spin softening, and the modal superposition uses the matrices of one crank angle.
 
 References:
     S. Dumitru et al., Mathematics 13 (2025) 2797, section 3, eqs. (43) to (92).
@@ -34,7 +33,7 @@ __all__ = ["FrameModes", "PlanarBeam", "TwoBeamEngine", "undamped_response"]
 Array = NDArray[np.float64]
 
 AXIAL, BENDING = [0, 3], [1, 2, 4, 5]
-LINEAR = np.array([[1.0, 0.0], [-1.0, 1.0]])  # columns: coefficients of 1 - ξ and ξ
+LINEAR = np.array([[1.0, 0.0], [-1.0, 1.0]])  # columns: coefficients of 1 - ξ and ξ in powers of ξ
 CUBIC = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [-3, -2, 3, -1], [2, 1, -2, 1]])  # Hermite's
 
 
@@ -63,7 +62,7 @@ class PlanarBeam:
         return self.density * self.area
 
     def shapes(self, x: ArrayLike, derivative: int = 0) -> Array:
-        """Return N(x), eq. (44), or a derivative: (u, v) per coordinate, shape (..., 2, 6)."""
+        """Return the matrix N(x) of (u, v), eq. (44), or a derivative, shape (..., 2, 6)."""
         h = self.length
         xi = np.asarray(x, dtype=float) / h
         N = np.zeros((*xi.shape, 2, 6))
@@ -74,7 +73,7 @@ class PlanarBeam:
 
     @cached_property
     def _gauss(self) -> tuple[Array, Array, tuple[Array, Array, Array]]:
-        """Points and weights of exact integration, and N and its derivatives there."""
+        """Points and weights of exact integration, and N and its derivatives at the points."""
         points, weights = leggauss(4)
         x, w = self.length * (1 + points) / 2, self.length * weights / 2
         return x, w, (self.shapes(x), self.shapes(x, 1), self.shapes(x, 2))
@@ -91,7 +90,7 @@ class PlanarBeam:
         return self.weighted(np.eye(2))
 
     def weighted(self, W: ArrayLike) -> Array:
-        """Return ρA∫NᵀWN of a constant matrix W between displacements, shape (2, 2); (6, 6).
+        """Return ρA∫NᵀWN, shape (6, 6), for a constant matrix W, shape (2, 2).
 
         With `rotary`, the fibre at y has the additional displacement (-yv′, 0).
         """
@@ -105,14 +104,14 @@ class PlanarBeam:
         return np.asarray(G)
 
     def dynamic_stiffness(self, omega: float, alpha: float) -> Array:
-        """Return K_d = ρA∫Nᵀ(α̃ + ω̃ω̃)N, eqs. (63, 64), shape (6, 6); not symmetric if α is not 0."""
+        """Return K_d = ρA∫Nᵀ(α̃ + ω̃ω̃)N, eqs. (63, 64), (6, 6); not symmetric for α ≠ 0."""
         return self.weighted(_spin(omega, alpha))
 
     def load(self, acceleration: ArrayLike, W: ArrayLike = ((0, 0), (0, 0))) -> Array:
         """Return -ρA∫Nᵀ(a + W(x, 0)), shape (6,), N and N m.
 
-        `acceleration` is a, of the origin of the frame without gravity, in the axes of the beam,
-        shape (2,), m/s²; `W` is α̃ + ω̃ω̃, shape (2, 2), 1/s².
+        `acceleration` is the acceleration a of the frame's origin in the axes of the beam, without
+        gravity, shape (2,), m/s²; `W` is α̃ + ω̃ω̃, shape (2, 2), 1/s².
         """
         a, W = np.asarray(acceleration, dtype=float), np.asarray(W, dtype=float)
         x, w, (N, first, _) = self._gauss
@@ -123,12 +122,12 @@ class PlanarBeam:
 
 
 def _spin(omega: float, alpha: float) -> Array:
-    """Return α̃ + ω̃ω̃ in the plane."""
+    """Return α̃ + ω̃ω̃ for planar rotation, shape (2, 2)."""
     return np.array([[-(omega**2), -alpha], [alpha, -(omega**2)]])
 
 
 def _transformation(angle: float) -> Array:
-    """Return T_e from global to element coordinates, shape (6, 6); its first block rotates (2,)."""
+    """Return the matrix T_e from global to element coordinates, shape (6, 6)."""
     c, s = np.cos(angle), np.sin(angle)
     T = np.eye(6)
     T[:2, :2] = T[3:5, 3:5] = [[c, s], [-s, c]]
@@ -136,27 +135,27 @@ def _transformation(angle: float) -> Array:
 
 
 class FrameModes(NamedTuple):
-    """Modes of the frame frozen at a crank angle."""
+    """Modes of the frame at a fixed crank angle."""
 
     frequencies: Array  # shape (6,), ascending, Hz
     modes: Array  # right eigenvectors φ in the columns, shape (6, 6)
-    left: Array  # left eigenvectors with leftᵀ M φ = I; they are φ where K is symmetric
+    left: Array  # left eigenvectors with leftᵀ M φ = I, equal to φ if K is symmetric
 
 
 @dataclass(frozen=True)
 class TwoBeamEngine:
-    """One cylinder: crank and rod as a beam element each, the piston as a point mass at node 3.
+    """One cylinder with crank and rod as beam elements and the piston as a point mass at node 3.
 
     The crank angle is 0 at top dead centre; the piston slides along X, and the crank rotates at
-    constant speed. By default, gravity acts across the cylinder, as in eqs. (49, 52). With
-    `pinned`, crank and rod rotate separately at the crank pin, and the shaft is held as by its
-    drive (Q₃ = 0); Q has a tenth place then, the rotation of the rod at the crank pin.
+    constant speed. By default, gravity acts normal to the cylinder axis, as in eqs. (49, 52). With
+    `pinned`, crank and rod rotate separately at the crank pin, and the drive prevents the rotation
+    of the shaft (Q₃ = 0); Q then has a tenth component, the rotation of the rod at the crank pin.
     """
 
     crank: PlanarBeam  # element 1, from the shaft to the crank pin
     rod: PlanarBeam  # element 2, from the crank pin to the piston pin
     piston_mass: float  # kg
-    speed: float  # of the crank, rad/s
+    speed: float  # speed of the crank, rad/s
     gravity: tuple[float, float] = (0.0, -9.80665)  # global components, m/s²
     pinned: bool = False
 
@@ -171,17 +170,17 @@ class TwoBeamEngine:
 
     @property
     def free(self) -> list[int]:
-        """Places in Q of the six coordinates that are not held."""
+        """Zero-based indices of the six free coordinates in Q."""
         return [3, 4, 5, 6, 8, 9] if self.pinned else [2, 3, 4, 5, 6, 8]
 
     @property
     def places(self) -> tuple[list[int], list[int]]:
-        """Places in Q of the coordinates of crank and rod."""
+        """Zero-based indices of the coordinates of crank and rod in Q."""
         return [0, 1, 2, 3, 4, 5], [3, 4, 9 if self.pinned else 5, 6, 7, 8]
 
     @property
     def size(self) -> int:
-        """Number of places in Q."""
+        """Number of components of Q."""
         return 10 if self.pinned else 9
 
     @property
@@ -196,16 +195,16 @@ class TwoBeamEngine:
     def _elements(
         self, angle: float, motion: Any
     ) -> Iterator[tuple[PlanarBeam, list[int], Array, tuple[float, float]]]:
-        """Yield each beam with its places in Q, its T_e and its ω and α."""
+        """Yield each beam with its indices in Q, its T_e and its ω and α."""
         at, rod_at = self.angles(angle)
         spin = float(motion.rod_velocity), float(motion.rod_acceleration)
         yield self.crank, self.places[0], _transformation(at), (self.speed, 0.0)
         yield self.rod, self.places[1], _transformation(rod_at), spin
 
     def matrices(self, angle: float) -> tuple[Array, Array, Array]:
-        """Return M, and the static and the dynamic part of K, at a crank angle; (6, 6) each.
+        """Return M and the static and dynamic parts of K at a crank angle, shape (6, 6) each.
 
-        They are transformed to global axes and assembled, eqs. (62 to 72).
+        The element matrices are transformed to global axes and assembled, eqs. (62 to 72).
         """
         motion = self.mechanism.motion(angle, self.speed)
         static, dynamic, mass = np.zeros((3, self.size, self.size))
@@ -219,12 +218,11 @@ class TwoBeamEngine:
         return mass[free], static[free], dynamic[free]
 
     def load(self, angle: float, gas_force: float, *, complete: bool = True) -> tuple[Array, Array]:
-        """Return the static and dynamic part of the nodal force, eqs. (48 to 61), (6,) each.
+        """Return the static and dynamic parts of the nodal force, eqs. (48 to 61), (6,) each.
 
-        As printed, the Euler and centrifugal loads at every point of an element are those at its
-        end (r₂ = (l₂, 0), eq. (55)), and the inertia force of the piston in the rigid motion is
-        missing; with `complete`, both are correct. The gas force acts on the piston towards the
-        shaft, N.
+        As printed, the Euler and centrifugal loads at the end of an element act at all its points
+        (r₂ = (l₂, 0), eq. (55)), and the inertia force of the rigidly moving piston is missing;
+        with `complete`, both are correct. The gas force (N) pushes the piston towards the shaft.
         """
         motion = self.mechanism.motion(angle, self.speed)
         g = np.asarray(self.gravity)
@@ -244,7 +242,7 @@ class TwoBeamEngine:
     def quasi_static(
         self, angle: ArrayLike, gas_force: ArrayLike, *, complete: bool = True
     ) -> Array:
-        """Return Q = K⁻¹F at crank angles, eq. (75), K with its dynamic part; shape (nt, size)."""
+        """Return Q = K⁻¹F, eq. (75), with the dynamic part of K; shape (nt, size)."""
         angles, forces = np.atleast_1d(angle), np.atleast_1d(gas_force)
         Q = np.zeros((len(angles), self.size))
         for k, (at, gas) in enumerate(zip(angles, forces, strict=True)):
@@ -254,11 +252,11 @@ class TwoBeamEngine:
         return Q
 
     def modes(self, angle: float, *, dynamic: bool = True) -> FrameModes:
-        """Return the modes of the frame frozen at a crank angle, eq. (90).
+        """Return the modes of the frame at a fixed crank angle, eq. (90).
 
-        If the rod has an angular acceleration, the dynamic part of K, which `dynamic` includes, is
-        not symmetric: the modes are not orthogonal (eq. (82)) and have left partners. An error is
-        raised if the frozen frame is unstable.
+        `dynamic` includes the dynamic part of K. It is not symmetric if the rod has an angular
+        acceleration: the modes are then not orthogonal (eq. (82)), and the left eigenvectors differ
+            from the right eigenvectors. An error is raised if the frame is unstable.
         """
         mass, K, part = self.matrices(angle)
         if dynamic:
@@ -275,10 +273,10 @@ class TwoBeamEngine:
     def modal_superposition(
         self, angle: float, time: ArrayLike, load: ArrayLike, *, dynamic: bool = True
     ) -> Array:
-        """Return Q(t) of the frame frozen at a crank angle, eqs. (80 to 91), shape (nt, size).
+        """Return Q(t) of the frame at a fixed crank angle, eqs. (80 to 91), shape (nt, size).
 
-        The times (nt,) are equally spaced, the loads have the shape (nt, 6). There is no damping,
-        and the start is the static equilibrium of the first load, at rest.
+        The times (nt,) are equally spaced, and the loads have the shape (nt, 6). There is no
+        damping. The frame is initially at rest in static equilibrium with the first load.
         """
         modes = self.modes(angle, dynamic=dynamic)
         forces = array("load", load, (np.size(time), 6)) @ modes.left
@@ -288,10 +286,10 @@ class TwoBeamEngine:
         return Q
 
     def rod_displacement(self, angle: ArrayLike, Q: ArrayLike, x: ArrayLike) -> Array:
-        """Return displacements of the rod along and across it, eq. (92), shape (nt, m, 2), m.
+        """Return the axial and transverse displacements of the rod, eq. (92), shape (nt, m, 2), m.
 
-        `angle` are crank angles (nt,), `Q` has the shape (nt, size), and `x` are distances from the
-        crank pin (m,), m.
+        `angle` contains the crank angles, shape (nt,); `Q` has the shape (nt, size); `x` contains
+        distances from the crank pin, shape (m,), m.
         """
         rod = self.mechanism.motion(np.asarray(angle, dtype=float)).rod_angle
         T = np.stack([_transformation(float(at)) for at in np.atleast_1d(rod)])
@@ -302,8 +300,9 @@ class TwoBeamEngine:
 def undamped_response(omega: ArrayLike, time: ArrayLike, force: ArrayLike) -> Array:
     """Return a(t) of ä + ω²a = f(t), exact for forces that are linear between the times, (nt, n).
 
-    The frequencies ω have the shape (n,), the equally spaced times (nt,), the forces per unit of
-    modal mass (nt, n). The start is at rest at f/ω², the static equilibrium of the first force.
+    The frequencies ω have the shape (n,), the equally spaced times the shape (nt,), the forces per
+    unit of modal mass the shape (nt, n). The initial state is static equilibrium with the first
+    force, a = f/ω².
     """
     w, t, f = (np.asarray(v, dtype=float) for v in (omega, time, force))
     if not (w > 0).all():
@@ -312,7 +311,7 @@ def undamped_response(omega: ArrayLike, time: ArrayLike, force: ArrayLike) -> Ar
         raise InputError("time: the instants must be equally spaced")
     a = np.zeros_like(f)
     for k, (rate, load) in enumerate(zip(w, f.T, strict=True)):
-        system = [[0, rate], [-rate, 0]], [[0], [1 / rate]], [[1, 0]], [[0]]  # of a and ȧ/ω
+        system = [[0, rate], [-rate, 0]], [[0], [1 / rate]], [[1, 0]], [[0]]  # state: a and ȧ/ω
         start = [load[0] / rate**2, 0]
         a[:, k] = scipy.signal.lsim(system, load, t - t[0], X0=start)[1]
     return a

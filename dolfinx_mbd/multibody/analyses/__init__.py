@@ -1,7 +1,7 @@
 """Analyses of a mechanism: simulation, equilibrium, linearization, known motions, spectra.
 
-The examples of this folder, `stepping` and `results` assume a pendulum of 1 m, which is placed
-horizontally, the same with a driver, and a simulation:
+The examples of this folder, `stepping` and `results` use a pendulum of length 1 m that starts
+horizontally, the same pendulum with a driver, and a simulation:
 
     >>> import numpy as np
     >>> import dolfinx_mbd as mbd

@@ -1,13 +1,13 @@
-"""Static equilibrium of a mechanism, at rest or turning steadily, and sequences of equilibria.
+"""Static equilibrium of a mechanism, at rest or in steady rotation, and sequences of equilibria.
 
 The unknowns are the free motions of `small_motions`, with their unbalanced forces and stiffness.
-Newton's method is used where the stiffness is positive; elsewhere |k| replaces k in its principal
-directions, so that the mechanism falls into an equilibrium instead of being attracted by an
-unstable one. Steps are bounded, and shortened while they overshoot.
+Newton's method is used where the stiffness is positive definite. Elsewhere |k| replaces the
+eigenvalues k of the stiffness, so that the iteration moves towards a stable equilibrium and away
+from unstable ones. Steps are bounded, and are shortened while they overshoot.
 
 References:
     Y. Dauphin et al., Identifying and attacking the saddle point problem in high-dimensional
-    non-convex optimization, 2014 (steps by |k|).
+    non-convex optimization, 2014 (steps with |k|).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 
 Array = NDArray[np.float64]
 
-_TURN = 0.3  # longest step, rad, or relative to the size of the mechanism
-_FLOOR = 1e-12  # smallest stiffness that is not zero, relative to the largest
+_TURN = 0.3  # largest step, rad, or relative to the size of the mechanism
+_FLOOR = 1e-12  # stiffness that counts as zero, relative to the largest
 
 
 def equilibrium(
@@ -52,30 +52,30 @@ def equilibrium(
     tolerance: float = 1e-9,
     max_iterations: int = 200,
 ) -> State:
-    """Find the equilibrium into which a mechanism falls from its initial position.
+    """Find the equilibrium that a mechanism reaches from its initial position.
 
-    Drivers and loads are held at time t. An equilibrium at the start is returned, stable or not;
-    use `linearize` to determine its stability.
+    Drivers and loads are evaluated at time t. If the initial position is an equilibrium, it is
+    returned even if it is unstable; use `linearize` to determine its stability.
 
     Args:
         system: The mechanism; constraints may be redundant.
         t: Time, s.
         spin: Angular velocity of the whole mechanism about an axis through the global origin, shape
-            (3,), rad/s: the equilibrium includes the centrifugal forces. None: at rest.
-        q: Coordinates of the start, shape (nq,); None: those of the bodies.
-        angles: Rotations of the joints at the start, shape (nj,), rad, from which turns are
-            counted; None: zero.
+            (3,), rad/s, which causes centrifugal forces; by default the mechanism is at rest.
+        q: Initial coordinates, shape (nq,); by default the initial coordinates of the bodies.
+        angles: Initial rotations of the joints, shape (nj,), rad, from which full turns are
+            counted; by default zero.
         tolerance: Largest unbalanced force, relative to the largest force, moment or elastic force
             on the same body.
-        max_iterations: Largest number of steps.
+        max_iterations: Maximum number of steps.
 
     Returns:
-        The state with its reactions, at rest or turning with the spin.
+        The state with its reactions, at rest or rotating with the spin.
 
     Raises:
-        EquilibriumError: No equilibrium was found; the message names the unbalanced row.
+        EquilibriumError: No equilibrium was found; the message names the unbalanced equation.
         AssemblyError: The mechanism cannot be assembled.
-        InputError: An argument is unusable, or the joints do not permit the spin.
+        InputError: An argument is invalid, or the joints do not permit the spin.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -105,23 +105,23 @@ def equilibrium(
         _advance(at, t, axes, motions, _step(motions, basis, at))
     raise EquilibriumError(
         f"no equilibrium at t = {t:g} s: {system.row_name(row)} is left with "
-        f"{abs(at.rows[row]):.3g} (N or N m) unbalanced after {max_iterations} steps. A load may "
-        "have nothing that holds against it, or the start (q) may be too far"
+        f"{abs(at.rows[row]):.3g} (N or N m) unbalanced after {max_iterations} steps. Perhaps "
+        "nothing resists a load, or the initial position (q) is too far from an equilibrium"
     )
 
 
 def quasi_static_motion(
     system: SystemData, times: Iterable[float], *, spin: ArrayLike | None = None
 ) -> Solution:
-    """Find a sequence of equilibria: drivers and loads move slowly, without inertia forces.
+    """Find a sequence of equilibria for slowly changing drivers and loads, without inertia forces.
 
-    Each equilibrium starts from the one before. Velocities and accelerations are those of the spin
-    alone, not those of the drivers.
+    Each equilibrium is computed from the previous one. Velocities and accelerations include the
+    spin, but not the motion of the drivers.
 
     Args:
         system: The mechanism.
         times: Increasing times of the equilibria, s.
-        spin: Angular velocity of the whole, see `equilibrium`; None: at rest.
+        spin: Angular velocity of the mechanism, see `equilibrium`; by default it is at rest.
 
     Returns:
         The equilibria as a solution.
@@ -144,7 +144,7 @@ def quasi_static_motion(
 
 
 def _forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Set velocities, accelerations and the best reactions; return the coefficients."""
+    """Set velocities, accelerations and best-fit reactions; return the coefficients."""
     s, omega = at.system, axes.spin[0]
     at.v[:] = 0.0
     for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
@@ -156,7 +156,7 @@ def _forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 
 
 def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
-    """Return the increments (nv,) of a bounded step: Newton's, or downhill by |k|."""
+    """Return the increments (nv,) of a bounded step, by Newton's method or with |k|."""
     _, _, K = motions.reduced(basis)
     force = basis.T @ (motions.resolve.T @ at.rows)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
@@ -173,7 +173,7 @@ def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
 
 
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
-    """Move along a step; halve it while the forces along it change sign and do not decrease."""
+    """Move by a step; halve it while the force along it changes sign and does not decrease."""
     start, angles = at.q.copy(), at.angles.copy()
     delta = motions.resolve @ step
     before = float(at.rows @ delta)
@@ -193,7 +193,7 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
 
 
 def _restore(at: Assembler, t: float) -> None:
-    """Fulfil the constraints by moving the bodies, or else by deforming them."""
+    """Satisfy the constraints by moving the bodies or, if that fails, by deforming them."""
     s = at.system
     q = at.q.copy()
     try:
@@ -207,13 +207,13 @@ def _restore(at: Assembler, t: float) -> None:
 
 
 def _check_spin(at: Assembler, t: float, omega: Array) -> None:
-    """Raise an error if the constraints do not permit the mechanism to turn as a whole."""
+    """Raise an error if the constraints do not permit the mechanism to rotate as a whole."""
     s = at.system
     if not omega.any() or not s.num_constraints:
         return
     row, speed = constraint_speed(at, t)
     if speed > 1e-9 * max(1.0, float(np.abs(at.v).max())):
         raise InputError(
-            f"the mechanism does not turn with the spin {omega} rad/s as a whole: "
+            f"the mechanism cannot rotate as a whole with the spin {omega} rad/s: "
             f"{s.constraint_name(row)} would move at {speed:.3g} (m/s or rad/s)"
         )

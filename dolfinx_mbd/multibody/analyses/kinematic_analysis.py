@@ -1,4 +1,4 @@
-"""Kinematic analysis of driven mechanisms; inverse dynamics: the forces of a known motion."""
+"""Kinematic analysis of driven mechanisms, and inverse dynamics for known motions."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-_SINGULAR = 1e-7  # smallest over largest singular value of a singular position
-_RANK = 1e-9
+_SINGULAR = 1e-7  # ratio of extreme singular values below which a position is singular
+_RANK = 1e-9  # singular values that count as zero, relative to the largest
 
 
 class KinematicError(SolverError, ValueError):
-    """A motion that the drivers do not determine.
+    """Error of a motion that the drivers do not determine.
 
-    Its attribute `time` is the time of the error, s; `solution` is the motion before it, or None.
+    The attribute `time` is the time of the error, s; `solution` is the motion before it, or None.
     """
 
     def __init__(self, message: str, time: float) -> None:
@@ -47,29 +47,29 @@ def kinematic_analysis(
     elastic_start: Literal["undeformed", "quasi-static"] = "undeformed",
     q: ArrayLike | None = None,
 ) -> Solution:
-    """Compute positions, velocities and accelerations of a mechanism that its drivers determine.
+    """Compute the motion of a mechanism that is fully determined by its drivers.
 
-    Nothing is integrated: the constraints and their first two derivatives are solved at each time,
-    starting from the position before it. The solution contains the reactions, so that
+    The constraints and their first two derivatives are solved at each time, starting from the
+    previous position, without time integration. The solution contains the reactions, so that
     ``solution.joint("drive").moment`` is the torque of a driver.
 
     Args:
         system: The mechanism, with as many drivers as degrees of freedom; joints may be redundant.
-        times: Increasing times, s, close enough that the nearest position is the right one.
-        elastic_start: Deformation at each time, as at the start of `simulate`. ``undeformed``:
-            bodies move as if they were rigid, and the forces are those of the undeformed bodies;
-            ``quasi-static``: they deform under the forces of the motion without vibrations.
-        q: Coordinates from which the first position is found, shape (nq,); None: those of the
-            bodies.
+        times: Increasing times, s, close enough that the nearest solution is the correct one.
+        elastic_start: Deformation at each time, as at the start of `simulate`. With ``undeformed``,
+            bodies move as if they were rigid, and the forces belong to undeformed bodies. With
+            ``quasi-static``, bodies deform under the forces of the motion without vibrations.
+        q: Coordinates from which the first position is computed, shape (nq,); by default the
+            initial coordinates of the bodies.
 
     Returns:
-        The motion at the times.
+        The motion at the given times.
 
     Raises:
-        KinematicError: Bodies are free to move, or a position is singular or was passed between two
-            times, after which the drivers do not determine the motion.
+        KinematicError: Bodies are free to move, or the mechanism has passed a singular position,
+            after which the drivers do not determine the motion.
         AssemblyError: The mechanism cannot be assembled at the first time.
-        InputError: An argument is unusable.
+        InputError: An argument is invalid.
 
     Example:
         >>> run = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
@@ -101,11 +101,11 @@ def kinematic_analysis(
             sign = _orientation(without_units(system, whole)[0][rows][:, system.rigid])
             first_sign = first_sign or sign
             if sign != first_sign or not sign:
-                before = f" or between t = {states[-1].time:g} s and there" if states else ""
+                before = f" or between t = {states[-1].time:g} s and this time" if states else ""
                 raise KinematicError(
-                    f"the position at t = {t:g} s{before} is singular, or it is that of another "
+                    f"the position at t = {t:g} s{before} is singular or belongs to another "
                     "assembly: the drivers do not determine the motion after it. Drive another "
-                    "joint, leave this time out, or take shorter steps",
+                    "joint, leave this time out, or use shorter steps",
                     t,
                 )
             moving = elastic_start == "undeformed"
@@ -119,7 +119,7 @@ def kinematic_analysis(
 def _approach(at: Assembler, t: float, states: list[State]) -> float:
     """Move to the position at t that is nearest to the extrapolated motion.
 
-    Return the limit below which constraints are redundant there, see `assemble`.
+    Return the limit below which constraints are redundant at this position, see `assemble`.
     """
     s = at.system
     if states:
@@ -135,8 +135,8 @@ def _approach(at: Assembler, t: float, states: list[State]) -> float:
         if not states:
             raise
         raise KinematicError(
-            f"the drivers cannot be followed from t = {states[-1].time:g} to {t:g} s, past a limit "
-            f"of the mechanism (a singular position): {error}",
+            f"the mechanism cannot follow its drivers from t = {states[-1].time:g} to {t:g} s, "
+            f"past a singular position: {error}",
             t,
         ) from error
     at.update_poses(t)
@@ -157,20 +157,20 @@ def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
     raise KinematicError(
         f"{len(s.drivers)} drivers leave {free} degree{'s' * (free > 1)} of freedom at t = {t:g} s "
         f"(of {', '.join(names)}): the position is singular, or the mechanism needs more drivers. "
-        "Use simulate for a motion that forces determine",
+        "Use simulate if forces determine the motion",
         t,
     )
 
 
 def _orientation(rows: Array) -> float:
-    """Return the sign of the determinant of the constraints, zero in a singular position."""
+    """Return the sign of the constraint matrix's determinant, zero in a singular position."""
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     values = np.linalg.svd(rows, compute_uv=False)
     return 0.0 if values[-1] < _SINGULAR * values[0] else float(np.linalg.slogdet(rows)[0])
 
 
 def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
-    """Return the state with velocities, accelerations and reactions of the rigid motion."""
+    """Return the state with the velocities, accelerations and reactions of the rigid motion."""
     s = at.system
     at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
     rate, _ = at.constraint_rates(t)
@@ -183,7 +183,7 @@ def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
 
 
 def _settled(at: Assembler, t: float) -> State:
-    """Return the quasi-static state next to the position of the assembler, with turns counted."""
+    """Return the quasi-static state near the assembler's position, with full turns counted."""
     state = consistent_state(at.system, t, q=at.q)
     at.q[:] = state.q
     at.update_poses(t)
@@ -199,7 +199,7 @@ class InverseDynamics:
     Attributes:
         solution: The motion with the reactions of joints and drivers that it requires.
         efforts: Torque (N m) or force (N) of each actuator over time, (nt,), by actuator.
-        unbalanced: Largest force that is left, relative to the largest that acts, (nt,).
+        unbalanced: Largest unbalanced force, relative to the largest acting force, (nt,).
 
     Example:
         >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1])
@@ -222,23 +222,23 @@ def inverse_dynamics(
 ) -> InverseDynamics:
     """Compute the forces of joints, drivers and actuators that a known motion requires.
 
-    At each time the multipliers λ and the efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where E
-    are the gradients of the actuated coordinates.
+    At each time the multipliers λ and efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where the
+    rows of E are the gradients of the actuated coordinates.
 
     Args:
-        system: The mechanism with the known loads, and with drivers for coordinates that they hold.
-        motion: Positions, velocities and accelerations of the same bodies: of `simulate`, also with
-            another system, or of `kinematic_analysis`.
-        actuators: Joints about (or along) whose axis an unknown torque (or force) acts on the
-            second body, and its opposite on the first.
-        tolerance: Largest unbalanced force, relative to the largest force that acts.
+        system: The mechanism with the known loads, and with drivers for driven joints.
+        motion: Positions, velocities and accelerations of the same bodies, from `simulate` (the
+            joints and loads may differ) or `kinematic_analysis`.
+        actuators: Joints with an unknown torque about their axis (or force along it) on the second
+            body, and its opposite on the first body.
+        tolerance: Largest unbalanced force, relative to the largest acting force.
 
     Returns:
-        Reactions and efforts.
+        The reactions and efforts.
 
     Raises:
-        InputError: The motion is that of other bodies, violates a constraint, or requires forces
-            that no joint, driver or actuator carries; the message names the place.
+        InputError: The motion belongs to other bodies, violates a constraint, or requires forces
+            that no joint, driver or actuator carries; the message names the equation.
 
     Example:
         >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
@@ -272,9 +272,9 @@ def inverse_dynamics(
         row, left[k] = unbalanced(at)
         if left[k] > tolerance:
             raise InputError(
-                f"no joint, driver or actuator carries what the motion requires at t = {t:g} s: "
-                f"{system.row_name(row)} is left with {abs(at.rows[row]):.3g} (N or N m). Name the "
-                "joints that are driven: actuators=[...]"
+                "no joint, driver or actuator carries a force that the motion requires at "
+                f"t = {t:g} s: {system.row_name(row)}, {abs(at.rows[row]):.3g} (N or N m). Name "
+                "the driven joints: actuators=[...]"
             )
         states.append(at.state(t))
         at.angles[:] = states[-1].angles
@@ -294,13 +294,13 @@ def _coordinate(system: SystemData, actuator: str | JointCoordinate) -> JointCoo
 
 
 def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
-    """Set the multipliers of a motion, and rows and scale to what is left; return the efforts."""
+    """Set multipliers, residual and its scale for a motion; return the efforts."""
     at.lam[:] = 0.0
     at.residual(t)
     row = int(np.argmax(np.abs(at.values))) if len(at.values) else -1
     if row >= 0 and abs(at.values[row]) > 1e-6 * max(1.0, float(np.abs(at.position).max())):
         raise InputError(
-            f"the motion does not fulfil {at.system.constraint_name(row)} at t = {t:g} s: it is "
+            f"the motion violates {at.system.constraint_name(row)} at t = {t:g} s: it is "
             f"off by {abs(at.values[row]):.3g} (m or rad)"
         )
     scale = at.scale.copy()

@@ -1,9 +1,9 @@
-"""Small motions of an assembled mechanism: frequencies, damping ratios, modes, stability.
+"""Linearization of a mechanism: frequencies, damping ratios, modes and stability.
 
-About an equilibrium, or about a steady motion in axes that turn with the mechanism, the equations
-of motion are linear with constant coefficients (see `small_motions`). The null space of the
-constraints eliminates the multipliers; the stiffness includes the effect of the reactions (second
-derivatives of the constraints times multipliers), so that a pendulum swings and a strut buckles.
+About an equilibrium, or about a steady motion in axes that rotate with the mechanism, the equations
+of small motions are linear with constant coefficients (see `small_motions`). The null space of the
+constraints eliminates the multipliers. The stiffness includes the second derivatives of the
+constraints times the reactions, which make a pendulum swing and a strut buckle.
 """
 
 from __future__ import annotations
@@ -33,33 +33,32 @@ from dolfinx_mbd.multibody.stepping.convergence import row_groups
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-_BALANCE = 1e-6  # largest unbalanced force of a steady state, relative to the acting forces
+_BALANCE = 1e-6  # largest unbalanced force of a steady motion, relative to the acting forces
 _CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
-_ZERO = 1e-7  # of the largest pole: double zeros of rigid motion become sqrt(round-off)
-_GROWTH = 1e-9  # of the largest pole: smaller real parts are round-off
+_ZERO = 1e-7  # poles that count as zero, relative to the largest: double zeros are √round-off
+_GROWTH = 1e-9  # real parts that count as zero, relative to the largest pole
 
 
 class SteadyError(SolverError, ValueError):
-    """A state that is neither an equilibrium nor part of a steady motion."""
+    """Error of a state that is neither an equilibrium nor part of a steady motion."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearizedSystem:
-    """M z̈ + (C + G) ż + K z = 0 in the m free coordinates of a mechanism, and its poles.
+    """Equations M z̈ + (C + G) ż + K z = 0 for the m free coordinates, and their poles.
 
     Attributes:
         system: The mechanism.
-        state: State about which it is linearized.
+        state: State about which the mechanism is linearized.
         mass: M, shape (m, m).
         damping: C, the symmetric part of the coefficients of ż, shape (m, m).
-        gyroscopic: G, their skew part, shape (m, m).
-        stiffness: K with all geometric parts, shape (m, m); not symmetric if forces follow the
-            motion.
-        basis: Increments of all coordinates per unit of z, shape (nv, m): translations in global,
-            rotations in body components, elastic coordinates.
-        axes: ``body``, ``global`` or ``given``: the axes in which z has constant coefficients.
-        poles: λ of z = e^{λt} with Im λ ≥ 0 in the order of |λ|, shape (p,), 1/s.
-        modes: Increments of all coordinates of each pole, largest component 1, shape (nv, p).
+        gyroscopic: G, the skew-symmetric part of the coefficients of ż, shape (m, m).
+        stiffness: K including geometric stiffness, shape (m, m); not symmetric for follower forces.
+        basis: Increments of all coordinates per unit of z, shape (nv, m): translations in global
+            components, rotations in body components, elastic coordinates.
+        axes: Axes in which the coefficients are constant: ``body``, ``global`` or ``given``.
+        poles: Exponents λ of z ∝ e^{λt} with Im λ ≥ 0, by increasing |λ|, shape (p,), 1/s.
+        modes: Increments of all coordinates for each pole, largest component 1, shape (nv, p).
 
     Example:
         >>> result = mbd.linearize(pendulum, mbd.equilibrium(pendulum))
@@ -92,8 +91,8 @@ class LinearizedSystem:
     def stability(self) -> Literal["unstable", "neutral", "stable", "asymptotically stable"]:
         """Effect of a small disturbance.
 
-        It grows (unstable), persists or drifts along a motion without resistance (neutral: a pole
-        is zero), remains small (stable) or decays (asymptotically stable).
+        The disturbance grows (unstable), persists or drifts because a pole is zero (neutral),
+        remains small (stable) or decays (asymptotically stable).
         """
         limit = _GROWTH * np.abs(self.poles).max(initial=0.0)
         if (self.poles.real > limit).any():
@@ -103,23 +102,23 @@ class LinearizedSystem:
         return "stable" if (self.poles.real >= -limit).any() else "asymptotically stable"
 
     def mode(self, body: str, number: int) -> Complex:
-        """Return the part of a mode that belongs to a body: (δR global, δφ body, δη).
+        """Return a mode of one body: δR in global components, δφ in body components, and δη.
 
         Args:
             body: Name of the body.
-            number: Number of the mode, from 0.
+            number: Zero-based index of the mode.
 
         Returns:
             Shape (6+n,).
 
         Raises:
-            InputError: The body or the number does not exist.
+            InputError: The body or the mode does not exist.
         """
         part = self.system.v_slices[self.system.body_index(body)]
         return self.modes[part, integer("number", number, low=0, high=self.modes.shape[1] - 1)]
 
     def summary(self) -> str:
-        """Return a table of the poles, with the body that has most of the kinetic energy."""
+        """Return a table of the poles, each with the body that has most of the kinetic energy."""
         at = Assembler(self.system)
         at.q[:], at.v[:], at.angles[:] = self.state.q, self.state.v, self.state.angles
         at.residual(self.state.time)
@@ -146,18 +145,18 @@ def linearize(
 ) -> LinearizedSystem:
     """Linearize a mechanism about an equilibrium or a steady motion.
 
-    Positions and velocities are those of the state; accelerations and reactions are those of the
-    steady motion. Loads that depend on time are held at the time of the state; so are the drivers
-    of a mechanism at rest. Constraints may be redundant.
+    Positions and velocities are taken from the state; accelerations and reactions are computed for
+    the steady motion. Time-dependent loads, and the drivers of a mechanism at rest, are evaluated
+    at the time of the state. Constraints may be redundant.
 
     Args:
         system: The mechanism.
-        state: State of `equilibrium`, `consistent_state` or a simulation.
-        axes: Axes in which the motion is steady and the coefficients are constant. ``body``: those
-            of each body, for a mechanism that turns as a whole. ``global``: for axisymmetric rotors
-            on fixed supports. An angular velocity, global components, shape (3,), rad/s: axes that
-            turn with it, for example for a top in steady precession. ``auto``: ``body`` if the
-            motion is steady in them, else ``global``.
+        state: State from `equilibrium`, `consistent_state` or a simulation.
+        axes: Axes in which the motion is steady and the coefficients are constant: ``body`` for the
+            axes of each body, if the mechanism rotates as a whole; ``global`` for axisymmetric
+            rotors on fixed supports; an angular velocity in global components, shape (3,), rad/s,
+            for axes that rotate with it, such as for a top in steady precession. ``auto`` selects
+            ``body`` if the motion is steady in the body axes, else ``global``.
 
     Returns:
         Matrices, poles and modes.
@@ -213,7 +212,7 @@ def linearize(
 
 
 def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
-    """Return coefficients and free motions if the motion is steady in the axes."""
+    """Return the coefficients and free motions; raise an error if the motion is not steady."""
     s = at.system
     motions = _balanced(at, t, axes)
     basis = free_directions(motions)
@@ -227,7 +226,7 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
         if speed > _BALANCE * speeds.max():
             raise SteadyError(f"{s.constraint_name(row)} moves at {speed:.3g} (m/s or rad/s)")
     if len(s.elastic) and speeds[s.elastic].max() > _BALANCE * speeds.max():
-        raise SteadyError("bodies are changing their shape")
+        raise SteadyError("the deformation of bodies changes")
     fastest = float(speeds[s.rigid].max())
     step = 0.3 / fastest
     first = motions.reduced(basis)
@@ -245,7 +244,7 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
 
 
 def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Return coefficients with the accelerations and reactions of a steady motion."""
+    """Return the coefficients for the accelerations and reactions of a steady motion."""
     s = at.system
     at.a[:] = steady_rates(at, axes)
     motions = balanced_motions(at, t, axes)
@@ -255,15 +254,15 @@ def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     row, share = unbalanced(at)
     if share > _BALANCE:
         raise SteadyError(
-            f"{s.row_name(row)} is not in balance ({abs(at.rows[row]):.3g} N or N m are left)"
+            f"{s.row_name(row)} is not in balance (residual {abs(at.rows[row]):.3g} N or N m)"
         )
     return motions
 
 
 def unbalanced(at: Assembler) -> tuple[int, float]:
-    """Return the row that is least in balance, and its residual over the forces on its body.
+    """Return the index of the equation with the largest relative residual, and this residual.
 
-    These are the largest sum of magnitudes of terms among the body's rows of the same kind.
+    The scale is the largest sum of magnitudes of terms in equations of the same kind and body.
     """
     groups = row_groups(at.system)
     sizes = np.full(groups[-1] + 3, 1e-300)
@@ -274,14 +273,14 @@ def unbalanced(at: Assembler) -> tuple[int, float]:
 
 
 def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
-    """Return the constraint that the velocities violate most, and its rate, m/s or rad/s."""
+    """Return the index of the constraint with the largest rate, and this rate, m/s or rad/s."""
     rates = at.constraint_matrix(at.jacobians()) @ at.v + at.constraint_rates(t)[0]
     row = int(np.argmax(np.abs(rates)))
     return row, float(np.abs(rates[row]))
 
 
 def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
-    """Return the poles with Im λ ≥ 0 in the order of |λ|, and their vectors (m, p)."""
+    """Return the poles with Im λ ≥ 0 by increasing |λ|, and their eigenvectors (m, p)."""
     m = len(M)
     size = float(np.abs(K).max())
     scale = max(np.sqrt(size), float(np.abs(rate).max()), 1e-300)
@@ -289,8 +288,8 @@ def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
     if symmetric and np.abs(rate).max() <= 1e-13 * scale:
         squares, real = scipy.linalg.eigh(0.5 * (K + K.T), M)
         squares[np.abs(squares) <= _ZERO**2 * max(np.abs(squares).max(), 1e-300)] = 0.0
-        roots = np.sqrt((-squares).astype(complex))  # i ω, or the growth of an instability
-        twice = np.flatnonzero(squares < 0)  # real poles are ± pairs
+        roots = np.sqrt((-squares).astype(complex))  # iω, or the growth rate of an instability
+        twice = np.flatnonzero(squares < 0)  # real poles occur in ± pairs
         values = np.concatenate([roots, -roots[twice]])
         vectors = np.concatenate([real, real[:, twice]], axis=1).astype(complex)
     else:
@@ -302,7 +301,7 @@ def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
         upper = values.imag >= 0
         values, vectors = values[upper], whole[:m, upper].astype(complex)
         zeros = np.flatnonzero(values == 0)
-        if len(zeros):  # the vectors of a double zero are the same
+        if len(zeros):  # the eigenvectors of a double zero are equal
             unit = vectors[:, zeros] / np.maximum(np.linalg.norm(vectors[:, zeros], axis=0), 1e-300)
             _, R, pivots = scipy.linalg.qr(unit, mode="economic", pivoting=True)
             same = zeros[pivots[int(np.sum(np.abs(np.diag(R)) > 1e-4)) :]]

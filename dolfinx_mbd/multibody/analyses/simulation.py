@@ -30,13 +30,13 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Return the controller of the BLAS threads; to create it takes milliseconds."""
+    """Return the controller of the BLAS threads, cached because it is slow to create."""
     return ThreadpoolController()
 
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    """Use one BLAS thread: on more, sums have other bits, and small problems are not faster."""
+    """Use one BLAS thread: more threads change round-off and do not speed up small problems."""
     with _blas().limit(limits=1, user_api="blas"):
         yield
 
@@ -59,40 +59,40 @@ def simulate(
 ) -> Solution:
     """Simulate a system with fixed or adaptive steps.
 
-    The results have the same bits on every MPI rank and in every repetition; BLAS uses one thread
-    meanwhile.
+    The results are bitwise equal on every MPI rank and in every repetition; BLAS uses one thread
+    during the simulation.
 
     Args:
         system: The mechanism; it is not changed.
-        t_end: End time, s; the last step ends there.
+        t_end: End time, s, at which the last step ends.
         dt: Time step, s, adjusted so that a whole number of steps fits; or an `Adaptive` control;
-            or ``adaptive`` for a control with its defaults.
-        method: Method of the generalized-α family; None: ρ∞ = 0.8.
+            or ``adaptive`` for a control with default values.
+        method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
-        start: Rates of joints at t = 0 by name, rad/s or m/s, for mechanisms without drivers; or a
-            state from which to start, at its time; None: at rest, or as the drivers demand.
-        elastic_start: Deformation at the start, unless a state determines it: ``quasi-static`` or
+        start: Rates of joints at t = 0 by name, rad/s or m/s, for mechanisms without drivers; or an
+            initial state with its time. By default the mechanism is at rest or follows its drivers.
+        elastic_start: Initial deformation, unless `start` is a state: ``quasi-static`` or
             ``undeformed``; see `consistent_state`.
         redundant: Treatment of redundant constraints: ``stop`` raises an error with their names;
-            ``drop`` leaves them out, so that their joints carry no such force; ``keep`` gives the
-            same motion and the joint forces of least norm. Small misfits of redundant constraints,
-            up to 1e-5 of the size of the mechanism, remain as they are at the start. Constraints
-            that only the deformation of bodies distinguishes are not redundant.
+            ``drop`` leaves them out, so that they carry no forces; ``keep`` gives the same motion
+            and the joint forces of minimum norm. Initial misfits of redundant constraints, up to
+            1e-5 of the size of the mechanism, remain constant. Constraints that are independent
+            only because bodies deform are not redundant.
         stride: Save every n-th step; the first and the last are always saved.
         progress: Whether to show a progress bar, if tqdm is installed.
         checkpoint: File to which the run is written periodically and from which `resume` continues
-            it with the same bits. An existing file is replaced. Under MPI every rank may write it.
-        checkpoint_stride: Number of steps between two checkpoints; None: as many as take about a
-            minute.
+            it bitwise equally. An existing file is replaced. Under MPI every rank may write it.
+        checkpoint_stride: Number of steps between two checkpoints; by default as many as take about
+            a minute.
 
     Returns:
-        The histories by name. After Ctrl-C: those computed so far, with a warning and
-        ``complete == False``.
+        The histories by name. After Ctrl-C, the solution contains the results so far, with a
+        warning and ``complete == False``.
 
     Raises:
         AssemblyError: The mechanism cannot be assembled.
-        StepError: A step does not converge; ``error.solution`` holds the results before it.
-        InputError: An argument is unusable, or the angle, rate and acceleration of a driver
+        StepError: A step does not converge; ``error.solution`` contains the results before it.
+        InputError: An argument is invalid, or the angle, rate and acceleration of a driver
             contradict each other.
         OSError: The first checkpoint cannot be written; later failures give a warning.
 
@@ -140,21 +140,21 @@ def simulate(
     run = Run(system, stepper, steps, state, [state], stride)
     writer = Checkpoint(checkpoint, checkpoint_stride, system)
     writer.mark(run)
-    writer.write(run)  # before the first step, so that an error of the path is raised immediately
+    writer.write(run)  # before the first step, so that an invalid path raises an error immediately
     return _finished(run, writer, progress)
 
 
 @_one_blas_thread()
 def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> Solution:
-    """Continue a simulation from its checkpoint, with the same bits as without the interruption.
+    """Continue a simulation from its checkpoint, as if it had not been interrupted.
 
-    Checkpoints are written to the same file as often as before. The checkpoint of a finished run
-    gives its solution immediately.
+    The results are bitwise equal. Checkpoints are written to the same file as often as before. For
+    a finished run, the solution is returned immediately.
 
     Args:
         path: The checkpoint that `simulate` wrote.
-        system: The mechanism, built as it was. Its names, numbers and arrays, and the names of its
-            functions, are compared with the checkpoint; a change inside a function is not noticed.
+        system: The mechanism, built in the same way. Its names, numbers and arrays, and the names
+            of its functions, are compared; a change inside a function is not detected.
         progress: Whether to show a progress bar, if tqdm is installed.
 
     Returns:
@@ -178,7 +178,7 @@ def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> S
 def _steps(
     control: float | Adaptive, system: SystemData, state: State, t_end: float, stride: int
 ) -> Steps:
-    """Return the steps of a simulation, after a check that its results fit into memory."""
+    """Return the steps of a simulation; raise an error if its results do not fit into memory."""
     span = t_end - state.time
     if isinstance(control, Adaptive):
         return AdaptiveSteps.of(control, system, state.time, t_end)
@@ -220,7 +220,7 @@ def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
 
 
 def _solution(run: Run) -> Solution:
-    """Return the saved states and the last one, which has the memory of the integrator."""
+    """Return the saved states and the last state, which includes the integrator's memory."""
     earlier = [state for state in run.states[-1:] if state.time < run.state.time]
     states = [*run.states[:-1], *earlier, run.state]
     counts = {key: getattr(run.stepper, key) for key in ("iterations", "factorizations")}
@@ -228,7 +228,7 @@ def _solution(run: Run) -> Solution:
 
 
 def progress_bar(total: int, show: bool, title: str, unit: str) -> AbstractContextManager[Any]:
-    """Return a bar of tqdm, or a context of None if it is not to be shown or not installed."""
+    """Return a tqdm progress bar, or a null context without `show` or tqdm."""
     if show:
         try:
             from tqdm import tqdm

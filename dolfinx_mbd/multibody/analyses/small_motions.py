@@ -1,15 +1,15 @@
-"""Coefficients of small motions about a steady motion, in axes that may turn with it.
+"""Coefficients of small motions about a steady motion, in axes that may rotate with it.
 
-The rows of a system are r(q, v, a) + Bᵀλ = 0 with increments δ of q, in which a floating frame
-moves by δR in global and turns by δφ in body components. Resolved in axes Q that turn with a
+The equations of motion are r(q, v, a) + Bᵀλ = 0. In an increment δ of q, a floating frame moves by
+δR in global components and rotates by δφ in body components. Resolved in axes Q that rotate with a
 constant angular velocity W, the increments are
 
     δ = P y,   P = diag(Q, AᵀQ, I),   δv = P (ẏ + 𝒲 y),   δa = P (ÿ + (𝒲 + 𝒟) ẏ + 𝒟𝒲 y),
 
-    𝒲 = diag(W̃, W̃, 0),   𝒟 = diag(W̃, W̃ − ω̃, 0)        (all in components of Q),
+    𝒲 = diag(W̃, W̃, 0),   𝒟 = diag(W̃, W̃ − ω̃, 0)        (all resolved in Q),
 
-because ω, the angular velocity of the body, changes by δω = δφ̇ + ω×δφ. With the derivatives
-K, C, M of the rows (at constant multipliers, so that K includes the second derivatives of the
+because ω, the angular velocity of the body, changes by δω = δφ̇ + ω×δφ. With the derivatives K, C, M
+of r + Bᵀλ with respect to q, v, a (λ is constant, so that K includes the second derivatives of the
 constraints times the reactions) the small motions obey M_y ÿ + C_y ẏ + K_y y + (BP)ᵀ δλ = 0,
 
     M_y = PᵀMP,   C_y = PᵀCP + M_y (𝒲 + 𝒟),   K_y = PᵀKP + PᵀCP 𝒲 + M_y 𝒟𝒲.
@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 
 
 def _frames(system: SystemData, q: Array) -> Iterator[tuple[int, slice, slice, Array]]:
-    """Yield number, slices of displacement and rotation, and rotation matrix of each frame."""
+    """Yield index, displacement slice, rotation slice and rotation matrix of each body frame."""
     for k, body in enumerate(system.bodies):
         if isinstance(body, FloatingBody):
             start = system.v_slices[k].start
@@ -54,8 +54,8 @@ def _frames(system: SystemData, q: Array) -> Iterator[tuple[int, slice, slice, A
 class Axes:
     """Axes in which the increments of each body are resolved.
 
-    `turn` is Q of each body, axes → global, (bodies, 3, 3); `spin` is W in global components,
-    (bodies, 3), rad/s.
+    `turn` is the rotation Q of each body's axes to global axes, (bodies, 3, 3); `spin` is W in
+    global components, (bodies, 3), rad/s.
     """
 
     turn: Array
@@ -63,7 +63,7 @@ class Axes:
 
     @classmethod
     def of_bodies(cls, system: SystemData, q: Array, v: Array) -> Axes:
-        """Return the frames of the bodies."""
+        """Return the axes of the body frames."""
         axes = cls.common(system, np.zeros(3))
         for k, _, turn, A in _frames(system, q):
             axes.turn[k], axes.spin[k] = A, A @ v[turn]
@@ -71,14 +71,14 @@ class Axes:
 
     @classmethod
     def common(cls, system: SystemData, spin: Array) -> Axes:
-        """Return axes that turn with one angular velocity and are now the global ones."""
+        """Return common axes that rotate with `spin` and now coincide with the global axes."""
         count = len(system.bodies)
         return cls(np.tile(np.eye(3), (count, 1, 1)), np.tile(np.asarray(spin, float), (count, 1)))
 
 
 @dataclass(frozen=True, eq=False)
 class SmallMotions:
-    """M_y, C_y, K_y (nv, nv), the constraints BP (nc, nv) and P (nv, nv) at one state."""
+    """Matrices M_y, C_y, K_y (nv, nv), BP (nc, nv) and P (nv, nv) at one state."""
 
     mass: Array
     rate: Array
@@ -87,13 +87,13 @@ class SmallMotions:
     resolve: Array
 
     def reduced(self, basis: Array) -> tuple[Array, Array, Array]:
-        """Return NᵀM_yN, NᵀC_yN and NᵀK_yN of a basis N (nv, m)."""
+        """Return NᵀM_yN, NᵀC_yN and NᵀK_yN for a basis N (nv, m)."""
         M, C, K = (basis.T @ X @ basis for X in (self.mass, self.rate, self.stiffness))
         return 0.5 * (M + M.T), C, K
 
 
 def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Return the coefficients at the point of the assembler, whose rows are evaluated."""
+    """Evaluate the residual at the assembler's point, and return the coefficients."""
     at.residual(t)
     derivatives = at.tangent(t)
     n = at.system.num_velocities
@@ -109,9 +109,9 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 
 
 def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Set the multipliers that balance the rows best, and return the coefficients.
+    """Set the multipliers that minimize the residual, and return the coefficients.
 
-    Each row is weighted with its mass.
+    Each equation is divided by the square root of its mass.
     """
     at.lam[:] = 0.0
     motions = small_motions(at, t, axes)
@@ -134,7 +134,7 @@ def free_directions(motions: SmallMotions) -> Array:
 
 
 def steady_rates(at: Assembler, axes: Axes) -> Array:
-    """Return the accelerations (nv,) at which the velocities are constant in the axes."""
+    """Return the accelerations (nv,) for which the velocities are constant in the axes."""
     rates = np.zeros(at.system.num_velocities)
     for k, move, turn, A in _frames(at.system, at.q):
         rates[move] = np.cross(axes.spin[k], at.v[move])
@@ -143,7 +143,7 @@ def steady_rates(at: Assembler, axes: Axes) -> Array:
 
 
 def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
-    """Move the point of the assembler along the steady motion for a time; return the axes there."""
+    """Move the assembler along the steady motion for the time `step`; return the new axes."""
     s, later = at.system, Axes(axes.turn.copy(), axes.spin)
     for k, move, turn, A in _frames(s, at.q):
         Q, W = axes.turn[k], axes.spin[k]

@@ -13,15 +13,15 @@ from dolfinx_mbd.errors import InputError
 
 Array = NDArray[np.float64]
 
-_UNIFORM = 1e-6  # relative tolerance of equal steps: times are sums of steps with round-off
+_UNIFORM = 1e-6  # largest relative difference of equal steps, whose times have round-off
 
 
 class Spectrum(NamedTuple):
     """A one-sided amplitude spectrum; see `spectrum`.
 
     Attributes:
-        frequencies: Frequencies from 0 to half the sampling rate, 1/duration apart, (nf,), Hz.
-        amplitudes: Shape (nf,) or (nf, ...) like the signal, in the unit of the signal.
+        frequencies: Frequencies from 0 to half the sampling rate in steps of 1/duration, (nf,), Hz.
+        amplitudes: Amplitudes in the unit of the signal, shape (nf,) or (nf, ...).
 
     Example:
         >>> lines = mbd.multibody.Spectrum(np.array([0.0, 1.0]), np.array([0.1, 2.0]))
@@ -44,26 +44,26 @@ def spectrum(
     """Return the one-sided amplitude spectrum of a signal.
 
     A sine of amplitude A has the height A if its frequency is a line of the spectrum. Half-way
-    between two lines it is lower by the loss of the window: 15 % for `hann`, 0.1 % for `flattop`,
-    whose peaks are wider. Frequencies above half the sampling rate appear at lower ones: save more
-    steps of a simulation (`stride`) if it has such frequencies. Leave out a transient at its start.
+    between two lines its height is reduced by the loss of the window: 15 % for `hann`, 0.1 % for
+    `flattop`, whose peaks are wider. Frequencies above half the sampling rate appear at lower ones:
+    in this case save more steps of the simulation (`stride`). Remove initial transients.
 
     Args:
         time: Equally spaced times, shape (nt,), s.
         signal: Values at the times, shape (nt,) or (nt, ...), in any unit.
         window: A window of `scipy.signal.get_window`: "hann" has little leakage, "flattop" the best
-            amplitudes, and "boxcar" is for signals of whole periods.
-        trend: "keep" leaves the signal as it is; "mean" subtracts its mean and "line" its
+            amplitudes, and "boxcar" suits signals with whole periods.
+        trend: "keep" leaves the signal unchanged; "mean" subtracts its mean and "line" its
             least-squares line, which would leak into the lowest frequencies.
-        resample: Whether a signal at unequal steps is interpolated to as many equal steps, by cubic
-            splines. By default it is an error.
+        resample: Whether a signal with unequal steps is interpolated by cubic splines to the same
+            number of equal steps. By default unequal steps are an error.
 
     Returns:
         Frequencies and amplitudes.
 
     Raises:
-        InputError: Times and signal do not fit together, are not finite or not equally spaced; or
-            the window is unknown.
+        InputError: Times and signal have different lengths, are not finite or not equally spaced;
+            or the window is unknown.
 
     Example:
         >>> t = np.arange(1000) / 1000.0
@@ -89,7 +89,7 @@ def spectrum(
         axis=0,
     )
     amplitudes = np.sqrt(2 * power)
-    amplitudes[0] = np.sqrt(power[0])  # the mean, and half the sampling rate, have no line at −f
+    amplitudes[0] = np.sqrt(power[0])  # frequency 0 and half the sampling rate have no line at −f
     if len(t) % 2 == 0:
         amplitudes[-1] = np.sqrt(power[-1])
     return Spectrum(frequencies, amplitudes)
@@ -99,7 +99,7 @@ def _weights(window: str | tuple[str, float], count: int) -> Array:
     try:
         weights = np.asarray(scipy.signal.get_window(window, count), dtype=float)
         valid = isinstance(window, (str, tuple)) and abs(weights.sum()) > 0
-    except Exception:  # (SciPy raises what the window's own function raises)
+    except Exception:  # window functions of SciPy may raise any exception
         valid = False
     if not valid or not np.isfinite(weights).all():
         expected = "'hann', 'flattop', 'boxcar' or another window of scipy.signal.get_window"

@@ -1,1 +1,1 @@
-"""Files of runs and of parameter studies, and fingerprints of what they belong to."""
+"""Files of runs and parameter studies, with fingerprints that identify the model of a file."""

@@ -1,4 +1,4 @@
-"""The folder of a parameter study, with a file for each case that has been done."""
+"""Reading and writing of the folder of a parameter study, with a file for each completed case."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Outcome = tuple[dict[str, Any], dict[str, Any]]  # facts, and arrays by name
 
 
 class CaseFiles:
-    """The files of the cases of a study, which digests identify; none without a folder."""
+    """Files of the cases of a study, which digests identify; without a folder no files."""
 
     def __init__(self, folder: Path | None, identity: Mapping[str, str]) -> None:
         self.folder, self.identity = folder, dict(identity)
 
     def write(self, k: int, outcome: Outcome) -> None:
-        """Write the outcome of case k; warn if that fails."""
+        """Write the outcome of case k, or warn if it cannot be written."""
         if self.folder is None:
             return
         facts, arrays = outcome
@@ -35,9 +35,9 @@ class CaseFiles:
             warn(FileWarning(f"the study continues without the file of case {k}: {error}"))
 
     def read(self) -> dict[int, Outcome]:
-        """Return the outcomes by case; create the folder if it does not exist.
+        """Return the outcomes by case number; create the folder if it does not exist.
 
-        Damaged files are left out with a warning; another study is a `RunFileError`.
+        Damaged files are skipped with a warning; files of another study raise a `RunFileError`.
         """
         outcomes: dict[int, Outcome] = {}
         if self.folder is None:
@@ -47,14 +47,14 @@ class CaseFiles:
             try:
                 header, arrays = read_archive(path, _KIND)
                 if header["version"] < VERSION:
-                    raise RunFileError(f"{path} is of an earlier version", path=path)
+                    raise RunFileError(f"{path} was written by an earlier version", path=path)
             except RunFileError as error:
-                warn(FileWarning(f"a case is left out: {error}"))
+                warn(FileWarning(f"a case is skipped: {error}"))
                 continue
             changes = differences(header["identity"], self.identity)
             if changes:
                 raise RunFileError(
-                    f"{self.folder} holds another study: {', '.join(changes)}. Choose another "
+                    f"{self.folder} contains another study: {', '.join(changes)}. Choose another "
                     "folder, or delete this one",
                     path=self.folder,
                 )

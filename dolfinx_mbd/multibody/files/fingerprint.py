@@ -1,8 +1,8 @@
-"""Fingerprints: they determine whether a file belongs to a mechanism, or a folder to a study.
+"""Fingerprints that identify the mechanism of a file or the study of a folder.
 
-A fingerprint consists of digests of numbers, arrays and texts. Functions count by their qualified
-name, their default values and the variables that they close over, and not by their code. Names that
-begin with an underscore do not count.
+A fingerprint consists of digests of numbers, arrays and strings. Functions are represented by their
+qualified names, default values and closure variables, and not by their code. Names that begin with
+an underscore are ignored.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 from dolfinx_mbd.multibody.model.system import SystemData
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
-_LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # origin of the data, and drawings
+_LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # without effect on results
 
 
 def fingerprint(system: SystemData) -> dict[str, str]:
-    """Return digests of every body, joint, driver and load by name, of gravity and of the order.
+    """Return digests of each body, joint, driver and load by name, of gravity and of their order.
 
-    Constraints that a run has dropped count as well.
+    Constraints that a run has dropped are included.
     """
     whole = system.whole
     groups: dict[str, Any] = {"body": whole.bodies, "joint": whole.joints, "driver": whole.drivers}
@@ -48,15 +48,15 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 
 
 def digest(item: object) -> str:
-    """Return a digest of an object: of all bits of its numbers, and of the names of functions."""
+    """Return a digest of all bits of an object's numbers and of the names of its functions."""
     return hashlib.sha256(repr(_plain(item, {})).encode()).hexdigest()[:32]
 
 
 def _plain(item: Any, known: dict[int, tuple[int, Any]]) -> tuple[str, Any]:
-    """Return an object as nested tuples of texts.
+    """Return an object as nested tuples of strings.
 
-    `known` holds the number of each earlier object by its identity, and the object itself, because
-    identities of deleted objects are used again.
+    `known` maps the identity of each earlier object to its number and to the object itself, which
+    is kept because Python reuses the identities of deleted objects.
     """
     if isinstance(item, np.generic):
         item = item.item()
@@ -90,13 +90,13 @@ def _parts(item: Any) -> tuple[str, list[Any]]:
 
 
 def _callable_parts(item: Any) -> tuple[str, list[Any]] | None:
-    """Return kind and contents of functions, types and modules; None for other objects."""
+    """Return the kind and contents of a function, type or module; None for other objects."""
     if isinstance(item, functools.partial):
         return "partial", [item.func, item.args, item.keywords]
     if isinstance(item, types.MethodType):
         return f"method {item.__name__}", [item.__self__]
     if hasattr(item, "__wrapped__") and not isinstance(item, types.FunctionType):
-        return "wrapped", [inspect.unwrap(item)]  # (compiled by numba, or with a cache)
+        return "wrapped", [inspect.unwrap(item)]  # compiled by numba, or cached
     if isinstance(item, types.FunctionType):
         cells = zip(item.__code__.co_freevars, item.__closure__ or (), strict=True)
         closed = [_contents(cell) for name, cell in cells if not name.startswith("_")]
@@ -109,7 +109,7 @@ def _callable_parts(item: Any) -> tuple[str, list[Any]] | None:
 def _contents(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not yet assigned
+    except ValueError:  # the variable is not assigned yet
         return None
 
 

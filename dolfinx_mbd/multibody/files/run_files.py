@@ -1,7 +1,7 @@
-"""Files of runs: solutions, checkpoints, and tables for other programs.
+"""Reading and writing of files of runs: solutions, checkpoints, and tables for other programs.
 
 A file is an archive (see `dolfinx_mbd.archive`) whose header identifies the system. It replaces an
-existing file when it is complete, so that the process may be killed at any time.
+existing file only when it is complete, so that the process may be killed at any time.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 Array = NDArray[np.float64]
 
 VERSION = 3
-"""Version of the files of runs; from version 3 on, fingerprints hold no code of functions."""
+"""Version of the files of runs; since version 3, fingerprints ignore the code of functions."""
 
 HISTORY = ("time", "q", "v", "a", "lam", "angles")
-"""Attributes of a state that are saved for every time."""
+"""Attributes of a state that are saved at each time."""
 
 _MEMORY = ("algorithmic", "velocity")  # arrays of a state's memory; `earlier` is a list of pairs
 
 
 class RunFileError(FileError):
-    """A file of a run that is damaged, of a newer version or of another system."""
+    """Error of a file that is damaged, was written by a newer version or has another system."""
 
 
 def run_kind(title: str) -> Kind:
-    """Return a kind of file that belongs to runs."""
+    """Return the kind of archive with the given title, for files of runs."""
     return Kind(f"dolfinx_mbd {title}", title, VERSION, RunFileError)
 
 
@@ -50,9 +50,9 @@ def write_run(
     *,
     in_folder: bool = False,
 ) -> Path:
-    """Write header and arrays to one file, completely or not at all, and return its path.
+    """Write a header and arrays to one file, completely or not at all, and return its path.
 
-    A file of another kind is not replaced, except in a folder of the package (`in_folder`).
+    Files of another kind are replaced only with `in_folder`, in folders of this package.
     """
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():
@@ -67,7 +67,7 @@ def write_run(
 
 # ---- systems ------------------------------------------------------------------------------------
 def system_rows(system: SystemData) -> dict[str, Any]:
-    """Return the header entries that identify a system and the constraints that it has dropped."""
+    """Return the header entries that identify a system and its dropped constraints."""
     return {
         "system": fingerprint(system),
         "dropped": np.flatnonzero(~held_rows(system)).tolist(),
@@ -86,13 +86,13 @@ def held_rows(system: SystemData) -> NDArray[np.bool_]:
 def check_system(
     path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, Any], system: SystemData
 ) -> SystemData:
-    """Return a system without the constraints that the run of a file has dropped.
+    """Return the system without the constraints that were dropped in the run of a file.
 
-    It is compared with the entries of `system_rows`; a difference is a `RunFileError`.
+    The entries of `system_rows` are compared; a difference raises a `RunFileError`.
     """
     current, saved = fingerprint(system), dict(header["system"])
     if header["version"] < VERSION:
-        text = f"{path} is of an earlier version: only names and sizes of its system are checked"
+        text = f"{path} is of an earlier version: only names and sizes of the system are checked"
         warn(FileWarning(text))
         current, saved = dict.fromkeys(current, ""), dict.fromkeys(saved, "")
         current["number of coordinates"] = str(system.num_coordinates)
@@ -115,7 +115,7 @@ def check_system(
 
 # ---- states -------------------------------------------------------------------------------------
 def state_arrays(prefix: str, state: State) -> dict[str, Array]:
-    """Return a state with its memory as arrays."""
+    """Return a state and its memory as arrays by name."""
     arrays = {f"{prefix}_{key}": np.asarray(getattr(state, key)) for key in HISTORY}
     arrays |= {f"{prefix}_memory_{k}": state.memory[k] for k in _MEMORY if k in state.memory}
     for k, (a, lam) in enumerate(state.memory.get("earlier", ())):
@@ -124,7 +124,7 @@ def state_arrays(prefix: str, state: State) -> dict[str, Array]:
 
 
 def state_from(prefix: str, arrays: Mapping[str, Any]) -> State:
-    """Return the state that `state_arrays` wrote."""
+    """Return the state from the arrays of `state_arrays`."""
     names = {key: f"{prefix}_memory_{key}" for key in _MEMORY}
     memory: dict[str, Any] = {k: arrays[name] for k, name in names.items() if name in arrays}
     pairs = [[f"{prefix}_earlier_{k}_{key}" for key in ("a", "lam")] for k in range(2)]
@@ -136,16 +136,16 @@ def state_from(prefix: str, arrays: Mapping[str, Any]) -> State:
 
 
 def states_from(arrays: Mapping[str, Any]) -> list[State]:
-    """Return the states of the arrays of a history."""
+    """Return the states whose attributes are given as arrays over time."""
     rows = zip(*(arrays[key] for key in HISTORY), strict=True)
     return [State(float(t), *row) for t, *row in rows]
 
 
 # ---- tables -------------------------------------------------------------------------------------
 def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
-    """Write columns (nt, nc) with a line of names as comma-separated values; return the path.
+    """Write columns (nt, nc) and a header line as comma-separated values; return the path.
 
-    The numbers have all digits. A table (``.csv``) is replaced, any other file is not.
+    Numbers have full precision. An existing file is replaced only if its suffix is ``.csv``.
     """
 
     def write(file: BinaryIO) -> None:
@@ -158,5 +158,5 @@ def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
 
 
 def _table_cell(text: str) -> str:
-    """Return text that a spreadsheet does not take for a formula."""
+    """Return text that a spreadsheet does not interpret as a formula."""
     return f"'{text}" if text.lstrip()[:1] in ("=", "+", "-", "@") else text

@@ -1,1 +1,1 @@
-"""Results of a simulation: histories, energies, sensors, files and checks of the accuracy."""
+"""Results of a simulation: histories, energies, sensors, files and accuracy checks."""

@@ -17,7 +17,7 @@ from dolfinx_mbd.multibody.model.protocol import Body
 
 Array = NDArray[np.float64]
 
-_rows = getattr(rotation_rows, "py_func", rotation_rows)  # not compiled: it takes arrays
+_rows = getattr(rotation_rows, "py_func", rotation_rows)  # not compiled, for arrays
 
 
 def rotation_matrices(quaternions: ArrayLike) -> Array:
@@ -33,15 +33,15 @@ class BodyHistory:
     Attributes:
         name: Name of the body.
         time: Saved times, (nt,), s.
-        position: Position of the origin of the body frame, global components, (nt, 3), m.
-        rotation: Quaternions (w, x, y, z), body → global, (nt, 4).
-        velocity: Velocity of the origin, global components, (nt, 3), m/s.
-        omega: Angular velocity of the body frame, body components, (nt, 3), rad/s.
-        acceleration: Acceleration of the origin, global components, (nt, 3), m/s².
-        alpha: Angular acceleration of the body frame, body components, (nt, 3), rad/s².
+        position: Position of the body frame's origin in global components, (nt, 3), m.
+        rotation: Quaternions (w, x, y, z) from body to global axes, (nt, 4).
+        velocity: Velocity of the origin in global components, (nt, 3), m/s.
+        omega: Angular velocity of the body frame in body components, (nt, 3), rad/s.
+        acceleration: Acceleration of the origin in global components, (nt, 3), m/s².
+        alpha: Angular acceleration of the body frame in body components, (nt, 3), rad/s².
         eta: Elastic coordinates, (nt, n); n = 0 for a rigid body.
-        eta_rate: Their rates, (nt, n), 1/s.
-        eta_acceleration: Rates of their rates, (nt, n), 1/s².
+        eta_rate: Rates of the elastic coordinates, (nt, n), 1/s.
+        eta_acceleration: Accelerations of the elastic coordinates, (nt, n), 1/s².
 
     Example:
         >>> print(run.body("bob").omega[-1].round(3))
@@ -65,10 +65,10 @@ class BodyHistory:
     def wrenches(self) -> dict[str, Array]:
         """Forces and moments on the body at each interface, by name, (nt, 6), N and N m.
 
-        They are those of joints, drivers and loads at the interfaces (of a rigid body: frames),
-        about the current point of the interface, body components. Distributed loads and redundant
-        constraints that were left out are not included; with ``redundant="keep"`` the forces are
-        those of least norm.
+        Joints, drivers and loads cause these forces at the interfaces (frames of a rigid body). The
+        components are in the body frame; moments are about the current point of the interface.
+        Distributed loads and the forces of dropped redundant constraints are not included; with
+        ``redundant="keep"`` the forces have minimum norm.
         """
         return self._wrenches()
 
@@ -80,11 +80,11 @@ class JointHistory:
     Attributes:
         name: Name of the joint or driver.
         time: Saved times, (nt,), s.
-        force: Force on the second body, axes of the first frame, (nt, 3), N. That of a distance is
-            along x, the direction from the first point to the second (negative in tension).
-        moment: Moment on the second body about the point of its frame, axes of the first frame,
-            (nt, 3), N m. That of a universal joint is along z, the normal of the plane of its pins.
-        rotation: Rotation about the axis, counted over turns, (nt,), rad.
+        force: Force on the second body in the axes of the first frame, (nt, 3), N. The force of a
+            distance joint acts along x, from the first point to the second (negative in tension).
+        moment: Moment on the second body about the point of its frame in the axes of the first
+            frame, (nt, 3), N m. The moment of a universal joint acts along z, normal to both pins.
+        rotation: Rotation about the axis, including full turns, (nt,), rad.
 
     Example:
         >>> history = run.joint("pin")
@@ -127,7 +127,7 @@ class Energies:
 
 
 def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
-    """Return reference position (3,) and modes (n, 3) of a point; see `Solution.sensor`."""
+    """Return the reference position (3,) and modes (n, 3) of a point; see `Solution.sensor`."""
     if isinstance(body, RigidBody):
         if isinstance(point, str):
             frame = choice(f"frame of body {body.name!r}", point, body.frame_names)
@@ -152,14 +152,14 @@ def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
     node = int(np.argmin(distance))
     if distance[node] > 1e-6 * np.ptp(reduced.skin.points, axis=0).max():
         raise InputError(
-            f"{x} m is not a node of the skin of body {body.name!r} (the nearest is "
-            f"{reduced.skin.points[node]} m); name the point when the body is reduced: points=..."
+            f"{x} m is not a node of the skin of body {body.name!r} (the nearest node is "
+            f"{reduced.skin.points[node]} m); name the point in the reduction: points=..."
         )
     return reduced.skin.points[node], reduced.skin.modes[:, node]
 
 
 def material_point_motion(history: BodyHistory, x: Array, modes: Array, quantity: str) -> Array:
-    """Return the absolute motion of a material point, global components, shape (nt, 3)."""
+    """Return the absolute motion of a material point in global components, shape (nt, 3)."""
     c = x + history.eta @ modes
     du, ddu = history.eta_rate @ modes, history.eta_acceleration @ modes
     w, alpha = history.omega, history.alpha

@@ -1,7 +1,7 @@
-"""Checks whether a finished run stays in the range of the theory and of the method.
+"""Checks whether a finished run is within the range of validity of the theory and the method.
 
-Each check gives at most one warning, with the place, the time and the number. During the run only
-the work of loads and drivers is summed; everything else is computed from the saved states.
+Each check gives at most one warning, with the place, the time and the value. Only the work of loads
+and drivers and the rates of drivers are recorded during the run; the rest uses the saved states.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Array = NDArray[np.float64]
 
 # Limits above which a warning is given
 ELASTIC_ROTATION = 0.2  # rad; the error of the linear theory grows with its square, here 2 to 4 %
-ELASTIC_DISPLACEMENT = 0.1  # of the size of the body
+ELASTIC_DISPLACEMENT = 0.1  # relative to the size of the body
 ROTATION_PER_STEP = 1.0  # rad
-ENERGY_GAIN = 0.05  # of the largest energy in the run
-CONSTRAINTS = 1e-6  # of the size of the mechanism, or rad
-MISFIT = 1e-5  # the same of constraints that were left out as redundant
-RATE_JUMP = 0.05  # of the largest rate of a driver
-_ROUND_OFF = 1e-12  # of the energy of moving by the size of the mechanism during the run
-_SAMPLES = 200  # saved states at which energies are evaluated
+ENERGY_GAIN = 0.05  # relative to the largest energy in the run
+CONSTRAINTS = 1e-6  # relative to the size of the mechanism, or rad
+MISFIT = 1e-5  # as `CONSTRAINTS`, for redundant constraints that were left out
+RATE_JUMP = 0.05  # relative to the largest rate of the driver
+_ROUND_OFF = 1e-12  # relative to the mass times (size of the mechanism / duration of the run)²
+_SAMPLES = 200  # largest number of saved states at which energies are evaluated
 _REMEDY = (
     "The theory of a reduced body is linear in its deformation: divide the body into several, or "
     "model it by a cable with large rotations"
@@ -40,7 +40,7 @@ _REMEDY = (
 class RunChecks:
     """Sum of the work of loads and drivers (`work`, J), and warnings at the end of a run.
 
-    After each step the assembler of the stepper must still be at the state.
+    Call `see` after each step, while the assembler of the stepper is at the new state.
     """
 
     def __init__(self, system: SystemData, stepper: Stepper, state: State) -> None:
@@ -56,7 +56,7 @@ class RunChecks:
         self._step = 0.0
 
     def see(self, state: State, *, saved: bool) -> None:
-        """Add the work of the step that led to a state."""
+        """Record the work and the driver rates of the step that led to a state."""
         dt = state.time - self._time
         power = self._at.power(state.time)
         self.work += 0.5 * dt * (power + self._power)
@@ -82,7 +82,7 @@ class RunChecks:
         self._check_jumps()
 
     def _driver_rates(self) -> Array:
-        """Return rate and acceleration of each driver after the last step, (drivers, 2)."""
+        """Return the rate and acceleration of each driver after the last step, (drivers, 2)."""
         motions = self._at.driver_motions(self._time)
         return np.array(motions, dtype=float).reshape(-1, 3)[:, 1:]
 
@@ -126,14 +126,14 @@ class RunChecks:
         text = (
             f"body {name!r} rotates by up to {angle:.3g} rad in a step of {self._step:g} s: the "
             "steps do not resolve the motion. Take dt below "
-            f"{0.1 * self._step / max(angle, 1e-300):.2g} s, which is a tenth of a radian"
+            f"{0.1 * self._step / max(angle, 1e-300):.2g} s, for at most 0.1 rad per step"
         )
         _judge(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
 
     def _check_energy(self, solution: Solution) -> None:
         moving = [body for body in self._system.bodies if body.num_velocities]
         if not all(isinstance(body, FloatingBody) for body in moving):
-            return  # (the internal work of other bodies is not known)
+            return  # the internal work of other bodies is not known
         if self._time == self._sums[0][0]:
             return
         samples = np.unique(np.linspace(0, len(self._sums) - 1, _SAMPLES).astype(int))
@@ -146,7 +146,7 @@ class RunChecks:
         speed = self._system.size / (self._time - times[0])
         noise = _ROUND_OFF * sum(body.typical_mass for body in moving) * speed**2
         text = (
-            f"the mechanism has gained {gain[n]:.3g} J at t = {times[n]:g} s which no load and "
+            f"at t = {times[n]:g} s the mechanism has gained {gain[n]:.3g} J that no load and "
             f"no driver supplied (largest energy {scale:.3g} J): the steps do not resolve the "
             "motion. Take a smaller dt or dt='adaptive'"
         )
@@ -173,8 +173,8 @@ class RunChecks:
             if not held[row]:
                 kind, quantity = ModelRangeWarning, "misfit of a redundant constraint"
                 advice = (
-                    "It was left out as redundant at the start, but it holds a motion that no "
-                    "other constraint holds"
+                    "It was left out as redundant at the start, but it restrains a motion that "
+                    "no other constraint restrains"
                 )
             text = (
                 f"{whole.constraint_name(row)} is violated by {share[row]:.3g} {unit} at "
@@ -192,8 +192,8 @@ class RunChecks:
         text = (
             f"driver {driver.name!r} changes its rate by {self._jump[k]:.3g} {unit} within the "
             f"step that ends at t = {self._jump_time[k]:g} s, which its acceleration does not "
-            "explain: the joint forces there are inversely proportional to dt and mean nothing. "
-            "Give a motion whose rate is continuous"
+            "explain: the joint forces at this time are proportional to 1/dt and meaningless. "
+            "Use a motion whose rate is continuous"
         )
         limit = RATE_JUMP * self._largest_rate[k]
         _judge(AccuracyWarning, "rate jump", self._jump[k], limit, text)
@@ -213,7 +213,7 @@ def _largest(eta: Array, modes: Array) -> tuple[float, int]:
 
 
 def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
-    """Return the largest elastic displacement over the size of a body, and its time index."""
+    """Return the largest elastic displacement relative to the body's size, and its time index."""
     reduced, skin = body.reduced, body.reduced.skin
     points = [interface.point for interface in reduced.interfaces]
     points += [station.position for station in reduced.points]

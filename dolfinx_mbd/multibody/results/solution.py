@@ -1,4 +1,4 @@
-"""Results of a simulation: histories by name, sensors, energies, files."""
+"""Solutions of simulations: histories by name, sensors, energies and files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _COLUMNS = {
 
 
 class Solution(HtmlView):
-    """A simulated motion: the histories of bodies, joints and drivers by name.
+    """Results of a simulation: the histories of bodies, joints and drivers by name.
 
     Args:
         system: The mechanism.
@@ -201,7 +201,7 @@ class Solution(HtmlView):
 
     @cached_property
     def _multipliers(self) -> tuple[SystemData, Array]:
-        """Constraints whose forces are reported, and their multipliers, shape (nt, nc)."""
+        """System whose constraint forces are reported, and its multipliers, shape (nt, nc)."""
         if not self.system.least_norm:
             return self.system, self.lam
         whole, held = self.system.whole, held_rows(self.system)
@@ -214,7 +214,7 @@ class Solution(HtmlView):
         return whole, multipliers
 
     def _named_arrays(self, names: Sequence[str]) -> Iterator[tuple[str, str, Array]]:
-        """Yield name, key and array of all histories that are not empty."""
+        """Yield the item name, key and array of each history that is not empty."""
         for name in names:
             item: object = self.body(name) if name in self._bodies else self.joint(name)
             for key, values in vars(item).items():
@@ -224,16 +224,16 @@ class Solution(HtmlView):
     def histories(self) -> dict[str, Array]:
         """Return `time` and all histories that are not empty by name, for example `rod.position`.
 
-        The first axis of each array is that of `time`.
+        The first axis of each array corresponds to `time`.
         """
         arrays = {f"{name}.{key}": values for name, key, values in self._named_arrays(self.names())}
         return {"time": self.time, **arrays}
 
     def projected(self) -> Solution:
-        """Return a solution whose velocities, accelerations and multipliers fulfil the constraints.
+        """Return a solution whose velocities, accelerations and multipliers obey the constraints.
 
-        The positions are the same. The integrator fulfils the constraints in the positions, and
-        their derivatives up to an error of order dt².
+        The positions are unchanged. The integrator satisfies the constraints for the positions, and
+        their time derivatives up to an error of order dt².
         """
         states = [consistent_rates(self.system, state) for state in self._states()]
         return Solution(self.system, states, **self._facts())
@@ -268,15 +268,15 @@ class Solution(HtmlView):
     def load(cls, path: str | Path, system: SystemData) -> Solution:
         """Read a solution that `save` wrote.
 
-        The system is compared with that of the file, except for functions of loads and drivers.
+        The system is compared with the system of the file, except for the code of functions.
 
         Args:
             path: Path of the file.
-            system: The mechanism, built as it was.
+            system: The mechanism, built in the same way.
 
         Raises:
-            RunFileError: The file is not a solution, damaged, of a newer version, or of another
-                system.
+            RunFileError: The file is not a solution, is damaged or of a newer version, or has
+                another system.
             OSError: The file cannot be read.
         """
         instance("system", system, SystemData)
@@ -296,7 +296,7 @@ class Solution(HtmlView):
 
         Args:
             path: Path of the file.
-            names: Bodies, joints and drivers to write; None: all.
+            names: Names of the bodies, joints and drivers to write; by default all.
 
         Raises:
             InputError: A name is unknown.
@@ -327,7 +327,7 @@ class Solution(HtmlView):
     def energies(self) -> Energies:
         """Return the kinetic, elastic and gravitational energy over time.
 
-        The elastic energy includes that of springs and bushings.
+        The elastic energy includes the energy of springs and bushings.
         """
         s, parts = self.system, self._body_energies(slice(None))
         if any(hasattr(load, "energy") for load in s.loads):
@@ -339,7 +339,7 @@ class Solution(HtmlView):
         return Energies(self.time, *parts.T)
 
     def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:
-        """Return kinetic, elastic and gravitational energy at some of the times, (n, 3), J."""
+        """Return the kinetic, elastic and gravitational energy at the given rows, (n, 3), J."""
         s = self.system
         parts = np.zeros((len(self.time[rows]), 3))
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
@@ -348,7 +348,7 @@ class Solution(HtmlView):
         return parts
 
     def momenta(self) -> Array:
-        """Return the momentum and the angular momentum about the origin over time.
+        """Return the momentum and the angular momentum about the global origin over time.
 
         Returns:
             Shape (nt, 6), kg m/s and kg m²/s.
@@ -360,9 +360,9 @@ class Solution(HtmlView):
         return total
 
     def constraint_violation(self) -> Array:
-        """Return the greatest violation of any constraint, shape (nt,), m or rad.
+        """Return the largest violation of any constraint, shape (nt,), m or rad.
 
-        It includes the redundant constraints that were left out.
+        Redundant constraints that were left out are included.
         """
         at = Assembler(self.system.whole)
         worst = np.zeros(len(self))

@@ -1,7 +1,7 @@
-"""Checkpoints of a simulation: everything on which the rest of the run depends, exactly.
+"""Periodic checkpoint files, from which an interrupted simulation continues bitwise equally.
 
-To write one changes nothing in the run. The file is replaced when the next one is complete, so that
-the process may be killed at any time.
+Writing a checkpoint does not change the run. The file is replaced only when the new one is
+complete, so that the process may be killed at any time.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from dolfinx_mbd.multibody.stepping.step_control import Steps, steps_from
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 _KIND = run_kind("checkpoint")
-_PERIOD = 60.0  # s between two checkpoints, unless steps are counted
-_SHARE = 20.0  # least period relative to the time that writing takes
+_PERIOD = 60.0  # s between two checkpoints if no stride is given
+_SHARE = 20.0  # minimum period relative to the time that writing takes
 
 
 @dataclass
 class Run:
-    """A simulation between two steps: the current state, and the states that are saved."""
+    """A simulation between two steps, with its current state and its saved states."""
 
     system: SystemData
     stepper: Stepper
@@ -49,10 +49,10 @@ class Run:
 
 
 class Checkpoint:
-    """Periodic checkpoints of a run in one file; none without a path.
+    """Periodic checkpoints of a run in one file; without a path nothing is written.
 
-    `stride` is the number of steps between two checkpoints; None: about a minute, or longer if
-    writing takes long.
+    `stride` is the number of steps between two checkpoints; by default one is written about every
+    minute, or less often if writing takes long.
     """
 
     def __init__(self, path: str | Path | None, stride: int | None, system: SystemData) -> None:
@@ -62,13 +62,13 @@ class Checkpoint:
         self._marked: tuple[State, int, dict[str, Any], dict[str, Any]] | None = None
 
     def mark(self, run: Run) -> None:
-        """Remember a run between two steps, because an interrupted step may change it."""
+        """Record a run as it is between two steps, because an interrupted step may change it."""
         if self.path is not None:
             memory = run.steps.record(), run.stepper.memory()
             self._marked = run.state, len(run.states), *memory
 
     def offer(self, run: Run) -> None:
-        """Mark the run and write it if it is time to."""
+        """Mark the run, and write it if a checkpoint is due."""
         self.mark(run)
         if self.stride is not None:
             due = run.steps.taken % self.stride == 0
@@ -78,14 +78,14 @@ class Checkpoint:
             self.write_or_warn(run)
 
     def write_or_warn(self, run: Run) -> None:
-        """Write the run; warn if that fails."""
+        """Write the run, or warn if it cannot be written."""
         try:
             self.write(run)
         except OSError as error:
             warn(FileWarning(f"the run continues without a checkpoint: {error}"))
 
     def write(self, run: Run) -> None:
-        """Write the run as it was marked."""
+        """Write the run as it was at the last call of `mark`."""
         if self.path is None or self._marked is None:
             return
         start = time.monotonic()
@@ -108,7 +108,7 @@ class Checkpoint:
 
 
 def read_checkpoint(path: str | Path, system: SystemData) -> tuple[Run, Checkpoint]:
-    """Return the run of a checkpoint, and the checkpoint that continues the file."""
+    """Return the run that a file contains, and a `Checkpoint` that writes to the same file."""
     instance("system", system, SystemData)
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):

@@ -14,33 +14,33 @@ from dolfinx_mbd.multibody.model.system import SystemData
 
 Array = NDArray[np.float64]
 
-_SAFETY = 10.0  # by which a residual that is not evaluated is predicted to be below its tolerance
-_SLOW = 0.05  # contraction per iteration above which the next step needs a new matrix
-_TOO_SLOW = 0.3  # contraction above which this iteration needs a new matrix
-_TINY = 1e-14  # increments that may be round-off, relative to the size of the mechanism
-_MANY = 4  # iterations that cost more than a new matrix
+_SAFETY = 10.0  # ratio of tolerance to predicted error above which the error is not evaluated
+_SLOW = 0.05  # ratio of successive errors above which the next step uses a new matrix
+_TOO_SLOW = 0.3  # ratio of successive errors above which this step uses a new matrix
+_TINY = 1e-14  # increments below this, relative to the size of the mechanism, are round-off
+_MANY = 4  # number of iterations that cost more than a new matrix
 
 
 class Monitor:
     """History of the errors of the iterations of one step, each relative to its tolerance.
 
-    With one matrix the errors fall by a factor per iteration that grows towards the largest
-    eigenvalue of the iteration. The first correction removes more than later ones, and matrices
-    age, so that only two factors of the same step predict the next error: the larger of them with a
-    margin. If everything that acts is smooth, a correction whose error is predicted to be a tenth
-    of its tolerance is not evaluated.
+    With a fixed matrix, the ratio of successive errors grows towards the spectral radius of the
+    iteration. The first correction reduces the error more than later ones, and matrices become
+    outdated, so that the next error is predicted only from two or more ratios of the same step: the
+    largest, with a margin. If all loads are smooth, the residual is not evaluated after a
+    correction whose error is predicted to be at most a tenth of its tolerance.
     """
 
     def __init__(self, smooth: bool) -> None:
-        self.smooth = smooth  # nothing acts that may jump between two evaluations
-        self.error = math.nan  # of the last evaluation
-        self.tiny = False  # the last correction was round-off of the positions
-        self.exhausted = False  # such a correction did not reduce the error, so that none will
+        self.smooth = smooth  # whether no load can jump between two evaluations
+        self.error = math.nan  # error of the last evaluation
+        self.tiny = False  # whether the last correction was round-off of the positions
+        self.exhausted = False  # whether such a correction did not reduce the error
         self._factor = 0.0
-        self._factors = -1  # number of factors
+        self._factors = -1  # number of known factors
 
     def see(self, error: float) -> None:
-        """Add the error of an iteration that was evaluated."""
+        """Record the evaluated error of an iteration."""
         self._factors += 1
         self.exhausted = self.tiny and error > 0.5 * self.error
         if self._factors > 0:
@@ -53,7 +53,7 @@ class Monitor:
 
     @property
     def last(self) -> bool:
-        """Whether the next correction needs no evaluation after it."""
+        """Whether the residual need not be evaluated after the next correction."""
         return self.smooth and self._factors > 1 and self.error * self._factor * _SAFETY <= 1.0
 
     @property
@@ -62,20 +62,20 @@ class Monitor:
         return self._factor > _SLOW
 
     def too_slow(self, left: int) -> bool:
-        """Return whether a new matrix is worthwhile now, with `left` iterations left after this."""
+        """Return whether a new matrix is worthwhile if `left` iterations remain after this one."""
         return self._factor > _TOO_SLOW or self.error * self._factor ** min(_MANY, left) > 1.0
 
 
 class Measure:
-    """Measure of the residual of a step, for each body separately.
+    """Measure of the residual of a step, relative to the forces on each body.
 
-    The rows of a body are relative to the largest sum of magnitudes of terms among its rows of the
-    same kind (forces, moments, elastic forces), so that the loads on one body do not change how
-    accurate another one is. A constraint may be violated by what changes the accelerations of its
-    two bodies no more than that.
+    The residual of a body is divided by the largest sum of magnitudes of terms among its equations
+    of the same kind (forces, moments, elastic forces), so that the loads on one body do not affect
+    the accuracy of another body. The violation of a constraint is relative to the displacement that
+    such forces on its two bodies cause in one step.
 
-    `lengths` (nv,) are the displacements of a body (root mean square over its mass) per unit of
-    each increment of coordinates.
+    `lengths` (nv,) is the displacement of a body (root mean square over its mass) per unit of each
+    coordinate increment.
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -92,9 +92,9 @@ class Measure:
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
 
     def error(self, at: Assembler, tolerance: float, by_rate: float) -> float:
-        """Return the largest residual over its tolerance; infinite if one is not finite.
+        """Return the largest ratio of a residual to its tolerance; infinite if one is not finite.
 
-        `by_rate` is the change of accelerations per increment.
+        `by_rate` is the derivative of the accelerations with respect to the increments.
         """
         return relative_residual(
             at.rows, at.scale, self._groups, self._masses, at.values, self._pairs, self._rotations,
@@ -102,17 +102,17 @@ class Measure:
         )  # fmt: skip
 
     def is_round_off(self, move: Array, length: float) -> bool:
-        """Return whether increments (nv,) are round-off of positions in a mechanism of a size."""
+        """Return whether increments (nv,) are round-off in a mechanism of size `length`, m."""
         return bool(np.max(np.abs(move) * self.lengths, initial=0.0) <= _TINY * length)
 
 
 def largest_coordinate(at: Assembler) -> float:
-    """Return the largest coordinate of a frame, at least 1 mm, m."""
+    """Return the largest coordinate of any frame, at least 1e-3 m."""
     return float(np.max(np.abs(at.position), initial=1e-3))
 
 
 def row_groups(system: SystemData) -> NDArray[np.int64]:
-    """Return the group of each row (nv,): 3k for forces, 3k + 1 moments, 3k + 2 elastic forces."""
+    """Return the group of each equation (nv,): forces 3k, moments 3k + 1, elastic forces 3k + 2."""
     groups = np.zeros(system.num_velocities, dtype=np.int64)
     for k, part in enumerate(system.v_slices):
         groups[part] = 3 * k

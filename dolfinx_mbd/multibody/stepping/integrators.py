@@ -1,4 +1,4 @@
-"""Time integration on R³×SO(3) for index-3 systems: the generalized-α family, implicit Euler.
+"""Time integration of index-3 systems on R³×SO(3) by generalized-α methods and implicit Euler.
 
 Increments of rotations are rotation vectors in body components.
 
@@ -6,7 +6,7 @@ References:
     M. Arnold, O. Brüls, A. Cardona, Convergence analysis of generalized-α Lie group time
     integrators for constrained systems, Multibody Dynamics 2011.
     C. L. Bottasso, D. Dopico, L. Trainelli, On the optimal scaling of index three DAEs in multibody
-    dynamics, Multibody System Dynamics 19 (2008) (scaling of rows and multipliers with dt).
+    dynamics, Multibody System Dynamics 19 (2008) (scaling of equations and multipliers).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Array = NDArray[np.float64]
 Slopes = tuple[float, float, float]
 
 _MAX_ITERATIONS = 15
-_LARGE = 400  # rows from which the iteration matrix of many bodies is sparse
+_LARGE = 400  # number of unknowns above which the iteration matrix of many bodies is sparse
 
 
 class StepError(SolverError):
     """A time step that does not converge.
 
-    Its attribute `time` is the time that could not be reached, s; `solution` contains the results
-    before it if `simulate` raised the error.
+    The attribute `time` is the time that could not be reached, s. If `simulate` raised the error,
+    `solution` contains the results before that time.
     """
 
     def __init__(self, message: str, time: float) -> None:
@@ -56,22 +56,22 @@ class StepError(SolverError):
 
 
 class Stepper:
-    """Time steps of a system with a method of the generalized-α family, for time loops of your own.
+    """Time steps of a system with a generalized-α method, for time loops of your own.
 
     Args:
         system: The mechanism.
-        method: Method of the family; None: ρ∞ = 0.8.
+        method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Largest residual of a converged step. The residual of a body is relative to the
-            sum of the magnitudes of the forces, moments and elastic forces on that body; that of a
-            constraint to the change of position that alters the accelerations as much.
-        sparse: Whether the iteration matrix is sparse; None: if it is large and has many bodies.
-        reuse: Whether iterations and steps share the factorized iteration matrix as long as
-            corrections with it converge fast. The results agree within the tolerance.
+            forces, moments and elastic forces on that body, and the violation of a constraint to
+            the displacement that such forces cause in one step.
+        sparse: Whether the iteration matrix is sparse; by default above 20 bodies and 400 unknowns.
+        reuse: Whether iterations and steps share a factorized iteration matrix while they converge
+            fast. The results with and without reuse agree within the tolerance.
 
     Attributes:
         iterations: Number of Newton iterations.
         factorizations: Number of factorizations of the iteration matrix.
-        assembler: The equations at the last accepted state.
+        assembler: Assembler of the equations at the last accepted state.
 
     Example:
         >>> stepper = mbd.multibody.Stepper(pendulum)
@@ -109,19 +109,19 @@ class Stepper:
         self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self._matrix = IterationMatrix(system, self._mass, self.sparse)
         self._measure = Measure(system)
-        # loads and other bodies may jump; bodies in floating frames, joints and drivers do not
+        # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
         self._smooth = not (system.loads or self.assembler.has_others)
 
     def begin(self, state: State, dt: float) -> State:
         """Return a consistent state prepared for the first step.
 
-        The algorithmic accelerations of the method differ from the accelerations by
-        (α_m − α_f) dt v̈ and, in constrained directions, its velocities from the exact ones by
-        (1/6 − β + (γ − 1/2)/2) dt² v̈. A start with these differences has no first-order transient
-        of accelerations and multipliers.
+        The algorithmic accelerations of the method are larger than the accelerations by (α_m − α_f)
+        dt v̈. In constrained directions, its velocities are larger than the exact velocities by
+        (1/6 − β + (γ − 1/2)/2) dt² v̈. A start with these differences avoids first-order
+        transients.
 
         Args:
-            state: A state of `consistent_state` or of an earlier step.
+            state: A state returned by `consistent_state` or by an earlier step.
             dt: First time step, s.
         """
         if "algorithmic" in state.memory:
@@ -136,12 +136,12 @@ class Stepper:
         """Return the state at `state.time + dt`.
 
         Args:
-            state: A state of `begin`, `rescaled` or of an earlier step.
+            state: A state returned by `begin`, `rescaled` or an earlier step.
             dt: Time step, s.
 
         Raises:
-            StepError: Newton's method does not converge; the message names the time and the rows.
-            InputError: A driver turns by half a turn or more in the step.
+            StepError: Newton's method does not converge; the message names the time and equation.
+            InputError: A driver rotates by half a turn or more in the step.
         """
         if self.system.drivers:
             self.system.check_step(state.time, dt)
@@ -174,22 +174,22 @@ class Stepper:
         raise self._failure(t, dt)
 
     def memory(self) -> dict[str, Any]:
-        """Return the data that steps share, for a checkpoint: counts and the factorization."""
+        """Return the counts and the factorization, from which a checkpoint continues the steps."""
         counts = {"iterations": self.iterations, "factorizations": self.factorizations}
         return counts if self._factor is None else counts | self._factor.memory()
 
     def restore(self, memory: Mapping[str, Any]) -> None:
-        """Continue with the `memory` of another stepper of the same system."""
+        """Restore the data that `memory` of another stepper of the same system returned."""
         self.iterations = int(memory["iterations"])
         self.factorizations = int(memory["factorizations"])
         self._factor = restored(memory)
 
     # ---- changes of the step --------------------------------------------------------------------
     def rescaled(self, state: State, dt: float, new: float) -> State:
-        """Return the state after a step `dt` prepared for a step `new`, without a transient.
+        """Return the state after a step of length `dt`, prepared for a step of length `new`.
 
-        See `begin`: both differences are brought to the new step. In constrained directions they
-        are computed from the constraints, because their errors would add up otherwise.
+        The differences described in `begin` are adapted to the new step. In constrained directions
+        they are computed from the constraints, because errors would accumulate otherwise.
         """
         if new == dt:
             return state
@@ -206,7 +206,8 @@ class Stepper:
         """Return the local error of the increments of a step (nv,), and the mass matrix.
 
         The error of Newmark's formula is c dt³ v̈ with c = β + (α_m − α_f)/2 − 1/6. The iteration
-        matrix projects it on the free motions, and removes what is too stiff for the step.
+        matrix projects it onto the free motions, and reduces components that are too stiff for the
+        step.
         """
         m, at, n = self.method, self.assembler, self.system.num_velocities
         if self._factor is None or self._factor.dt != dt:
@@ -221,13 +222,13 @@ class Stepper:
 
     # ---- formulas of the method -----------------------------------------------------------------
     def _slopes(self, dt: float) -> Slopes:
-        """Return the changes of a and v per increment, and of algorithmic accelerations per a."""
+        """Return ∂a/∂q, ∂v/∂q and the derivative of algorithmic accelerations with respect to a."""
         m = self.method
         ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
         return 1 / (dt * dt * m.beta * ratio), m.gamma / (dt * m.beta), ratio
 
     def _lags(self, dt: float) -> tuple[float, float]:
-        """Return the factors of v̈ in algorithmic accelerations and in velocities; see `begin`."""
+        """Return the factors of v̈ in the differences that `begin` describes."""
         m = self.method
         return ((m.alpha_m - m.alpha_f) * dt, (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * dt * dt)
 
@@ -249,7 +250,7 @@ class Stepper:
 
     # ---- Newton's method ------------------------------------------------------------------------
     def _error(self, by_rate: float) -> float:
-        """Return the largest residual over its tolerance."""
+        """Return the largest ratio of a residual to its tolerance."""
         return self._measure.error(self.assembler, self.tolerance, by_rate)
 
     def _refactor(self, t: float, dt: float, move: Array, slopes: Slopes) -> None:
@@ -269,7 +270,7 @@ class Stepper:
         self.factorizations += 1
 
     def _correct(self, move: Array, new: Array, slopes: Slopes) -> bool:
-        """Correct increments, v, a, algorithmic a and λ; return whether it was round-off."""
+        """Correct increments, v, a, algorithmic a and λ; return whether this was round-off only."""
         assert self._factor is not None
         at, mass, (by_rate, by_speed, ratio) = self.assembler, self._mass, slopes
         right_side(at.rows, at.values, by_rate, mass, self._right)
@@ -286,7 +287,7 @@ class Stepper:
             place = f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g} m or rad; "
         relative = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / np.maximum(at.scale, 1e-300)
         row = int(np.argmax(relative))
-        place += f"the most unbalanced row is {s.row_name(row)}, {abs(at.rows[row]):.3g} N or N m"
+        place += f"the largest residual is {abs(at.rows[row]):.3g} N or N m, {s.row_name(row)}"
         return StepError(
             f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
             f"{_MAX_ITERATIONS} iterations: {place}. Try a smaller dt; if that fails, "
@@ -296,13 +297,13 @@ class Stepper:
 
 
 class ImplicitEuler(Stepper):
-    """Time steps with implicit Euler, the first-order method that damps most.
+    """Time steps with the implicit Euler method, which is of first order and strongly damped.
 
         q₁ = q₀ ∘ exp(dt v₁),    v₁ = v₀ + dt a₁,    r(t₁, q₁, v₁, a₁, λ₁) = 0,    Φ(q₁, t₁) = 0
 
-    It is not a member of the generalized-α family, whose displacements are of second order. Every
-    oscillation loses energy, 1 − (ω dt)² of it in a step at small ω dt. Its methods are those of
-    `Stepper`; the step must be fixed.
+    It does not belong to the generalized-α family, whose displacements are of second order. Every
+    oscillation loses the fraction (ω dt)² of its energy in a step, for small ω dt. Use it like
+    `Stepper`, with a constant step.
 
     Args:
         system: The mechanism.
@@ -337,7 +338,7 @@ class ImplicitEuler(Stepper):
 
 
 def _extrapolated(state: State) -> tuple[Array, Array]:
-    """Return a guess of the next accelerations and multipliers from up to three times."""
+    """Return the next accelerations and multipliers, extrapolated from up to three states."""
     earlier = state.memory.get("earlier", ())
     if len(earlier) == 2:
         (a1, lam1), (a2, lam2) = earlier
@@ -349,7 +350,7 @@ def _extrapolated(state: State) -> tuple[Array, Array]:
 
 
 def _resampled(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
-    """Return a and λ one and two new steps earlier, on the polynomial through the old steps."""
+    """Return a and λ one and two new steps before the state, interpolated from the old steps."""
 
     def at(x: float, now: Array, *before: Array) -> Array:
         slope = now - before[0]

@@ -1,6 +1,6 @@
 """The iteration matrix of a step and its factorization, dense or sparse.
 
-It contains the derivatives of all rows to the corrections of increments and multipliers.
+It contains the derivatives of all equations with respect to increments and multipliers.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _PARTS = ("data", "indices", "indptr")
 class IterationMatrix:
     """Iteration matrices of a system.
 
-    Rows of forces are divided by `by_rate`, the change of accelerations per increment; those of the
-    constraints and the multipliers are scaled by a mass (kg), so that the condition number does not
-    grow as dt falls.
+    The equations of motion are divided by `by_rate`, the derivative of the accelerations with
+    respect to the increments. Constraints and multipliers are scaled by a mass (kg). The condition
+    number then does not grow as dt decreases.
     """
 
     def __init__(self, system: SystemData, mass: float, sparse: bool) -> None:
@@ -52,10 +52,10 @@ class IterationMatrix:
     def at(
         self, at: Assembler, t: float, move: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
-        """Return iteration matrix and mass matrix, after `residual` at the same point.
+        """Return the iteration matrix and the mass matrix, after `residual` at the same point.
 
-        `move` are the increments since the last step (nv,); `by_rate` and `by_speed` the changes of
-        accelerations and velocities per increment.
+        `move` contains the increments since the last step (nv,); `by_rate` and `by_speed` are the
+        derivatives of accelerations and velocities with respect to the increments.
         """
         turns = self._turns(move)
         if self.sparse:
@@ -70,7 +70,7 @@ class IterationMatrix:
     def _by_blocks(
         self, tangent: TangentBlocks, turns: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
-        """Return sparse matrices without the blocks that are zero."""
+        """Return both matrices as sparse matrices without zero blocks."""
         bodies, S = len(self._system.bodies), SparseBlocks(self._unknowns)
         for (i, j), block in tangent.M.items():
             S.add(i, j, block)
@@ -85,13 +85,13 @@ class IterationMatrix:
         return self._stacked.matrix(S), self._stacked_mass.matrix(tangent.M)
 
     def _turns(self, move: Array) -> Array:
-        """Return the tangent operators of the increments of the bodies that turn, (·, 3, 3)."""
+        """Return the tangent operators of the rotations of all bodies that rotate, (·, 3, 3)."""
         bodies, slices = self._system.bodies, self._system.v_slices
         turns = [bodies[k].increment_tangent(move[slices[k]]) for k in self._place]
         return np.array(turns).reshape(-1, 3, 3)
 
     def _turned(self, block: Array, turns: Array, body: int) -> Array:
-        """Return a block whose rotation columns refer to corrections of the increment."""
+        """Return a block with its rotation columns converted to corrections of the increment."""
         if body not in self._place:
             return block
         block = block.copy()
@@ -100,11 +100,11 @@ class IterationMatrix:
 
 
 class SingularMatrix(ValueError):
-    """A matrix that cannot be factorized; the argument is the row of the zero pivot."""
+    """Error of a singular matrix; its argument is the row of the zero pivot."""
 
 
 class DenseFactor:
-    """LU factors by LAPACK of the matrix of a step `dt`, with the mass matrix at the same time."""
+    """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix."""
 
     def __init__(self, lu: Array, pivots: NDArray[np.int32], dt: float, mass: Array) -> None:
         self.lu, self.pivots, self.dt, self.mass = lu, pivots, dt, mass
@@ -123,12 +123,12 @@ class DenseFactor:
         return solution  # type: ignore[no-any-return]
 
     def memory(self) -> dict[str, Any]:
-        """Return arrays from which `restored` makes a factor with the same bits."""
+        """Return the arrays from which `restored` creates a bitwise equal factor."""
         return dict(vars(self))
 
 
 class SparseFactor:
-    """LU factors by SuperLU, for long chains of bodies; otherwise as `DenseFactor`."""
+    """SuperLU's factors, for long chains of bodies, with the interface of `DenseFactor`."""
 
     def __init__(self, matrix: csc_matrix, dt: float, mass: csc_matrix) -> None:
         self.matrix, self.dt, self.mass = matrix, dt, mass
@@ -143,7 +143,7 @@ class SparseFactor:
         return self.lu.solve(right)  # type: ignore[no-any-return]
 
     def memory(self) -> dict[str, Any]:
-        """Return the matrix, whose factors always have the same bits."""
+        """Return the matrices; factorizing them again gives bitwise equal factors."""
         matrices = {"matrix": self.matrix, "mass": self.mass}
         parts = {f"{k}_{part}": getattr(A, part) for k, A in matrices.items() for part in _PARTS}
         return {"dt": self.dt, **parts}
@@ -153,7 +153,7 @@ Factor = DenseFactor | SparseFactor
 
 
 def restored(memory: Mapping[str, Any]) -> Factor | None:
-    """Return the factor of a `memory`; None if there was no factor."""
+    """Return the factor that `memory` describes, or None without a factor."""
     if "lu" in memory:
         lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])
         return DenseFactor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))

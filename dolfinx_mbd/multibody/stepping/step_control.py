@@ -1,4 +1,4 @@
-"""Lengths of the steps of a simulation: fixed, or adapted to an estimate of the error."""
+"""Control of the time step of a simulation: fixed, or adapted to an estimate of the error."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 
 Array = NDArray[np.float64]
 
-_SAFETY = 0.9
-_GROW, _MOST = 1.4, 2.0  # least and greatest growth of a step; a change costs a factorization
-_LEAST = 0.25
-_NEAR = 0.8  # part of the tolerance above which the next step is a little shorter
-_DEFORMATION = 1e-6  # deformations that are neglected, relative to the size of the mechanism
+_SAFETY = 0.9  # safety factor of a predicted step
+_GROW, _MOST = 1.4, 2.0  # smallest and largest growth of a step; a change costs a factorization
+_LEAST = 0.25  # smallest ratio of a repeated step to the rejected step
+_NEAR = 0.8  # error relative to the tolerance above which the next step is shorter by this factor
+_DEFORMATION = 1e-6  # minimum scale of deformation errors, relative to the size of the mechanism
 
 
 @dataclass(frozen=True)
 class Adaptive:
     """Control of the time step that keeps the local error below a tolerance.
 
-    The error of a step in the position of a body is relative to the size of the mechanism; in its
-    rotation to 1 rad; in its deformation (root mean square over its mass) to the largest
-    deformation so far. The methods are of order two, so that the error of the result falls with
-    tolerance^(2/3).
+    The error in the position of a body is relative to the size of the mechanism, the error in its
+    rotation to 1 rad, and the error in its deformation (root mean square over its mass) to its
+    largest deformation so far. The methods are of second order, so that the error of the result is
+    proportional to tolerance^(2/3).
 
     Attributes:
-        tolerance: Tolerance of the error of one step, relative as above.
-        first: First step, s; None: a millionth of the whole time.
-        smallest: Step below which the simulation is aborted, s; None: 1e-10 of the whole time.
-        largest: Largest step, s; None: a tenth of the whole time.
+        tolerance: Tolerance of the relative error of one step.
+        first: First step, s; by default a millionth of the simulated time.
+        smallest: Step below which an error is raised, s; by default 1e-10 of the simulated time.
+        largest: Largest step, s; by default a tenth of the simulated time.
 
     Raises:
         InputError: The tolerance is not in (0, 1], or a step is not positive.
@@ -63,7 +63,7 @@ class Adaptive:
 
 @dataclass
 class FixedSteps:
-    """A number of equal steps, of which some were taken."""
+    """Equal steps, with the number of steps that were taken so far."""
 
     dt: float
     total: int
@@ -82,17 +82,17 @@ class FixedSteps:
 
     @property
     def progress(self) -> int:
-        """Part of `total` that is done."""
+        """Number of steps of `total` that were taken."""
         return self.taken
 
     def record(self) -> dict[str, Any]:
-        """Return plain numbers from which `steps_from` continues."""
+        """Return plain values from which `steps_from` restores the steps."""
         return {"kind": "fixed", **asdict(self)}
 
 
 @dataclass
 class AdaptiveSteps:
-    """Steps of an `Adaptive` control, of which some were taken."""
+    """Steps that an `Adaptive` control determines, with their current state."""
 
     control: Adaptive
     t_start: float
@@ -102,16 +102,16 @@ class AdaptiveSteps:
     smallest: float
     largest: float
     length: float  # size of the mechanism, m
-    deformation: list[float]  # largest of each body so far, m
-    last: float | None = None  # step to which the memory of the state belongs
+    deformation: list[float]  # largest deformation of each body so far, m
+    last: float | None = None  # length of the step to which the memory of the state belongs
     taken: int = 0
     rejected: int = 0
     done: bool = False
-    total: ClassVar[int] = 1000  # units of a progress bar
+    total: ClassVar[int] = 1000  # number of units of a progress bar
 
     @classmethod
     def of(cls, control: Adaptive, system: SystemData, start: float, end: float) -> AdaptiveSteps:
-        """Return the steps from a time to another."""
+        """Return the steps from the time `start` to the time `end`."""
         span = end - start
         largest = control.largest or 0.1 * span
         return cls(
@@ -127,7 +127,7 @@ class AdaptiveSteps:
         )
 
     def advance(self, stepper: Stepper, state: State) -> State:
-        """Return the state after one more step, which keeps the tolerance."""
+        """Return the state after one more step, whose error is within the tolerance."""
         while True:
             left = self.t_end - state.time  # the last two steps are equal
             dt = left if left <= self.dt * (1 + 1e-9) else min(self.dt, 0.5 * left)
@@ -151,7 +151,7 @@ class AdaptiveSteps:
                 raise StepError(
                     f"the smallest step {self.smallest:g} s at t = {state.time:.6g} s has an "
                     f"error of {error * self.control.tolerance:.3g}, above the tolerance "
-                    f"{self.control.tolerance:g}: a load or a driver may jump there",
+                    f"{self.control.tolerance:g}: a load or a driver may jump",
                     after.time,
                 )
             self._shorten(dt, _SAFETY * error ** (-1 / 3))
@@ -163,7 +163,7 @@ class AdaptiveSteps:
     def _error(
         self, stepper: Stepper, before: State, after: State, dt: float
     ) -> tuple[float, list[float]]:
-        """Return the error over its tolerance and the largest deformation of each body, m."""
+        """Return the ratio of error to tolerance, and the largest deformation of each body, m."""
         s = stepper.system
         local, mass = stepper.local_error(before, after, dt)
         errors, deformation = [0.0], list(self.deformation)
@@ -195,11 +195,11 @@ class AdaptiveSteps:
 
     @property
     def progress(self) -> int:
-        """Part of `total` that is done."""
+        """Number of units of `total` that are done."""
         return int(self.total * (self.now - self.t_start) / (self.t_end - self.t_start))
 
     def record(self) -> dict[str, Any]:
-        """Return plain numbers from which `steps_from` continues."""
+        """Return plain values from which `steps_from` restores the steps."""
         return {"kind": "adaptive", **asdict(self)}
 
 
@@ -207,7 +207,7 @@ Steps = FixedSteps | AdaptiveSteps
 
 
 def steps_from(record: Mapping[str, Any]) -> Steps:
-    """Return the steps of a `record`."""
+    """Return the steps that a `record` describes."""
     values = dict(record)
     if values.pop("kind") == "fixed":
         return FixedSteps(**values)
@@ -215,5 +215,5 @@ def steps_from(record: Mapping[str, Any]) -> Steps:
 
 
 def _mean(u: Array, mass: Array, whole: float) -> float:
-    """Return the root mean square over the mass of a displacement with coordinates u, m."""
+    """Return the displacement of coordinates u as root mean square over the mass, m."""
     return math.sqrt(max(float(u @ mass @ u), 0.0) / whole)

@@ -1,4 +1,4 @@
-"""The cases of a parameter study, the computation of one of them, and the table of all outcomes."""
+"""Cases of a parameter study: their list, their computation, and the dataset of their outcomes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MISSING: dict[str, Any] = {
     "error": "",
     "traceback": "",
     "seconds": math.nan,
-    "steps": False,  # whether the first axis of all results is that of the steps of a simulation
+    "steps": False,  # whether the first axis of all results runs over the steps of a simulation
 }
-"""Facts about a case without an outcome."""
+"""Facts about a case that was not computed."""
 
 _PLAIN = "biufcUS"  # kinds of arrays that files can store
-_CASE = 200.0  # least memory of a case, bytes
+_CASE = 200.0  # minimum memory of a case, bytes
 
 
 def cases_of(parameters: Any) -> tuple[dict[str, list[Any]], list[dict[str, Any]]]:
@@ -62,7 +62,7 @@ def cases_of(parameters: Any) -> tuple[dict[str, list[Any]], list[dict[str, Any]
 
 
 def perform(call: tuple[Callable[..., Any], dict[str, Any]], case: Mapping[str, Any]) -> Outcome:
-    """Call a run with its fixed arguments and a case on one BLAS thread, and record its error."""
+    """Call the run for one case on one BLAS thread; return its outcome or record its error."""
     run, fixed = call
     start = time.perf_counter()
     facts, arrays = MISSING | {"status": "done"}, {}
@@ -92,7 +92,7 @@ def _arrays(result: Any, reserved: set[str]) -> Arrays:
         if not isinstance(name, str) or array.dtype.kind not in _PLAIN:
             raise InputTypeError(
                 f"the run returned {short(values[name])} for {name!r}; it must return numbers, "
-                "texts or arrays of them, by name, or a Solution"
+                "strings or arrays of them, by name, or a Solution"
             )
         if name in reserved or name.startswith("case_"):
             raise InputError(f"a result must not have the name {name!r}")
@@ -106,9 +106,9 @@ def describe(k: int, case: Mapping[str, Any]) -> str:
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Outcome]) -> Dataset:
-    """Return the outcomes of all cases as a table, and remove their arrays, to save memory.
+    """Return the outcomes of all cases as a dataset, and remove their arrays to save memory.
 
-    The cases are all combinations of the values in the `columns` if `grid`, else their rows.
+    If `grid`, the cases are all combinations of the values in `columns`; else they are its rows.
     """
     import xarray
 
@@ -116,7 +116,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Ou
     shape = tuple(map(len, columns.values()))[: len(dims)]
     variables: dict[str, Any] = {}
     for fact in ("status", "error", "traceback", "seconds"):
-        kind: Any = object if fact in ("error", "traceback") else None  # lengths differ widely
+        kind: Any = object if fact in ("error", "traceback") else None  # lengths of texts differ
         column = np.array([facts[fact] for facts, _ in rows], dtype=kind)
         variables[f"case_{fact}"] = dims, column.reshape(shape)
     results = dict.fromkeys(name for _, arrays in rows for name in arrays)
@@ -133,7 +133,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Ou
 
 
 def _labels(values: Sequence[Any]) -> NDArray[Any]:
-    """Return an array of numbers or texts unchanged, and the names of other objects."""
+    """Return an array of numbers or strings unchanged, and the names of other objects."""
     for kinds in (str, (bool, int, float, complex)):
         array = np.array(values) if all(isinstance(value, kinds) for value in values) else None
         if array is not None and array.dtype.kind in _PLAIN:
@@ -142,7 +142,7 @@ def _labels(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _stacked(rows: Mapping[int, NDArray[Any]], count: int) -> NDArray[Any]:
-    """Return a table with arrays as rows; missing entries are NaN or empty texts."""
+    """Stack arrays along a new first axis; missing entries are NaN or empty strings."""
     shapes = [row.shape for row in rows.values()]
     shape = tuple(map(max, itertools.zip_longest(*shapes, fillvalue=1)))
     dtype = np.result_type(*(row.dtype for row in rows.values()))

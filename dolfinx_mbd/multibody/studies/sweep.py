@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 class StudyError(SolverError):
     """An error that ends a study: a failed case with `on_error="raise"`, or a lost worker process.
 
-    `cases` are the numbers of the cases that failed or were in progress; `study` holds the results
-    until then.
+    `cases` lists the numbers of failed or unfinished cases; `study` contains the results so far.
     """
 
     def __init__(self, message: str, cases: list[int], study: Dataset) -> None:
@@ -44,24 +43,24 @@ def sweep(
     retry_failed: bool = False,
     progress: bool = False,
 ) -> Dataset:
-    """Call a run for all combinations of parameters, or for each of a list of cases.
+    """Call a function for all combinations of parameters, or for each case of a list.
 
-    Each case has one BLAS thread, so that its numbers are bitwise equal in all processes.
+    Each case runs on one BLAS thread, so that its results are bitwise equal in all processes.
 
     Args:
-        run: Function that is called with the parameters of a case as keywords. It returns numbers,
-            texts or arrays by name, a single one ("result"), or a `Solution`, of which all
-            histories are stored ("rod.position").
-        parameters: Lists of values by name, for all combinations; or a list of cases, each with
-            its parameters by name.
+        run: Function that is called with the parameters of a case as keyword arguments. It returns
+            numbers, strings or arrays by name, one value (stored as "result"), or a `Solution`,
+            whose histories are stored by name ("rod.position").
+        parameters: Lists of values by parameter name, for all combinations; or a list of cases,
+            each with its parameters by name.
         fixed: Arguments that are the same in every case, for example bodies; by default none.
         workers: Number of worker processes; by default one for each core that this process may
             use. With 1 this process computes the cases, with 0 no case is computed.
-        executor: Instead of `workers`, an executor whose tasks run in other processes one at a
-            time: `mpi4py.futures.MPICommExecutor` for ranks, `client.get_executor()` of Dask, ...
-        path: Folder to which the outcome of each case is written; by default none. The same call
-            continues the study, if parameters, fixed arguments and the name of the run are equal.
-            A change inside the function is not detected.
+        executor: Executor to use instead of `workers`, whose processes run one task at a time:
+            `mpi4py.futures.MPICommExecutor` for ranks, `client.get_executor()` of Dask, ...
+        path: Folder to which the outcome of each case is written; by default none. Repeating the
+            call continues the study, if parameters, fixed arguments and the function's name are
+            equal. A change inside the function is not detected.
         on_error: "keep" records the errors of cases in the results; "raise" ends the study.
         retry_failed: Whether cases that failed in an earlier call (see `path`) are computed again.
         progress: Whether a progress bar is shown (with tqdm).
@@ -69,7 +68,7 @@ def sweep(
     Returns:
         A dataset whose dimensions are the parameters, or "case" for a list of cases. `case_status`
         is "done", "failed" or "missing"; results of failed and missing cases are NaN or empty
-        texts. `case_error`, `case_traceback` and `case_seconds` describe each case. After Ctrl-C
+        strings. `case_error`, `case_traceback` and `case_seconds` describe each case. After Ctrl-C
         the completed cases are returned, with a warning.
 
     Raises:
@@ -101,7 +100,7 @@ def sweep(
     outcomes = {k: row for k, row in files.read().items() if not (retry and row[0]["error"])}
     ended = limit == 0 or (stop and any(facts["error"] for facts, _ in outcomes.values()))
     open_cases = [(k, case) for k, case in enumerate(cases) if k not in outcomes and not ended]
-    limit = min(limit, max(2, len(open_cases)))  # a worker computes even a single case, if any
+    limit = min(limit, max(2, len(open_cases)))  # a single case also runs in a worker process
     tasks = completed(executor, limit, perform, (run, fixed), open_cases)
     reason: KeyboardInterrupt | LostWorkError | None = None
     show = show and bool(open_cases)
@@ -117,7 +116,7 @@ def sweep(
     except (KeyboardInterrupt, LostWorkError) as error:
         reason = error
     if isinstance(reason, LostWorkError) and executor is None:
-        for k in reason.keys:  # they would be the first ones when the study is continued
+        for k in reason.keys:  # otherwise a continued study would compute these cases first
             outcomes[k] = MISSING | {"status": "failed", "error": str(reason)}, {}
             files.write(k, outcomes[k])
     rows = [outcomes.get(k, (MISSING, {})) for k in range(len(cases))]
@@ -147,12 +146,12 @@ def _report(
     interrupted: bool,
     stop: bool,
 ) -> None:
-    """Warn of cases that failed or are missing, or raise a `StudyError` if `stop`."""
+    """Warn of failed or missing cases, or raise a `StudyError` for failed cases if `stop`."""
     failed = [k for k, entry in enumerate(facts) if entry["error"]]
     text = f"{len(failed)} of {len(cases)} cases failed"
     if failed:
         first = failed[0]
-        text += f", the first of them {describe(first, cases[first])}: {facts[first]['error']}"
+        text += f", the first is {describe(first, cases[first])}: {facts[first]['error']}"
         if stop:
             raise StudyError(text, failed, study)
     if interrupted:
