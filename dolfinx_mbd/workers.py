@@ -1,4 +1,4 @@
-"""Tasks in worker processes, or one after another in this process."""
+"""Execution of tasks in worker processes, or one after another in this process."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from dolfinx_mbd.checks import integer
 from dolfinx_mbd.errors import InputError, SolverError
 
 _LAUNCHER = ("OMPI_COMM_", "OMPI_UNIVERSE", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPI_LOCAL")
-"""Beginnings of the variables by which a launcher of MPI tells a process its rank."""
+"""Prefixes of environment variables that MPI launchers set in each process."""
 
 
 class LostWorkError(SolverError):
-    """A worker process that ended during a task, or could not accept it.
+    """A worker process that ended during a task or could not accept a task.
 
     `keys` are the keys of all tasks that were in progress.
     """
@@ -45,14 +45,14 @@ class LostWorkError(SolverError):
 
 
 def worker_count(workers: int | None) -> int:
-    """Return a number of worker processes; by default one for each core that this one may use."""
+    """Return the number of worker processes; by default the number of cores that are available."""
     if workers is not None and integer("workers", workers, low=0) < 2:
         return workers
     world = getattr(sys.modules.get("mpi4py.MPI"), "COMM_WORLD", None)
     sizes = [os.environ.get(name, "") for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")]
     if max(int(size) for size in [*filter(str.isdigit, sizes), getattr(world, "size", 1)]) > 1:
         raise InputError(
-            "one of several ranks of MPI must not start worker processes: use an executor of "
+            "a job with several MPI ranks must not start worker processes: use an executor of "
             "mpi4py.futures, or workers=1",
             argument="workers",
             value=workers,
@@ -73,9 +73,9 @@ def completed(
 ) -> Generator[tuple[Any, Any], None, None]:
     """Yield the keys of tasks (key, item) and `function(shared, item)` as the tasks end.
 
-    The tasks run in the processes of an executor. Without one, `limit` is the number of worker
-    processes, or less than 2 for this process; with one, the greatest number of tasks in progress.
-    A process unpacks `shared` once. `LostWorkError` is raised if a worker process is lost.
+    The tasks run in an executor, with at most `limit` tasks in progress. Without an executor they
+    run in `limit` worker processes, or in this process if `limit` is less than 2. Each process
+    unpacks `shared` once. `LostWorkError` is raised if a worker process is lost.
     """
     if executor is not None:
         yield from _submitted(executor, limit, (function, shared), tasks)
@@ -107,7 +107,7 @@ def _submitted(
     except Exception as error:
         text = f"a worker process could not accept its task ({type(error).__name__}: {error})"
         if isinstance(error, BrokenExecutor):
-            text = "a worker process ended early, as it does when memory runs out"
+            text = "a worker process ended early, for example because memory ran out"
         raise LostWorkError(text, list(pending.values())) from error
     finally:
         for future in pending:
@@ -117,7 +117,7 @@ def _submitted(
 def _packed(value: Any) -> bytes:
     try:
         return cloudpickle.dumps(value)  # type: ignore[no-any-return]
-    except Exception as error:  # the pickling of an object may raise anything
+    except Exception as error:  # pickling may raise any error
         raise InputError(
             f"the run or its arguments cannot be sent to other processes ({error}): create such "
             "objects inside the run, or use workers=1"
@@ -128,7 +128,7 @@ _unpacked = lru_cache(maxsize=1)(cloudpickle.loads)
 
 
 def _work(data: bytes, item: bytes) -> Any:
-    """Compute a task in a worker process."""
+    """Compute one task in a worker process and return its result."""
     function, shared = _unpacked(data)
     return _interruptible(function, shared, cloudpickle.loads(item))
 
@@ -158,8 +158,8 @@ def _interruptible(function: Callable[..., Any], *arguments: Any) -> Any:
 def _worker_processes(count: int) -> Iterator[Executor]:
     """Provide an executor with up to `count` worker processes, which end with the context.
 
-    They end even during a task, and if this process is killed; they ignore Ctrl-C. They do not
-    import the main module, so that a script needs no `if __name__ == "__main__":`.
+    The processes also end during a task or if this process is killed, and ignore Ctrl-C. They do
+    not import the main module, so that a script needs no `if __name__ == "__main__":`.
     """
     context = _Context()
     reader, writer = context.Pipe(duplex=False)
@@ -173,7 +173,7 @@ def _worker_processes(count: int) -> Iterator[Executor]:
 
 
 class _Worker(SpawnProcess):
-    """A process that is no rank, has one BLAS thread and does not import the main module."""
+    """A process without MPI rank, with one BLAS thread, that does not import the main module."""
 
     def start(self) -> None:
         """Start the process with its environment and an empty main module."""
@@ -192,7 +192,7 @@ class _Worker(SpawnProcess):
 
 
 class _Context(SpawnContext):
-    """The context of `_Worker`."""
+    """A context that starts processes of the class `_Worker`."""
 
     Process = _Worker  # type: ignore[assignment]
 
