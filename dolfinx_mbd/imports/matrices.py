@@ -163,7 +163,7 @@ class FullMatrices:
         unknown = requested[self.labels[result] != requested]
         if len(unknown):
             known = f"{self.labels.min()} ... {self.labels.max()}"
-            expected = f"numbers of the {len(order)} nodes, which are within {known}"
+            expected = f"numbers of existing nodes (the {len(order)} nodes have {known})"
             refuse(argument, unknown.tolist(), expected, MatrixError)
         if len(np.unique(result)) < len(result):
             refuse(argument, labels, "different numbers of nodes", MatrixError)

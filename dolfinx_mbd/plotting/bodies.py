@@ -175,7 +175,7 @@ def plot_body(
     """
     skin = skin_of(body)
     values = np.linalg.norm(skin_displacement(skin, eta), axis=1)
-    greatest = number("greatest displacement of eta", float(values.max()), unit="m")
+    greatest = number("largest displacement due to eta", float(values.max()), unit="m")
     flag("outline", outline)
     check_drawing(path, cmap, window)
     if scale is None:
