@@ -4,8 +4,8 @@
     engine = mbd.mechanisms.inline_engine(reduction.body, speed=628.3)
     run = mbd.simulate(engine, t_end=0.04, dt=1e-5)
 
-`__init__.pyi` lists the names for type checkers and for the package itself, which loads each name
-when it is first used, so that a mechanism needs no DOLFINx and a form no numba.
+The file `__init__.pyi` lists all names. Each name is loaded when it is first used, so that
+mechanisms do not require DOLFINx and forms do not require numba.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-# The names of `dolfinx_mbd`. The stub is read at run time, too: `import dolfinx_mbd` loads none of
-# these modules, the first use of a name loads its module (lazy_loader).
+# The names of `dolfinx_mbd`. The stub is also read at run time (lazy_loader): `import dolfinx_mbd`
+# loads none of these modules, and the first use of a name loads its module.
 
 from . import beams as beams
 from . import body as body

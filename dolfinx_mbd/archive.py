@@ -1,8 +1,8 @@
-"""Archives: a JSON header and arrays in one `.npz` file, without compression and never pickled.
+"""Archives: uncompressed `.npz` files with a JSON header and arrays, without pickled objects.
 
 All files that the package reads back are archives. The header identifies the kind of file, lists
-the arrays with types and shapes, and has a SHA-256 checksum of everything else. Archives of version
-0.1 (format version 1) have neither list nor checksum; they are read with a `FileWarning`.
+the arrays with types and shapes, and contains a SHA-256 checksum of all other data. Archives of
+version 0.1 (format version 1) have neither list nor checksum; reading them gives a `FileWarning`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dolfinx_mbd.errors import FileError, FileWarning, MissingFileError, warn
 __all__ = ["Kind", "archive_writer", "damage_as", "is_archive", "read_archive"]
 
 _CHECKED = 2  # first format version with a list of arrays and a checksum
-_CHUNK = 2**22  # bytes that are read at a time
+_CHUNK = 2**22  # number of bytes that are read at a time
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Kind:
 
     format: str  # identification in the header, for example `dolfinx_mbd solution`
     title: str  # name for messages, for example `solution`
-    version: int  # format version that is written; files of newer versions are refused
+    version: int  # format version that is written; files of newer versions are rejected
     error: type[FileError] = FileError  # class of the error for files that cannot be used
 
 
@@ -61,7 +61,7 @@ def archive_writer(
 
 
 def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and the arrays of an archive of a kind.
+    """Return the header and the arrays of an archive of the given kind.
 
     An error of the class `kind.error` is raised for files of another kind or of a newer version and
     for damaged files.
@@ -89,7 +89,7 @@ def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str
 
 
 def is_archive(path: Path, kind: Kind) -> bool:
-    """Return whether a file is an archive with the header of a kind."""
+    """Return whether a file is an archive of the given kind, judged by its header."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = _members(archive, path.stat().st_size)
@@ -101,7 +101,7 @@ def is_archive(path: Path, kind: Kind) -> bool:
 
 @contextlib.contextmanager
 def damage_as(kind: Kind, path: str | Path) -> Iterator[None]:
-    """Convert errors in reading a file to `kind.error` with the path of the file."""
+    """Convert errors that occur while a file is read to `kind.error` with its path."""
     try:
         yield
     except (kind.error, MemoryError):
@@ -113,7 +113,7 @@ def damage_as(kind: Kind, path: str | Path) -> Iterator[None]:
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """Return the members by name of the array, after a check of their size and compression."""
+    """Return the members by array name, after a check of their sizes and compression."""
     members = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
@@ -145,7 +145,7 @@ def _header(
 def _checked_arrays(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], header: dict[str, Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays after a check of list and checksum, which are removed from the header."""
+    """Return the arrays after a check against list and checksum; remove both from the header."""
     checksum = header.pop("sha256")
     digest = _digest(header)
     listed = header.pop("arrays")
@@ -163,7 +163,7 @@ def _array(
     listed: tuple[str, list[int]] | None = None,
     digest: Any = None,
 ) -> NDArray[Any]:
-    """Return an array, after a check of its type and shape, and add its bytes to the digest."""
+    """Read an array, check its type and shape, and add its bytes to the digest."""
     with archive.open(info) as member:
         version = np.lib.format.read_magic(member)  # type: ignore[no-untyped-call]
         formats = np.lib.format
@@ -189,6 +189,6 @@ def _array(
 
 
 def _digest(header: Mapping[str, Any]) -> Any:
-    """Return a SHA-256 object with the header, which must not contain the checksum."""
+    """Return the SHA-256 digest of a header without checksum, to which arrays can be added."""
     text_keys = json.loads(json.dumps(header))  # JSON converts numeric keys to text
     return hashlib.sha256(json.dumps(text_keys, sort_keys=True).encode())

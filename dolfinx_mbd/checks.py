@@ -1,15 +1,15 @@
-"""Checks of arguments, used at every public entry point.
+"""Checks of the arguments of public functions and classes.
 
 Each check returns the value in the form that the package uses (a `float` for a number, a read-only
 array for a vector). It raises `InputTypeError` if the value has the wrong type and `InputError` if
-it is invalid for another reason:
+the value is invalid for another reason:
 
     speed = number("speed", speed, unit="rad/s")
     radius = number("crank_radius", crank_radius, positive=True)
     kind = choice("kind", kind, ("rigid", "averaged"))
 
 The first parameters of all checks are the name of the argument, for the message, and its value. The
-limits `low` and `high` are included, and None means no limit; `unit` is for the message.
+limits `low` and `high` are inclusive, by default there is no limit; `unit` is for the message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def refuse(
 ) -> NoReturn:
     """Raise an error with the name of an argument, its value and a description of valid values.
 
-    The hint for the message tells the user how to obtain a valid value.
+    `hint` tells the user how to obtain a valid value.
     """
     advice = f" ({hint})" if hint else ""
     text = f"{argument} must be {expected}{advice}; got {short(value)}"
@@ -69,7 +69,7 @@ def number(
     high: float | None = None,
     unit: str = "",
 ) -> float:
-    """Return a finite number as a `float`; a `bool` is refused."""
+    """Return a finite number as a `float`; a `bool` is rejected."""
     if isinstance(value, float) and value - value == 0.0 and not positive and low is high is None:
         return float(value)  # fast path for results of user functions, checked at every call
     import numpy as np
@@ -89,7 +89,7 @@ def number(
 
 
 def integer(argument: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """Return a whole number as an `int`; floats and `bool`s are refused."""
+    """Return a whole number as an `int`; floats and `bool`s are rejected."""
     import numpy as np
 
     expected = _describe("whole number", False, low, high, "")
@@ -156,8 +156,8 @@ def array(
 ) -> Any:
     """Return numbers as a read-only array of floats.
 
-    In a shape None is an axis of any length; without a shape any is valid. `expected` describes
-    valid values for the message, by default derived from the shape.
+    None in `shape` stands for an axis of any length; by default every shape is valid. `expected`
+    describes valid values for the message; by default it is derived from the shape.
     """
     import numpy as np
 
@@ -199,7 +199,7 @@ def increasing(argument: str, value: Any, *, least: int = 1, unit: str = "") -> 
 
 
 def choice(argument: str, value: Any, options: Iterable[Any], *, none: bool = False) -> Any:
-    """Return a value that is one of some options, or None if `none` is True."""
+    """Return a value that is one of the options; None is valid if `none` is True."""
     known = list(options)
     if value is None and none:
         return value
@@ -221,7 +221,7 @@ def name(argument: str, value: Any) -> str:
 
 
 def names(argument: str, value: Any) -> tuple[str, ...]:
-    """Return different names as a tuple; a single text is refused as a common mistake."""
+    """Return different names as a tuple; a single text is rejected, as it is often a mistake."""
     expected = "a list of names"
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         refuse(argument, value, expected, InputTypeError)
@@ -234,7 +234,7 @@ def names(argument: str, value: Any) -> tuple[str, ...]:
 def instance(
     argument: str, value: Any, kinds: type[Any] | tuple[type[Any], ...], hint: str = ""
 ) -> Any:
-    """Return a value of some classes; `hint` tells the user how to obtain one."""
+    """Return an instance of one of the classes; `hint` tells the user how to obtain one."""
     if not isinstance(value, kinds):
         classes = kinds if isinstance(kinds, tuple) else (kinds,)
         text = " or ".join("None" if k is type(None) else k.__name__ for k in classes)
@@ -245,7 +245,7 @@ def instance(
 def items(
     argument: str, value: Any, kinds: type[Any] | tuple[type[Any], ...], hint: str = ""
 ) -> tuple[Any, ...]:
-    """Return the entries of a collection as a tuple; all have some classes, see `instance`."""
+    """Return the entries of a collection as a tuple; each must be an `instance` of `kinds`."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         refuse(argument, value, "a list", InputTypeError)
     try:
@@ -256,7 +256,7 @@ def items(
 
 
 def having(argument: str, value: Any, *attributes: str) -> Any:
-    """Return an object that has some attributes; a class is refused."""
+    """Return an object that has all given attributes; a class is rejected."""
     if isinstance(value, type) or not all(hasattr(value, item) for item in attributes):
         refuse(argument, value, f"an object with {', '.join(attributes)}", InputTypeError)
     return value
@@ -265,9 +265,9 @@ def having(argument: str, value: Any, *attributes: str) -> Any:
 def function(
     argument: str, value: Any, signature: str = "", *keywords: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """Return a function, which must accept the names of all `keywords` together.
+    """Return a function, which must accept the keys of all `keywords` as keyword arguments.
 
-    The signature describes for the message how it is called, for example ``"law(s, rate)"``.
+    `signature` describes the call for the message, for example ``"law(s, rate)"``.
     """
     if not callable(value):
         called = f" that is called as {signature}" if signature else ""
@@ -278,7 +278,7 @@ def function(
         names = [name for group in keywords for name in group]
         try:
             parameters = inspect.signature(value)
-        except (TypeError, ValueError):  # (of a function that is not written in Python)
+        except (TypeError, ValueError):  # the function is not written in Python
             return value
         try:
             parameters.bind(**dict.fromkeys(names))
@@ -291,7 +291,7 @@ def function(
 
 
 def file_path(argument: str, value: Any, suffixes: Sequence[str] = ()) -> Path:
-    """Return a path; `suffixes` lists valid suffixes such as `.npz`, by default any."""
+    """Return a path; `suffixes` lists valid suffixes such as `.npz`, by default all are valid."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):
         refuse(argument, value, "the path of a file", InputTypeError)
     text = os.fspath(value)
@@ -303,7 +303,7 @@ def file_path(argument: str, value: Any, suffixes: Sequence[str] = ()) -> Path:
 
 
 def _is_expression(value: Any) -> bool:
-    """Return whether a value is, or a list contains, a UFL expression such as a `fem.Function`.
+    """Return whether a value is or contains a UFL expression such as a `fem.Function`.
 
     The conversion of a UFL expression to a number recurses infinitely. A UFL expression can be
     indexed, but is neither a sequence nor an array.

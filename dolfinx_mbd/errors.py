@@ -44,7 +44,7 @@ class InputError(Error, ValueError):
 
     Args:
         message: Text of the error.
-        argument: Name of the argument; None if the error concerns several arguments.
+        argument: Name of the argument, or None if the error concerns several arguments.
         value: Value of the argument.
         expected: Description of valid values.
 
@@ -81,7 +81,7 @@ class FileError(Error, ValueError):
 
     Args:
         message: Text of the error.
-        path: Path of the file, an attribute of the error; None if the file has no name.
+        path: Path of the file, or None if the file has no name; an attribute of the error.
     """
 
     def __init__(self, message: str = "", *, path: Any = None) -> None:
@@ -108,8 +108,8 @@ class MbdWarning(UserWarning):
 
     Args:
         message: Text of the warning.
-        quantity: Name of the quantity that the warning concerns, for example `elastic rotation`;
-            None if it does not concern a number.
+        quantity: Name of the quantity that the warning concerns, for example `elastic rotation`,
+            or None if the warning does not concern a number.
         value: Value of the quantity.
         limit: Limit above which the warning is given.
     """
@@ -135,7 +135,7 @@ class MeshWarning(MbdWarning):
 
 
 class PlacementWarning(MbdWarning):
-    """A body that the assembly of the joints has moved away from its initial position."""
+    """A body that the assembly of the joints moved away from its initial position."""
 
 
 class ModelRangeWarning(MbdWarning):
@@ -143,7 +143,7 @@ class ModelRangeWarning(MbdWarning):
 
 
 class AccuracyWarning(MbdWarning):
-    """A result that the numerical method does not resolve, for example due to a large step."""
+    """A result that is numerically inaccurate, for example due to a large time step."""
 
 
 class FileWarning(MbdWarning):
@@ -151,7 +151,7 @@ class FileWarning(MbdWarning):
 
 
 def warn(warning: MbdWarning) -> None:
-    """Give a warning that refers to the calling line outside the package."""
+    """Give a warning that refers to the user's line that called the package."""
     restore_warnings()
     level, frame = 1, inspect.currentframe()
     while frame is not None and _is_inside(frame.f_globals.get("__name__", "")):

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all."""
+"""Writing of files, either completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_aside(
 ) -> Path:
     """Write a file under a temporary name, rename it when it is complete, and return its path.
 
-    Each process has its own temporary file, which does not remain after an error. `replaces` tells
+    Each process has its own temporary file, which is deleted after an error. `replaces` returns
     whether an existing file with other contents may be replaced; `title` is the kind of file for
     messages. An `OSError` is raised if the file cannot be written.
     """
@@ -69,7 +69,7 @@ def part_of(path: Path) -> Path:
 
 
 def _remove_stale_parts(path: Path) -> None:
-    """Remove temporary files older than a day or of processes of this computer that have ended."""
+    """Remove temporary files that are older than a day or whose process on this host has ended."""
     start, end = f".{path.name}.", ".part"
     for part in path.parent.glob(f"{glob.escape(start)}*{end}"):
         host, _, process = part.name[len(start) : -len(end)].rpartition(".")
@@ -91,5 +91,5 @@ def _is_running(process: int) -> bool:
 
 
 def has_content(path: Path) -> bool:
-    """Return whether a path is that of a file that is not empty."""
+    """Return whether a path refers to a file that is not empty."""
     return path.is_file() and path.stat().st_size > 0

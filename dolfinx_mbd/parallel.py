@@ -1,6 +1,6 @@
-"""Work on one rank, errors that are raised on all ranks, and the end of a parallel job.
+"""Execution on one rank, errors on all ranks, and the end of parallel jobs after errors.
 
-All functions are collective over the communicator that they receive; nothing here imports MPI.
+All functions are collective over the communicator that they receive. MPI is not imported here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
     """Run a function on rank 0 and return its result, or raise its error, on every rank.
 
-    It must not call anything collective. If `comm` is None it runs in this process.
+    The function must not be collective. If `comm` is None, it runs in this process.
     """
     if comm is None:
         return work()
@@ -43,7 +43,7 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
 
 
 def raise_together(comm: Any, message: str | None, kind: type[Exception] = InputError) -> None:
-    """Raise an error on every rank if any rank has a message; the lowest such rank's is used."""
+    """Raise an error on every rank with the message of the lowest rank that has one, if any."""
     for text in comm.allgather(message):
         if text is not None:
             raise kind(text)
@@ -51,7 +51,7 @@ def raise_together(comm: Any, message: str | None, kind: type[Exception] = Input
 
 @contextmanager
 def agreed(comm: Any) -> Iterator[None]:
-    """Raise on every rank an error that any rank raises in a block without collective calls."""
+    """Raise an error on every rank if a block without collective calls raises one on any rank."""
     local: Exception | None = None
     try:
         yield
@@ -77,8 +77,8 @@ def released(comm: Any, *objects: Any) -> Iterator[None]:
 def discard(comm: Any, *objects: Any) -> None:
     """Destroy PETSc objects while an exception propagates, if there is only one rank.
 
-    Destroying is collective, and if the error has occurred on this rank alone, the other ranks wait
-    elsewhere. On several ranks PETSc's garbage collection destroys the objects.
+    Destruction is collective and would cause a deadlock if only this rank has an error. Therefore,
+    on several ranks, PETSc's garbage collection destroys the objects later.
     """
     if comm.size == 1:
         for item in objects:
@@ -86,7 +86,7 @@ def discard(comm: Any, *objects: Any) -> None:
 
 
 def end_job_on_errors(comm: Any) -> None:
-    """End all ranks after an exception that was not caught has ended this rank.
+    """Set an exception hook that ends all ranks after an exception that was not caught.
 
     Otherwise the job would hang: at the end of the program PETSc waits for the other ranks, which
     may wait for this one. `python3 -m mpi4py` does not suffice, because it ends the job only after
@@ -111,7 +111,7 @@ def end_job_on_errors(comm: Any) -> None:
 def picklable(error: Exception) -> Exception:
     """Return an error, or a substitute with the same message if it cannot be pickled.
 
-    The value of an `InputError` may be any object, for example a function; it is left out then.
+    The value of an `InputError` is omitted if it cannot be pickled, for example a function.
     """
     try:
         return pickle.loads(pickle.dumps(error))

@@ -1,4 +1,4 @@
-"""Check of DOLFINx, PETSc and SLEPc when this module is imported."""
+"""Check, on import of this module, that DOLFINx, PETSc and SLEPc are available and suitable."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dolfinx_mbd.parallel import end_job_on_errors
 __all__ = ["check_requirements"]
 
 _CURE = (
-    "Run your command through ./with-fenicsx of the dolfinx_mbd repository, which fetches what is "
-    "missing, or get DOLFINx 0.9 to 0.11 from conda (conda install -c conda-forge fenics-dolfinx "
+    "Run your command through ./with-fenicsx of the dolfinx_mbd repository, which installs missing "
+    "packages, or get DOLFINx 0.9 to 0.11 from conda (conda install -c conda-forge fenics-dolfinx "
     "'petsc=*=real*' slepc4py gmsh python-gmsh), Docker (dolfinx/dolfinx:stable) or apt "
     "(python3-dolfinx-real python3-slepc4py-real python3-gmsh on Debian 13 and Ubuntu 25.10)"
 )

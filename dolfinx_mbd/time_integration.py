@@ -11,14 +11,14 @@ __all__ = ["GeneralizedAlpha"]
 
 @dataclass(frozen=True)
 class GeneralizedAlpha:
-    """Parameters of a method of the generalized-α family.
+    """Parameters of a generalized-α method.
 
         method = GeneralizedAlpha.from_spectral_radius(0.6)
         run = mbd.simulate(system, t_end=0.04, dt=1e-5, method=method)
 
     Attributes:
-        alpha_m: Weight of the old algorithmic acceleration.
-        alpha_f: Weight of the old acceleration.
+        alpha_m: Weight of the algorithmic acceleration at the start of a step.
+        alpha_f: Weight of the acceleration at the start of a step.
         beta: Newmark's β.
         gamma: Newmark's γ.
         name: Name of the method, for tables.
@@ -46,7 +46,7 @@ class GeneralizedAlpha:
         """Return the method with a given spectral radius at infinite frequency.
 
         Args:
-            rho: Spectral radius ρ∞: 1 damps nothing, 0 annihilates high frequencies in one step.
+            rho: Spectral radius ρ∞; 1: no damping, 0: high frequencies vanish in one step.
 
         Raises:
             InputError: ρ∞ is not in [0, 1].
@@ -65,7 +65,7 @@ class GeneralizedAlpha:
 
     @classmethod
     def newmark(cls, beta: float = 0.25, gamma: float = 0.5) -> GeneralizedAlpha:
-        """Return Newmark's method; by default the trapezoidal rule, which damps nothing.
+        """Return Newmark's method; by default the trapezoidal rule, without numerical damping.
 
         Args:
             beta: Newmark's β.

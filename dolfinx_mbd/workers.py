@@ -128,7 +128,7 @@ _unpacked = lru_cache(maxsize=1)(cloudpickle.loads)
 
 
 def _work(data: bytes, item: bytes) -> Any:
-    """Compute a task in a worker process."""
+    """Compute one task in a worker process and return its result."""
     function, shared = _unpacked(data)
     return _interruptible(function, shared, cloudpickle.loads(item))
 

@@ -1,4 +1,4 @@
-"""The command line `dolfinx-mbd`: meshes, reduced bodies, and files for other programs.
+"""The command line `dolfinx-mbd` for meshes, reduced bodies, and files for other programs.
 
     dolfinx-mbd mesh rod -o rod.msh
     dolfinx-mbd reduce rod.msh --material steel --interface big_end --interface small_end -o rod.npz

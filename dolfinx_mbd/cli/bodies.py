@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser("compare", help="compare two reduced bodies", description=text)
     parser.add_argument("first", help="a reduced body (.npz)")
     parser.add_argument("second", help="another reduced body")
-    text = "greatest relative difference for which the exit code is 0"
+    text = "largest relative difference for which the exit code is 0"
     parser.add_argument("--tolerance", type=float, metavar="T", help=text)
     parser.set_defaults(run=_compare)
 

@@ -1,4 +1,4 @@
-"""The main function of the command line: parser, output under MPI, and errors."""
+"""The main function of the command line: parsing, output under MPI, and reports of errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ exit codes:
 _LAUNCHED = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
 """Environment variables that MPI launchers set; without them there is one process."""
 
-GRACE = 3.0  # time within which all ranks raise an error that they have in common, s
+GRACE = 3.0  # longest time until an error that concerns all ranks is raised on all of them, s
 
 
 class _PipeOutput:
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: Words after the name of the program; None: those of the command line.
+        arguments: Words after the name of the program; by default from the command line.
 
     Returns:
         The exit code.
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with contextlib.nullcontext() if prints else contextlib.redirect_stderr(stdout):
                 try:
                     options = parser().parse_args(arguments)
-                except SystemExit as end:  # the same on every rank
+                except SystemExit as end:  # every rank raises it
                     return int(end.code or 0)
             stack.enter_context(_messages(prints and not getattr(options, "quiet", False)))
             code: int = options.run(options)
@@ -164,7 +164,7 @@ def _raised_everywhere(comm: Any) -> bool:
 
 
 def _message(error: BaseException) -> str:
-    """Return the message of an error on one line, with the path for errors of files."""
+    """Return the message of an error on one line, with the path if it concerns a file."""
     text = str(error) or type(error).__name__
     if isinstance(error, MemoryError):
         text = f"not enough memory ({text})"

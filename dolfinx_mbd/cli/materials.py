@@ -28,14 +28,14 @@ else:
 
 
 def known_materials(file: str | None) -> dict[str, Material]:
-    """Return the materials of the package by name, with additions and replacements of a file."""
+    """Return the materials of the package and of a file by name; the file takes precedence."""
     return {**MATERIALS, **_from_file(file)}
 
 
 def chosen_materials(words: Iterable[str], file: str | None) -> Any:
     """Return one material, or materials by group, for values of the option --material.
 
-    These are `steel`, or `shank=steel` and `bush=bronze`.
+    Valid values are, for example, `steel`, or `shank=steel` and `bush=bronze`.
     """
     words, materials = list(words), _from_file(file)
     if len(words) == 1 and "=" not in words[0]:

@@ -1,4 +1,4 @@
-"""The command `dolfinx-mbd mesh`, for parametric connecting rods and parts from CAD."""
+"""The command `dolfinx-mbd mesh` for parametric connecting rods and parts from CAD files."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def _add_step(parts: Any) -> None:
         "step",
         help="a part from a STEP file",
         description="Mesh the solids of a STEP file. Surfaces and solids have numbers; --list "
-        "prints those of the surfaces.",
+        "prints the numbers of the surfaces.",
     )
     add = step.add_argument
     add("file", help="the STEP file")
     add("--list", action="store_true", help="list the surfaces; write no file")
     lists: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=NUMBERS"}
-    text = "name of some surfaces, for example pin=3,7-9; repeat it for each interface"
+    text = "interface on these surfaces, for example pin=3,7-9; repeat it for each interface"
     add("--interface", **lists, help=text)
-    text = "name of some solids, for several materials (default: 'part' for all solids)"
+    text = "group of these solids, for several materials (default: 'part' for all solids)"
     add("--volume", **lists, help=text)
     add("--size", type=float, metavar="M", help="largest size of an element, m")
     text = "order of the elements, 1 (straight) or 2 (curved, default)"

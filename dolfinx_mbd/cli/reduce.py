@@ -60,7 +60,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_list("--interface", "NAME[=GROUP][:KIND]", text)
     text = "number of fixed-interface modes (default 20)"
     add("--modes", type=int, default=20, metavar="N", help=text)
-    text = "keep the fewest of these modes that have this share of their effective mass, for"
+    text = "keep the fewest of these modes with this share of their total effective mass, for"
     add("--effective-mass", type=float, metavar="SHARE", help=f"{text} example 0.95")
     text = "group of facets on which a pressure can act in a simulation"
     add_list("--pressure", "NAME[=GROUP]", text)
@@ -84,7 +84,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_flag("--no-skin", text)
     add_flag("--stress", "store the stress of the modes at the surface")
     add("--name", help="name of the body (default: name of the file)")
-    text = "direct, or iterative with half of the memory; auto (default) uses direct if it fits"
+    text = "direct, or iterative with half the memory; auto (default): direct if memory suffices"
     add("--solver", choices=("auto", "direct", "iterative"), default="auto", help=text)
     text = "PETSc option of the solvers, for example pc_factor_mat_solver_type=mumps"
     add_list("--petsc", "OPTION=VALUE", text)
@@ -193,7 +193,7 @@ def _point(name: str, text: str) -> list[float]:
 
 
 def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespace) -> str:
-    """Return the size and the cost of a reduction, with the warnings that it would give."""
+    """Return the size and the cost of a reduction; warn if the units seem to be wrong."""
     from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
     from dolfinx_mbd.linalg.memory import factorization_memory
 
@@ -219,17 +219,17 @@ def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespa
 
 
 def expected_time(dofs: int, num_modes: int, *, stiffening: bool) -> float:
-    """Return the time of a reduction with a direct solver on one core, s.
+    """Return the expected time of a reduction with a direct solver on one core, s.
 
-    It is within an eighth of the measurements in `benchmarks/README.md` (quadratic tetrahedra, 24
-    modes, one rank), and accurate to a factor of two on other computers.
+    It differs by at most 1/8 from the measurements in `benchmarks/README.md` (quadratic tetrahedra,
+    24 modes, one rank), and is accurate to a factor of two on other computers.
     """
     seconds = 1.8 * (dofs / 33e3) ** 1.3 * (0.5 + 0.5 * num_modes / 24)
     return 1.45 * seconds if stiffening else seconds
 
 
 def _memory(gigabytes: float) -> str:
-    """Return an amount of memory, and that of this machine if it is known."""
+    """Return a text with an amount of memory, and with the memory of this machine if known."""
     try:
         available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     except (AttributeError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Values of options: lengths and frequencies with units, names with values, output files."""
+"""Conversion and checks of option values: units, frequencies, numbers, and output files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dolfinx_mbd.errors import MissingFileError, OverwriteError
 _LENGTHS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}
 _FREQUENCIES = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6}
 
-MANY = 100_000  # size of a range of numbers above which it is considered a mistake
+MANY = 100_000  # largest range of numbers; larger ones are considered mistakes
 
 
 def length_unit(text: str) -> float:
@@ -29,7 +29,7 @@ def length_unit(text: str) -> float:
 
 
 def frequency(text: str) -> float:
-    """Return the frequency of a text such as `20000` or `20kHz`, Hz."""
+    """Return the frequency in a text such as `20000` or `20kHz`, Hz."""
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([a-zA-Z]*)\s*", text)
     value = 0.0
     if match is not None:
@@ -43,7 +43,7 @@ def frequency(text: str) -> float:
 
 
 def numbers(text: str) -> list[int]:
-    """Return the whole numbers of a text such as `1,2,5-8`."""
+    """Return the whole numbers in a text such as `1,2,5-8`."""
     result: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
@@ -58,7 +58,7 @@ def numbers(text: str) -> list[int]:
 
 
 def assignments(texts: Iterable[str], option: str) -> dict[str, str]:
-    """Return the values of an option, texts of the form `NAME=VALUE`, as a dictionary."""
+    """Return the values by name of an option with texts of the form `NAME=VALUE`."""
     result: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -71,7 +71,7 @@ def assignments(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def setting(text: str) -> Any:
-    """Return a text as a Python literal if it is one, else the text."""
+    """Return the value of a text that is a Python literal, or otherwise the text."""
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
@@ -79,7 +79,7 @@ def setting(text: str) -> Any:
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
-    """Add the option that lets a command replace a file."""
+    """Add the option that permits a command to replace a file."""
     parser.add_argument("--force", action="store_true", help="replace an existing file")
 
 
@@ -95,10 +95,10 @@ def output_path(
     suffix: str,
     replaces: Callable[[Path], bool] = lambda path: True,
 ) -> Path:
-    """Return the path of a file to write, after checks that avoid errors after a computation.
+    """Return the path of a file to write, checked before a long computation starts.
 
-    Without the option -o it is the stem of the input, the source, and a suffix, in the current
-    directory. `replaces` tells whether an existing file, which is not the input, may be replaced.
+    Without the option -o it is the stem of the input file `source` and a suffix, in the current
+    directory. `replaces` returns whether an existing file, other than the input, may be replaced.
     """
     path = Path(Path(source or "").stem + suffix) if output is None else Path(output)
     if path.is_dir():

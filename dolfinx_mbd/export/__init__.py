@@ -1,4 +1,4 @@
-"""Reduced bodies for other programs: one module for each file format, and `export` for all.
+"""Export of reduced bodies to the file formats of other programs.
 
 The examples of this folder assume the following lines:
 

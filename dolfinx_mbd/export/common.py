@@ -1,8 +1,8 @@
-"""File formats of other programs, what each of them can hold, and `export`.
+"""The function `export`, and the file formats with the features that each can hold.
 
-A function `write_<name of the format>(task, *, <options>)` writes the body of a `Task`, which is
-already in the requested units, and returns `task.save(...)`. It states the units in the file where
-the format has comments. Text is ASCII: see `ascii_labels`.
+For each format a function `write_<format>(task, *, <options>)` writes the body of a `Task`, which
+is already in the requested units, and returns `task.save(...)`. Files of formats with comments
+state the units. All text is ASCII; see `ascii_labels`.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _LOSSES = {
     "inertia invariants": "contains no inertia invariants: gyroscopic and centrifugal terms are "
     "lost",
     "second-order inertia": "contains the inertia to first order in the elastic coordinates only",
-    "spin stiffening": "contains no geometric stiffness of spins: the body does not stiffen in "
-    "fast rotation",
-    "force stiffening": "contains no geometric stiffness of interface forces: stiffening in "
+    "spin stiffening": "contains no geometric stiffness due to rotation: the body does not stiffen "
+    "at high speeds",
+    "force stiffening": "contains no geometric stiffness due to interface forces: stiffening in "
     "tension and softening in compression are lost",
     "damping": "contains no damping matrix: define the damping in the program",
     "interface rotations": "contains no rotations of nodes: joints cannot turn with the interfaces",
-    "interface axes": "is written without the axes of the interfaces: nodes have those of the body "
-    "frame",
+    "interface axes": "is written without the axes of the interfaces: nodes have the axes of the "
+    "body frame",
     "shapes": "contains no shapes of the surface: pictures of the deformed body are not possible",
     "stress modes": "is written without the stress modes: recover the stress with dolfinx_mbd from "
     "the elastic coordinates over time",
     "distributed loads": "contains no distributed loads: define their forces in the program",
 }
-"""What is lost in a format without a feature of a body, by the name of the feature."""
+"""Message for each feature of a body that a format cannot hold, by the name of the feature."""
 
 
 def _features(body: ReducedBody) -> dict[str, bool]:
-    """Return whether a body has each feature in `_LOSSES`."""
+    """Return for each feature in `_LOSSES` whether a body has it."""
     modes, interfaces = body.num_modes > 0, len(body.interfaces) > 0
     return {
         "mass properties": True,
@@ -70,9 +70,9 @@ class Format:
     Attributes:
         name: Name of the format.
         title: Name of the format in messages.
-        extension: Extension for paths without one.
+        extension: Extension that is added to paths without an extension.
         holds: Names of the features that the format can hold.
-        needs: Requirements, any of `interfaces` and `modes`.
+        needs: Parts that a body must have: `interfaces`, `modes` or both.
 
     Example:
         >>> FORMATS["dmig"].extension
@@ -89,7 +89,7 @@ class Format:
 
     @property
     def cannot_hold(self) -> tuple[str, ...]:
-        """Sentences about the losses of a body with all features."""
+        """Sentences about all features that this format cannot hold."""
         return self._sentences(_LOSSES)
 
     @property
@@ -108,7 +108,7 @@ class Format:
         return tuple(f"{self.title} {_LOSSES[name]}" for name in features if name not in self.holds)
 
     def check(self, body: ReducedBody) -> None:
-        """Raise an error if a body lacks something that this format requires."""
+        """Raise an error if a body lacks interfaces or modes that this format requires."""
         instance("body", body, ReducedBody)
         for name, argument, present in (
             ("interfaces", "interfaces=[...]", bool(body.interfaces)),
@@ -148,7 +148,7 @@ class ExportReport:
     Attributes:
         format: Name of the format.
         units: Units of the numbers.
-        paths: The files; the first one is the one that the program opens.
+        paths: Files that were written; the other program opens the first one.
         losses: Sentences about features of the body that the format cannot hold; may be empty.
         notes: Sentences about the use of the file.
 
@@ -171,7 +171,7 @@ class ExportReport:
 
 @dataclass(frozen=True)
 class Task:
-    """A body to be written in one format, after the checks that all formats share."""
+    """A body to write in one format, after the checks that are common to all formats."""
 
     body: ReducedBody  # in the units of the file
     original: ReducedBody  # in SI units
@@ -186,7 +186,7 @@ class Task:
         losses: Sequence[str] = (),
         notes: Sequence[str] = (),
     ) -> ExportReport:
-        """Write lines of ASCII text, or what a function writes, and return the whole report."""
+        """Write lines of ASCII text or the output of a function; return the complete report."""
         title = f"{FORMATS[self.report.format].title} file"
         if callable(content):
             path = write_aside(self.path, content, title, replaces=lambda _: self.overwrite)
@@ -197,7 +197,7 @@ class Task:
 
 
 def requested_skin(body: ReducedBody, skin: bool) -> tuple[Skin | None, list[str]]:
-    """Return the skin of a body if it is to be written, and the losses if it is not."""
+    """Return the skin to write or None, and a message if the body's skin is not written."""
     if skin and body.skin is None:
         refuse("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
     lost = not skin and body.skin is not None
@@ -206,8 +206,8 @@ def requested_skin(body: ReducedBody, skin: bool) -> tuple[Skin | None, list[str
 
 
 _UNDAMPED = (
-    "the body has no damping of its own (mechanisms of dolfinx_mbd add some when they use it): "
-    "define it in the program, or export body.with_damping(...)"
+    "the body has no damping of its own (mechanisms of dolfinx_mbd add a default damping): define "
+    "the damping in the program, or export body.with_damping(...)"
 )
 
 
@@ -224,19 +224,19 @@ def export(
 
     Args:
         body: The body, in SI units.
-        path: The file; the extension of the format is added if it has none.
+        path: File to write; the extension of the format is added to a path without an extension.
         format: A name in `FORMATS`.
         units: Units of the numbers in the file: a name in `UNITS`, or your own `Units`.
-        overwrite: Whether to replace an existing file. By default only a file with the same content
-            is accepted, for example if a script runs again.
+        overwrite: Whether to replace an existing file. By default an existing file must have the
+            same content, for example if a script runs again.
         **options: Options of the format; see `FORMATS[format].writer`.
 
     Returns:
-        The files, and the features of the body that the format cannot hold.
+        A report with the files and the features of the body that the format cannot hold.
 
     Raises:
-        InputError: The format, the units or an option is unknown, or the body lacks something that
-            the format requires.
+        InputError: The format, the units or the value of an option is unknown, or the body lacks
+            interfaces or modes that the format requires.
         TypeError: The format has no such option.
         OverwriteError: The file exists with different content.
         OSError: The file cannot be written; no part of it remains.

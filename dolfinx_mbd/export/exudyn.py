@@ -1,17 +1,17 @@
-"""Exudyn's `ObjectFFRFreducedOrderInterface` of a reduced body, as a file and as an object.
+"""Export to Exudyn's `ObjectFFRFreducedOrderInterface`, as a file or as an object.
 
-Exudyn computes the inertia of a reduced body from the full mass matrix. Here the same constants
-follow from the moments S and H, so that neither the mesh nor full matrices are needed. Exudyn has
-no geometric stiffening, and only proportional damping. With the matrix [a] of a×, for modes k, l:
+Exudyn computes the inertia constants of a reduced body from the full mass matrix. This module
+computes them from the moments S and H and needs neither the mesh nor full matrices. Exudyn has no
+geometric stiffening, and only proportional damping. With the matrix [a] of a×, for modes k and l:
 
     mPsiTildePsi        −∫ρ ψ_k×ψ_l              mXRefTildePsi       −∫ρ x×ψ_l
     mPsiTildePsiTilde   ∫ρ (ψ_k·ψ_l I − ψ_l⊗ψ_k)  mXRefTildePsiTilde  ∫ρ (x·ψ_l I − ψ_l⊗x)
     mPhitTPsi           ∫ρ ψ_l                   mPhitTPsiTilde      [∫ρ ψ_l]
 
-Markers refer to nodes. Each interface, rigid or averaged, has six nodes on its axes around its
-point, which move with it as a rigid body: a `MarkerSuperElementPosition` or
-`MarkerSuperElementRigid` on these nodes with equal weights is the frame of the interface. The named
-points and the nodes of the skin follow. `marker_nodes` returns the numbers of the nodes, and the
+Markers refer to nodes. Each interface, rigid or averaged, has six nodes on the axes through its
+point, which move with the interface as a rigid body. A `MarkerSuperElementPosition` or
+`MarkerSuperElementRigid` on these nodes with equal weights represents the frame of the interface.
+The nodes of named points and of the skin follow. `marker_nodes` returns the node numbers, and the
 file contains them as `interfaceNames`, `interfaceNodes`, `pointNames` and `pointNodes`.
 
     fem = to_exudyn(body)
@@ -41,16 +41,16 @@ from dolfinx_mbd.kernels.rotations import skew
 
 Array = NDArray[np.float64]
 
-FILE_VERSION = 1  # of Exudyn's files of `ObjectFFRFreducedOrderInterface`
-ARM = 0.05  # distance of an interface's nodes from its point, relative to the radius of gyration
+FILE_VERSION = 1  # version of Exudyn's file format of `ObjectFFRFreducedOrderInterface`
+ARM = 0.05  # distance between an interface's point and nodes, relative to the radius of gyration
 NODES = 6  # number of nodes of an interface
 
 
 def write_exudyn(task: Task) -> ExportReport:
     """Write a file for `ObjectFFRFreducedOrderInterface().LoadFromFile(path)`.
 
-    Like all files of this type it contains a pickled dictionary, which is empty here. Only open
-    such files from sources that you trust.
+    Like all files of this type, the file contains a pickled dictionary, which is empty here. Only
+    open such files from sources that you trust.
     """
     body = task.body
     numbers = marker_nodes(body)
@@ -68,7 +68,7 @@ def write_exudyn(task: Task) -> ExportReport:
     def dump(file: BinaryIO) -> None:
         np.savez(file, **data)
 
-    notes = ["load it by exudyn.FEM.ObjectFFRFreducedOrderInterface().LoadFromFile(path)"]
+    notes = ["load it with exudyn.FEM.ObjectFFRFreducedOrderInterface().LoadFromFile(path)"]
     if body.damping.any():
         text = "the file does not contain the damping matrix; define proportional damping when you"
         notes.append(f"{text} add the object")
@@ -78,7 +78,7 @@ def write_exudyn(task: Task) -> ExportReport:
 def to_exudyn(body: ReducedBody) -> Any:
     """Return Exudyn's `ObjectFFRFreducedOrderInterface` of a body, for use in a system.
 
-    It contains neither geometric stiffening nor damping.
+    The object contains neither geometric stiffening nor damping.
 
     Args:
         body: The body, in SI units, with elastic coordinates.
@@ -99,7 +99,7 @@ def to_exudyn(body: ReducedBody) -> Any:
 
 
 def marker_nodes(body: ReducedBody) -> dict[str, list[int]]:
-    """Return the numbers of the nodes of each interface and each named point of a body."""
+    """Return the zero-based node numbers of each interface and each named point of a body."""
     names = [i.name for i in body.interfaces] + [p.name for p in body.points]
     if len(set(names)) < len(names):
         expected = "a body whose interfaces and points have different names"
@@ -112,7 +112,7 @@ def marker_nodes(body: ReducedBody) -> dict[str, list[int]]:
 
 
 def _nodes(body: ReducedBody) -> tuple[Array, Array]:
-    """Return positions (N, 3) and modes (n, N, 3) of interfaces, points and skin."""
+    """Return the positions (N, 3) and mode shapes (n, N, 3) of all nodes."""
     arm = ARM * np.sqrt(np.trace(body.central_inertia) / body.total_mass)
     positions, modes = [], []
     for i in body.interfaces:
@@ -134,7 +134,7 @@ def _nodes(body: ReducedBody) -> tuple[Array, Array]:
 
 
 def _data(body: ReducedBody) -> dict[str, Any]:
-    """Return the data of the object by their names in its file."""
+    """Return the data of the object by their names in Exudyn's file."""
     n, S = body.num_modes, body.first_moments
     x, psi = _nodes(body)
     first = len(x) if body.skin is None else len(x) - len(body.skin.points)

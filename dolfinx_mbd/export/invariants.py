@@ -1,6 +1,6 @@
 """Inertia integrals of a reduced body in the form that other programs use.
 
-They are contractions of the second moments H with ψ_0 = x; ũ is the matrix of u×.
+The integrals are contractions of the second moments H, where ψ_0 = x; ũ is the matrix of u×.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def cross_moments(body: ReducedBody) -> Array:
 def skew_moments(body: ReducedBody) -> Array:
     """Return ∫ρ ψ̃_k ψ̃_l, shape (n+1, n+1, 3, 3), from ũṽ = v⊗u − (u·v) I.
 
-    With k = l = 0 it is the negative inertia tensor of the undeformed body.
+    The entry k = l = 0 is the negative inertia tensor of the undeformed body.
     """
     H = body.second_moments
     trace = np.einsum("klaa->kl", H)

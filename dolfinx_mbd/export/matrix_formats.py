@@ -1,8 +1,8 @@
-"""Files of superelement matrices: Abaqus, Nastran DMIG and OP4, and Simscape.
+"""Export of superelement matrices to Abaqus, Nastran (DMIG and OP4) and Simscape.
 
-The coordinates are six for each interface along the axes of the body, then the fixed-interface
-modes. K has six zero eigenvalues, M is positive definite. All functions write some interfaces in
-their order, by default all.
+The coordinates are six for each interface, along the axes of the body, then one for each
+fixed-interface mode. K has six zero eigenvalues, and M is positive definite. The argument
+`interfaces` of each function selects interfaces and their order; by default all are written.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dolfinx_mbd.kernels.rotations import quaternion_from_matrix
 
 Array = NDArray[np.float64]
 
-NODES_PER_LINE, VALUES_PER_LINE = 10, 4  # of Abaqus
-WIDTH = 16  # number of characters of a large field of Nastran
-LARGEST = 99_999_999  # largest number of a grid or scalar point of Nastran
-SYMMETRIC, RECTANGULAR = 6, 2  # forms of a matrix of Nastran
+NODES_PER_LINE, VALUES_PER_LINE = 10, 4  # in Abaqus files
+WIDTH = 16  # number of characters in a large field of Nastran
+LARGEST = 99_999_999  # largest number of a grid or scalar point in Nastran
+SYMMETRIC, RECTANGULAR = 6, 2  # Nastran's codes for the form of a matrix
 
 
 def write_abaqus(
@@ -35,10 +35,10 @@ def write_abaqus(
 ) -> ExportReport:
     """Write Abaqus matrices (`.mtx`) in the form of `*SUBSTRUCTURE MATRIX OUTPUT`.
 
-    The file defines a linear user element with one node for each interface, with the degrees of
-    freedom 1 to 6, and one node for each mode, with degree of freedom 1. Stiffness and mass are
-    lower triangles. Numbers have 14 digits in 20 characters, the width that Abaqus reads.
-    `first_node` is the number of the first interface's node; other nodes follow, then modes.
+    The file defines a linear user element. Each interface is a node with degrees of freedom 1 to 6,
+    and each mode is a node with degree of freedom 1. Stiffness and mass are lower triangles.
+    Numbers have 14 digits in 20 characters, the width that Abaqus reads. `first_node` is the number
+    of the first interface node; the other interface nodes and the modes follow.
     """
     element = superelement(task.body, interfaces)
     first = integer("first_node", first_node, low=1)
@@ -76,7 +76,7 @@ def _abaqus_lines(
 
 
 def _triangle(A: Array) -> Iterator[str]:
-    """Yield the lower triangle; rows start on new lines, single numbers end in a comma."""
+    """Yield the lines of a lower triangle; a line with a single number ends in a comma."""
     for k, row in enumerate(A):
         for start in range(0, k + 1, VALUES_PER_LINE):
             values = row[: k + 1][start : start + VALUES_PER_LINE]
@@ -90,8 +90,8 @@ def write_dmig(
 
     Case control selects the symmetric matrices `KAAX`, `MAAX` and, if the body has damping, `BAAX`.
     A field of 16 characters holds 10 or 11 digits, which limits the accuracy of the six zero
-    eigenvalues of K. `first_point` is the number of the first interface's grid; other grids follow,
-    then modes.
+    eigenvalues of K. `first_point` is the number of the first interface's grid; the other grids and
+    the modes follow.
     """
     element = superelement(task.body, interfaces)
     highest = LARGEST - len(element.names) - element.num_modes + 1
@@ -130,7 +130,7 @@ def _dmig_lines(
 
 
 def _dmig_matrix(name: str, A: Array, coordinates: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield the nonzero entries of the lower triangle by columns."""
+    """Yield the lines of a DMIG matrix: the nonzero entries of its lower triangle by columns."""
     form, double = 6, 2
     yield f"{'DMIG':<8}{name:<8}{0:>8}{form:>8}{double:>8}{0:>8}"
     for j, (point, component) in enumerate(coordinates):
@@ -165,7 +165,7 @@ def write_op4(task: Task, *, interfaces: Sequence[str] | None = None) -> ExportR
 
 
 def matrix_lines(matrices: Mapping[str, tuple[int, Array]]) -> Iterator[str]:
-    """Yield the lines of an OP4 text file; `matrices` maps names to forms and real matrices."""
+    """Yield the lines of an OP4 text file; `matrices` maps each name to a form and a matrix."""
     double = 2
     for name, (form, matrix) in matrices.items():
         rows, columns = matrix.shape
@@ -184,9 +184,9 @@ def matrix_lines(matrices: Mapping[str, tuple[int, Array]]) -> Iterator[str]:
 def write_simscape(task: Task, *, interfaces: Sequence[str] | None = None) -> ExportReport:
     """Write a MATLAB v5 file for the block *Reduced Order Flexible Solid* of Simscape Multibody.
 
-    Its parameters are the variables `origins` (p, 3) and `quaternions` (p, 4; w, x, y, z) of the
-    interface frames in the body frame, `K`, `M` and, if the body has damping, `C`. Other variables
-    are `names` of the interfaces, `frequencies` (m, 1) of the modes in Hz (in the unit of time),
+    The block's parameters are the variables `origins` (p, 3) and `quaternions` (p, 4; w, x, y, z)
+    of the interface frames in the body frame, `K`, `M` and, if the body has damping, `C`. Other
+    variables are `names` (of the interfaces), `frequencies` (m, 1) in cycles per unit of time,
     `units` and `description`. The block approximates the coupling of rotation and deformation.
     """
     body = task.body
@@ -207,7 +207,7 @@ def write_simscape(task: Task, *, interfaces: Sequence[str] | None = None) -> Ex
 
     def dump(file: BinaryIO) -> None:
         scipy.io.savemat(file, data, format="5", do_compression=False, oned_as="column")
-        file.seek(0)  # (replaces the date, so that files of the same body are equal)
+        file.seek(0)  # replace the date, so that files of the same body are equal
         file.write(b"MATLAB 5.0 MAT-file, written by dolfinx_mbd".ljust(116))
 
     note = "origins, quaternions, K and M are parameters of Reduced Order Flexible Solid"

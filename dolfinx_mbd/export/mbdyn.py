@@ -1,7 +1,7 @@
-"""The `.fem` file of MBDyn's modal joint, with consistent inertia and stress stiffening.
+"""Export to MBDyn's modal joint (`.fem`), with consistent inertia and stress stiffening.
 
-The file has the record groups 1 to 19 except 11, the lumped masses, which would replace the
-consistent invariants. With the modes U_j in the body frame, which is that of MBDyn's modal node:
+The file has the record groups 1 to 19 without group 11, the lumped masses, which would replace the
+consistent invariants. The body frame is the frame of MBDyn's modal node. With the modes U_j:
 
     12  m, centre, inertia tensor about the centre
     14  I3_j = ∫ρ U_j            15  I4_j = ∫ρ r × U_j         16  I8_j = −∫ρ r̃ Ũ_j
@@ -10,9 +10,9 @@ consistent invariants. With the modes U_j in the body frame, which is that of MB
 so that J = J_0 + (I8_j + I8_jᵀ) a_j − I9_jk a_j a_k. MBDyn multiplies each matrix of group 19 by
 its load and adds it to the modal stiffness. The loads are ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z,
 ω_zω_x (1 to 6), angular and translational acceleration of the modal node (7 to 12), and forces and
-moments on the interfaces (from 13). The cases of `Stiffening` are the same, with the same signs.
-They are self-equilibrated (inertia relief), so that accelerations cause no additional stiffness and
-the matrices 7 to 12 are zero.
+moments on the interfaces (from 13). The cases of `Stiffening` have the same loads and signs. Their
+stresses are self-equilibrated (inertia relief), so that accelerations cause no additional stiffness
+and the matrices 7 to 12 are zero.
 
 References:
     MBDyn input manual, appendix "Modal Element Data"; MBDyn theory manual, "Modal joint".
@@ -36,15 +36,15 @@ Array = NDArray[np.float64]
 
 _MODAL_ROWS = (
     "MBDyn adds geometric stiffness to the modal equations only: it does not shorten the distance "
-    "of interfaces or change the inertia tensor, so energy is not conserved to second order"
+    "between interfaces or change the inertia tensor, so energy is not conserved to second order"
 )
 
 
 def write_mbdyn(task: Task, *, skin: bool = False) -> ExportReport:
     """Write the `.fem` file of a body.
 
-    Its nodes are the interfaces with their names, then the named points, then if `skin` is True the
-    nodes of the surface, for pictures. Rotations of points and of the surface are zero.
+    The nodes of the file are the interfaces, the named points and, if `skin` is True, the nodes of
+    the surface, for pictures. The rotations at points and at the surface are zero.
     """
     body = task.body
     surface, losses = requested_skin(body, skin)
@@ -64,7 +64,7 @@ def write_mbdyn(task: Task, *, skin: bool = False) -> ExportReport:
 
 
 class _Nodes:
-    """Labels, positions (N, 3) and motions per unit elastic coordinate (n, N, 6) of nodes."""
+    """Labels, positions (N, 3) and motions per unit elastic coordinate (n, N, 6) of all nodes."""
 
     def __init__(self, body: ReducedBody, skin: Skin | None) -> None:
         names = [i.name for i in body.interfaces] + [p.name for p in body.points]
@@ -108,7 +108,7 @@ def _lines(body: ReducedBody, nodes: _Nodes, units: Units) -> Iterator[str]:
         yield from number_lines(motion)
     yield from _group(9, "MODAL MASS MATRIX", body.mass)
     yield from _group(10, "MODAL STIFFNESS MATRIX", body.stiffness)
-    yield "** (no group 11: the following invariants are those of the consistent mass)"
+    yield "** (no group 11: the following invariants belong to the consistent mass)"
     yield from _group(12, "GLOBAL INERTIA", [body.total_mass])
     yield from number_lines(body.centre)
     yield from number_lines(body.central_inertia)
@@ -138,7 +138,7 @@ def _invariants(body: ReducedBody) -> Iterator[str]:
 
 
 def _stress_stiffening(body: ReducedBody) -> Iterator[str]:
-    """Yield group 19: six spins, six zero matrices, and six matrices for each interface."""
+    """Yield group 19: six matrices for spins, six zero matrices, and six for each interface."""
     assert body.stiffening is not None
     n = body.num_modes
     forces = body.stiffening.interfaces.reshape(-1, n, n)

@@ -1,11 +1,11 @@
-"""SID_FEM, the standard input data of flexible bodies, as text.
+"""Export to SID_FEM files, the standard input data of flexible bodies.
 
 Each item is a Taylor series M0 + M1 q in the elastic coordinates q. With the modes φ_k, the
 position r, the matrix ũ of u×, and integrals over the mass in the body frame:
 
     mdCM = ∫r, M1 = Ctᵀ        Ct_k = ∫φ_k              Cr_k = ∫r×φ_k, M1_kq = ∫φ_q×φ_k
     J, J.M1_l = −(C4_l + C4_lᵀ), C4_l = ∫r̃φ̃_l          Gr_l = −2 C4_l      Ge_kl = 2 ∫φ_l×φ_k
-    Oe: modal forces of ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_xω_z, and their change with q
+    Oe: modal forces due to ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_xω_z; M1 is their derivative
 
 in the equations of motion
 
@@ -13,26 +13,26 @@ in the equations of motion
     mdCM×a + Jα + Crᵀq̈ + Σ Gr_l q̇_l ω + ω×Jω = moment
     Ct a + Cr α + Me q̈ + Σ Ge_l q̇_l ω + Oe (ω_xω_x, ...) + Ke q + De q̇ = Σ phiᵀ force + psiᵀ moment
 
-Terms of first order contain the geometric stiffness. Let σ_s be the stress of a free body under a
-unit load s (the product of two spins, or a force or moment at an interface) and the inertia forces
-of the rigid acceleration that it causes, and K_s,kl = ∫ σ_s : (∇φ_k ∇φ_lᵀ). A body with the stress
+First-order terms contain the geometric stiffness. Let σ_s be the stress of a free body under a unit
+load s (the product of two spins, or a force or moment at an interface) and the inertia forces of
+the rigid acceleration due to this load, and K_s,kl = ∫ σ_s : (∇φ_k ∇φ_lᵀ). A body with the stress
 Σ s σ_s stores ½ qᵀ(Ke + Σ s K_s)q, where tension (σ > 0) stiffens. Consequently, the left side of
 the equations contains + Σ s K_s q:
 
-- spins are on the left: Oe.M1 contains + K_s of the six products;
+- products of spins are on the left: Oe.M1 contains + K_s for each of the six products;
 - forces are on the right: phi.M1 and psi.M1 of an interface contain − K_s;
-- a and α cause no additional stress. Σ s σ_s is in equilibrium with the accelerations that the
-  loads cause, whose sum is a − g and α by Newton's law. Terms in Ct.M1 or Cr.M1 would count that
-  stress twice: Ct.M1 is zero, and Cr.M1 contains inertia only.
+- a and α cause no additional stress. Σ s σ_s includes the inertia forces of the accelerations that
+  the loads cause, whose sum is a − g and α by Newton's law. Terms in Ct.M1 or Cr.M1 would count
+  this stress twice: Ct.M1 is zero, and Cr.M1 contains inertia only.
 
 Nodes have the axes of the body frame (AP.M0 = I), because programs differ in the direction of AP.
 
 Dialects differ in the order of the indices of M1, in the shape of J, and in the columns of Gr and
 Ge for mode l and axis a of ω:
 
-    simpack     m1(row, q, column), J is 6×1 (xx, yy, zz, xy, xz, yz), columns (a−1)nq+l: as in
+    simpack     m1(row, q, column), J is 6×1 (xx, yy, zz, xy, xz, yz), columns (a−1)nq+l; as in
                 files of FEMBS for Simpack
-    embslib     as simpack, but columns 3(l−1)+a; for EMBSlib, which assumes a unit matrix Me (SI
+    embslib     like simpack, but columns 3(l−1)+a; for EMBSlib, which assumes a unit matrix Me (SI
                 units and orthonormal modes), and for PyMbs
     fembeam     m1(row, column, q), J is 3×3, columns 3(l−1)+a; for FEMBeam and welib
 
@@ -82,10 +82,10 @@ _ENTRIES_ONLY = (
 
 
 def write_sid(task: Task, *, dialect: Dialect = "simpack", skin: bool = False) -> ExportReport:
-    """Write the SID_FEM file of a body in a dialect, see the module.
+    """Write the SID_FEM file of a body in a dialect; the module describes the dialects.
 
-    Its nodes have numbers in the order interfaces, named points and, if `skin` is True, nodes of
-    the surface, for pictures. Rotations of points and of the surface are zero.
+    The nodes of the file are the interfaces, the named points and, if `skin` is True, the nodes of
+    the surface, for pictures. The rotations at points and at the surface are zero.
     """
     choice("dialect", dialect, get_args(Dialect))
     body = task.body
@@ -102,7 +102,7 @@ def write_sid(task: Task, *, dialect: Dialect = "simpack", skin: bool = False) -
 
 @dataclass(frozen=True)
 class _Taylor:
-    """A named Taylor series with M0 (rows, columns) and M1 (rows, nq, columns) or None."""
+    """A named Taylor series with M0 (rows, columns) and, optionally, M1 (rows, nq, columns)."""
 
     name: str
     m0: Array
@@ -186,7 +186,7 @@ def _nodes(body: ReducedBody, skin: Skin | None) -> Iterator[list[_Taylor]]:
 
 
 def _interface(interface: Interface, cases: Array | None) -> list[_Taylor]:
-    """Return a node with rotations; `cases` are its geometric stiffness matrices (6, n, n)."""
+    """Return the node of an interface; `cases` are its geometric stiffness matrices (6, n, n)."""
     phi, psi = interface.motion[:3], interface.motion[3:]
     rotations = np.stack([skew(column) for column in psi.T], axis=1)
     return [
@@ -198,7 +198,7 @@ def _interface(interface: Interface, cases: Array | None) -> list[_Taylor]:
 
 
 def _point(position: Array, modes: Array) -> list[_Taylor]:
-    """Return a node without rotations; `modes` has the shape (n, 3)."""
+    """Return the node of a point, without rotations; `modes` has the shape (n, 3)."""
     n = len(modes)
     return [
         _Taylor("origin", position[:, None], modes.T[:, :, None]),
@@ -241,7 +241,7 @@ def _columns(matrices: Array, dialect: Dialect) -> Array:
 
 
 def _spin_terms(skews: Array) -> Array:
-    """Return the coefficients (.., 6) of the products of spins in ωᵀ A ω, in the order of Oe."""
+    """Return the coefficients (..., 6) of products of spins in ωᵀ A ω, in the order of Oe."""
     return np.stack(
         [skews[..., a, b] + (skews[..., b, a] if a != b else 0.0) for a, b in _PAIRS], axis=-1
     )

@@ -6,18 +6,18 @@ independent, the body has Craig-Bampton coordinates y = (q, p) with
 
     z = T_c q + Φ p,
 
-where T_c contains the motions of least strain energy for given q, and Φ the modes with fixed
-interfaces. With f = Q g, all interface forces in equilibrium (Gᵀf = 0), and the compliance
+where T_c contains the motions of minimum strain energy for given q, and Φ the modes with fixed
+interfaces. Interface forces in equilibrium (Gᵀf = 0) have the form f = Q g. With the compliance
 F = D K⁻¹ Dᵀ, the stiffness of the interfaces is
 
     K_c = Q (Qᵀ F Q)⁻¹ Qᵀ.
 
-It has exactly six zero modes. As the inverse of a sum of positive terms it is accurate for soft
-modes even if there are very stiff ones. For a Craig-Bampton body this is a change of coordinates
-without loss: K and M are those of its constraint and fixed-interface modes. If modes were omitted
+K_c has exactly six zero modes. As the inverse of a sum of positive terms it is accurate for soft
+modes even if other modes are very stiff. For a Craig-Bampton body the change of coordinates is
+exact: K and M are the matrices of its constraint and fixed-interface modes. If modes were omitted
 from the body, there are fewer modal coordinates, and K_c is stiffer. If the body has fewer
-coordinates than its interfaces, their motions are dependent and no such matrices exist; write fewer
-interfaces then.
+coordinates than its interfaces, the motions of the interfaces are dependent and no such matrices
+exist; in this case write fewer interfaces.
 
 References:
     Craig, Bampton (1968), Coupling of substructures for dynamic analyses, AIAA J. 6, 1313-1319.
@@ -41,10 +41,10 @@ from dolfinx_mbd.kernels.rotations import skew
 
 Array = NDArray[np.float64]
 
-INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")  # body components
+INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")  # in body components
 
 DEPENDENT_TOLERANCE = 1e-6
-"""Ratio of QR pivots, in the norm of the kinetic energy, below which motions are dependent."""
+"""Ratio of QR pivots, in the kinetic-energy norm, below which motions count as dependent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Superelement:
     stiffness: Array  # with six zero eigenvalues, shape (6 p + m, 6 p + m)
     mass: Array  # positive definite, including rigid motion
     damping: Array
-    frequencies: Array  # of the modes with fixed interfaces, Hz (1 over the unit of time)
+    frequencies: Array  # of the fixed-interface modes, cycles per unit of time
     transform: Array  # T of (r, η) = T (q, p), shape (6 + n, 6 p + m)
 
     @property
@@ -77,13 +77,13 @@ class Superelement:
         return len(self.frequencies)
 
     def nastran_matrices(self) -> dict[str, Array]:
-        """Return the matrices by their names in Nastran; the damping only if there is any."""
+        """Return the matrices by their names in Nastran; a damping of zero is omitted."""
         matrices = {"KAAX": self.stiffness, "MAAX": self.mass}
         return matrices | ({"BAAX": self.damping} if self.damping.any() else {})
 
 
 def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> Superelement:
-    """Return the superelement of a body with some interfaces, in their order; by default all."""
+    """Return the superelement of a body with the given interfaces in order, by default all."""
     chosen = _chosen(body, interfaces)
     G, D = _motions(chosen)
     M, K, n = _mass_matrix(body), body.stiffness, body.num_modes
@@ -122,7 +122,7 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
 
 
 def _chosen(body: ReducedBody, names: Sequence[str] | None) -> tuple[Interface, ...]:
-    """Return the interfaces with some names, or all."""
+    """Return the interfaces with the given names, or all interfaces."""
     chosen = body.interfaces
     if names is not None:
         names = checked_names("interfaces", [names] if isinstance(names, str) else names)
@@ -163,20 +163,20 @@ def _check_independent(body: ReducedBody, interfaces: tuple[Interface, ...], row
         return
     names = [f"{axis} of {i.name!r}" for i in interfaces for axis in INTERFACE_COORDINATES]
     dependent = ", ".join(names[k] for k in sorted(order[rank:]))
-    hint = f"{dependent} follow from the others; {body.num_modes} elastic and 6 rigid coordinates, "
-    hint += f"{len(rows)} of interfaces. Reduce the body with more modes (a plane body has none out"
+    hint = f"{dependent} follow from the others; {body.num_modes} elastic and 6 rigid coordinates "
+    hint += f"for {len(rows)} motions. Reduce the body with more modes (a plane body has none out"
     names = [i.name for i in interfaces]
     hint += f" of its plane), or write fewer interfaces, for example interfaces={names[:1]}"
     refuse("interfaces", names, "interfaces with independent motions", hint=hint)
 
 
 def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Array]:
-    """Return ω² and the modes z = (r, η) = X y of the body with fixed interfaces, rows y = 0."""
+    """Return ω² and the modes z = (r, η) = X y for fixed interfaces, that is, `rows` @ y = 0."""
     Z = X @ np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :]
     squares, V = np.linalg.eigh(_symmetric(Z[6:].T @ K @ Z[6:]))
     modes = Z @ V
     if modes.shape[1]:
-        elastic = modes[6:]  # (η gives signs that do not depend on the units)
+        elastic = modes[6:]  # signs from η do not depend on the units
         largest = np.abs(elastic).argmax(axis=0), np.arange(modes.shape[1])
         modes = modes * np.sign(elastic[largest])
     return squares, modes

@@ -1,4 +1,4 @@
-"""Numbers and names as ASCII text."""
+"""Conversion of numbers and names to ASCII text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ascii_text(text: str) -> str:
 
 
 def ascii_labels(names: Iterable[str], length: int = 60) -> list[str]:
-    """Return identifiers of letters, digits and underscores that differ regardless of case."""
+    """Return identifiers of letters, digits and underscores that are unique regardless of case."""
     labels: list[str] = []
     for name in names:
         root = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:length] or "unnamed"

@@ -6,9 +6,9 @@ SI units, the modes become ψ' = L ψ, and
 
     S' = m L S,    H' = m L² H,    M' = m L² M,    C' = m L² / T C,    K' = m L² / T² K.
 
-Positions and displacements of interfaces and points are multiplied by L, rotations do not change.
-The geometric stiffness of a unit spin (a term ω² ηᵀKη of an energy) is multiplied by m L², that of
-a unit force by L, and that of a unit moment by 1.
+Positions and displacements of interfaces and points are multiplied by L; rotations do not change.
+The geometric stiffness due to a unit spin (with the energy ω² ηᵀKη) is multiplied by m L², the
+geometric stiffness due to a unit force by L and due to a unit moment by 1.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Units:
     """A consistent system of units; angles are in radians.
 
     Attributes:
-        name: Its name, `<length>-<mass>-<time>`.
-        length: One metre in the unit of length.
-        mass: One kilogram in the unit of mass.
-        time: One second in the unit of time.
+        name: Name of the system, `<length>-<mass>-<time>`.
+        length: Value of one metre in the unit of length.
+        mass: Value of one kilogram in the unit of mass.
+        time: Value of one second in the unit of time.
         force_name: Name of the unit of force.
 
     Raises:
@@ -56,17 +56,17 @@ class Units:
 
     @property
     def force(self) -> float:
-        """One newton in the unit of force."""
+        """Value of one newton in the unit of force."""
         return self.mass * self.length / self.time**2
 
     @property
     def moment(self) -> float:
-        """One newton metre in the unit of moment, and one joule in the unit of energy."""
+        """Value of one newton metre in the unit of moment, or one joule in the unit of energy."""
         return self.force * self.length
 
     @property
     def inertia(self) -> float:
-        """One kg m² in the unit of moments of inertia."""
+        """Value of one kg m² in the unit of moments of inertia."""
         return self.mass * self.length**2
 
     @property
@@ -88,14 +88,14 @@ UNITS: Mapping[str, Units] = MappingProxyType({units.name: units for units in (S
 
 
 def as_units(units: Units | str) -> Units:
-    """Return a system of units by its name; raise an error if the name is unknown."""
+    """Return a system of units, given directly or by its name."""
     if isinstance(units, Units):
         return units
     return UNITS[choice("units", units, UNITS)]
 
 
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
-    """Return a body in other units than SI, for a writer; see the module.
+    """Return a body converted from SI to other units; the module lists the factors.
 
     The result has no stress modes and no distributed loads, which no format can hold.
     """

@@ -1,4 +1,4 @@
-"""Parts for gmsh, parametric or from CAD files: callables that add themselves to a model.
+"""Parametric parts and parts from CAD files, which add themselves to a gmsh model and mesh it.
 
 The examples of this folder assume the following lines:
 

@@ -1,13 +1,13 @@
 """A parametric connecting rod: two rings and an I-section shank.
 
 The default is a rod of 0.1531 kg for an engine with 137 mm between the axes and a crank radius of
-40 mm, made of the forged aluminium alloy 7075-T6 (E = 71.7 GPa, ν = 0.33, 2810 kg/m³). The smallest
-section of its shank, 194 mm², carries the 40 kN of 90 bar on a piston of 75 mm at 205 MPa, well
-below the yield point of 500 MPa.
+40 mm, made of the forged aluminium alloy 7075-T6 (E = 71.7 GPa, ν = 0.33, 2810 kg/m³). A pressure
+of 90 bar on a piston of 75 mm diameter, 40 kN, causes a stress of 205 MPa in the smallest section
+of the shank, 194 mm², well below the yield point of 500 MPa.
 
-Bolts, oil holes and draft are omitted. The fillets meet the rings at an angle: if a ring is wider
-than the shank, a tangent fillet would leave a cusp with nearly degenerate elements. Points in the
-plane z = 0 are complex numbers x + iy.
+Bolts, oil holes and draft are omitted. The fillets meet the rings at an angle, because a tangent
+fillet at a ring wider than the shank would leave a cusp with nearly degenerate elements. The code
+represents points in the plane z = 0 by complex numbers x + iy.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes
 _MEETING = math.radians(25)  # angle between the fillets and the outer circles of the rings
 
 _HIGHEST, _WALL, _STEP, _SHARPEST = 0.87, 0.93, 0.95, 0.015
-"""Limits that avoid slivers: height of the shank over outer diameter of a ring, bore over outer
-diameter, flange over width of a ring unless equal, end radius of a pocket over length."""
+"""Limits that avoid slivers: largest shank height / outer diameter of a ring, bore / outer diameter
+and flange width / ring width (unless equal), and smallest end radius of a pocket / length."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectingRod:
     """A connecting rod that adds itself to a gmsh model: `rod(gmsh.model)`.
 
-    The axis of the big-end bore is the z axis, that of the small end passes through
-    (length, 0, 0). The rod is symmetric about the planes z = 0 and y = 0. The physical groups are
-    the volume "rod" and the bore surfaces "big_end" and "small_end"; with a split big end also the
-    volume "cap" and the surface "parting" between the volumes. All lengths are in metres.
+    The axis of the big-end bore is the z axis; the parallel axis of the small-end bore passes
+    through (length, 0, 0). The rod is symmetric about the planes z = 0 and y = 0. The physical
+    groups are the volume "rod" and the bore surfaces "big_end" and "small_end"; a split big end
+    adds the volume "cap" and the surface "parting" between both volumes. Lengths are in metres.
 
-    Within these ranges, which are fractions of the length, each combination of parameters either
-    raises an error or gives a mesh with a scaled Jacobian above 0.1 (tested with hundreds):
+    Within these ranges, relative to the length, each combination of parameters either raises an
+    error or gives a mesh with scaled Jacobians above 0.1 (hundreds of combinations were tested):
 
     ================  ===========    ================  ============
     parameter         over length    parameter         over length
@@ -55,7 +55,7 @@ class ConnectingRod:
     ================  ===========    ================  ============
 
     Attributes:
-        length: Distance of the bore axes.
+        length: Distance between the bore axes.
         big_bore: Diameter of the big-end bore.
         big_outer: Outer diameter of the big-end ring.
         big_width: Width of the big end along z.
@@ -70,14 +70,14 @@ class ConnectingRod:
         fillet_big: Radius of the fillets between shank and big end.
         fillet_small: Radius of the fillets between shank and small end.
         pocket_margin: Smallest distance between the pockets beside the web and the rings.
-        size: Largest element size. The default gives 5,107 tetrahedra and, with second order,
-            30,327 degrees of freedom; 0.008 gives 14,000, 0.003 63,000 and 0.0015 gives 390,000.
+        size: Largest element size. The default gives 5,107 tetrahedra and, with order 2, 30,327
+            degrees of freedom; 0.008 gives 14,000, 0.003 gives 63,000 and 0.0015 gives 390,000.
         order: Order of the elements, 1 (straight) or 2 (curved).
         split_big_end: Whether the half of the big end at x < 0 is a separate volume, the "cap",
             which shares the nodes of the cut.
 
     Raises:
-        InputError: A parameter is impossible, alone or together with the others.
+        InputError: A parameter is invalid or does not fit the others.
 
     Example:
         >>> from mpi4py import MPI
@@ -118,7 +118,7 @@ class ConnectingRod:
                 refuse(argument, getattr(self, argument), expected)
 
     def _conditions(self) -> Iterator[tuple[str, bool, str]]:
-        """Yield a parameter, whether it fits the others, and what is expected of it."""
+        """Yield for each condition a parameter, whether it is valid, and a text for the error."""
 
         def below(small: str, large: str, share: float = 1.0) -> tuple[str, bool, str]:
             limit = share * getattr(self, large)
@@ -131,14 +131,14 @@ class ConnectingRod:
             width, ring = self.flange_width, getattr(self, f"{end}_width")
             yield "flange_width", width <= ring, f"at most {end}_width, {ring:g} m"
             fits = width == ring or width <= _STEP * ring
-            expected = f"equal to {end}_width, {ring:g} m, or less than {_STEP} times as much"
+            expected = f"equal to {end}_width, {ring:g} m, or less than {_STEP} times {end}_width"
             yield "flange_width", fits, f"{expected} (a small step causes slivers)"
         yield below("web_thickness", "flange_width")
         rings = (self.big_outer + self.small_outer) / 2
         yield "length", rings < self.length, f"above {rings:g} m, (big_outer + small_outer)/2"
         first, last = (fillet.tangent.real for fillet in self._fillets())
         ends = f"smaller, as the fillets overlap (they end at x = {first:g} m and {last:g} m)"
-        ends += "; fillet_small, the rings or length can change too"
+        ends += "; or change fillet_small, the rings or length"
         yield "fillet_big", first < last, ends
         x0, r0, x1, r1 = self._pocket()
         sharp, least = min(r0, r1), _SHARPEST * self.length
@@ -176,7 +176,7 @@ class ConnectingRod:
         mesh_volumes(model, volumes.values(), self.size, self.order)
 
     def _slope(self) -> float:
-        """Return the angle of the upper flank of the shank, rad."""
+        """Return the angle between the upper flank of the shank and the x axis, rad."""
         return math.atan2(self.shank_small - self.shank_big, 2 * self.length)
 
     def _fillets(self) -> tuple[_Fillet, _Fillet]:
@@ -188,7 +188,7 @@ class ConnectingRod:
         return at_big, _fillet(self.length, small, height, slope, radius, -1)
 
     def _pocket(self) -> tuple[float, float, float, float]:
-        """Return x and radius of the two circles whose hull is the pocket."""
+        """Return x and radius of the two circles whose convex hull is the pocket."""
         slope = self._slope()
 
         def radius(x: float) -> float:
@@ -263,7 +263,7 @@ class ConnectingRod:
         return extrude(occ, occ.addPlaneSurface([loop]), self.flange_width)
 
     def _add_pocket(self, occ: Any, side: int) -> tuple[int, int]:
-        """Return the pocket beside the web at z < 0 or z > 0, the hull of two circles."""
+        """Return the pocket beside the web at z < 0 or z > 0, the convex hull of two circles."""
         x0, r0, x1, r1 = self._pocket()
         depth = (self.flange_width - self.web_thickness) / 2
         z = side * self.web_thickness / 2
@@ -297,17 +297,17 @@ class _Fillet(NamedTuple):
 def _fillet(
     x: float, outer: float, height: float, slope: float, radius: float, side: int
 ) -> _Fillet:
-    """Return the fillet between a circle about x and the flank at a height above its centre.
+    """Return the fillet between a circle about (x, 0) and a flank at a height above its centre.
 
-    It lies at larger x than the centre if `side` is 1, and at smaller x if it is -1.
+    The fillet is at larger x than the centre if `side` is 1, and at smaller x if `side` is -1.
     """
     flank = cmath.exp(1j * slope)
-    # The centre of the arc has the distance `radius` from the flank, and a distance from the centre
-    # of the circle such that arc and circle meet at the angle `_MEETING`.
+    # The centre of the arc is at the distance `radius` from the flank, and at a distance from the
+    # centre of the circle such that arc and circle meet at the angle `_MEETING`.
     across = height * flank.real + radius
     distance = math.sqrt(outer**2 + radius**2 + 2 * outer * radius * math.cos(_MEETING))
     centre = (side * math.sqrt(distance**2 - across**2) + 1j * across) * flank
-    # The arc ends at the one of the two intersections that is closer to the shank.
+    # The arc ends at the intersection of arc and circle that is closer to the shank.
     turn = -side * math.acos((distance**2 + outer**2 - radius**2) / (2 * outer * distance))
     contact = outer * centre / distance * cmath.exp(1j * turn)
     return _Fillet(x + centre, x + contact, x + centre - 1j * radius * flank)

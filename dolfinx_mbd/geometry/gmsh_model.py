@@ -1,4 +1,4 @@
-"""gmsh sessions, repeatable meshes, and the mesh of a gmsh model as checked arrays."""
+"""gmsh sessions, reproducible meshing, and conversion of gmsh meshes to checked arrays."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dolfinx_mbd.errors import MeshError, MeshWarning, SolverError, warn
 from dolfinx_mbd.geometry.mesh_topology import check_facets, check_topology
 
 _CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 12, 29, 92}}
-"""Element types of gmsh that DOLFINx reads, Lagrange of order 1 to 3, by dimension."""
+"""gmsh's element types that DOLFINx reads, by dimension: Lagrange elements of order 1 to 3."""
 
 _COUNTERS = {2: ("Triangles", "Quadrangles"), 3: ("Tetrahedra", "Hexahedra", "Prisms", "Pyramids")}
 """Names of gmsh's counters of elements, by dimension; there is no counter of lines."""
 
 WORST = 0.1  # smallest scaled Jacobian that is accepted
 ELEMENT = 300  # lower bound of the memory that gmsh needs for each tetrahedron, bytes
-MANY = 250_000  # number of tetrahedra, about a million degrees of freedom, that causes a warning
+MANY = 250_000  # number of tetrahedra above which a warning is given, about 1e6 unknowns
 
 _REPEATABLE = {
     "General.NumThreads": 1,
@@ -40,12 +40,12 @@ _REPEATABLE = {
     "Mesh.Optimize": 1,
     "Mesh.ElementOrder": 1,
     "Mesh.SecondOrderLinear": 0,
-    "Mesh.HighOrderOptimize": 0,  # (it can abort the process with distorted elements)
+    "Mesh.HighOrderOptimize": 0,  # can abort the process if elements are distorted
 }
 """Options of gmsh with which a mesh does not depend on the machine."""
 
 _ATTEMPTS = ((1.0, 12), (1.0, 18), (0.7, 18), (0.5, 27), (0.3, 40))
-"""Fraction of the size, and number of elements around a circle, of successive attempts."""
+"""Fraction of the size, and number of elements around a circle, for successive attempts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class MeshArrays:
     gdim: int
 
     def without_rows(self) -> MeshArrays:
-        """Return a copy without nodes, cells and facets, for the other ranks."""
+        """Return a copy without nodes, cells and facets, for all ranks except 0."""
         names = ("points", "cells", "cell_tags", "facets", "facet_tags")
         return replace(self, **{name: getattr(self, name)[:0].copy() for name in names})
 
@@ -100,7 +100,7 @@ def gmsh_session() -> Iterator[Any]:
 
 
 def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) -> None:
-    """Mesh volumes with tetrahedra of a largest size (m), in the same way at each run."""
+    """Mesh volumes reproducibly with tetrahedra of at most a given size (m)."""
     tags = list(volumes)
     volume = sum(model.occ.getMass(3, tag) for tag in tags)
     count = 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf  # regular tetrahedra
@@ -129,7 +129,7 @@ def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:
 
 
 def is_bore(model: Any, surface: int, x: float, radius: float) -> bool:
-    """Return whether a surface lies on the cylinder about the line through (x, 0) along z."""
+    """Return whether a surface lies on a cylinder of given radius about the line (x, 0, z)."""
     if model.getType(2, surface) != "Cylinder":
         return False
     (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
@@ -158,7 +158,7 @@ def _options(values: Mapping[str, float]) -> Iterator[None]:
 def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
     """Return the mesh of the current gmsh model as arrays that DOLFINx can distribute.
 
-    The default of the geometric dimension is the smallest that the nodes need.
+    By default the geometric dimension `gdim` is the smallest one that the nodes require.
     """
     tdim = _check_groups(model)
     _check_order(model, tdim)
@@ -229,7 +229,7 @@ def _check_groups(model: Any) -> int:
             raise MeshError(f"{text}; every {kind} needs one")
         if len(types) > 1 or not types <= _CELL_TYPES[dim]:
             raise MeshError(
-                f"elements of dimension {dim} are {_type_names(model, types)}; they must be all of "
+                f"elements of dimension {dim} are {_type_names(model, types)}; they must all be of "
                 "one type, with Lagrange nodes of order 1 to 3: tetrahedra, hexahedra, triangles, "
                 "quadrilaterals or lines"
             )
@@ -239,7 +239,7 @@ def _check_groups(model: Any) -> int:
 def _check_order(model: Any, tdim: int) -> None:
     """Raise an error if elements of one shape have different orders.
 
-    In this case gmsh returns only the elements that have the order of the first one.
+    In this case gmsh returns only the elements that have the order of the first element.
     """
     import gmsh
 
@@ -249,8 +249,8 @@ def _check_order(model: Any, tdim: int) -> None:
         if len(tags) != count:
             types = _type_names(model, set(map(int, model.mesh.getElementTypes(dim))))
             raise MeshError(
-                f"{count - len(tags)} of its {count} elements of dimension {dim} have another "
-                f"order than the rest, which are {types}; all must be of one type (gmsh: "
+                f"{count - len(tags)} of its {count} elements of dimension {dim} have a different "
+                f"order from the rest, which are {types}; all must be of one type (gmsh: "
                 "Mesh.ElementOrder, model.mesh.setOrder)"
             )
 

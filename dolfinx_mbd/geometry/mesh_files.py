@@ -126,7 +126,7 @@ def _read(folder: Path, gdim: int) -> None:
         if count != declared:
             raise MeshError(
                 f"it has {declared} elements and gmsh reads {count}: some have a different order "
-                "than the rest, an unknown type or a duplicate number"
+                "from the rest, an unknown type or a duplicate number"
             )
     except Exception as error:
         (folder / "error.json").write_text(json.dumps(str(error)), encoding="utf-8")

@@ -1,6 +1,6 @@
 """Checks of cells and facets before a mesh is distributed.
 
-DOLFINx assumes that cells are different and that at most two cells share a facet. Other meshes
+DOLFINx assumes that no cell occurs twice and that at most two cells share a facet. Other meshes
 corrupt its memory on one rank and cause a deadlock on several ranks.
 """
 
@@ -28,7 +28,7 @@ _EDGES = {
         *((0, 4), (1, 5), (2, 6), (3, 7)),
     ),
 }
-"""Corners of the edges in the same form."""
+"""Corners of the edges in gmsh's order, by dimension and number of corners of the cell."""
 
 
 def check_topology(
@@ -36,8 +36,8 @@ def check_topology(
 ) -> None:
     """Check that cells are different, and that neighbours share the nodes of common facets.
 
-    Nodes (cells, nodes of a cell) are numbered without gaps, with the corners of a cell first; the
-    nodes of the reference cell have the shape (nodes, dimension of the cells).
+    `cells` (cells, nodes of a cell) contains node numbers without gaps, the corners of a cell
+    first; `reference` (nodes, dimension of the cells) contains the nodes of the reference cell.
     """
     tdim, size = reference.shape[1], int(cells.max()) + 1
     ordered = np.sort(cells, axis=1)
@@ -97,7 +97,7 @@ def _check_agreement(numbers: NDArray[np.int64], nodes: NDArray[np.int64]) -> No
 
 
 def check_facets(facets: NDArray[np.int64], tags: NDArray[np.int32]) -> None:
-    """Check that tagged facets are different and have no node without a cell, which is -1."""
+    """Check that no tagged facet occurs twice or has a node without a cell, marked by -1."""
     if facets.size == 0:
         return
     stray = (facets < 0).any(axis=1)

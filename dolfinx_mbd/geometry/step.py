@@ -1,7 +1,7 @@
-"""Parts from STEP files, whose surfaces become interfaces.
+"""Meshing of parts from STEP files, with selected surfaces as interfaces.
 
-Lengths are in metres; a STEP file contains its own unit. Surfaces have numbers: choose them from
-the table that `step_surfaces` returns, and give them names.
+Lengths are converted from the unit that the STEP file states to metres. Surfaces are selected by
+the numbers that `step_surfaces` returns.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
 class StepPart:
     """The solids of a STEP file as a builder for `build_mesh` and `write_mesh`.
 
-    Solids in contact share the nodes between them.
+    Solids in contact share the nodes on their common surface.
 
     Attributes:
         path: The file, `.step` or `.stp`.
-        interfaces: Numbers of surfaces, see `step_surfaces`, by name of the interface.
+        interfaces: Numbers of surfaces (see `step_surfaces`) by name of the interface.
         size: Largest element size, m; by default 1/20 of the longest side of the part.
         order: Order of the elements, 1 (straight) or 2 (curved).
         volumes: Numbers of solids by name; by default all solids form the region "part".
@@ -34,7 +34,7 @@ class StepPart:
     Raises:
         MissingFileError: The file does not exist.
         FileError: The file is not a STEP file.
-        InputError: A number or a name is impossible. Calling the part raises this error also for
+        InputError: A number or a name is invalid. Calling the part also raises this error for
             surfaces and solids that the file does not contain.
 
     Example:
@@ -106,7 +106,7 @@ class Surface:
     """A surface of a CAD part.
 
     Attributes:
-        number: Number for `StepPart.interfaces`.
+        number: Number of the surface for `StepPart.interfaces`.
         kind: "Plane", "Cylinder", ...
         area: Area, m².
         centre: Centroid, m.

@@ -1,4 +1,4 @@
-"""Bodies from the matrices of other finite element programs.
+"""Import of bodies from the matrices of other finite element programs.
 
 Full matrices of a solid, together with the positions of its nodes, determine everything except
 geometric stiffening. Matrices that are already reduced (`ReducedMatrices`) determine the linear

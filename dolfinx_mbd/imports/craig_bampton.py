@@ -1,11 +1,11 @@
 """Craig-Bampton reduction of matrices from another program, by SciPy's sparse direct solver.
 
-The result equals that of `dolfinx_mbd.reduce` on a mesh, for matrices that fit into one process and
-without geometric stiffening, which requires the stress. The nodes of a rigid interface move as a
-rigid body. The motion d of an averaged interface is the rigid motion R d that is closest to the
-displacements u of its nodes: it minimizes (u − R d)ᵀW(u − R d), so that d = (RᵀWR)⁻¹RᵀW u, where W
-contains the weights of the nodes. `NodeInterface` describes the weights for which this is the mean
-over the surface, as in `dolfinx_mbd.reduce`.
+The matrices must fit into the memory of one process. The result equals the result of
+`dolfinx_mbd.reduce` without geometric stiffening, which requires the stress. The nodes of a rigid
+interface move as a rigid body. The motion d of an averaged interface is such that R d is the rigid
+motion closest to the displacements u of its nodes: d minimizes (u − R d)ᵀW(u − R d), so that
+d = (RᵀWR)⁻¹RᵀW u, where W contains the weights of the nodes. `NodeInterface` describes the weights
+for which d is the mean over the surface, as in `dolfinx_mbd.reduce`.
 
 References:
     Craig, Bampton (1968), Coupling of substructures for dynamic analyses, AIAA J. 6, 1313-1319.
@@ -36,8 +36,8 @@ from dolfinx_mbd.imports.reduced import mean_axis_modes
 
 Array = NDArray[np.float64]
 
-REPRODUCTION_TOLERANCE = 1e-4  # largest relative error of rigid motions of a connected body
-FLAT = 1e-6  # ratio of the second largest to the largest extent of nodes that form a line
+REPRODUCTION_TOLERANCE = 1e-4  # relative error of rigid motions above which a body is rejected
+FLAT = 1e-6  # ratio of second largest to largest extent below which nodes form a line
 
 _SINGULAR = "the stiffness is singular with fixed interfaces"
 
@@ -65,7 +65,7 @@ class NodeInterface:
         axes: Matrix whose columns are the axes, z along the axis of a bore, shape (3, 3); by
             default the axes of the body.
         weights: Non-negative weights in the order of `nodes`, shape (n,), or a symmetric positive
-            semi-definite matrix, shape (n, n); by default all equal.
+            semi-definite matrix, shape (n, n); by default all weights are equal.
 
     Example:
         The weights of a square of two triangles, which share two nodes:
@@ -108,7 +108,7 @@ class _Placed:
     axes: Array
     dofs: NDArray[np.int64]  # shape (d,)
     motions: Array  # rigid motions of the nodes about the point, shape (d, 6)
-    rows: Array | None  # motion of an averaged interface of the nodes, shape (6, d)
+    rows: Array | None  # maps nodal displacements to the motion of an averaged interface
 
 
 def reduce_matrices(
@@ -214,7 +214,7 @@ def _weights(argument: str, weights: ArrayLike | None, count: int) -> Any:
 class _FixedInterfaces:
     """The factorized stiffness of the body with fixed interfaces.
 
-    Degrees of freedom of rigid interfaces are removed; averaged interfaces add constraint rows.
+    Degrees of freedom of rigid interfaces are removed; averaged interfaces add constraints.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class _FixedInterfaces:
 def _with_rigid_motions(
     matrices: FullMatrices, placed: tuple[_Placed, ...], constraint: Array
 ) -> Array:
-    """Return constraint modes corrected such that they reproduce rigid motions exactly."""
+    """Return the constraint modes, corrected so that they reproduce rigid motions exactly."""
     origin = placed[0].point
     C = rigid_coefficients(np.array([i.point for i in placed]), origin)
     R = rigid_motions(matrices.nodes, origin)
@@ -317,7 +317,7 @@ def _body(
     mean_axis = mean_axis_modes((K + K.T) / 2, (M + M.T) / 2, R, motion)
     modes = Psi @ mean_axis.coefficients
     n = modes.shape[1]
-    components = modes.reshape(-1, 3, n).transpose(0, 2, 1).reshape(-1, 3 * n)  # of each mode
+    components = modes.reshape(-1, 3, n).transpose(0, 2, 1).reshape(-1, 3 * n)
     fields = np.hstack([np.ones((len(components), 1)), matrices.nodes, components])
     G = fields.T @ (matrices.scalar_mass @ fields)
     G = (G + G.T) / 2

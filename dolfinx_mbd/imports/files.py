@@ -1,4 +1,4 @@
-"""Readers of full matrices: Matrix Market, SciPy's sparse `.npz`, NumPy's `.npy`, text."""
+"""Readers of full matrices from files of Matrix Market, SciPy (`.npz`) and NumPy (`.npy`)."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def read_matrices(
     """Return the matrices and nodes of a free solid from files.
 
     Args:
-        stiffness: File of K: Matrix Market (`.mtx`, `.mtx.gz`), `.npz` of `scipy.sparse.save_npz`,
-            or `.npy` of a dense array.
-        mass: File of M.
-        nodes: Positions of the nodes, shape (N, 3), or a file of them: `.npy`, `.mtx`, or text with
-            the columns x y z or number x y z, separated by blanks or commas.
-        damping: File of the damping matrix; by default no damping.
-        labels: Numbers of the nodes, shape (N,); by default those of the file, or 0 ... N-1.
-        dofs: Row of each node and component, shape (N, 3); by default ordered by nodes.
-        triangles: Triangles of the surface, as rows of the nodes, shape (nt, 3); only for pictures.
+        stiffness: File with K: Matrix Market (`.mtx`, `.mtx.gz`), `scipy.sparse.save_npz` (`.npz`),
+            or a dense array (`.npy`).
+        mass: File with M.
+        nodes: Positions of the nodes, shape (N, 3), or a file with them: `.npy`, `.mtx`, or text
+            with the columns x y z or number x y z, separated by blanks or commas.
+        damping: File with the damping matrix; by default no damping.
+        labels: Numbers of the nodes, shape (N,); by default the numbers in the file or 0 ... N-1.
+        dofs: Zero-based row of K for each node and component, (N, 3); by default ordered by nodes.
+        triangles: Zero-based rows of `nodes` of surface triangles for pictures, shape (nt, 3).
 
     Raises:
         MatrixFileError: A file is damaged or has an unknown format.
-        MatrixError: The matrices are not those of a free solid.
+        MatrixError: The matrices do not describe a free solid.
         OSError: A file cannot be read.
 
     Example:
@@ -120,7 +120,7 @@ def existing(argument: str, path: str | Path) -> Path:
 
 
 def _kind(path: Path) -> str:
-    """Return the suffix of a file without the suffixes of compression."""
+    """Return the suffix of a file, without suffixes of compression such as `.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _OPEN]
     return suffixes[-1] if suffixes else ""
 
@@ -128,7 +128,7 @@ def _kind(path: Path) -> str:
 def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
     """Return a real, general or symmetric matrix from a Matrix Market file (`.gz`, `.bz2` too).
 
-    SciPy's reader crashes on some damaged files.
+    It replaces SciPy's reader, which crashes on some damaged files.
     """
     with _OPEN.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8") as file:
         words = file.readline().lower().split()
@@ -162,11 +162,11 @@ def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
 
 
 def _sizes(file: IO[str], count: int) -> list[int]:
-    """Return the integers of the line after the comments."""
+    """Return the integers in the first line after the comments."""
     line = next((text for text in file if text.strip() and not text.startswith("%")), "")
     sizes = [int(word) for word in line.split()]
     if len(sizes) != count or min(sizes) < 0:
-        raise ValueError(f"its line of sizes is {line.strip()[:80]!r}")
+        raise ValueError(f"the line with its sizes is {line.strip()[:80]!r}")
     return sizes
 
 

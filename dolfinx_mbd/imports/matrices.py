@@ -1,4 +1,4 @@
-"""Stiffness, mass and nodes of a solid from another program, and their checks.
+"""Full matrices and nodes of a solid from another program, and their checks.
 
 A moving body needs, besides K and M, the integrals S_k = ∫ρψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b. They
 follow from a mass matrix of the form M = M_s ⊗ I, with one scalar matrix M_s for the three
@@ -23,12 +23,12 @@ from dolfinx_mbd.errors import FileError, InputError
 
 Array = NDArray[np.float64]
 
-SYMMETRY = 1e-8  # largest difference from the transpose, relative to the largest entry
-RIGID_TOLERANCE = 1e-6  # largest ‖K R‖/‖K‖‖R‖ of a stiffness that does not resist rigid motions
+SYMMETRY = 1e-8  # largest permitted difference from the transpose, relative to the largest entry
+RIGID_TOLERANCE = 1e-6  # ‖K R‖/‖K‖‖R‖ above which a stiffness resists rigid motions
 
 
 class MatrixError(InputError):
-    """Imported matrices or nodes that are not those of a free solid."""
+    """Imported matrices or nodes that do not describe a free solid."""
 
 
 class MatrixFileError(MatrixError, FileError):
@@ -48,7 +48,7 @@ def in_file(path: Path, content: str) -> Iterator[None]:
         raise
     except MatrixError as error:
         raise MatrixFileError(f"{path}: {error}", path=path) from error
-    except (Exception, SystemExit) as error:  # (readers of other packages raise many types)
+    except (Exception, SystemExit) as error:  # readers in other packages raise many types
         reason = str(error) or type(error).__name__
         text = f"{path}: not {content}, or truncated or damaged ({reason})"
         raise MatrixFileError(text, path=path) from error
@@ -64,13 +64,13 @@ class FullMatrices:
         mass: M, kg, of the same shape.
         nodes: Positions of the nodes, m, shape (N, 3).
         labels: Numbers of the nodes in the other program, shape (N,); by default 0 ... N-1.
-        damping: Damping matrix of the same shape, N s/m; None for no damping.
-        triangles: Triangles of the surface for pictures, as rows of `nodes`, shape (nt, 3); None
-            for no pictures.
+        damping: Damping matrix of the same shape, N s/m; by default no damping.
+        triangles: Zero-based rows of `nodes` of the triangles of the surface, shape (nt, 3); by
+            default the body has no surface for pictures.
 
     Raises:
         MatrixError: Shapes do not match, values are not finite, a matrix is not symmetric, the
-            stiffness resists rigid motions, or the mass matrix is not that of a solid.
+            stiffness resists rigid motions, or the mass matrix is not of the form M_s ⊗ I.
 
     Example:
         >>> matrices = FullMatrices(K, M, x)
@@ -114,11 +114,11 @@ class FullMatrices:
             stiffness: K, N/m.
             mass: M, kg.
             nodes: Positions of the nodes, m, shape (N, 3).
-            dofs: Row of the matrices, from 0, of each node and component, shape (N, 3).
-            **parts: Further attributes.
+            dofs: Zero-based row of the matrices for each node and component, shape (N, 3).
+            **parts: Further attributes of the result.
 
         Raises:
-            MatrixError: `dofs` does not contain every row once, or see `FullMatrices`.
+            MatrixError: `dofs` does not contain every row once; for other causes see the class.
         """
         points = positions("nodes", nodes)
         order, size = whole_numbers("dofs", dofs), 3 * len(points)
@@ -148,11 +148,11 @@ class FullMatrices:
 
     @property
     def scalar_mass(self) -> scipy.sparse.csr_array:
-        """M_s of M = M_s ⊗ I, kg, shape (N, N)."""
+        """Scalar mass matrix M_s in M = M_s ⊗ I, kg, shape (N, N)."""
         return _scalar_mass(self.mass)
 
     def rows(self, labels: ArrayLike, argument: str) -> NDArray[np.int64]:
-        """Return the rows of `nodes` that have some labels; `argument` is the name in messages."""
+        """Return the rows of `nodes` with the given labels; `argument` is the name in messages."""
         requested = np.atleast_1d(whole_numbers(argument, labels))
         assert self.labels is not None
         if requested.ndim != 1 or not len(requested):
@@ -163,7 +163,7 @@ class FullMatrices:
         unknown = requested[self.labels[result] != requested]
         if len(unknown):
             known = f"{self.labels.min()} ... {self.labels.max()}"
-            expected = f"numbers of nodes, of which the {len(order)} nodes have {known}"
+            expected = f"numbers of existing nodes (the {len(order)} nodes have {known})"
             refuse(argument, unknown.tolist(), expected, MatrixError)
         if len(np.unique(result)) < len(result):
             refuse(argument, labels, "different numbers of nodes", MatrixError)
@@ -171,7 +171,7 @@ class FullMatrices:
 
 
 def positions(argument: str, value: Any) -> Array:
-    """Return positions of at least one node, shape (N, 3)."""
+    """Return the checked positions of at least one node, shape (N, 3)."""
     expected = "finite positions of shape (N, 3) in m"
     result: Array = array(argument, value, (None, 3), expected=expected)
     if not len(result):
@@ -188,7 +188,7 @@ def whole_numbers(argument: str, value: Any) -> NDArray[np.int64]:
 
 
 def unit_factors(**units: float) -> tuple[float, ...]:
-    """Return units in SI, each a number from 1e-15 to 1e15."""
+    """Return the values of units in SI, after a check that they are from 1e-15 to 1e15."""
     return tuple(number(key, value, low=1e-15, high=1e15) for key, value in units.items())
 
 
@@ -202,7 +202,7 @@ def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.spa
     expected = f"a symmetric matrix of finite real numbers, shape ({size}, {size}), {reason}"
     try:
         A = scipy.sparse.csr_array(matrix)
-    except Exception:  # (SciPy raises many types)
+    except Exception:  # SciPy raises many types
         refuse(name, matrix, expected, MatrixError)
 
     def fail(reason: str) -> MatrixError:
@@ -227,7 +227,7 @@ def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.spa
 
 
 def rigid_motions(positions: Array, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Return the displacements (3 N, 6) of N positions in three translations and rotations."""
+    """Return the displacements (3 N, 6) of N positions for three translations and rotations."""
     arms = positions - np.asarray(point)
     R = np.tile(np.eye(3, 6), (len(arms), 1, 1))
     R[:, :, 3:] = np.cross(np.eye(3), arms[:, None]).swapaxes(1, 2)
@@ -235,7 +235,7 @@ def rigid_motions(positions: Array, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array
 
 
 def rigid_coefficients(points: Array, origin: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Return the motion of p points in rigid motions about an origin, shape (6 p, 6)."""
+    """Return the motions of p points for rigid motions about an origin, shape (6 p, 6)."""
     blocks = np.tile(np.eye(6), (len(points), 1, 1))
     blocks[:, :3] = rigid_motions(points, origin).reshape(-1, 3, 6)
     return blocks.reshape(-1, 6)
@@ -264,7 +264,7 @@ def _check_rigid_motions(K: scipy.sparse.csr_array, nodes: Array) -> None:
 
 
 def _scalar_mass(M: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return M_s of M = M_s ⊗ I."""
+    """Return M_s in M = M_s ⊗ I."""
     blocks = [[M[a::3, b::3] for b in range(3)] for a in range(3)]
     scalar = (blocks[0][0] + blocks[1][1] + blocks[2][2]) / 3
     largest = np.abs(M.data).max()
@@ -272,8 +272,8 @@ def _scalar_mass(M: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     error = max(np.abs(difference.data).max(initial=0.0) for difference in differences)
     if error > SYMMETRY * largest:
         raise MatrixError(
-            "the mass matrix is not that of a solid, the same scalar matrix for x, y and z (the "
-            f"relative difference is {error / largest:.1e}); reduce a body with rotary inertia, "
+            "the mass matrix is not that of a solid, which has equal blocks for x, y and z and no "
+            f"coupling (relative error {error / largest:.1e}); reduce a body with rotary inertia, "
             "shells or beams in the other program, and import it as ReducedMatrices",
             argument="mass",
         )

@@ -1,4 +1,4 @@
-"""Readers of Nastran matrices, OUTPUT4 files and DMIG bulk data, based on pyNastran."""
+"""Readers of Nastran matrices in OUTPUT4 files and DMIG bulk data, based on pyNastran."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def read_op4(
     if points is None:
         if "XYZ" not in matrices:
             text = (
-                "OP4 contains no positions; pass points=... of the interfaces (of a superelement)"
+                "OP4 contains no positions; pass points=... of the interfaces for a superelement,"
             )
-            raise MatrixFileError(f"{path}: {text} or nodes=... (of a full model)", path=path)
+            raise MatrixFileError(f"{path}: {text} or nodes=... for a full model", path=path)
         points = _dense(matrices["XYZ"]).T
     dense = None if C is None else _dense(C)
     return ReducedMatrices(_dense(K), _dense(M), array("points", points), names, dense)
@@ -131,7 +131,7 @@ def read_dmig(
 
 
 def _checked(path: str | Path, stiffness: str, mass: str, damping: str | None) -> Path:
-    """Return the path of an existing file after a check of the names of matrices."""
+    """Return the path of an existing file, after a type check of the names of matrices."""
     instance("stiffness", stiffness, str)
     instance("mass", mass, str)
     instance("damping", damping, (str, type(None)))
@@ -141,17 +141,17 @@ def _checked(path: str | Path, stiffness: str, mass: str, damping: str | None) -
 def _check_op4_text(path: Path) -> None:
     """Check the number of values in each column of the dense matrices of a text file.
 
-    pyNastran reads missing values as zeros.
+    Without this check pyNastran reads missing values as zeros.
     """
     with path.open("rb") as file:
-        if b"\0" in file.read(16):  # (a binary file, which has the length of each record)
+        if b"\0" in file.read(16):  # a binary file states the length of each record
             return
     missing = last = 0
     sparse = False
     for number, line in enumerate(path.read_text(encoding="latin-1").splitlines(), 1):
         words = line.split()
         fields = [line[k : k + 8].strip().lstrip("+-") for k in range(0, 32, 8)]
-        if all(map(str.isdecimal, fields)):  # (a matrix: columns, rows, form, type, name)
+        if all(map(str.isdecimal, fields)):  # columns, rows, form, type, name of a matrix
             complete, last, sparse = missing == last == 0, int(line[:8]) + 1, False
         elif len(words) == 3 and all(map(str.isdecimal, words)):
             complete, missing = missing == 0, int(words[2])
@@ -198,7 +198,7 @@ def _bulk_data(path: Path) -> Any:
 
 
 def _dmig(path: Path, model: Any, name: str) -> Entries:
-    """Return the entries of both triangles of a DMIG by (point, component) of row and column."""
+    """Return the entries of both triangles of a DMIG, by (point, component) of row and column."""
     card = _named(path, dict(model.dmig), name)
     if card.is_complex:
         raise MatrixError(f"{path}: matrix {name!r} is complex")

@@ -1,18 +1,18 @@
-"""Bodies from reduced matrices of another program, in coordinates of their interfaces.
+"""Import of reduced matrices from another program, in coordinates of interfaces and modes.
 
 The coordinates are six for each interface (displacement of its point and rotation vector, along the
-axes of the body), then m modal coordinates. K and M in these coordinates determine the following:
+axes of the body), then m modal coordinates. The quantities of the body are:
 
 - exact: linear dynamics (frequencies, dynamic stiffness of the interfaces); mass, centre of mass
   and inertia tensor; the coupling of elastic coordinates with accelerations of the frame;
 - unknown without the shapes of the modes: the deformation by centrifugal loads and the first-order
   change of the inertia tensor (symmetric part of ∫ρ x⊗ψ_k), and the Coriolis coupling between modes
   (∫ρ ψ_k×ψ_l). Only the trace of ∫ρ ψ_k⊗ψ_l is known, so that spin softening is assumed to be equal
-  in all directions, two thirds of M;
+  for all axes of rotation, with two thirds of M;
 - unknown without the stress: geometric stiffening.
 
 The error grows with (Ω/ω₁)², the squared ratio of the speed of rotation to the first natural
-frequency. `FirstOrderInertiaWarning` reminds of it.
+frequency. The warning `FirstOrderInertiaWarning` states this frequency.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from dolfinx_mbd.imports.matrices import (
 Array = NDArray[np.float64]
 
 DEPENDENT_TOLERANCE = 1e-10
-"""Eigenvalue of the mass matrix with a unit diagonal below which columns are dependent."""
+"""Eigenvalue of the mass matrix, scaled to a unit diagonal, below which columns are dependent."""
 
 RIGID_TOLERANCE = 1e-5
-"""Relative residual of K R, and deviation of RᵀMR from the mass matrix of a rigid body."""
+"""Largest permitted relative size of K R, and relative error of the rigid-body mass matrix RᵀMR."""
 
 
 class FirstOrderInertiaWarning(ModelRangeWarning):
@@ -59,9 +59,9 @@ class ReducedMatrices:
         mass: M of the free body, including rigid motion, of the same shape.
         points: Points of the interfaces, m, shape (p, 3).
         names: Names of the interfaces; by default `interface 1` ...
-        damping: Damping matrix of the same shape; None for no damping.
-        axes: Axes of the interfaces for joints, shape (p, 3, 3); by default those of the body. K, M
-            and C have components along the axes of the body in any case.
+        damping: Damping matrix of the same shape; by default no damping.
+        axes: Axes of the interfaces for joints, shape (p, 3, 3); by default the axes of the body.
+            The components in K, M and C are always along the axes of the body.
 
     Raises:
         MatrixError: Shapes do not match, or a matrix is not real, finite and symmetric.
@@ -102,7 +102,7 @@ class ReducedMatrices:
     ) -> ReducedMatrices:
         """Return the same body in SI units; see `FullMatrices.in_si`.
 
-        The numbers of the modal coordinates do not change.
+        The values of the modal coordinates do not change.
         """
         length, mass, time = unit_factors(length=length, mass=mass, time=time)
         points = np.asarray(self.points)
@@ -126,7 +126,7 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
 
     Raises:
         MatrixError: The stiffness resists rigid motions, the mass matrix is not positive definite
-            or not that of a rigid body for rigid motions, or parts are not connected.
+            or does not describe a rigid body in rigid motions, or parts are not connected.
 
     Example:
         >>> other = superelement(body)
@@ -174,7 +174,7 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
 def _rigid_motions(K: Array, points: Array) -> Array:
     """Return the coefficients of the rigid motions about the origin, shape (6 p + m, 6).
 
-    Modal coordinates follow the interfaces without strain; those of fixed-interface modes are zero.
+    The modal coordinates are such that there is no strain; fixed-interface modes do not contribute.
     """
     count = 6 * len(points)
     R = np.zeros((len(K), 6))
@@ -217,9 +217,9 @@ def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
     error = max(error, np.abs(G[:3, 3:] - coupling).max() / (total * length))
     if error > RIGID_TOLERANCE:
         raise MatrixError(
-            "the mass matrix for rigid motions is not that of a rigid body, with the same mass and "
-            f"centre in all directions (relative error {error:.1e}); check order, axes and units "
-            "of the coordinates and the points",
+            "the mass matrix for rigid motions is not that of a rigid body, which has the same "
+            f"mass and centre in all directions (relative error {error:.1e}); check order, axes "
+            "and units of the coordinates and the points",
             argument="mass",
         )
     centre = first / total
@@ -252,10 +252,10 @@ class MeanAxisModes:
         damping: Array | None,
         **parts: Any,
     ) -> ReducedBody:
-        """Return the reduced body with further fields, such as the mass properties.
+        """Return the reduced body; `parts` are further fields, such as the mass properties.
 
         An interface has a name, a kind, a point and axes; the first six coefficients of the modes
-        belong to the first interface, and so on. The damping is that of the coefficients.
+        belong to the first interface, and so on. `damping` (c, c) belongs to the coefficients.
         """
         T, n = self.coefficients, len(self.squares)
         C = np.zeros((n, n)) if damping is None else T.T @ damping @ T
@@ -282,7 +282,7 @@ class MeanAxisModes:
 def mean_axis_modes(K: Array, M: Array, R: Array, motion: Array) -> MeanAxisModes:
     """Return the modes of K and M (c, c) that are orthogonal to the rigid motions R (c, 6).
 
-    The sign of a mode is such that the largest component of its `motion` (any, c) is positive.
+    The largest component of `motion` @ mode is positive; `motion` has the shape (any, c).
     """
     scale = 1 / np.sqrt(np.diag(M))
     Ks, Ms = K * np.outer(scale, scale), M * np.outer(scale, scale)

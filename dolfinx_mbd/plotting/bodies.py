@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def skin_displacement(skin: Skin, eta: ArrayLike) -> Array:
-    """Return the elastic displacement of the skin's nodes in body axes, shape (ns, 3), m.
+    """Return the elastic displacement of the skin's nodes in body components, shape (ns, 3), m.
 
     Args:
         skin: A skin with n modes.
@@ -58,7 +58,7 @@ def skin_points(
         rotation: Quaternion (w, x, y, z) of the body frame.
 
     Raises:
-        InputError: A shape does not fit.
+        InputError: An array has the wrong shape.
 
     Example:
         >>> mbd.plotting.skin_points(body.skin, [0.0, 0.0], position=(1.0, 0.0, 0.0))[0]
@@ -87,14 +87,14 @@ def plot_modes(
 
     Args:
         body: A reduced body with a skin.
-        modes: Numbers of the modes, from 0; None: the first six, or all if there are fewer.
-        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
+        modes: Zero-based indices of the modes; by default the first six, or all if there are fewer.
+        path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         columns: Number of columns of the grid.
-        amplitude: Greatest displacement in each picture, relative to the size of the body.
+        amplitude: Largest displacement in each picture, relative to the size of the body.
         outline: Whether to draw the edges of the undeformed body.
         cmap: Colour map of matplotlib.
         view: Name of a view (`xy`, `xz`, `yz`, `iso`), or the direction from the scene to the eye,
-            shape (3,); None: chosen automatically.
+            shape (3,); by default it is chosen automatically.
         panel: Width and height of each picture in the grid, pixels.
 
     Raises:
@@ -135,7 +135,7 @@ def plot_modes(
     plotter.subplot(rows, 0)
     wide = min(0.8, 420 / width)
     place = 0.5 - wide / 2, 0.15, wide, 0.4
-    add_bar(plotter, "displacement / greatest of the mode", (0.0, 1.0), cmap, place=place, gap=0.1)
+    add_bar(plotter, "displacement / maximum of the mode", (0.0, 1.0), cmap, place=place, gap=0.1)
     return taken(plotter, None, path)
 
 
@@ -156,18 +156,18 @@ def plot_body(
     Args:
         body: A reduced body with a skin.
         eta: Elastic coordinates, shape (n,).
-        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
-        scale: Scale factor of the displacement, but not of the colours; None: such that the
-            greatest displacement is about 8 % of the size of the body.
+        path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
+        scale: Scale factor of the displacement; colours are not scaled. By default the largest
+            displacement is drawn as about 8 % of the size of the body.
         outline: Whether to draw the edges of the undeformed body.
         cmap: Colour map of matplotlib.
         view: View as for `plot_modes`.
         window: Width and height, pixels.
-        plotter: A pyvista plotter to draw into, for example that of an interactive window; it is
-            neither shown nor closed. None: a new plotter without a window.
+        plotter: A pyvista plotter to draw into, for example of an interactive window, which is
+            neither shown nor closed; by default a new plotter without a window.
 
     Raises:
-        InputError: The body has no skin, the coordinates do not fit, or an option is invalid.
+        InputError: The body has no skin, the number of coordinates or an option is invalid.
 
     Example:
         >>> mbd.plotting.plot_body(body, [0.01, 0.0], window=(200, 150))
@@ -175,7 +175,7 @@ def plot_body(
     """
     skin = skin_of(body)
     values = np.linalg.norm(skin_displacement(skin, eta), axis=1)
-    greatest = number("greatest displacement of eta", float(values.max()), unit="m")
+    greatest = number("largest displacement due to eta", float(values.max()), unit="m")
     flag("outline", outline)
     check_drawing(path, cmap, window)
     if scale is None:
@@ -210,22 +210,22 @@ def plot_skin(
     Args:
         body: A reduced body with a skin.
         values: Values at the nodes, shape (ns,), such as
-            `body.stress.envelope("von Mises", run.body("rod")).value`. Or a scalar `fem.Function`
-            on the mesh of the body, such as the `value` that `mbd.envelope` returns; each node gets
-            the mean of the cells around it.
-        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
+            `body.stress.envelope("von Mises", run.body("rod")).value`, or a scalar `fem.Function`
+            on the mesh of the body, such as the `value` that `mbd.envelope` returns. A function is
+            averaged over the cells around each node.
+        path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         label: Title of the colour bar.
         factor: Factor between the values and the numbers on the colour bar; by default from Pa to
             MPa.
-        title: Title of the picture; empty: the name of the body.
-        limits: Limits of the colours, after multiplication by `factor`; None: from 0, or a negative
-            least value, to the greatest value.
+        title: Title of the picture; by default the name of the body.
+        limits: Limits of the colours, after multiplication by `factor`; by default from 0, or the
+            minimum if it is negative, to the maximum.
         cmap: Colour map of matplotlib.
         view: View as for `plot_modes`.
         window: Width and height, pixels.
 
     Raises:
-        InputError: The body has no skin, the values do not fit, or an option is invalid.
+        InputError: The body has no skin, the number of values or an option is invalid.
 
     Example:
         >>> mbd.plotting.plot_skin(body, [0.0, 1e6, 2e6, 3e6], window=(200, 150))
@@ -243,7 +243,7 @@ def plot_skin(
     if limits is None:
         limits = min(0.0, float(shown.min())), scene.rounded_up(float(shown.max()))
     elif len(increasing("limits", limits)) != 2:
-        refuse("limits", limits, "the least and the greatest value of the colours")
+        refuse("limits", limits, "the minimum and the maximum of the colours")
     plotter = scene.new_plotter(window)
     _draw(plotter, skin, skin.points, shown, limits, cmap, True)
     add_bar(plotter, label, limits, cmap)
@@ -268,7 +268,7 @@ def _draw(
     cmap: str,
     outline: bool,
 ) -> None:
-    """Draw a skin with its nodes at some points, coloured by values, and its original edges."""
+    """Draw a skin with its nodes at `points`, coloured by `values`, and its undeformed edges."""
     surface = DrawnSurface(skin)
     surface.move(points, values)
     surface.add_to(plotter, limits=limits, cmap=cmap)

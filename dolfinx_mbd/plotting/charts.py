@@ -32,7 +32,7 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
 
     Args:
         solution: Result of a simulation.
-        path: File to write; matplotlib determines the format from the suffix. None: no file.
+        path: File to write, in the format of its suffix; by default no file is written.
 
     Returns:
         A matplotlib figure with two axes: all energies, and the elastic energy, which is usually
@@ -77,11 +77,11 @@ def campbell_diagram(
     Args:
         speeds: Speeds Ω, shape (m,), rad/s; the axis shows revolutions per minute.
         frequencies: Frequency of each mode, shape (m, n), Hz; NaN for a missing value.
-        path: File to write; matplotlib determines the format from the suffix. None: no file.
-        whirl: Whirl of each mode from -1 (backward, drawn dashed) to 1 (forward), shape (m, n);
-            None: all lines are solid.
-        growing: Whether each mode is unstable, shape (m, n); crosses mark unstable modes. None: no
-            marks.
+        path: File to write, in the format of its suffix; by default no file is written.
+        whirl: Whirl of each mode from -1 (backward, drawn dashed) to 1 (forward), shape (m, n); by
+            default all lines are solid.
+        growing: Whether each mode is unstable, shape (m, n); unstable modes are marked by crosses.
+            By default no mode is marked.
         orders: Multiples of the speed that are drawn as lines; () for none.
         title: Title of the figure.
 
@@ -89,7 +89,7 @@ def campbell_diagram(
         A matplotlib figure.
 
     Raises:
-        InputError: A shape does not fit, or matplotlib does not know the suffix.
+        InputError: An array has the wrong shape, or matplotlib does not know the suffix.
 
     Example:
         >>> speeds = np.linspace(0.0, 100.0, 3)
@@ -138,7 +138,7 @@ def plot_response(
     Args:
         response: A response, or a dictionary of responses by name for the legend.
         entries: Pairs of output and input, for example `[("small_end uz", "small_end fz")]`.
-        path: File to write; matplotlib determines the format from the suffix. None: no file.
+        path: File to write, in the format of its suffix; by default no file is written.
         quantity: Displacement (`receptance`), velocity (`mobility`) or acceleration (`accelerance`)
             per input.
         frequency_axis: `log` or `linear`.
@@ -193,9 +193,9 @@ def plot_spectrum(
 
     Args:
         spectrum: A spectrum, or a dictionary of spectra by name for the legend.
-        path: File to write; matplotlib determines the format from the suffix. None: no file.
+        path: File to write, in the format of its suffix; by default no file is written.
         unit: Unit of the signal, for the label of the axis.
-        up_to: Greatest frequency that is shown, Hz; None: all.
+        up_to: Largest frequency that is shown, Hz; by default all frequencies are shown.
         amplitude_axis: `linear` or `log`.
 
     Returns:
@@ -235,7 +235,7 @@ def _by_name(argument: str, value: Any, kind: type[Any]) -> Mapping[str, Any]:
 
 
 def _new_figure(width: float, height: float) -> Any:
-    """Return an empty matplotlib figure of a width and height in inches."""
+    """Return an empty matplotlib figure with the given width and height in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

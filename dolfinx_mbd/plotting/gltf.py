@@ -1,7 +1,7 @@
-"""Motions and modes as glTF 2.0, for Blender and other programs that show 3D scenes.
+"""Export of motions and modes to glTF 2.0, for Blender and other programs that show 3D scenes.
 
 The modes of a body are the morph targets of its surface, and the elastic coordinates are their
-weights. glTF has no units of its own: lengths are in metres, times in seconds.
+weights. Lengths are in metres and times in seconds.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["write_gltf"]
 Array = NDArray[np.float64]
 
 FLOAT, UNSIGNED = 5126, 5125
-"""Types of numbers in glTF."""
+"""Codes of glTF for types of numbers."""
 ARRAY, INDICES = 34962, 34963
-"""Kinds of buffers in glTF."""
+"""Codes of glTF for kinds of buffers."""
 
 
 def write_gltf(source: ReducedBody | Solution, path: str | Path) -> Path:
@@ -105,7 +105,7 @@ class _File:
         target: int | None = None,
         limits: bool = False,
     ) -> int:
-        """Add an array and return the number of its accessor."""
+        """Add an array and return the index of its accessor."""
         numbers = np.ascontiguousarray(values, "<f4" if kind == FLOAT else "<u4")
         view = self.library.BufferView(
             buffer=0, byteOffset=len(self.data), byteLength=numbers.nbytes, target=target
@@ -124,7 +124,7 @@ class _File:
         return len(self.scene.accessors) - 1
 
     def add_body(self, name: str, part: Part, labels: list[str], q: Array | None = None) -> int:
-        """Add a body with its modes, at the coordinates q, and return the number of its node."""
+        """Add a body with its modes at the coordinates q, and return the index of its node."""
         skin, lib = part.skin, self.library
         surface = lib.Primitive(
             attributes=lib.Attributes(
@@ -152,7 +152,7 @@ class _File:
         return len(self.scene.nodes) - 1
 
     def animate(self, node: int, quantity: str, times: int, values: int) -> None:
-        """Let a quantity of a node follow its key frames."""
+        """Animate a quantity of a node by key frames; `times` and `values` are accessors."""
         lib = self.library
         if not self.scene.animations:
             self.scene.animations.append(lib.Animation(name="motion"))

@@ -52,8 +52,8 @@ def plot_system(
 
     Args:
         source: A mechanism, drawn in its initial position, or the result of a simulation.
-        time: Time, s; for a result the nearest saved time is drawn. None: the start.
-        path: File to write: `.png`, `.jpg` or `.pdf`. None: no file.
+        time: Time, s, by default the start; for a result the nearest saved time is drawn.
+        path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         scale: Scale factor of the elastic displacement; colours are not scaled.
         marks: Additional objects: `joints` (a pin along a free axis, a ball, a line of sliding, a
             block), `names` (of joints), `frames` (axes of all frames: x red, y green, z blue).
@@ -62,15 +62,15 @@ def plot_system(
         opacity: Opacity of rigid bodies; 1 hides the inside.
         cmap: Colour map of matplotlib.
         view: Name of a view (`xy`, `xz`, `yz`, `iso`), or the direction from the scene to the eye,
-            shape (3,); None: an oblique view of the plane in which the joints rotate, gravity
-            downwards.
+            shape (3,); by default an oblique view of the plane in which the joints rotate, with
+            gravity downwards.
         window: Width and height, pixels.
-        plotter: A pyvista plotter to draw into, for example that of an interactive window; it is
-            neither shown nor closed. None: a new plotter without a window.
+        plotter: A pyvista plotter to draw into, for example of an interactive window, which is
+            neither shown nor closed; by default a new plotter without a window.
 
     Raises:
         AssemblyError: The mechanism cannot be assembled.
-        InputError: The time is outside the result, or an option is invalid.
+        InputError: The time is outside the simulation, or an option is invalid.
 
     Example:
         >>> mbd.plotting.plot_system(engine, window=(200, 150))
@@ -102,7 +102,7 @@ def plot_system(
 
 
 def saved_rows(solution: Solution, argument: str, times: ArrayLike) -> NDArray[np.int64]:
-    """Return the rows of the saved times that are nearest to some times (s) of a solution."""
+    """Return the indices of the saved times of a solution that are nearest to given times (s)."""
     t = solution.time
     shown = array(argument, np.atleast_1d(array(argument, times)).ravel())
     slack = 1e-9 + 1e-6 * (t[-1] - t[0])
@@ -116,7 +116,7 @@ class Part:
     """The drawn surface of one body, in the body frame; a rigid part has no modes."""
 
     skin: Skin
-    bars: bool = False  # because the shape of the body is unknown
+    bars: bool = False  # whether bars replace an unknown shape of the body
 
     @property
     def flexible(self) -> bool:
@@ -134,9 +134,9 @@ class Part:
 
 
 def drawn_part(body: Body, length: float) -> Part | None:
-    """Return the skin, the shape or bars for a body of a mechanism of some length (m).
+    """Return the skin, the shape or bars that represent a body, or None for the ground.
 
-    There is no part for the ground.
+    The thickness of bars depends on the length of the mechanism (m).
     """
     shape: Shape | None = None
     if isinstance(body, FlexibleBody):
@@ -172,7 +172,7 @@ def _bars(centre: Array, points: list[Array], radius: float) -> Shape:
 class Drawing:
     """Surfaces of all bodies of a mechanism, coloured by elastic displacement.
 
-    The states, coordinates (nt, nq), determine the range of the colours.
+    The range of the colours includes the displacements at all `states`, coordinates (nt, nq).
     """
 
     def __init__(self, system: SystemData, states: Array, *, scale: float) -> None:
@@ -231,7 +231,7 @@ def system_length(system: SystemData, q: Array) -> float:
 def mechanism_camera(
     system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
 ) -> Camera:
-    """Return a camera that sees points (np, 3), by default those of the plane of the joints."""
+    """Return a camera that sees points (np, 3), by default obliquely to the joints' plane."""
     turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]
     normal = None
     if turning:
@@ -243,7 +243,7 @@ def mechanism_camera(
 
 
 def _draw_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
-    """Mark each joint at its second frame, which slides."""
+    """Mark each joint at its second frame, the frame that slides."""
     pv = scene.pyvista()
     position, rotation = frame_poses(system, q)
     r = 0.014 * length

@@ -71,8 +71,8 @@ def animate(
     Args:
         solution: Result of a simulation.
         path: File to write, `.gif` or `.mp4`.
-        times: Times to show, s; the nearest saved times are used. None: see `stride` and `frames`.
-        stride: Show every n-th saved time; None: see `frames`. Not together with `times`.
+        times: Times to show, s; the nearest saved times are used. By default see `stride`.
+        stride: Show every n-th saved time; not together with `times`. By default see `frames`.
         frames: Number of pictures, spread evenly over the simulation, if neither `times` nor
             `stride` is given.
         scale: Scale factor of the elastic displacement; the rigid motion and the colours are not
@@ -85,7 +85,7 @@ def animate(
         window: Width and height, pixels; both must be even for MP4.
 
     Raises:
-        InputError: A time is outside the result, the suffix is unknown, or an option is invalid.
+        InputError: A time is outside the simulation, or the suffix or an option is invalid.
         ImportError: imageio-ffmpeg is not installed, and the file is an MP4.
 
     Example:
@@ -114,7 +114,7 @@ def animate(
 def _rows(
     solution: Solution, times: ArrayLike | None, stride: int | None, frames: int
 ) -> NDArray[np.int64]:
-    """Return the rows of the saved times to show."""
+    """Return the indices of the saved times to show."""
     count = len(solution.time)
     if times is not None and stride is not None:
         refuse("stride", stride, "None if times are given")

@@ -21,7 +21,7 @@ class Picture:
     """A picture, which notebooks display.
 
     Args:
-        image: Pixels, shape (height, width, 3); None: those of the plotter when they are needed.
+        image: Pixels, shape (height, width, 3); by default taken from the plotter when needed.
         plotter: The pyvista plotter that the caller provided, or None; also an attribute.
 
     Example:
@@ -72,7 +72,7 @@ class Picture:
 
 
 def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
-    """Return a path with a valid suffix in a directory, created if necessary, that is writable."""
+    """Check the suffix of a path, create its directory, check that it is writable; return it."""
     path = file_path("path", path, suffixes)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part_of(path)

@@ -1,4 +1,4 @@
-"""Histories that are thinned to what the eye needs, and arrays in text."""
+"""Thinning of time histories to visible accuracy, and encoding of arrays as text."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def integers(modes: Array) -> dict[str, Any]:
 
 
 def sampled_rows(time: Array, curves: Array, *, limit: int) -> NDArray[np.int64]:
-    """Return the rows between which linear interpolation represents all curves.
+    """Return indices of times between which linear interpolation represents all curves.
 
-    The interval with the largest error is divided at the row of that error, until all errors are
+    The interval with the largest error is divided at the time of this error, until all errors are
     below 1.
 
     Args:
         time: Times, shape (nt,), s.
         curves: Curves in units of their permitted error, shape (nt, n).
-        limit: Greatest number of rows.
+        limit: Largest number of times.
     """
     last = len(time) - 1
     rows = {0, last}
@@ -67,7 +67,7 @@ def sampled_rows(time: Array, curves: Array, *, limit: int) -> NDArray[np.int64]
 
 
 def outline(time: Array, values: Array, *, limit: int = 1200) -> tuple[Array, Array]:
-    """Return a curve with at most about `limit` points that keeps its least and greatest values."""
+    """Return a curve with at most about `limit` points that retain its minima and maxima."""
     if len(time) <= limit:
         return time, values
     edges = np.linspace(0, len(time), limit // 2 + 1).astype(int)

@@ -1,4 +1,4 @@
-"""The player: a scene in one HTML page with everything that a browser needs."""
+"""The player: an interactive scene in one HTML page that needs no server and no network."""
 
 from __future__ import annotations
 
@@ -104,15 +104,15 @@ def player(
     Args:
         source: Result of a simulation; a mechanism, shown at rest; a reduced body or the result of
             `mbd.linearize`, whose modes are shown side by side.
-        path: File to write, with the suffix `.html`. None: no file.
-        modes: Numbers of the modes to show, from 0; None: the first six.
-        signals: Curves below the scene by label, shape (nt,) each, for a simulation. None: the
+        path: File to write, with the suffix `.html`; by default no file is written.
+        modes: Zero-based indices of the modes to show; by default the first six.
+        signals: Curves below the scene of a simulation by label, shape (nt,) each; by default the
             magnitudes of all joint forces, N.
         scale: Initial scale factor of the elastic displacement.
-        title: Title of the page; empty: the names of the source.
+        title: Title of the page; by default the name of the body or the kind of the source.
 
     Raises:
-        InputError: The body has no skin, there is no such mode, or a signal has the wrong length.
+        InputError: The body has no skin, a mode does not exist, or a signal has the wrong length.
         OSError: The file cannot be written.
 
     Example:

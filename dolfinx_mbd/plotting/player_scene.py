@@ -1,7 +1,7 @@
-"""Scenes of the viewer: surfaces, motions, marks and curves as JSON objects.
+"""Scenes of the player as JSON objects: surfaces, motions, marks and curves.
 
 A surface point is drawn at R + A (x + s Ψη), with the scale s of the elastic displacement. Modes
-that do not contribute to a motion are left out. All numbers are in SI units.
+that do not contribute to a motion are omitted. All numbers are in SI units.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ Array = NDArray[np.float64]
 Signals = Mapping[str, ArrayLike] | None
 
 FRAMES = 1500
-"""Greatest number of instants in a page."""
+"""Largest number of instants in a page."""
 PIXEL = 0.5 / 1000
 """Permitted error of positions relative to the size of the scene: half a pixel of 1000."""
 AMPLITUDE_ERROR = 1 / 300
-"""Permitted error of elastic displacements relative to the greatest one of the body."""
+"""Permitted error of elastic displacements relative to the body's largest displacement."""
 NEGLIGIBLE = 1e-3
-"""Contribution to the displacement, relative to the greatest one, below which modes are omitted."""
+"""Contribution to the displacement, relative to the largest, below which modes are omitted."""
 MODE_AMPLITUDE = 0.06
-"""Greatest displacement of a mode shape relative to the size of the scene."""
+"""Largest displacement of a mode shape relative to the size of the scene."""
 
 
 @dataclass
 class _Surfaces:
-    """Surfaces of a page, each stored once although several bodies may share it."""
+    """Surfaces of a page, each stored once even if several bodies share it."""
 
     parts: list[dict[str, Any]] = field(default_factory=list)
     _index: dict[Any, int] = field(default_factory=dict)
 
     def add(self, key: Any, points: Array, triangles: Any, modes: Array, stress: Any = None) -> int:
-        """Return the number of a surface; `key` identifies surfaces that are the same."""
+        """Return the index of a surface, which is stored if no surface with its `key` is."""
         if key not in self._index:
             self._index[key] = len(self.parts)
             self.parts.append(
@@ -114,7 +114,7 @@ def motion_scene(run: Solution, *, signals: Signals) -> dict[str, Any]:
 
     Args:
         run: Result of a simulation.
-        signals: Curves by label, shape (nt,) each; None: the magnitudes of the joint forces.
+        signals: Curves by label, shape (nt,) each, or None for the magnitudes of joint forces.
     """
     system, surfaces = run.system, _Surfaces()
     length = system_length(system, run.q[0])
@@ -179,9 +179,9 @@ def _numbered(system: SystemData) -> list[tuple[int, Body, slice]]:
 
 
 def _kept_modes(run: Solution) -> dict[int, NDArray[np.int64]]:
-    """Return the numbers of the elastic coordinates that contribute to a motion, by body.
+    """Return the indices of the elastic coordinates that contribute to a motion, by body.
 
-    Bodies with the same surface keep the same ones, so that the page stores its modes once.
+    Bodies with the same surface keep the same coordinates, so that the page stores the modes once.
     """
     union: dict[int, NDArray[np.int64]] = {}
     skins = {}
@@ -202,7 +202,7 @@ def _kept_modes(run: Solution) -> dict[int, NDArray[np.int64]]:
 
 
 def _sizes(modes: Array) -> Array:
-    """Return the greatest displacement of each mode (m, ns, 3), shape (m,)."""
+    """Return the largest displacement of each mode (m, ns, 3), shape (m,)."""
     return np.asarray(np.sqrt((modes**2).sum(axis=2).max(axis=1, initial=0.0)))
 
 
@@ -266,7 +266,7 @@ def _body_item(
 
 
 def _ranges(modes: Array, stress: Array | None, eta: Array) -> dict[str, float]:
-    """Return the greatest displacement (m) and von Mises stress (Pa) over a motion."""
+    """Return the largest displacement (m) and von Mises stress (Pa) during a motion."""
     ranges = {"displacement": _greatest(modes, eta, lambda u: (u**2).sum(axis=-1))}
     if stress is not None:
         ranges["stress"] = _greatest(stress, eta, _squared_von_mises)
@@ -274,7 +274,7 @@ def _ranges(modes: Array, stress: Array | None, eta: Array) -> dict[str, float]:
 
 
 def _greatest(modes: Array, eta: Array, square: Callable[[Array], Array]) -> float:
-    """Return the root of the greatest square of a field over a motion, in blocks of instants."""
+    """Return the root of the largest `square` of a field during a motion, computed in blocks."""
     if not modes.size:
         return 0.0
     flat, most = modes.reshape(len(modes), -1), 0.0
@@ -292,7 +292,7 @@ def _squared_von_mises(stress: Array) -> Array:
 
 
 def _skin_stress(body: ReducedBody, modes: Any) -> Array | None:
-    """Return the stress of some modes at the nodes of the skin, shape (m, ns, 6), or None."""
+    """Return the stress of modes at the nodes of the skin, shape (m, ns, 6), if it is known."""
     skin, stress = body.skin, body.stress
     if skin is None or stress is None or stress.points.shape != skin.points.shape:
         return None
@@ -337,7 +337,7 @@ def _increment(rigid: Any, eta: Any) -> dict[str, Any]:
 
 
 def _reach(body: Body, vector: Any) -> float:
-    """Return a bound of the displacement of a body's surface by a complex increment, m."""
+    """Return a bound on the displacement of a body's surface for a complex increment, m."""
     part = drawn_part(body, 1.0)
     if part is None:
         return 0.0
@@ -366,7 +366,7 @@ def _frames(system: SystemData, q: Array) -> tuple[Array, Array]:
 
 
 def _marks(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return joints, springs, ground frames, and arrows of forces at the rows of a solution."""
+    """Return joints, springs, frames and arrows of forces at the saved times `rows`."""
     system = run.system
     position, rotation = _frames(system, run.q[rows])
     joints: list[dict[str, Any]] = [
@@ -412,7 +412,7 @@ def _marks(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _arrow(name: str, group: str, frame: int, vectors: Array) -> list[dict[str, Any]]:
-    """Return an arrow, or nothing if its force is always zero."""
+    """Return a list with an arrow, which is empty if the force is always zero."""
     greatest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
     if not greatest > 0.0:
         return []
@@ -471,7 +471,7 @@ def _frame_motion(
 
 
 def _cables(run: Solution, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return the centre lines of bodies whose motion is that of a line."""
+    """Return the moving centre lines of bodies that are drawn as lines, such as cables."""
     lines = []
     for k, body, _ in _numbered(run.system):
         motion = getattr(body, "motion", None)

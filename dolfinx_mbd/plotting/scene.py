@@ -82,7 +82,7 @@ class Camera:
     def apply(
         self, plotter: Any, *, below: float = 0.0, above: float = 0.0, margin: float = 0.06
     ) -> None:
-        """Set the camera of a plotter; the arguments are fractions of the picture to leave free."""
+        """Set the camera of a plotter; the options are fractions of the picture to leave free."""
         left, bottom, right, top = plotter.renderer.GetViewport()
         width, height = plotter.window_size
         aspect = width * (right - left) / (height * (top - bottom))
@@ -104,10 +104,10 @@ def camera_of(
     normal: ArrayLike | None = None,
     up: ArrayLike | None = None,
 ) -> Camera:
-    """Return a camera that sees points (np, 3) in the direction of a view, see `plot_system`.
+    """Return a camera that sees points (np, 3) in the direction of a view; see `plot_system`.
 
-    Without a view it looks obliquely onto the plane with a normal, by default the coordinate axis
-    along which the points extend least; `up` is the preferred upward direction.
+    Without a view the camera looks obliquely onto the plane with the normal `normal`, by default
+    the axis along which the points extend least; `up` is the preferred upward direction.
     """
     if normal is None:
         normal = np.eye(3)[2 - np.argmin(np.ptp(points, axis=0)[::-1])]
@@ -155,7 +155,7 @@ def length_of(points: ArrayLike) -> float:
 
 
 class DrawnSurface:
-    """The surface of a skin with moving points; sharp edges stay sharp, the rest is smooth."""
+    """The surface of a skin with moving points and smooth shading except at sharp edges."""
 
     def __init__(self, skin: Skin) -> None:
         faces = np.column_stack([np.full(len(skin.triangles), 3), skin.triangles]).ravel()
@@ -187,7 +187,7 @@ class DrawnSurface:
     def add_to(
         self, plotter: Any, *, limits: tuple[float, float] | None = None, **options: Any
     ) -> None:
-        """Add the surface to a plotter, coloured by its values within limits or in one colour."""
+        """Add the surface to a plotter, in one colour or, with limits, coloured by its values."""
         if limits is not None:
             options |= {"scalars": "values", "clim": limits, "show_scalar_bar": False}
         actor = plotter.add_mesh(self.mesh, ambient=0.28, diffuse=0.78, specular=0.12, **options)
@@ -208,7 +208,7 @@ class DrawnSurface:
 
 
 def rounded_up(value: float) -> float:
-    """Return the next greater number with two digits that is divisible by four, for labels."""
+    """Return a value rounded up to two digits that are divisible by four, for labels."""
     if value <= 0:
         return 1.0
     power = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -232,9 +232,10 @@ def add_bar(
     place: tuple[float, float, float, float] = (0.3, 0.035, 0.4, 0.05),
     gap: float = 0.012,
 ) -> None:
-    """Add a horizontal colour bar with a title at a distance above it.
+    """Add a horizontal colour bar with a title above it.
 
-    `place` is (left, bottom, width, height); it and `gap` are fractions of the viewport.
+    `place` (left, bottom, width, height) and the distance `gap` of the title from the bar are
+    fractions of the viewport.
     """
     pv = pyvista()
     left, bottom, width, height = place
@@ -253,7 +254,7 @@ def add_text(
     place: tuple[float, float] = (0.02, 0.97),
     align: tuple[str, str] = ("center", "bottom"),
 ) -> Any:
-    """Add text at a place in fractions of the viewport, and return its actor."""
+    """Add text at a position in fractions of the viewport, and return its actor."""
     actor = plotter.add_text(text, position=place, viewport=True, color=INK, name=f"text {place}")
     actor.prop.font_size = 15
     actor.prop.justification_horizontal, actor.prop.justification_vertical = align
@@ -275,6 +276,6 @@ def complete(
     plotter: Any = None,
     foot: float = FOOT,
 ) -> Picture:
-    """Complete a scene by a caption, axes and a camera, and return its picture; see `taken`."""
+    """Add a caption, axes and a camera to a scene, and return its picture; see `taken`."""
     add_caption(canvas, caption, camera, foot)
     return taken(canvas, plotter, path)

@@ -35,7 +35,7 @@ window.player = (() => {
 
   const time = numbers(data.time), start = time[0], end = time[time.length - 1];
 
-  /** Row and weight of a time, for linear interpolation between the rows k and k + 1. */
+  /** Index k and weight of a time, for linear interpolation between the entries k and k + 1. */
   function place(t) {
     let low = 0, high = time.length - 1;
     while (high - low > 1) {
@@ -57,7 +57,7 @@ window.player = (() => {
   // ---- Surfaces -------------------------------------------------------------------------------
   const CREASE = Math.cos((38 * Math.PI) / 180);
 
-  /** Copy the points at sharp edges, so that each copy has a normal of its own. */
+  /** Copy the points at sharp edges, so that each copy has its own normal. */
   function split(points, triangles) {
     const normals = [], corners = Uint32Array.from(triangles), source = [], copies = new Map();
     const a = new THREE.Vector3(), b = new THREE.Vector3(), c = new THREE.Vector3();
@@ -162,7 +162,7 @@ window.player = (() => {
       return this.flexible && (quantity === "displacement" || (quantity === "stress" && this.stresses));
     }
 
-    /** Fill in the values of a quantity at the points and return the greatest one. */
+    /** Fill in the values of a quantity at the points and return the largest value. */
     evaluate(quantity) {
       if (!this.has(quantity)) return 0;
       const v = this.values;
@@ -383,7 +383,7 @@ window.player = (() => {
     legend();
   }
 
-  /** The greatest value of the motion; of a mode, that of a period. */
+  /** The largest value during the motion, or during one period of a mode. */
   function fixedLimit(view, running) {
     if (!view.mode) {
       return greatest(data.bodies.map((body) => body.ranges?.[settings.colour] ?? 0)) || running;
