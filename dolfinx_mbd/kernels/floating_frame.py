@@ -21,7 +21,7 @@ Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffenin
     ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η
     moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
 
-(the elastic force is −∂/∂η of ½ ω·ΔJ ω). `BEND` are the matrices of unit wrenches at the frames.
+(the elastic term is −∂/∂η of ½ ω·ΔJ ω). `BEND` are the matrices of unit wrenches at the frames.
 """
 
 from __future__ import annotations

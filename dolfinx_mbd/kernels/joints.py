@@ -227,7 +227,7 @@ def _angle_gradient(Q1: Array, Q2: Array, i: int, j: int) -> Vector3:
 
 @kernel
 def rotation_second(Q1: Array, Q2: Array) -> Array:
-    """Return the second derivatives (J, 12, 12) of the angles about z in both poses."""
+    """Return the second derivatives (J, 12, 12) of the angles about z with respect to poses."""
     D = np.zeros((Q1.shape[0], 12, 12))
     for j in range(Q1.shape[0]):
         x, y, w = _angle_terms(Q1, Q2, j, j)
@@ -247,7 +247,7 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
 def joint_angles(
     rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64], before: Array
 ) -> Array:
-    """Return the rotation of each joint about z (J,), with full turns: the nearest to `before`."""
+    """Return the rotation (J,) of each joint about z, with the full turns nearest to `before`."""
     angles = np.zeros(before.shape[0])
     for j in range(before.shape[0]):
         angles[j] = _angle(rotation, first[j], second[j], before[j])

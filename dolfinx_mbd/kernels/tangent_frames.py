@@ -91,7 +91,7 @@ def _turning(t: Vector3, size: float, reference: Vector3) -> Matrix3:
 
 @inner_kernel
 def _by_slope(D: Matrix3, f: Vector3, t: Vector3, size: float) -> Matrix3:
-    """Return (D (I − t⊗t) − f⊗t)/|p|², the derivative of f(t)/|p| in p, where D = ∂f/∂t."""
+    """Return the derivative (D (I − t⊗t) − f⊗t)/|p|² of f(t)/|p| with respect to p; D = ∂f/∂t."""
     change = outer3(-1.0, add3(mv3(D, t), f), t)
     return scaled33(1.0 / (size * size), plus3(D, change))
 

@@ -43,7 +43,7 @@ class Tangent(NamedTuple):
 
 
 class TangentBlocks(NamedTuple):
-    """The matrices of a `Tangent` as blocks: body by body, for B joint or driver by body."""
+    """Nonzero blocks of the matrices of a `Tangent`: (body, body), in B (joint or driver, body)."""
 
     K: SparseBlocks
     C: SparseBlocks

@@ -160,7 +160,7 @@ class LoadAssembler:
 
     # ---- coordinates of joints ------------------------------------------------------------------
     def joint_rotations(self) -> Array:
-        """Return the rotations of all joints about their axes (nj,), rad, with full turns."""
+        """Return the rotations of all joints about their axes (nj,), rad, including full turns."""
         return kernels.joint_angles(self.rotation, *self._ends, self.angles)
 
     def _axis(self, coordinate: JointCoordinate) -> tuple[int, int]:
@@ -199,7 +199,7 @@ class LoadAssembler:
         return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
 
     def _axis_second(self, axis: tuple[int, int]) -> Array:
-        """Return the second derivative of a joint coordinate in both poses, shape (12, 12)."""
+        """Return the second derivative (12, 12) of a joint coordinate with respect to poses."""
         first, second = (ends[axis[0]][None] for ends in self._ends)
         one, two = self.rotation[first], self.rotation[second]
         if axis[1] == 0:

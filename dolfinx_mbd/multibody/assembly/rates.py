@@ -1,4 +1,4 @@
-"""Velocities, accelerations and multipliers for the time derivatives of the constraints."""
+"""Velocities, accelerations and multipliers that satisfy the time derivatives of constraints."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Index = NDArray[np.integer]
 
 _NOTHING = 1e-12  # largest length of a dimensionless row of B that constrains no motion
 
-#: A row of unit length is redundant if its part outside the span of earlier rows is smaller.
+#: Largest part of a redundant row of unit length outside the span of the rows before it.
 DEPENDENT = 1e-9
 
 #: The same limit for joints that fit together only up to a small misfit.

@@ -25,7 +25,7 @@ __all__ = ["DEFAULT_DAMPING_RATIO", "FlexibleBody", "Ground", "RigidBody"]
 Array = NDArray[np.float64]
 
 DEFAULT_DAMPING_RATIO = 0.01
-"""Modal damping ratio of bodies without a damping matrix: 1 %, typical of bolted metal parts."""
+"""Default modal damping ratio of flexible bodies: 1 %, typical of bolted metal parts."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ SLIDING = ("prismatic", "cylindrical", "point_on_line")
 
 
 class FrameRef(NamedTuple):
-    """Reference to a frame by the names of its body and itself; see `body.frame("name")`."""
+    """Names of a body and one of its frames, as returned by `body.frame("name")`."""
 
     body: str
     frame: str

@@ -53,7 +53,7 @@ class FrameMotion(NamedTuple):
 
 
 class JointCoordinate(NamedTuple):
-    """A rotation about a joint axis (rad, counted over full turns) or a displacement along it (m).
+    """A rotation about a joint axis (rad, including full turns) or a displacement along it (m).
 
     Attributes:
         joint: Name of the joint.

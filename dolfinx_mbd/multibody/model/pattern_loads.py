@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 class PatternRef(NamedTuple):
-    """Reference to a distributed load of a flexible body by names, see `FlexibleBody.pattern`."""
+    """Names of a flexible body and one of its distributed loads, see `FlexibleBody.pattern`."""
 
     body: str
     pattern: str

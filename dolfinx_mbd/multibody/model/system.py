@@ -52,7 +52,7 @@ class State:
         v: Velocities, shape (nv,).
         a: Rates of the velocities, shape (nv,).
         lam: Constraint multipliers λ, shape (nc,), N and N m.
-        angles: Rotation of each joint about its axis, counted over full turns, shape (nj,), rad.
+        angles: Rotation of each joint about its axis, including full turns, shape (nj,), rad.
         memory: Data that the integrator passes from step to step.
 
     Example:

@@ -105,7 +105,7 @@ def _assemble(at: Assembler, t: float, rigid: Index) -> float:
 
 
 def _newton(at: Assembler, t: float, rigid: Index, limit: float) -> tuple[Array, Array, list[int]]:
-    """Satisfy the other constraints; return all values, all remainders and the redundant ones.
+    """Satisfy the independent constraints; return all values, remainders and redundant rows.
 
     Lengths are relative to the size of the mechanism. With limit 0 no constraint is redundant.
     """
