@@ -1,8 +1,8 @@
-"""Table of the bodies in floating frames: where kernels find the numbers of each.
+"""Table that locates the data of floating-frame bodies for the kernels.
 
-The arrays of all bodies lie in one buffer. A row of the table belongs to a body and holds its
-sizes, its first coordinate, velocity and frame in the system, and where its arrays begin in the
-buffer.
+The arrays of all bodies are in one buffer. Each row of the table describes a body: its sizes, the
+indices of its first coordinate, velocity and frame in the system, and the positions in the buffer
+at which its arrays begin.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ __all__ = ["array_sizes", "matrix", "table_of_one"]
 
 #: Columns with sizes: modes n, frames F, cases of `spin` (0 or 6), frames with `bend` (0 or F).
 MODES, FRAMES, SPINS, BENDS = 0, 1, 2, 3
-#: Columns with the first coordinate, velocity and frame in the system.
+#: Columns with the indices of the first coordinate, velocity and frame in the system.
 FIRST_Q, FIRST_V, FIRST_FRAME = 4, 5, 6
-#: Columns with the beginning of an array: mass (1,), S (n+1, 3), H with rows (k, a, b) and columns
+#: Columns with the start of an array: mass (1,), S (n+1, 3), H with rows (k, a, b) and columns
 #: l (9(n+1), n+1), matrices (n, n), spin (6, n, n), points (F, 3), axes (F, 3, 3), motion (F, 6,
 #: n), bend (F, 6, n, n), H with rows (k, l) and columns (a, b) ((n+1)², 9).
 MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, DAMPING, STIFFNESS = 7, 8, 9, 10, 11, 12
 SPIN, POINTS, AXES, MOTION, BEND, H_PAIRS = 13, 14, 15, 16, 17, 18
-#: Column with the beginning of the matrices of a body among those of all.
+#: Column with the start of the tangent matrices of the body in the array of all tangents.
 TANGENTS = 19
 COLUMNS = 20
 
 
 @inner_kernel
 def matrix(data: Array, start: int, rows: int, columns: int) -> Array:
-    """Return a part of a buffer as a matrix (a view), shape (rows, columns)."""
+    """Return a view of a part of a buffer as a matrix, shape (rows, columns)."""
     return data[start : start + rows * columns].reshape((rows, columns))
 
 
 def table_of_one(sizes: Sequence[int], arrays: Sequence[Array]) -> tuple[Table, Array]:
     """Return the table (1, 20) and the buffer of a single body.
 
-    `sizes` are its first four columns, `arrays` in the order of those from MASS on.
+    `sizes` are the first four columns; `arrays` have the order of the columns from MASS on.
     """
     starts = np.cumsum([0, *(array.size for array in arrays[:-1])])
     table = np.concatenate([sizes, np.zeros(3), starts, [0]]).astype(np.int64)
@@ -47,7 +47,7 @@ def table_of_one(sizes: Sequence[int], arrays: Sequence[Array]) -> tuple[Table, 
 
 
 def array_sizes(row: Table) -> list[int]:
-    """Return the numbers of entries of the arrays of a body, in the order of the columns."""
+    """Return the sizes of the arrays of a body in the order of the columns."""
     n, frames, spins, bends = (int(size) for size in row[:FIRST_Q])
     square, inertia = n * n, 9 * (n + 1) ** 2
     sizes = [1, 3 * (n + 1), inertia, square, square, square, spins * square]

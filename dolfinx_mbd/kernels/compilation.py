@@ -1,8 +1,8 @@
-"""One source for two speeds: an array function is compiled where numba is installed.
+"""Decorators that compile array functions with numba, if it is installed.
 
-Without numba a kernel is the plain NumPy function that it is written as. Compiled kernels are kept
-on disk, so that a second process starts at once. They are compiled again when any kernel of the
-package has changed, also one in another file, which numba does not notice.
+Without numba a kernel is a plain NumPy function. Compiled kernels are cached on disk, so that later
+processes start immediately. They are recompiled when any kernel of the package has changed, also a
+kernel in another file, whose changes numba does not detect.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ try:
 except ImportError:
     numba = None
 
-#: True where kernels are compiled by numba (`DOLFINX_MBD_NUMBA=0` turns it off).
+#: True if kernels are compiled by numba; `DOLFINX_MBD_NUMBA=0` disables the compilation.
 COMPILED: bool = numba is not None
 
 
 def kernel(function: Function) -> Function:
-    """Compile an array function with numba if it is installed; else return it unchanged."""
+    """Compile an array function with numba if it is installed, otherwise return it unchanged."""
     if numba is None:
         return function
     try:
         compiled = numba.njit(function, cache=True, no_cfunc_wrapper=True)
-    except RuntimeError:  # neither the source folder nor the user's cache can be written to
+    except RuntimeError:  # neither the source folder nor the user's cache is writable
         return numba.njit(function, no_cfunc_wrapper=True)
     _stamp(compiled)
     return compiled
@@ -44,24 +44,24 @@ def kernel(function: Function) -> Function:
 def inner_kernel(function: Function) -> Function:
     """Compile an array function that only kernels call.
 
-    It becomes part of the kernels that call it. It is not kept on disk by itself and cannot be
-    called from Python where it is compiled: both take more time than compiling it.
+    It becomes part of the kernels that call it. If it is compiled, it is not cached separately and
+    cannot be called from Python: both would take longer than its compilation.
     """
     if numba is None:
         return function
     compiled = numba.njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     template, unliteral = compiled.get_call_template, numba.types.unliteral
-    # one version for all integers, not one for each constant that a caller passes
+    # compile one version for all integers, not one for each constant argument
     compiled.get_call_template = lambda args, kws: template(tuple(map(unliteral, args)), kws)
     return compiled
 
 
 def _stamp(compiled: Any) -> None:
-    """Store the digest of all kernels with the compiled code, which is valid only for it."""
+    """Store the digest of all kernel sources with the compiled code to detect changes."""
     try:
         file = compiled._cache._cache_file
         file._source_stamp = (file._source_stamp, kernel_sources())
-    except AttributeError:  # other versions of numba may keep their cache differently
+    except AttributeError:  # other versions of numba may store their cache differently
         pass
 
 
@@ -69,7 +69,7 @@ if COMPILED and ENABLED:
     _NAMES = {f"{__package__}.{line.split()[0]}" for line in KERNELS}
 
     class _Missing(Listener):
-        """Starts helpers when the first kernel of a simulation is not on disk."""
+        """Starts helper processes when numba compiles a kernel that is not on disk."""
 
         def on_start(self, event: Event) -> None:
             function = event.data["dispatcher"].py_func

@@ -1,27 +1,27 @@
-"""Kernels of a body in a floating frame: its equations of motion.
+"""Kernels for the equations of motion of a body in a floating frame.
 
-Coordinates are q = (R, quaternion, η), velocities v = (Ṙ global, ω body, η̇), increments and rows
-the same (δR global, δφ body, δη). A rigid body has no η. All inertia is contracted from S and H of
-`dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
+Coordinates are q = (R, quaternion, η) and velocities v = (Ṙ, ω, η̇) with Ṙ in global and ω in body
+components; increments (δR, δφ, δη) and residuals correspond to v. A rigid body has no η. Inertia
+follows from S and H of `dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
 
     P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (one matrix product of H with (1, η), η̇, η̈)
 
-and W = α̃ + ω̃ω̃ the rows are
+and W = α̃ + ω̃ω̃ the residual without wrenches is
 
     force     m a + W s + 2ω̃ ṡ + s̈
     moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈),     Q = ∫ρ c⊗c, ...
     elastic   S·a + W:P + 2ω̃:Ṗ + M η̈ + C η̇ + K η
 
-with a = Aᵀ(R̈ − g), so that gravity needs no term of its own. `H_ROWS` is H with rows (k, a, b) and
-columns l, `H_PAIRS` with rows (k, l) and columns (a, b).
+with a = Aᵀ(R̈ − g), so that gravity needs no separate term. `H_ROWS` is H with rows (k, a, b) and
+columns l, `H_PAIRS` is H with rows (k, l) and columns (a, b).
 
 Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffening`). The matrices
-`SPIN` K_ij of the unit spins ω_iω_j (none: shape (0, n, n)) change the inertia tensor,
+`SPIN` K_ij of the unit spins ω_iω_j, if there are any, change the inertia tensor and add forces,
 
     ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η
     moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
 
-(the elastic row is −∂/∂η of ½ ω·ΔJ ω), and `BEND` are those of the unit wrenches at the frames.
+(the elastic term is −∂/∂η of ½ ω·ΔJ ω). `BEND` are the matrices of unit wrenches at the frames.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ __all__ = [
 
 @kernel
 def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
-    """Compute q ∘ exp(δ): translations and η add, rotations turn by δφ in body components."""
+    """Compute q ∘ exp(δ): add δR and δη, rotate by δφ in body components."""
     for b in range(table.shape[0]):
         i, j = table[b, FIRST_Q], table[b, FIRST_V]
         put3(out, i, add3(vector3(q, i), vector3(delta, j)))
@@ -105,7 +105,7 @@ def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
 def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
 ) -> tuple[Array, Matrix3, Array]:
-    """Return P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), each for η, η̇ and η̈."""
+    """Return P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), in three columns for η, η̇ and η̈."""
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     X, shape = np.zeros((n + 1, 3)), np.zeros(n + 1)
     X[0, 0] = shape[0] = 1.0
@@ -146,7 +146,7 @@ def inertia_tensor(Q: Matrix3) -> Matrix3:
 
 @inner_kernel
 def elastic_weights(W: Matrix3, w: Matrix3) -> Array:
-    """Return the weights (9, 2) of P and Ṗ in the elastic rows: W and 2ω̃ (Mη̈ stands for P̈)."""
+    """Return the weights W of P and 2ω̃ of Ṗ (9, 2) in the elastic residual; Mη̈ replaces P̈."""
     out = np.zeros((9, 2))
     for k in range(2):
         A = plus3(w, w) if k else W
@@ -168,11 +168,11 @@ def residual(
     out: Array,
     scale: Array,
 ) -> None:
-    """Compute the rows (nv,) of all bodies: inertia, gravity and elastic forces less the wrenches.
+    """Compute the residual (nv,): inertia, gravity and elastic forces minus wrenches.
 
-    `wrenches` (nf, 6) holds force and moment about each frame's point, in global components.
+    `wrenches` (nf, 6) contains force and moment at each frame's point in global components.
     `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances; it
-    counts the forces of the material points and at the frames even where their sum vanishes.
+    includes forces on the material points and at the frames even if they cancel.
     """
     for b in range(table.shape[0]):
         row = table[b]
@@ -190,7 +190,7 @@ def residual(
         turn = add3(cross3(s0, acceleration), axial_product3(Q0, W))
         turn = add3(turn, scaled3(2.0, axial_product3(Q1, w)))
         turn = add3(turn, axial3(Q2))
-        # magnitude of the inertia forces of all material points, also where their sum vanishes
+        # magnitude of the inertia forces of all material points, even if they cancel
         radius = math.sqrt((Q0[0][0] + Q0[1][1] + Q0[2][2]) / m)
         spread = math.sqrt(dot3(alpha, alpha)) + dot3(omega, omega)
         size = m * (math.sqrt(dot3(total, total)) + math.sqrt(dot3(pull, pull)) + radius * spread)
@@ -220,7 +220,7 @@ def _elastic_rows(
     out: Array,
     scale: Array,
 ) -> float:
-    """Write the rows of the elastic coordinates; return the size with that of η̈."""
+    """Write the elastic residual; return `size` with the contribution of η̈."""
     n, i, j, m = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, data[row[MASS]]
     M, S = row[MASS_MATRIX], row[FIRST_MOMENTS]
     contraction = np.zeros(27)
@@ -234,7 +234,7 @@ def _elastic_rows(
     for k in range(n):
         power += a[j + k] * push[k]
     size += math.sqrt(m * abs(power))
-    for k in range(n):  # (the inertia forces of all points cannot do more work on a mode)
+    for k in range(n):  # the last term limits the work of all inertia forces on a mode
         inertia = moving[k + 1] + dot3(vector3(data, S + 3 * k + 3), acceleration) + push[k]
         out[j + k] = inertia + elastic[k] + damping[k]
         terms = abs(inertia) + abs(elastic[k]) + abs(damping[k])
@@ -246,7 +246,7 @@ def _elastic_rows(
 def _wrench_rows(
     row: Table, data: Array, q: Array, A: Matrix3, wrenches: Array, out: Array, scale: Array
 ) -> None:
-    """Subtract the wrenches at the frames of a body from its rows."""
+    """Subtract the wrenches at the frames of a body from its residual."""
     n, j = row[MODES], row[FIRST_V]
     motion, jacobian = frame_motion(row, data, q)
     loads = np.zeros(6 * row[FRAMES])
@@ -286,7 +286,7 @@ def spin_parts(row: Table, data: Array, eta: Array) -> tuple[Array, Matrix3]:
 
 @inner_kernel
 def spin_matrix(e: Array) -> Matrix3:
-    """Return −(e₀ e₃/2 e₅/2; e₃/2 e₁ e₄/2; e₅/2 e₄/2 e₂) of the six products xx yy zz xy yz zx."""
+    """Return −(e₀ e₃/2 e₅/2; e₃/2 e₁ e₄/2; e₅/2 e₄/2 e₂) for the products xx yy zz xy yz zx."""
     xy, yz, zx = -0.5 * e[3], -0.5 * e[4], -0.5 * e[5]
     return (-e[0], xy, zx), (xy, -e[1], yz), (zx, yz, -e[2])
 
@@ -304,7 +304,7 @@ def spin_products(omega: Vector3) -> Array:
 def _spin_rows(
     row: Table, data: Array, q: Array, v: Array, a: Array, out: Array, scale: Array
 ) -> None:
-    """Add the moments ΔJα + ω×ΔJω + ΔJ̇ω and elastic rows Σ ω_iω_j K_ij η of the unit spins."""
+    """Add the stiffening moments ΔJα + ω×ΔJω + ΔJ̇ω and elastic forces Σ ω_iω_j K_ij η."""
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     omega, alpha = vector3(v, j - 3), vector3(a, j - 3)
     y, dJ = spin_parts(row, data, q[i : i + n])
@@ -319,9 +319,9 @@ def _spin_rows(
 
 @kernel
 def integrals(table: Table, data: Array, q: Array, v: Array, gravity: Array) -> Array:
-    """Return energies (kinetic, elastic, of gravity) and momenta of a body, shape (9,), J and SI.
+    """Return kinetic, elastic and gravitational energy and momenta of a body, shape (9,).
 
-    The momenta are the linear one and the angular one about the global origin, global components.
+    The momenta are linear and angular momentum about the global origin in global components.
     """
     row = table[0]
     n, m, A, origin = row[MODES], data[row[MASS]], orientation(row, q), vector3(q, row[FIRST_Q])

@@ -1,6 +1,6 @@
-"""Kernels of a body in a floating frame: the exact tangent of its equations of motion.
+"""Kernels for the exact tangent of the equations of motion of a body in a floating frame.
 
-The equations and the names are those of `dolfinx_mbd.kernels.floating_frame`.
+See `dolfinx_mbd.kernels.floating_frame` for the equations and the notation.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def tangents(
     wrenches: Array,
     flat: Array,
 ) -> None:
-    """Compute the derivatives of the rows of all bodies to q (increments), v and a.
+    """Compute the derivatives of all residuals with respect to increments of q, to v and to a.
 
-    `flat` receives for each body the three matrices (6+n, 6+n), one after the other.
+    `flat` receives the three matrices (6+n, 6+n) of each body in sequence.
     """
     for b in range(table.shape[0]):
         row = table[b]
@@ -115,7 +115,7 @@ def _frame_tangent(
     Ct: Array,
     Mt: Array,
 ) -> None:
-    """Write the rows and columns of the frame; set all others to zero."""
+    """Write the rows and columns of the body frame; set all other entries to zero."""
     s0, s1, s2 = s
     Q0, Q1, _ = squares3(Q)
     w, J, lever = skew3(omega), inertia_tensor(Q0), skew3(s0)
@@ -183,7 +183,7 @@ def _elastic_tangent(
 def _add_wrenches(
     row: Table, data: Array, q: Array, A: Matrix3, wrenches: Array, Kt: Array
 ) -> None:
-    """Add the derivatives of the wrenches at the frames."""
+    """Add the derivatives of the wrenches at the frames with respect to q."""
     n = row[MODES]
     motion, jacobian = frame_motion(row, data, q)
     loads = np.zeros(6 * row[FRAMES])
@@ -201,7 +201,7 @@ def _add_wrenches(
 
 @inner_kernel
 def _add_weighted(weights: Array, matrices: Array, n: int, Kt: Array) -> None:
-    """Add a sum of matrices (·, n²) with weights to the rows and columns of the modes."""
+    """Add a weighted sum of matrices (·, n²) to the rows and columns of the modes."""
     for c in range(matrices.shape[0]):
         for i in range(n):
             for j in range(n):
@@ -212,7 +212,7 @@ def _add_weighted(weights: Array, matrices: Array, n: int, Kt: Array) -> None:
 def _wrench_columns(
     jacobian: Array, line: int, theta: Vector3, force: Vector3, moment: Vector3, Kt: Array
 ) -> None:
-    """Add the derivatives of a wrench at a frame that the modes move."""
+    """Add the derivatives of a frame's wrench to the rows and columns of the modes."""
     n = jacobian.shape[1]
     by_turn = transposed3(mm3(tangent3(theta), skew3(moment)))
     slope = transposed3(tangent_derivative3(theta, moment))
@@ -232,7 +232,7 @@ def _wrench_columns(
 def _add_spins(
     row: Table, data: Array, q: Array, v: Array, alpha: Vector3, Kt: Array, Ct: Array, Mt: Array
 ) -> None:
-    """Add the derivatives of the rows of the unit spins."""
+    """Add the derivatives of the stiffening moments and forces of the unit spins."""
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     omega, rate = vector3(v, j - 3), v[j : j + n]
     y, dJ = spin_parts(row, data, q[i : i + n])

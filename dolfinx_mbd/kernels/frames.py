@@ -1,9 +1,9 @@
-"""Kernels of the frames of a body in a floating frame: where joints and forces meet it.
+"""Kernels for the frames of a body in a floating frame, at which joints and loads act.
 
-Frame k stands at r = R + A (x_k + d) with the orientation A exp(θ) A_k. Displacement and rotation
-are quadratic in the elastic coordinates, (d, θ) = D η − ½ ηᵀ B η with `motion` D (F, 6, n) and
-`bend` B (F, 6, n, n), the geometric stiffness of a unit wrench at the frame (none: shape (0, 6,
-n, n)), so that forces at the frame stiffen the body in tension and soften it in compression.
+Frame k has the position r = R + A (x_k + d) and the orientation A exp(θ) A_k. Displacement and
+rotation are quadratic in the elastic coordinates, (d, θ) = D η − ½ ηᵀ B η with `motion` D (F, 6, n)
+and `bend` B (F, 6, n, n), which may be empty. B is the geometric stiffness of unit wrenches at the
+frame: forces at the frame stiffen the body in tension and soften it in compression.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def orientation(row: Table, q: Array) -> Matrix3:
 
 @inner_kernel
 def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
-    """Return (d, θ) of all frames of a body (6F,) and its derivatives to η, shape (6F, n)."""
+    """Return (d, θ) of all frames of a body (6F,) and its derivative with respect to η (6F, n)."""
     n, lines, first = row[MODES], 6 * row[FRAMES], row[FIRST_Q] + 7
     eta = q[first : first + n]
     jacobian = matrix(data, row[MOTION], lines, n)
@@ -86,7 +86,7 @@ def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
 
 @inner_kernel
 def lever_and_turn(row: Table, data: Array, motion: Array, k: int) -> tuple[Vector3, Vector3]:
-    """Return x_k + d and θ of frame k, body components."""
+    """Return x_k + d and θ of frame k in body components."""
     lever = add3(vector3(data, row[POINTS] + 3 * k), vector3(motion, 6 * k))
     return lever, vector3(motion, 6 * k + 3)
 
@@ -109,7 +109,7 @@ def frame_poses(table: Table, data: Array, q: Array, position: Array, rotation: 
 
 @kernel
 def frame_jacobians(table: Table, data: Array, q: Array, out: Array) -> None:
-    """Compute velocity and angular velocity of the frames of all bodies, global, per unit of v.
+    """Compute the derivatives of all `frame_velocities` with respect to v.
 
     They are written into the first 6+n columns of `out` (nf, 6, ·).
     """
@@ -139,14 +139,14 @@ def clear(out: Array) -> None:
 
 @inner_kernel
 def _add_columns(A: Matrix3, D: Array, line: int, out: Array, r: int) -> None:
-    """Add A times three lines of D (·, n) to `out`, from row r and column 6."""
+    """Add A times three rows of D (·, n), from `line`, to `out` from row r and column 6."""
     for j in range(D.shape[1]):
         add_column3(out, r, 6 + j, mv3(A, (D[line, j], D[line + 1, j], D[line + 2, j])))
 
 
 @kernel
 def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) -> None:
-    """Compute velocities and angular velocities of the frames of all bodies, global, (nf, 6)."""
+    """Compute velocities and angular velocities (nf, 6) of all frames in global components."""
     for b in range(table.shape[0]):
         row = table[b]
         A, j = orientation(row, q), row[FIRST_V]
@@ -165,10 +165,10 @@ def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) 
 
 @kernel
 def frame_velocity_tangents(table: Table, data: Array, q: Array, v: Array, out: Array) -> None:
-    """Compute derivatives of the velocities of all frames to q (increments), v held.
+    """Compute the derivatives of all `frame_velocities` with respect to increments of q.
 
-    They are written into the first 6+n columns of `out` (nf, 6, ·). Their product with v is the
-    accelerations of the frames at zero rates of v.
+    They are written into the first 6+n columns of `out` (nf, 6, ·). Their products with v are the
+    accelerations of the frames for v̇ = 0.
     """
     for b in range(table.shape[0]):
         row = table[b]

@@ -1,15 +1,15 @@
 """Kernels of joints: six relative motions of two frames, their derivatives, angles and wrenches.
 
-With the frames' origins p₁, p₂, d = p₂ − p₁ and axes e_i (first), f_j (second) the six are
+With the frames' origins p₁, p₂, d = p₂ − p₁ and axes e_i (first), f_j (second), the motions are
 
     e_x·d,  e_y·d,  e_z·d,  −e_y·f_z,  e_x·f_z,  e_y·f_x
 
-for small angles the three displacements and three rotations of the second frame in the first.
-The rotation rows stay regular at every angle about z where z is free; −e_y·f_z and e_x·f_z hold
-the axes z together, e_y·f_x alone holds the pins of a universal joint at right angles.
+For small angles these are displacements and rotations of the second frame relative to the first.
+The last three are regular at every angle about z if this rotation is free: −e_y·f_z and e_x·f_z
+keep the z axes parallel, e_y·f_x alone keeps the pins of a universal joint perpendicular.
 
-A distance |d| is the first row with axes whose x is along d; they follow d and not the first body,
-which only the second derivatives see (:func:`distance_second`, :func:`distance_bias`).
+A distance |d| is the first motion if e_x is along d. These axes follow d and not the first body,
+which affects only the second derivatives (:func:`distance_second`, :func:`distance_bias`).
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ __all__ = [
     "rotation_second",
 ]
 
-#: The rotation rows: number, sign, and the columns of the first and the second frame.
+#: Relative rotations: index of the motion, sign, and axes of the first and the second frame.
 _ROTATIONS = ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0))
 
-#: Forms of joints beside the ordinary one, 0.
+#: Codes of special joints (argument `form`); 0 stands for all other joints.
 DISTANCE, OPPOSITE = 1, 2
 
 
 @kernel
 def joint_values(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
-    """Return the six relative motions of J pairs of frames (positions, orientations), (J, 6)."""
+    """Return the six relative motions (J, 6) of J pairs of frames with the given poses."""
     J = p1.shape[0]
     g = np.zeros((J, 6))
     for j in range(J):
@@ -89,9 +89,9 @@ def _between(p: Array, q: Array, j: int) -> Vector3:
 
 @kernel
 def joint_gradients(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
-    """Return gradients (J, 6, 12) of the motions to (p₁, rotation 1, p₂, rotation 2), global.
+    """Return gradients (J, 6, 12) with respect to p₁, rotation 1, p₂ and rotation 2.
 
-    Row i times λ_i is the wrench (force and moment on either frame) that λ_i stands for.
+    Row i times −λ_i contains the forces and moments of λ_i on both frames in global components.
     """
     J = p1.shape[0]
     G = np.zeros((J, 6, 12))
@@ -111,7 +111,7 @@ def joint_gradients(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
 
 @kernel
 def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Array:
-    """Return the derivative (J, 12, 12) of Gᵀλ to the same increments, λ (J, 6) held."""
+    """Return the derivative (J, 12, 12) of Gᵀλ with respect to both poses for constant λ (J, 6)."""
     J = p1.shape[0]
     D = np.zeros((J, 12, 12))
     for j in range(J):
@@ -134,7 +134,7 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
 
 @inner_kernel
 def _add_turns(D: Array, first: Matrix3, second: Matrix3) -> None:
-    """Add derivatives to the rotations of both frames, to rotation 1 and to rotation 2."""
+    """Add derivatives with respect to rotation 1 (`first`) and rotation 2 (`second`)."""
     add33(D, 3, 3, 1.0, first)
     add33(D, 3, 9, -1.0, second)
     add33(D, 9, 3, -1.0, first)
@@ -150,15 +150,15 @@ def joint_products(
     jacobians: Array,
     widths: NDArray[np.int64],
 ) -> tuple[Array, Array]:
-    """Return D and G of every joint over the velocities of its two bodies.
+    """Return D and G of every joint, transformed to the velocities of its two bodies.
 
-    These are JᵀDJ (J, 2, 2, w, w) and GJ (J, 2, 6, w); of the jacobians (nf, 6, w) of all frames
-    the first `widths` (nf,) columns count.
+    These are JᵀDJ (J, 2, 2, w, w) and GJ (J, 2, 6, w). Only the first `widths` (nf,) columns of the
+    jacobians (nf, 6, w) of the frames are used.
     """
     J, w, sides = first.shape[0], jacobians.shape[2], G.shape[2] // 6
     second_order, gradients = np.zeros((J, 2, 2, w, w)), np.zeros((J, 2, 6, w))
     for j in range(J):
-        for k in range(sides):  # (loops of a constant length would be unrolled)
+        for k in range(sides):  # numba would unroll a loop of constant length
             frame = second[j] if k else first[j]
             right, columns = jacobians[frame], widths[frame]
             _add_product(G[j], 0, 6 * k, right, columns, gradients[j, k])
@@ -176,7 +176,7 @@ def joint_products(
 
 @inner_kernel
 def _add_product(A: Array, row: int, column: int, B: Array, columns: int, out: Array) -> None:
-    """Add a block (6, 6) of A times the first columns of B (6, ·) to those of `out`."""
+    """Add a block (6, 6) of A times the first `columns` columns of B (6, ·) to `out`."""
     for i in range(B.shape[0]):
         for k in range(B.shape[0]):
             factor = A[row + i, column + k]
@@ -186,9 +186,9 @@ def _add_product(A: Array, row: int, column: int, B: Array, columns: int, out: A
 
 @kernel
 def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Array:
-    """Return the second time derivatives of the six motions at zero accelerations, Ġ u; (J, 6).
+    """Return the second time derivatives Ġ u (J, 6) of the motions for zero accelerations.
 
-    `u1`, `u2` (J, 6) are velocities and angular velocities of the frames, global.
+    `u1`, `u2` (J, 6) are velocities and angular velocities of the frames in global components.
     """
     J = p1.shape[0]
     bias = np.zeros((J, 6))
@@ -217,9 +217,9 @@ def _angle_terms(Q1: Array, Q2: Array, i: int, j: int) -> tuple[float, float, Ve
 
 @inner_kernel
 def _angle_gradient(Q1: Array, Q2: Array, i: int, j: int) -> Vector3:
-    """Return the gradient of the angle about z to rotation 1; to rotation 2 it is the negative.
+    """Return the gradient of the angle about z with respect to rotation 1.
 
-    Its direction is e_z where the axes z are parallel, and exact where they are not.
+    For rotation 2 it is the negative. It is parallel to e_z only if the z axes are parallel.
     """
     x, y, w = _angle_terms(Q1, Q2, i, j)
     return scaled3(1.0 / (x * x + y * y), cross3(w, _axis(Q2, j, 0)))
@@ -227,7 +227,7 @@ def _angle_gradient(Q1: Array, Q2: Array, i: int, j: int) -> Vector3:
 
 @kernel
 def rotation_second(Q1: Array, Q2: Array) -> Array:
-    """Return the derivative (J, 12, 12) of the gradients of the angles about z."""
+    """Return the second derivatives (J, 12, 12) of the angles about z with respect to poses."""
     D = np.zeros((Q1.shape[0], 12, 12))
     for j in range(Q1.shape[0]):
         x, y, w = _angle_terms(Q1, Q2, j, j)
@@ -247,7 +247,7 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
 def joint_angles(
     rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64], before: Array
 ) -> Array:
-    """Return the rotation of each joint about z (J,), counted over turns: nearest to `before`."""
+    """Return the rotation (J,) of each joint about z, with the full turns nearest to `before`."""
     angles = np.zeros(before.shape[0])
     for j in range(before.shape[0]):
         angles[j] = _angle(rotation, first[j], second[j], before[j])
@@ -270,9 +270,9 @@ def axis_coordinates(
     second: NDArray[np.int64],
     before: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return the motions of the joints about and along z: values, rates and gradients.
+    """Return values, rates and gradients of the joint motions about and along z.
 
-    Shapes are (J, 2), (J, 2) and (J, 2, 12).
+    Their shapes are (J, 2), (J, 2) and (J, 2, 12).
     """
     J = before.shape[0]
     values, rates, gradients = np.zeros((J, 2)), np.zeros((J, 2)), np.zeros((J, 2, 12))
@@ -312,10 +312,10 @@ def constraint_rows(
     wrenches: Array,
     values: Array,
 ) -> None:
-    """Compute the constraints less their offsets (nc,); subtract Gᵀλ from the wrenches (nf, 6).
+    """Compute the constraints minus offsets (nc,); subtract Gᵀλ from the wrenches (nf, 6).
 
-    `rows` (nc, 2) are joint and motion of each constraint; `turns` and `form` see `joint_frames`.
-    λ (nc,) is spread over all motions of the joints, into `spread` (J, 6).
+    `rows` (nc, 2) contains joint and motion of each constraint; see `joint_frames` for `turns` and
+    `form`. `spread` (J, 6) receives λ (nc,) by joint and motion.
     """
     p1, Q1, p2, Q2 = joint_frames(position, rotation, first, second, turns, form)
     g, G = joint_values(p1, Q1, p2, Q2), joint_gradients(p1, Q1, p2, Q2)
@@ -339,9 +339,9 @@ def joint_frames(
 ) -> tuple[Array, Array, Array, Array]:
     """Return the poses of both frames of every joint, (J, 3) and (J, 3, 3) each.
 
-    First frames are turned about z by the angles `turns` (J,) of drivers, 0 for joints. The first
-    axes of a distance (`form` DISTANCE) are along its line instead; second axes marked OPPOSITE
-    are turned by half a turn about x, so that z agrees with the first.
+    First frames are rotated about z by `turns` (J,): driver angles, 0 for joints. If `form` is
+    DISTANCE, x of the first frame is along the connecting line instead. If it is OPPOSITE, the
+    second frame is rotated by half a turn about x, so that the z axes agree.
     """
     J = first.shape[0]
     p1, p2 = np.zeros((J, 3)), np.zeros((J, 3))
@@ -384,7 +384,7 @@ def _align(Q: Array, d: Vector3) -> None:
 def distance_second(
     p1: Array, Q1: Array, p2: Array, lam: Array, form: NDArray[np.int64], D: Array
 ) -> None:
-    """Write the derivative of Gᵀλ of the distances, λ/|d| (I − nnᵀ), into D (J, 12, 12)."""
+    """Write the derivative λ/|d| (I − nnᵀ) of Gᵀλ into D (J, 12, 12) for distance joints."""
     for j in range(form.shape[0]):
         if form[j] == DISTANCE:
             d, n = _between(p1, p2, j), _axis(Q1, j, 0)
@@ -403,7 +403,7 @@ def distance_second(
 def distance_bias(
     p1: Array, Q1: Array, u1: Array, p2: Array, u2: Array, form: NDArray[np.int64], bias: Array
 ) -> None:
-    """Write the second time derivatives of the distances at zero accelerations into bias (J, 6)."""
+    """Write second time derivatives for zero accelerations into bias (J, 6), distance joints."""
     for j in range(form.shape[0]):
         if form[j] == DISTANCE:
             d, u = _between(p1, p2, j), _between(u1, u2, j)

@@ -1,4 +1,4 @@
-"""Dense matrices of a system from blocks between its bodies."""
+"""Assembly of dense matrices of a system from blocks for pairs of bodies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_pairs(
     blocks: Array,
     out: Array,
 ) -> None:
-    """Add the blocks (J, 2, 2, w, w) between the bodies of each pair, at the limits of these."""
+    """Add the blocks (J, 2, 2, w, w) of each pair of bodies at the limits of their entries."""
     for j in range(pairs.shape[0]):
         for i in range(blocks.shape[1]):
             low, high = rows[pairs[j, i]]
@@ -39,7 +39,7 @@ def add_rows(
     blocks: Array,
     out: Array,
 ) -> None:
-    """Add row `row[c]` of the two blocks of pair `entry[c]` to row c."""
+    """Add row `row[c]` of the two blocks of pair `entry[c]` to row c of `out`."""
     for c in range(entry.shape[0]):
         for k in range(blocks.shape[1]):
             left, right = columns[pairs[entry[c], k]]
@@ -60,9 +60,9 @@ def fill(
     mass: float,
     S: Array,
 ) -> None:
-    """Write the iteration matrix S, zero before, in column order; K and B are overwritten.
+    """Write the iteration matrix into S, which must be zero; K and B are overwritten.
 
-    Columns of rotations, three from each of `columns`, are multiplied by the matrices `turns`.
+    The three columns of a rotation, from `columns[k]` on, are multiplied by `turns[k]`.
     """
     n = M.shape[0]
     for i in range(B.shape[0]):

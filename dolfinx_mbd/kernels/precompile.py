@@ -1,8 +1,8 @@
-"""Compiles the kernels of simulations in further processes, where the disk has none yet.
+"""Compilation of the kernels of simulations in helper processes, if they are not on disk.
 
-A reduction, or the first kernel that a process finds missing on disk, starts helpers. They compile
-the others from the last to the first, while the process compiles those that it needs; what either
-has written to disk the other loads.
+A reduction, or the first kernel that is missing on disk, starts the helpers. They compile kernels
+from the last to the first, while the main process compiles the kernels that it needs. Each process
+loads the kernels that another process has written to disk.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ __all__ = [
 ENABLED = os.environ.get("DOLFINX_MBD_PRECOMPILE", "1") != "0"
 """Whether helpers may be started."""
 
-_MOST = 3  # helpers
+_MOST = 3  # largest number of helpers
 
-#: Kernels in the order in which a simulation needs them, with their arguments: (c: in column order)
-#: arrays of floats, integers or Booleans of as many axes as the digit says, or a float.
+#: Kernels in the order in which a simulation needs them, with the types of their arguments: f
+#: (float), c (float in column order), i (integer) or b (Boolean), and the dimension of an array.
 KERNELS = """
 frames.frame_poses i2 f1 f1 f2 f3
 floating_frame_tangents.tangents i2 f1 f1 f1 f1 f1 f2 f1
@@ -95,13 +95,13 @@ def compile_part(part: int, parts: int) -> None:
 
 
 def _mark() -> Path:
-    """Return the path of an empty file beside the compiled kernels: all of them are on disk."""
+    """Return the path of an empty file that exists if all compiled kernels are on disk."""
     folder = os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__"
     return Path(folder) / f"{kernel_sources()}.{sys.implementation.cache_tag}.all"
 
 
 def start_helpers_if_new() -> None:
-    """Start helpers unless the kernels are on disk or cannot be written to it.
+    """Start helpers unless all kernels are on disk or their folder is not writable.
 
     A reduction calls this function, because a simulation usually follows.
     """
@@ -113,7 +113,7 @@ def start_helpers_if_new() -> None:
 
 @cache
 def start_helpers() -> None:
-    """Start helpers on idle processors, once; ranks of MPI and worker processes have none."""
+    """Start helpers on idle processors once, but not from MPI ranks and worker processes."""
     ranks = max(int(os.environ.get(n, 1)) for n in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"))
     processors = getattr(os, "process_cpu_count", os.cpu_count)() or 1
     count = min(_MOST, processors - 1)

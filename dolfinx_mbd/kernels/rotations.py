@@ -1,6 +1,6 @@
 """Rotations: unit quaternions (w, x, y, z) and the tangent operator of Newton's method.
 
-A rotation maps body components to global ones. Increments are rotation vectors in body
+A rotation maps body to global components. Increments are rotation vectors in body
 components, applied from the right: `A <- A exp(θ)`.
 
 References:
@@ -55,7 +55,7 @@ __all__ = [
 
 Quaternion = tuple[float, float, float, float]
 
-_SMALL = 1e-2  # squared angle (rad²) below which series are exact to 1e-15
+_SMALL = 1e-2  # squared angle (rad²) below which the series are accurate to 1e-15
 
 
 def skew(w: Array) -> Array:
@@ -70,7 +70,7 @@ def axial(X: Array) -> Array:
 
 @inner_kernel
 def skew3(w: Vector3) -> Matrix3:
-    """Return w̃."""
+    """Return the matrix w̃ of the cross product, w̃ u = w×u."""
     return (0.0, -w[2], w[1]), (w[2], 0.0, -w[0]), (-w[1], w[0], 0.0)
 
 
@@ -146,7 +146,7 @@ def exp_rotation(theta: Array) -> Array:
 
 @inner_kernel
 def _coefficients(x: float) -> tuple[float, float, float, float]:
-    """Return b, c of T = I − b θ̃ + c θ̃², and b'/|θ|, c'/|θ|, of x = |θ|²."""
+    """Return b, c of T = I − b θ̃ + c θ̃², and b'/|θ|, c'/|θ|, for x = |θ|²."""
     if x < _SMALL:
         b = 0.5 - x / 24.0 * (1.0 - x / 30.0 * (1.0 - x / 56.0 * (1.0 - x / 90.0)))
         c = 1.0 / 6.0 - x / 120.0 * (1.0 - x / 42.0 * (1.0 - x / 72.0 * (1.0 - x / 110.0)))
@@ -176,7 +176,7 @@ def tangent3(theta: Vector3) -> Matrix3:
 def tangent(theta: Array) -> Array:
     """Return T with `exp(θ + δ) = exp(θ) exp(T(θ) δ)` to first order in δ; shape (3, 3).
 
-    Its transpose `T(−θ)` gives the same rotation in the components before it.
+    Its transpose is `T(−θ)`, with `exp(θ + δ) = exp(T(−θ) δ) exp(θ)`.
     """
     return np.array(tangent3(vector3(theta, 0)))
 
@@ -191,7 +191,7 @@ def tangent_times(theta: Vector3, w: Vector3) -> Vector3:
 
 @inner_kernel
 def tangent_derivative3(theta: Vector3, w: Vector3) -> Matrix3:
-    """Return the derivative of `T(θ) w` to θ, w held."""
+    """Return the derivative of `T(θ) w` with respect to θ for constant w."""
     b, c, db, dc = _coefficients(dot3(theta, theta))
     first = cross3(theta, w)
     radial = add3(scaled3(dc, cross3(theta, first)), scaled3(-db, first))
@@ -203,7 +203,7 @@ def tangent_derivative3(theta: Vector3, w: Vector3) -> Matrix3:
 
 @kernel
 def tangent_derivative(theta: Array, w: Array) -> Array:
-    """Return the derivative of `T(θ) w` to θ, w held; shape (3, 3)."""
+    """Return the derivative of `T(θ) w` with respect to θ for constant w; shape (3, 3)."""
     return np.array(tangent_derivative3(vector3(theta, 0), vector3(w, 0)))
 
 
@@ -219,7 +219,7 @@ def quaternion_from_matrix(A: ArrayLike) -> Array:
         raise InputError(
             "expected a rotation, got a reflection (determinant −1)", argument="rotation"
         )
-    K = np.array(  # largest eigenvector (Bar-Itzhack 2000): robust at every angle
+    K = np.array(  # eigenvector of the largest eigenvalue (Bar-Itzhack 2000), for every angle
         [
             [R[0, 0] + R[1, 1] + R[2, 2], 0, 0, 0],
             [R[2, 1] - R[1, 2], R[0, 0] - R[1, 1] - R[2, 2], 0, 0],

@@ -1,4 +1,4 @@
-"""Vectors and matrices of space as tuples, which live in registers and need no arrays."""
+"""Vectors and 3×3 matrices as tuples, which compiled code keeps in registers without arrays."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = [
 Array = NDArray[np.float64]
 Table = NDArray[np.int64]
 Vector3 = tuple[float, float, float]
-Matrix3 = tuple[Vector3, Vector3, Vector3]  #: by rows
+Matrix3 = tuple[Vector3, Vector3, Vector3]  #: a tuple of rows
 
 
 @inner_kernel
 def vector3(x: Array, k: int) -> Vector3:
-    """Return three entries of an array, from k."""
+    """Return three entries of an array from index k on."""
     return x[k], x[k + 1], x[k + 2]
 
 
@@ -50,7 +50,7 @@ def add3(a: Vector3, b: Vector3) -> Vector3:
 
 @inner_kernel
 def scaled3(factor: float, a: Vector3) -> Vector3:
-    """Return a multiple of a vector."""
+    """Return factor · a."""
     return factor * a[0], factor * a[1], factor * a[2]
 
 
@@ -106,19 +106,19 @@ def plus3(A: Matrix3, B: Matrix3) -> Matrix3:
 
 @inner_kernel
 def scaled33(factor: float, A: Matrix3) -> Matrix3:
-    """Return a multiple of a matrix."""
+    """Return factor · A."""
     return scaled3(factor, A[0]), scaled3(factor, A[1]), scaled3(factor, A[2])
 
 
 @inner_kernel
 def outer3(factor: float, a: Vector3, b: Vector3) -> Matrix3:
-    """Return a multiple of a⊗b."""
+    """Return factor · a⊗b."""
     return scaled3(factor * a[0], b), scaled3(factor * a[1], b), scaled3(factor * a[2], b)
 
 
 @inner_kernel
 def put3(out: Array, k: int, a: Vector3) -> None:
-    """Write a vector into an array, from entry k."""
+    """Write a vector into an array from index k on."""
     out[k], out[k + 1], out[k + 2] = a
 
 

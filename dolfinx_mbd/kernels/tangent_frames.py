@@ -1,15 +1,15 @@
-"""Kernels of frames on a centre line that determines its tangent but not its spin.
+"""Kernels for frames on a centre line, which defines a tangent but no rotation about it.
 
-Frame k is where the coordinates z put a point, r = P z + r₀, and is oriented by the slope there,
-p = S z + p₀: its reference axes, whose z is the reference tangent t₀, are turned by the smallest
-rotation that takes t₀ to t = p/|p|,
+Frame k has the position r = P z + r₀ for the coordinates z, and its orientation follows from the
+slope p = S z + p₀: its reference axes, with the reference tangent t₀ as z axis, are rotated by the
+smallest rotation that maps t₀ to t = p/|p|,
 
     Q = I + [t₀×t] + [t₀×t]²/(1 + t₀·t),      ω = W(p) ṗ,   W = ([t] + t cᵀ)/|p|,
     c = −(t₀×t)/(1 + t₀·t)
 
-so that only z follows the line. The turn of x and y about it is a convention, and nothing that is
-joined to the line may depend on it. The rotation is not defined at t = −t₀: near it, t is measured
-from −t₀, after half a turn about x, and x and y jump there.
+so that only the z axis follows the line. The rotation of the x and y axes about it is a convention,
+on which no joint or load may depend. The rotation is not defined at t = −t₀. Near this direction, t
+is measured from −t₀ after half a turn about x, so that the x and y axes jump.
 
 Arrays of F frames are P and S (F, 3, n), r₀ and p₀ (F, 3) and the reference axes (F, 3, 3).
 """
@@ -52,7 +52,7 @@ __all__ = [
     "wrench_tangent",
 ]
 
-_NEAR = -0.9  # cosine of the angle to the reference from which half a turn is used
+_NEAR = -0.9  # cosine of the angle between t and t₀ below which t is measured from −t₀
 _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -60,7 +60,7 @@ _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 def _tangent(
     S: Array, p0: Array, axes: Array, z: Array, k: int
 ) -> tuple[Vector3, float, Vector3, float]:
-    """Return t, |p|, the reference that t is measured from, and its sign."""
+    """Return t, |p|, the reference ±t₀ from which t is measured, and its sign."""
     p = add3(vector3(S[k] @ z, 0), vector3(p0[k], 0))
     size = math.sqrt(dot3(p, p))
     t, reference, sign = scaled3(1.0 / size, p), _column(axes, k, 2), 1.0
@@ -76,7 +76,7 @@ def _column(A: Array, k: int, j: int) -> Vector3:
 
 @inner_kernel
 def _spin(t: Vector3, reference: Vector3) -> tuple[Vector3, Matrix3]:
-    """Return c and its derivative to t."""
+    """Return c and its derivative with respect to t."""
     v, d = cross3(reference, t), 1.0 + dot3(reference, t)
     derivative = plus3(outer3(1.0 / (d * d), v, reference), scaled33(-1.0 / d, skew3(reference)))
     return scaled3(-1.0 / d, v), derivative
@@ -84,21 +84,21 @@ def _spin(t: Vector3, reference: Vector3) -> tuple[Vector3, Matrix3]:
 
 @inner_kernel
 def _turning(t: Vector3, size: float, reference: Vector3) -> Matrix3:
-    """Return W."""
+    """Return the matrix W, which maps ṗ to ω."""
     c, _ = _spin(t, reference)
     return scaled33(1.0 / size, plus3(skew3(t), outer3(1.0, t, c)))
 
 
 @inner_kernel
 def _by_slope(D: Matrix3, f: Vector3, t: Vector3, size: float) -> Matrix3:
-    """Return (D (I − t⊗t) − f⊗t)/|p|², the derivative to p of f(t)/|p| with ∂f/∂t = D."""
+    """Return the derivative (D (I − t⊗t) − f⊗t)/|p|² of f(t)/|p| with respect to p; D = ∂f/∂t."""
     change = outer3(-1.0, add3(mv3(D, t), f), t)
     return scaled33(1.0 / (size * size), plus3(D, change))
 
 
 @inner_kernel
 def _turning_tangent(t: Vector3, size: float, reference: Vector3, rate: Vector3) -> Matrix3:
-    """Return the derivative of W(p) ṗ to p, ṗ held."""
+    """Return the derivative of W(p) ṗ with respect to p for constant ṗ."""
     c, dc = _spin(t, reference)
     along = dot3(c, rate)
     D = plus3(skew3(scaled3(-1.0, rate)), scaled33(along, _IDENTITY))
@@ -117,7 +117,7 @@ def poses(
     position: Array,
     rotation: Array,
 ) -> None:
-    """Compute positions (F, 3) and orientations (F, 3, 3)."""
+    """Compute positions (F, 3) and orientations (F, 3, 3) of the frames."""
     for k in range(P.shape[0]):
         put3(position[k], 0, add3(vector3(P[k] @ z, 0), vector3(r0[k], 0)))
         t, _, reference, sign = _tangent(S, p0, axes, z, k)
@@ -132,7 +132,7 @@ def poses(
 
 @kernel
 def jacobians(P: Array, S: Array, p0: Array, axes: Array, z: Array) -> Array:
-    """Return velocity and angular velocity per unit of ż, (F, 6, n)."""
+    """Return the derivatives (F, 6, n) of `velocities` with respect to ż."""
     J = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -154,7 +154,7 @@ def apply_wrenches(
     rows: Array,
     scale: Array,
 ) -> None:
-    """Subtract Jᵀw of the wrenches (F, 6) from the rows (n,); add their magnitudes to the scale."""
+    """Subtract Jᵀw of the wrenches (F, 6) from the residual (n,); add magnitudes to the scale."""
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         force = vector3(wrenches[k], 0)
@@ -169,7 +169,7 @@ def apply_wrenches(
 def velocities(
     P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array, out: Array
 ) -> None:
-    """Compute velocities and angular velocities, (F, 6)."""
+    """Compute velocities and angular velocities (F, 6) of the frames in global components."""
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         put3(out[k], 0, vector3(P[k] @ rate, 0))
@@ -178,7 +178,7 @@ def velocities(
 
 @kernel
 def velocity_tangents(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> Array:
-    """Return the derivative of the velocities to z, ż held, (F, 6, n)."""
+    """Return the derivatives (F, 6, n) of `velocities` with respect to z for constant ż."""
     D = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -190,7 +190,7 @@ def velocity_tangents(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate
 
 @kernel
 def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> Array:
-    """Return the accelerations at z̈ = 0, (F, 6)."""
+    """Return the accelerations (F, 6) of the frames for z̈ = 0."""
     out = np.zeros((P.shape[0], 6))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -201,7 +201,7 @@ def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> A
 
 @kernel
 def wrench_tangent(P: Array, S: Array, p0: Array, axes: Array, z: Array, wrenches: Array) -> Array:
-    """Return the derivative (n, n) of Σ Jᵀw over the frames to z, wrenches (F, 6) held."""
+    """Return the derivative (n, n) of Σ Jᵀw with respect to z for constant wrenches (F, 6)."""
     n = P.shape[2]
     out = np.zeros((n, n))
     for k in range(S.shape[0]):

@@ -12,7 +12,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 __all__ = ["correct", "predict", "relative_residual", "right_side"]
 
-_ROUND_OFF = 1e-15  # of constraints, relative to the size of the mechanism
+_ROUND_OFF = 1e-15  # round-off of constraints relative to the size of the mechanism
 
 
 @kernel
@@ -28,10 +28,10 @@ def relative_residual(
     tolerance: float,
     rate: float,
 ) -> float:
-    """Return the greatest residual over its tolerance, see `Measure.error`.
+    """Return the largest ratio of a residual to its tolerance, see `Measure.error`.
 
-    `masses` are those of the groups of rows, `pairs` the groups of forces of the two bodies of a
-    constraint, −1 for a body that does not move.
+    `masses` are the masses of the groups of equations, `pairs` the groups of the forces on the two
+    bodies of each constraint, −1 for a body that does not move.
     """
     count = masses.shape[0]
     most, size = np.zeros(count), np.zeros(count)
@@ -60,7 +60,7 @@ def relative_residual(
 
 @kernel
 def right_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
-    """Write the right side of a correction: the negative rows and constraints, scaled."""
+    """Write the right-hand side of a correction: scaled negative residual and constraints."""
     n = rows.shape[0]
     for i in range(n):
         out[i] = -rows[i] / by_rate
@@ -107,10 +107,10 @@ def predict(
     move: Array,
     v: Array,
 ) -> None:
-    """Compute increments and velocities by Newmark's formulas for a guess of the accelerations.
+    """Compute increments and velocities by Newmark's formulas for guessed accelerations.
 
-    `a` and `velocity` are the last ones, `old` and `new` the last and the next algorithmic
-    accelerations, `numbers` α_m, α_f, β and γ.
+    `a` and `velocity` belong to the last step, `old` and `new` are the last and the next
+    algorithmic accelerations, `numbers` contains α_m, α_f, β and γ.
     """
     alpha_m, alpha_f, beta, gamma = numbers
     for i in range(guess.shape[0]):

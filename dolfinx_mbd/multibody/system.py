@@ -1,4 +1,4 @@
-"""Mechanisms that users create and print."""
+"""The class `System`: a mechanism with a printed summary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dolfinx_mbd.multibody.start.position_assembly import (
 
 __all__ = ["System"]
 
-_MOVED = 1e-6  # motion of a body by the assembly that is listed, see `Move.relative`
+_MOVED = 1e-6  # relative motion above which a body is listed as moved, see `Move.relative`
 _KINDS = {
     "PatternLoad": "distributed load",
     "SpringDamper": "spring-damper",
@@ -40,10 +40,10 @@ class System(SystemData):
         joints: Joints between frames of two bodies.
         drivers: Prescribed rotations and displacements of joints.
         loads: Forces and torques, springs, bushings and friction.
-        gravity: Acceleration of gravity, global components, shape (3,), m/s².
+        gravity: Acceleration of gravity in global components, shape (3,), m/s².
 
     Raises:
-        InputError: A name is repeated or unknown, or a driver does not fit its joint; the message
+        InputError: A name is repeated or unknown, or a driver does not match its joint; the message
             lists the valid names.
 
     Example:
@@ -105,7 +105,7 @@ class System(SystemData):
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return an empty line and the lines of a table, or nothing if it has no rows."""
+    """Return an empty line and the lines of a table, or no lines if there are no rows."""
     if not rows:
         return []
     lines = [head, ["-" * len(word) for word in head], *rows]
@@ -119,7 +119,7 @@ def _frame(frame: FrameRef) -> str:
 
 
 def _load(load: Load) -> tuple[str, str, str]:
-    """Return name, kind and place of a load."""
+    """Return the name and the kind of a load and the frames or joint at which it acts."""
     kind = _KINDS.get(type(load).__name__, "force")
     if isinstance(load, FrameLoad):
         return load.name, load.kind, _frame(FrameRef(*load.frame))

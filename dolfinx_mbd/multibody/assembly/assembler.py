@@ -1,4 +1,4 @@
-"""The equations of a system at one time and state: rows, constraints, and their derivatives."""
+"""Equations of a system at one time and state: residual, constraints and their derivatives."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 class AssemblyError(SolverError, ValueError):
     """A mechanism cannot be assembled: its constraints contradict or repeat each other.
 
-    `joint` is the name of the joint or driver with the largest violation (None: no constraint is
-    violated) and `misfit` the violation, m or rad.
+    `joint` is the name of the joint or driver with the largest violation (None if no constraint is
+    violated) and `misfit` is the violation, m or rad.
     """
 
     def __init__(self, message: str, *, joint: str | None = None, misfit: float = 0.0) -> None:
@@ -34,16 +34,16 @@ class AssemblyError(SolverError, ValueError):
 
 
 class Tangent(NamedTuple):
-    """Derivatives of the rows to increments of q, to v and to a, and the constraint matrix."""
+    """Derivatives of the residual with respect to q, v and a, and the constraint matrix B."""
 
     K: Array
     C: Array
     M: Array
-    B: Array  # gradient of the constraints (nc, nv); Bᵀλ are the rows of the constraint forces
+    B: Array  # gradient of the constraints (nc, nv); Bᵀλ is part of the residual
 
 
 class TangentBlocks(NamedTuple):
-    """The matrices of a `Tangent` by blocks: of two bodies, B of an entry and a body."""
+    """Nonzero blocks of the matrices of a `Tangent`: (body, body), in B (joint or driver, body)."""
 
     K: SparseBlocks
     C: SparseBlocks
@@ -54,9 +54,9 @@ class TangentBlocks(NamedTuple):
 class Assembler(LoadAssembler):
     """Evaluation of a system at q, v, a and λ (`lam`): set them, then call a method.
 
-    `angles` are the rotations of the joints at the last accepted time; for driven joints those of
-    the drivers, once poses are updated. `residual` computes `rows`, `scale` and the values (nc,) of
-    the constraints.
+    `angles` are the joint rotations at the last accepted time; `update_poses` sets those of driven
+    joints to the driver angles. `residual` computes the residual `rows`, its `scale` and the
+    constraint `values` (nc,).
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -95,7 +95,7 @@ class Assembler(LoadAssembler):
 
     # ---- poses and constraints ------------------------------------------------------------------
     def move(self, q: Array, delta: Array) -> None:
-        """Set the coordinates to `q` moved by an increment (nv,)."""
+        """Set the coordinates to `q` after an increment (nv,)."""
         self._floating.increment(q, delta, self.q)
         s = self.system
         for k in self._others:
@@ -103,7 +103,7 @@ class Assembler(LoadAssembler):
             s.bodies[k].increment(q[part], delta[s.v_slices[k]], self.q[part])
 
     def update_poses(self, t: float) -> None:
-        """Compute the poses of all frames and the turns of drivers at q and t."""
+        """Compute the poses of all frames at q and the driver angles at t."""
         self._floating.poses(self.q, self.position, self.rotation)
         for k in self._others:
             body, view, _, _, position, rotation = self._views[k]
@@ -121,7 +121,7 @@ class Assembler(LoadAssembler):
                 self._offsets[rows] = value + s.misfit[rows]
 
     def driver_motions(self, t: float) -> list[tuple[float, float, float]]:
-        """Return value, rate and acceleration of each driver at a time (evaluated once a time)."""
+        """Return value, rate and acceleration of each driver at t, evaluated once for each t."""
         if self._motions[0] != t:
             self._motions = t, [driver.at(t) for driver in self.system.drivers]
         return self._motions[1]
@@ -138,9 +138,9 @@ class Assembler(LoadAssembler):
     def constraints(self, t: float) -> Array:
         """Return the values of the constraints, shape (nc,).
 
-        The rows of rotations are sines, which vanish half a turn away too. Rotations with an error
-        above one radian are therefore measured from poses one radian away; so is the result of
-        `constraint_matrix` afterwards.
+        Rotation constraints are sines, which also vanish half a turn away. Rotations with an error
+        above one radian are therefore measured from poses one radian away, also in later calls of
+        `constraint_matrix`.
         """
         self.update_poses(t)
         p1, Q1, p2, Q2 = self._joint_frames()
@@ -152,7 +152,7 @@ class Assembler(LoadAssembler):
         return values[self.system.row_entry, self.system.row_motion] - self._offsets
 
     def _find_detours(self, Q1: Array, Q2: Array) -> dict[int, Array]:
-        """Return rotations of first frames that leave one radian to the second, by entry."""
+        """Return by entry the rotations that bring first frames within 1 rad of the second."""
         first, second = Q1[self._turned], Q2[self._turned]
         near = np.einsum("jka,jka->ja", first, second).min(axis=1) > np.cos(1.0)
         detours = {}
@@ -179,7 +179,7 @@ class Assembler(LoadAssembler):
         return B.array
 
     def constraint_rates(self, t: float) -> tuple[Array, Array]:
-        """Return ∂Φ/∂t and Φ̈ at zero accelerations (Ḃv and terms of drivers), (nc,) each."""
+        """Return ∂Φ/∂t, and Φ̈ for zero accelerations (Ḃv and driver terms), (nc,) each."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         velocities = self.update_velocities()
@@ -204,9 +204,9 @@ class Assembler(LoadAssembler):
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
     def constraint_slopes(self, w: Array, t: float | None = None) -> Array:
-        """Return the derivative (nc, nv) of B w to q (increments) with w (nv,) held.
+        """Return the derivative (nc, nv) of B w with respect to q for constant w (nv,).
 
-        Call it at updated poses. With a time, ∂Φ/∂t is added to B w.
+        Call `update_poses` first. If `t` is given, ∂Φ/∂t is added to B w.
         """
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
@@ -243,9 +243,9 @@ class Assembler(LoadAssembler):
                 slopes.add(entry, k, slope[:, part] @ J + G[entry, motions, part] @ T)
         return slopes.array
 
-    # ---- rows and their derivatives -------------------------------------------------------------
+    # ---- residual and its derivatives -----------------------------------------------------------
     def residual(self, t: float) -> None:
-        """Evaluate rows, scale and constraint values at (t, q, v, a, λ)."""
+        """Evaluate residual, scale and constraint values at (t, q, v, a, λ)."""
         s = self.system
         self.update_poses(t)
         self.wrenches[:] = 0.0
@@ -277,8 +277,8 @@ class Assembler(LoadAssembler):
     def power(self, t: float) -> float:
         """Return the power of loads and drivers, W; call after `residual`.
 
-        Joints do no work, so the power of all wrenches is that of loads and drivers. Without loads
-        it is the power of the drivers alone: λ is the negative force on the second frame.
+        Joints do no work, so loads and drivers provide the power of all wrenches. Without loads,
+        drivers alone provide the power; λ is the negative force on the second frame.
         """
         s = self.system
         if not s.loads:
@@ -303,7 +303,7 @@ class Assembler(LoadAssembler):
         return Tangent(K.array, C.array, M.array, B.array)
 
     def tangent_blocks(self, t: float) -> TangentBlocks:
-        """Return the same by blocks, without those that are zero: for long chains."""
+        """Return the nonzero blocks of the matrices of `tangent`, for long chains."""
         K, C, M, B = (SparseBlocks(self.system.v_slices) for _ in range(4))
         self._add_tangent(t, K, C, M, B)
         return TangentBlocks(K, C, M, B)
@@ -327,7 +327,7 @@ class Assembler(LoadAssembler):
             self._add_loads(t, jacobians, K, C)
 
     def _add_joints(self, K: Blocks, B: Blocks) -> None:
-        """Add derivatives of constraints and their wrenches, with the last Jacobians."""
+        """Add derivatives of constraints and their wrenches, using the last Jacobians."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
@@ -342,7 +342,7 @@ class Assembler(LoadAssembler):
 
 
 def extent(at: Assembler) -> float:
-    """Return the size of the mechanism at the assembler's poses, at least 1 mm, m."""
+    """Return the size of the mechanism at the current poses, m, at least 1 mm."""
     if not len(at.position):
         return 1e-3
     return max(1e-3, float(np.ptp(at.position, axis=0).max()))

@@ -1,7 +1,7 @@
-"""Matrices of a system, assembled from blocks between its bodies.
+"""Matrices of a system, assembled from blocks for pairs of bodies.
 
-Few bodies make dense matrices. In a long chain almost all blocks are zero: only the others are
-stored, and work and memory grow with the number of bodies and not with its square.
+Systems of few bodies have dense matrices. In long chains almost all blocks are zero: only nonzero
+blocks are stored, so that work and memory grow linearly with the number of bodies.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Index = NDArray[np.int64]
 
 
 class DenseBlocks:
-    """An array with blocks at the given slices."""
+    """A dense matrix with blocks at the given slices."""
 
     def __init__(self, rows: Sequence[slice], columns: Sequence[slice]) -> None:
         self._rows, self._columns = rows, columns
         self.array = np.zeros((rows[-1].stop if rows else 0, columns[-1].stop if columns else 0))
 
     def add(self, row: int, column: int, block: NDArray) -> None:
-        """Add to the block of the given numbers."""
+        """Add to the block with the given indices."""
         self.array[self._rows[row], self._columns[column]] += block
 
     def add_pairs(self, pairs: Index, blocks: Array) -> None:
@@ -36,7 +36,7 @@ class DenseBlocks:
         add_pairs(_limits(self._rows), _limits(self._columns), pairs, blocks, self.array)
 
     def add_rows(self, pairs: Index, blocks: Array, rows: Sequence[Index]) -> None:
-        """Add these rows of the blocks (2, 6, w) of pair j to row j, for the two bodies."""
+        """Add the rows `rows[j]` of the two blocks (2, 6, w) of pair j to block row j."""
         entry = np.repeat(np.arange(len(rows)), [len(numbers) for numbers in rows])
         add_rows(entry, np.concatenate(rows), _limits(self._columns), pairs, blocks, self.array)
 
@@ -46,7 +46,7 @@ def _limits(slices: Sequence[slice]) -> Index:
 
 
 class SparseBlocks(dict[tuple[int, int], NDArray]):
-    """The blocks that something was added to."""
+    """A sparse matrix as a dictionary of the blocks with contributions."""
 
     def __init__(self, columns: Sequence[slice]) -> None:
         super().__init__()
@@ -77,9 +77,9 @@ Blocks = DenseBlocks | SparseBlocks
 
 
 class Stacked:
-    """A sparse matrix assembled repeatedly from blocks in the same places.
+    """A sparse matrix assembled repeatedly from blocks at the same positions.
 
-    The places of the entries are found once; after that only numbers are copied.
+    The sparsity pattern is computed once; later assemblies only copy the values.
     """
 
     def __init__(self, rows: Sequence[slice], columns: Sequence[slice]) -> None:
@@ -87,7 +87,7 @@ class Stacked:
         self._keys: tuple[tuple[int, int], ...] = ()
 
     def matrix(self, blocks: SparseBlocks) -> scipy.sparse.csc_matrix:
-        """Return the matrix in compressed columns."""
+        """Return the matrix in compressed sparse column format."""
         if tuple(blocks) != self._keys:
             self._find(tuple(blocks))
         data = np.concatenate([block.ravel() for block in blocks.values()])[self._order]

@@ -1,6 +1,6 @@
-"""All bodies in floating frames of a system at once: a kernel is called once and not per body.
+"""Evaluation of all floating-frame bodies of a system with one call of a kernel.
 
-The arrays of the bodies lie in one buffer; bodies that are reduced from the same part share them.
+The arrays of the bodies are in one buffer; bodies with the same reduced body share their arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _METHODS = ("increment", "poses", "residual", "tangent", "frame_jacobians", "fra
 
 
 class FloatingBodies:
-    """Table and buffer (`dolfinx_mbd.kernels.body_table`) of bodies with the numbers `members`."""
+    """Table and buffer (`dolfinx_mbd.kernels.body_table`) of the bodies with indices `members`."""
 
     def __init__(self, system: SystemData) -> None:
         self.members = [k for k, body in enumerate(system.bodies) if _plain(body)]
@@ -85,13 +85,13 @@ class FloatingBodies:
         out: Array,
         scale: Array,
     ) -> None:
-        """Compute the rows of all bodies and the magnitudes of their terms."""
+        """Compute the residuals of all bodies and the magnitudes of their terms."""
         kernels.residual(self.table, self.data, q, v, a, gravity, wrenches, out, scale)
 
     def tangents(
         self, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield the derivatives of the rows of each body to q (increments), v and a."""
+        """Yield the derivatives K, C and M of the residual of each body; see `body_tangents`."""
         flat = body_tangents(self.table, self.data, q, v, a, gravity, wrenches)
         for start, size in zip(self.table[:, TANGENTS], self._sizes, strict=True):
             K, C, M = flat[start : start + 3 * size * size].reshape(3, size, size)
@@ -103,7 +103,7 @@ class FloatingBodies:
 
 
 def _plain(body: Body) -> bool:
-    """Return whether a body is in a floating frame and overrides no method in `_METHODS`."""
+    """Return whether a body is a `FloatingBody` that overrides no method in `_METHODS`."""
     return isinstance(body, FloatingBody) and all(
         getattr(type(body), name) is getattr(FloatingBody, name) for name in _METHODS
     )

@@ -1,4 +1,4 @@
-"""Loads of a system, and the Jacobians that relate frames to velocities."""
+"""Assembly of the loads of a system, with the Jacobians of its frames."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Axis = tuple[int, int]
 class LoadAssembler:
     """Buffers for frames, joint coordinates and loads of a system.
 
-    `q`, `v`, `a` are the point of evaluation, `angles` the rotations of the joints from which turns
-    are counted, `rows` and `scale` (nv,) the rows and the magnitudes of their terms; `position`,
-    `rotation`, `velocities`, `wrenches` belong to all frames: (nf, 3), (nf, 3, 3) and (nf, 6).
+    `q`, `v`, `a` are the point of evaluation, `angles` the joint rotations from which turns are
+    counted, `rows` and `scale` (nv,) the residual and the magnitudes of its terms. All frames have
+    `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6).
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -92,7 +92,7 @@ class LoadAssembler:
 
     # ---- frames ---------------------------------------------------------------------------------
     def update_velocities(self) -> Array:
-        """Return velocities and angular velocities of all frames, global, shape (nf, 6)."""
+        """Compute and return velocities (nf, 6) of all frames in global components."""
         self._floating.velocities(self.q, self.v, self.velocities)
         for k in self._others:
             body, (q, v, *_), *_ = self._views[k]
@@ -112,7 +112,7 @@ class LoadAssembler:
         ]
 
     def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
-        """Return the body of a frame and its Jacobian (6, nv of the body)."""
+        """Return the index of the body of a frame and the frame's Jacobian (6, nv of the body)."""
         k = int(self.system.frame_body[frame])
         return k, jacobians[k][frame - self.system.frame_slices[k].start]
 
@@ -124,7 +124,7 @@ class LoadAssembler:
         D: Array,
         right: list[Array] | None = None,
     ) -> None:
-        """Add Jᵀ D J, or Jᵀ D R with `right`; D has six rows and columns for each frame."""
+        """Add Jᵀ D J, or Jᵀ D R if `right` is R; D has six rows and columns for each frame."""
         blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
         others = [self._frame_jacobian(frame, right) for frame in frames] if right else blocks
         for i, (k, Jk) in enumerate(blocks):
@@ -140,7 +140,7 @@ class LoadAssembler:
         row: Array,
         columns_of: Iterable[int],
     ) -> None:
-        """Add column ⊗ row, which are zero except for some bodies."""
+        """Add column ⊗ row, which are zero except at the bodies `rows_of` and `columns_of`."""
         vs = self.system.v_slices
         for k in set(rows_of):
             for m in set(columns_of):
@@ -151,7 +151,7 @@ class LoadAssembler:
         return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
 
     def _pull(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
-        """Return a row (12,) over two frames as a row over all velocities, shape (nv,)."""
+        """Transform a row (12,) for the velocities of two frames to a row (nv,) for v."""
         out = np.zeros(self.system.num_velocities)
         for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
             k, J = self._frame_jacobian(frame, jacobians)
@@ -160,11 +160,11 @@ class LoadAssembler:
 
     # ---- coordinates of joints ------------------------------------------------------------------
     def joint_rotations(self) -> Array:
-        """Return the rotations of all joints about their axes (nj,), rad, counted over turns."""
+        """Return the rotations of all joints about their axes (nj,), rad, including full turns."""
         return kernels.joint_angles(self.rotation, *self._ends, self.angles)
 
     def _axis(self, coordinate: JointCoordinate) -> tuple[int, int]:
-        """Return the number of the joint, and 0 for its rotation or 1 for its displacement."""
+        """Return the index of the joint, and 0 for its rotation or 1 for its displacement."""
         return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
 
     def _coordinates(self) -> tuple[Array, Array, Array]:
@@ -173,14 +173,14 @@ class LoadAssembler:
         )
 
     def _seen(self, axis: Axis | None) -> tuple[float, float]:
-        """Return value and rate of the joint coordinate that a load depends on; 0 without one."""
+        """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
         if axis is None:
             return 0.0, 0.0
         values, rates, _ = self._coordinates()
         return float(values[axis]), float(rates[axis])
 
     def axis_gradient(self, joint: str, motion: str) -> Array:
-        """Return the gradient of a joint's rotation or displacement to all velocities, (nv,)."""
+        """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
         k, _ = axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
         gradient = self._coordinates()[2][axis]
         return self._pull(
@@ -188,9 +188,9 @@ class LoadAssembler:
         )
 
     def axis_rate_slope(self, joint: str, motion: str) -> Array:
-        """Return the derivative (nv,) of the rate of a joint's coordinate to q (increments).
+        """Return the derivative (nv,) of the rate of a joint coordinate with respect to q.
 
-        Call it at updated velocities.
+        Call `update_velocities` first.
         """
         axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
         return self._slopes(axis, self.jacobians(), self._velocity_tangents())[1]
@@ -199,7 +199,7 @@ class LoadAssembler:
         return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
 
     def _axis_second(self, axis: tuple[int, int]) -> Array:
-        """Return the derivative of a coordinate's gradient to both poses, shape (12, 12)."""
+        """Return the second derivative (12, 12) of a joint coordinate with respect to poses."""
         first, second = (ends[axis[0]][None] for ends in self._ends)
         one, two = self.rotation[first], self.rotation[second]
         if axis[1] == 0:
@@ -210,7 +210,7 @@ class LoadAssembler:
     def _slopes(
         self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array]
     ) -> tuple[Array, Array]:
-        """Return the gradients of a joint coordinate and, to q, of its rate; (nv,) each."""
+        """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q."""
         ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
         gradient = self._coordinates()[2][axis]
         slope = self._pull(gradient, ends, jacobians)
@@ -253,7 +253,7 @@ class LoadAssembler:
                 self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
 
     def _apply_patterns(self, t: float) -> None:
-        """Subtract the distributed loads from the rows."""
+        """Subtract the distributed loads from the residual."""
         for load, k, pattern, axis in self._pattern_loads:
             _, (q, *_), rows, scale, _, _ = self._views[k]
             push = load.size(t, *self._seen(axis)) * pattern_rows(pattern, q)

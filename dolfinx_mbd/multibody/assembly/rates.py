@@ -1,4 +1,4 @@
-"""Velocities, accelerations and multipliers that satisfy the derivatives of the constraints."""
+"""Velocities, accelerations and multipliers that satisfy the time derivatives of constraints."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = [
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-_OFF = 1e-7  # allowed error of the rates of constraints and joints, relative to the greatest
+_OFF = 1e-7  # largest error of constraint and joint rates relative to the largest rate
 
 
 def consistent_rates(system: SystemData, state: State) -> State:
     """Return the state with velocities, accelerations and multipliers for Φ̇ = 0 and Φ̈ = 0.
 
-    Velocities are the nearest in kinetic energy; positions and elastic coordinates stay.
+    Velocities change as little as possible in kinetic energy; coordinates do not change.
     """
     at = Assembler(system)
     at.q[:], at.angles[:] = state.q, state.angles
@@ -41,9 +41,9 @@ def consistent_rates(system: SystemData, state: State) -> State:
 
 
 def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
-    """Return the rate of the accelerations, and its part in constrained directions, (nv,) each.
+    """Return the jerk (rate of the accelerations) and its constrained part, (nv,) each.
 
-    That part has the same product with B and is the smallest in the metric of the mass.
+    The constrained part has the same product with B and the smallest norm in the mass metric.
     """
     at, step = _ahead(system, state, dt)
     at.update_poses(state.time + step)
@@ -57,7 +57,7 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
 
 
 def _ahead(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
-    """Return an assembler a hundredth of a step after a state, for differences, and that time."""
+    """Return an assembler a hundredth of a step after a state, and this time interval (s)."""
     at, step = Assembler(system), 0.01 * dt
     at.q[:], at.angles[:] = state.q, state.angles
     at.move(at.q.copy(), step * state.v + 0.5 * step * step * state.a)
@@ -68,10 +68,10 @@ def _ahead(system: SystemData, state: State, dt: float) -> tuple[Assembler, floa
 def restart(
     system: SystemData, state: State, dt: float, offset: Array
 ) -> tuple[State, Array, Array]:
-    """Return the consistent state, its jerk in constrained directions and the rest of an offset.
+    """Return the consistent state, its constrained jerk and the unconstrained part of an offset.
 
-    `offset` (nv,) in the accelerations loses its part in constrained directions. The jerk (nv,)
-    follows from the third derivative of the constraints alone, without stiff forces.
+    `offset` (nv,) is an offset of the accelerations. The jerk (nv,) follows from the third time
+    derivative of the constraints alone, without stiff forces.
     """
     fresh = consistent_rates(system, state)
     if system.num_constraints == 0:
@@ -90,10 +90,10 @@ def restart(
 def velocities(
     at: Assembler, t: float, v: Array, free: Index, rates: Mapping[str, float] | None = None
 ) -> None:
-    """Set velocities with Bv + ∂Φ/∂t = 0 and `rates` of joints, rad/s or m/s.
+    """Set velocities with Bv + ∂Φ/∂t = 0 and the joint rates `rates`, rad/s or m/s.
 
-    They are nearest to `v` (nv,) in the metric of the mass, and differ from it only at the numbers
-    `free`. Raises an `AssemblyError` if no velocities have these rates.
+    They are as close as possible to `v` (nv,) in the mass metric and differ from it only at the
+    indices `free`. Raises an `AssemblyError` if no velocities have these rates.
     """
     rates = rates or {}
     at.update_poses(t)
@@ -120,7 +120,7 @@ def velocities(
 
 
 def rate_rows(at: Assembler, rates: Mapping[str, float]) -> Array:
-    """Return the gradients of the rates of joints to all velocities, shape (rates, nv)."""
+    """Return the derivatives of joint rates with respect to v, shape (rates, nv)."""
     rows = [at.axis_gradient(name, at.system.joint(name).axis_by_default) for name in rates]
     return np.array(rows).reshape(len(rows), at.system.num_velocities)
 
@@ -142,7 +142,7 @@ def accelerations(at: Assembler, t: float, free: Index) -> None:
 
 
 def steady_accelerations(at: Assembler, free: Index) -> Array:
-    """Return the accelerations that are not free: 0, or those of a body that does not deform."""
+    """Return the accelerations that are not free: the `steady_rates` of a body, or zero."""
     s = at.system
     out = np.zeros(s.num_velocities)
     for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
@@ -154,7 +154,7 @@ def steady_accelerations(at: Assembler, free: Index) -> Array:
 
 
 def saddle(M: Array, B: Array, right: Array, below: Array) -> tuple[Array, Array]:
-    """Solve [M Bᵀ; B 0] (x, y) = (right, below), rows scaled."""
+    """Solve [M Bᵀ; B 0] (x, y) = (right, below) with B scaled to the size of M."""
     n, m = len(M), len(B)
     scale = max(float(np.abs(np.diag(M)).max(initial=0.0)), 1e-300)
     S = np.zeros((n + m, n + m))

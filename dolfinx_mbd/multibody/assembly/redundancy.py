@@ -1,4 +1,4 @@
-"""Redundant constraints: those that depend on others."""
+"""Detection of redundant constraints, which depend on other constraints."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ __all__ = [
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-_NOTHING = 1e-12  # length of a row without units that holds no motion
+_NOTHING = 1e-12  # largest length of a dimensionless row of B that constrains no motion
 
-#: Rows of unit length with a smaller part outside the rows before them are redundant.
+#: Largest part of a redundant row of unit length outside the span of the rows before it.
 DEPENDENT = 1e-9
 
-#: The same if the frames of the joints fit each other only up to a small misfit.
+#: The same limit for joints that fit together only up to a small misfit.
 NEARLY_DEPENDENT = 1e-4
 
 
 class Redundancy(NamedTuple):
-    """A constraint row that other rows hold already.
+    """A constraint that depends on other constraints.
 
     Attributes:
-        row: Its number among the system's constraints.
-        name: Description of the row.
-        held_by: Descriptions of the rows that together hold the same motion.
-        joints: Names of the joints and drivers of those rows.
+        row: Zero-based index of the constraint in the system.
+        name: Description of the constraint.
+        held_by: Descriptions of the other constraints, which together constrain the same motion.
+        joints: Names of the joints and drivers of the other constraints.
     """
 
     row: int
@@ -51,11 +51,11 @@ class Redundancy(NamedTuple):
 
 
 def _order(system: SystemData) -> list[int]:
-    """Return the rows in the order in which they are kept.
+    """Return the constraints in order of priority; the last ones are redundant first.
 
-    Drivers come first, then displacements and rotations. The displacement of a hinge along its axis
-    comes last: hinges with parallel axes are held in their plane by the rotations, in every
-    position of the mechanism, and a misfit of their planes tilts no body. So do distances.
+    Drivers come first, then displacements and rotations. Displacements of hinges along their axes
+    and distances come last: the rotation constraints of hinges with parallel axes already keep the
+    bodies in their planes, in every position, and a misfit of the planes then tilts no body.
     """
     joints = len(system.joints)
 
@@ -72,10 +72,10 @@ def _order(system: SystemData) -> list[int]:
 
 
 def without_units(system: SystemData, B: Array) -> tuple[Array, Array, Array]:
-    """Return the constraint matrix with entries of order one, factors of its rows and columns.
+    """Return the dimensionless constraint matrix and the factors of its rows and columns.
 
-    Lengths are relative to the size of the mechanism, angles in rad. The elastic coordinates of
-    a body have a common scale that makes the greatest entry of their columns one.
+    Lengths are relative to the size of the mechanism, angles in rad. A common factor for the
+    elastic coordinates of a body makes the largest entry of their columns one.
     """
     rows = np.where(system.row_motion < 3, 1.0 / system.size, 1.0)
     columns = np.ones(system.num_velocities)
@@ -93,10 +93,10 @@ def without_units(system: SystemData, B: Array) -> tuple[Array, Array, Array]:
 def independent_rows(
     system: SystemData, matrix: Array, limit: float = DEPENDENT
 ) -> tuple[list[int], Array]:
-    """Return the rows of a matrix (nc, n) that do not depend on others, and all remainders (nc,).
+    """Return the indices of independent rows of a matrix (nc, n), and all remainders (nc,).
 
-    The remainder of a row, scaled to unit length, is the length of its part outside the independent
-    rows before it. Rows with a remainder below the limit are redundant.
+    The remainder of a row, scaled to unit length, is the length of its part outside the span of
+    earlier independent rows. Rows with a remainder below the limit are redundant.
     """
     lengths = np.linalg.norm(matrix, axis=1)
     scaled = matrix / np.where(lengths > _NOTHING, lengths, np.inf)[:, None]
@@ -113,7 +113,7 @@ def independent_rows(
     for row in order:
         known = basis[: len(independent)]
         rest = scaled[row]
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # the second pass removes round-off
             rest = rest - known.T @ (known @ rest)
         remainders[row] = np.linalg.norm(rest)
         if remainders[row] > limit and len(independent) < len(basis):
@@ -125,9 +125,9 @@ def independent_rows(
 def find_redundant(
     system: SystemData, B: Array, columns: Index | None = None, limit: float = DEPENDENT
 ) -> list[Redundancy]:
-    """Return the constraints that depend on others, with those that hold the same motion.
+    """Return the redundant constraints, each with the constraints on which it depends.
 
-    `columns` are the free velocities (default: all) of the gradient B (nc, nv).
+    `columns` are the indices of free velocities (default: all) in the constraint matrix B (nc, nv).
     """
     matrix = without_units(system, B)[0]
     if columns is not None:
@@ -147,10 +147,10 @@ def find_redundant(
 def least_norm_multipliers(
     system: SystemData, whole: Array, part: Array, lam: Array, length: float
 ) -> Array:
-    """Return multipliers (nc,) of all rows with least norm, for the forces of a part of the rows.
+    """Return minimum-norm multipliers (nc,) of all constraints with the same forces as `lam`.
 
-    `whole` and `part` are B of all rows and of those with the multipliers `lam`; moments are
-    divided by `length` to compare them with forces.
+    `whole` is B of all constraints, `part` is B of the constraints with multipliers `lam`. Moments
+    are divided by `length` to compare them with forces.
     """
     weight = np.where(system.row_motion < 3, 1.0, length)
     rcond = NEARLY_DEPENDENT if system.misfit.any() else 1e-10

@@ -1,4 +1,4 @@
-"""Data of a mechanism: bodies, joints, drivers, loads and the system that holds them.
+"""Data of a mechanism: bodies, joints, drivers, loads and the system that contains them.
 
 The examples of this folder assume the following lines, and a reduced `body` with the interfaces
 `left` and `right` and the distributed load `wind`:

@@ -25,12 +25,12 @@ __all__ = ["DEFAULT_DAMPING_RATIO", "FlexibleBody", "Ground", "RigidBody"]
 Array = NDArray[np.float64]
 
 DEFAULT_DAMPING_RATIO = 0.01
-"""Modal damping ratio of flexible bodies without damping: 1 %, typical of bolted metal parts."""
+"""Default modal damping ratio of flexible bodies: 1 %, typical of bolted metal parts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """A body that does not move; a system has at most one.
+    """A body that does not move; a system has at most one ground.
 
     Attributes:
         frames: Frames by name, in global coordinates.
@@ -111,17 +111,17 @@ class RigidBody(FloatingBody):
     Attributes:
         name: Name in the system and in the results.
         mass: Mass, kg.
-        inertia: Inertia tensor about the centre of mass, body axes, shape (3, 3), or its diagonal
-            (3,), kg m².
+        inertia: Inertia tensor about the centre of mass in body components, shape (3, 3), or its
+            diagonal, shape (3,), kg m².
         centre: Centre of mass in the body frame, shape (3,), m.
         frames: Frames for joints and loads by name, in the body frame.
         position: Initial position of the origin of the body frame, shape (3,), m.
         rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix from body to
             global components.
-        shape: Surface for drawings; None: no surface.
+        shape: Surface for drawings (optional).
 
     Raises:
-        InputError: The mass is not positive, no mass distribution has this inertia tensor, or
+        InputError: The mass is not positive, the inertia tensor is physically impossible, or
             another argument is invalid.
 
     Example:
@@ -176,7 +176,7 @@ class RigidBody(FloatingBody):
             density: Density, kg/m³; give either the density or the mass.
             mass: Mass, kg.
             centre: Centre of the box, see `RigidBody`.
-            frames: Frames for joints and loads, see `RigidBody`; None: no frames.
+            frames: Frames for joints and loads, see `RigidBody`; by default no frames.
             position: Initial position, see `RigidBody`.
             rotation: Initial orientation, see `RigidBody`.
 
@@ -218,7 +218,7 @@ class RigidBody(FloatingBody):
             density: Density, kg/m³; give either the density or the mass.
             mass: Mass, kg.
             centre: Centre of the cylinder, see `RigidBody`.
-            frames: Frames for joints and loads, see `RigidBody`; None: no frames.
+            frames: Frames for joints and loads, see `RigidBody`; by default no frames.
             position: Initial position, see `RigidBody`.
             rotation: Initial orientation, see `RigidBody`.
 
@@ -247,7 +247,7 @@ def _mass(name: str, volume: float, density: float | None, mass: float | None) -
 
 
 def _second_moments(argument: str, inertia: ArrayLike) -> Array:
-    """Return ∫ρ (x−c)⊗(x−c), shape (3, 3), of an inertia tensor or its diagonal."""
+    """Return ∫ρ (x−c)⊗(x−c), shape (3, 3), from an inertia tensor or its diagonal."""
     J: Array = array(argument, inertia)
     if J.shape == (3,):
         J = np.diag(J)
@@ -256,7 +256,7 @@ def _second_moments(argument: str, inertia: ArrayLike) -> Array:
     moments, problem = np.linalg.eigvalsh(J), ""
     second = 0.5 * np.trace(J) * np.eye(3) - J
     if np.linalg.eigvalsh(second).min() < -1e-9 * np.trace(J):
-        problem = "no body has these moments: each is at most the sum of the other two"
+        problem = "this is impossible: each moment is at most the sum of the other two"
     elif moments.min() <= 0:
         problem = "a moment is zero; give a thin rod its true small moment about its axis"
     if problem:
@@ -276,11 +276,11 @@ class FlexibleBody(FloatingBody):
         rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix from body to
             global components.
         damping_ratio: Damping ratio of every mode, added to the damping matrix of the reduced body;
-            None: `DEFAULT_DAMPING_RATIO` if that matrix is zero, else 0.
-        stiffening: Whether geometric stiffening acts; None: if the reduced body has it.
+            by default `DEFAULT_DAMPING_RATIO` if that matrix is zero, otherwise 0.
+        stiffening: Whether geometric stiffening acts; by default if the reduced body contains it.
 
     Raises:
-        InputError: An argument is invalid, or the reduced body has no stiffening to act.
+        InputError: An argument is invalid, or the reduced body does not contain stiffening.
 
     Example:
         >>> link = mbd.FlexibleBody("link", body, position=(0.5, 0, 0), damping_ratio=0.02)
@@ -325,7 +325,7 @@ class FlexibleBody(FloatingBody):
         )
 
     def load_pattern(self, name: str) -> LoadPattern:
-        """Return a distributed load of the reduced body by its name, see `pattern`."""
+        """Return the distributed load of the reduced body with the given name."""
         return self.reduced.load_pattern(name)
 
     def pattern(self, name: str) -> PatternRef:
@@ -335,7 +335,7 @@ class FlexibleBody(FloatingBody):
             name: Name of the distributed load.
 
         Raises:
-            InputError: There is no such load; the message lists the names.
+            InputError: The load is unknown; the message lists the valid names.
 
         Example:
             >>> mbd.FlexibleBody("sail", body).pattern("wind")

@@ -1,9 +1,9 @@
-"""Bushings: six stiffnesses and dampings between two frames.
+"""Bushings: springs and dampers in all six relative motions of two frames.
 
-With the displacement x = Q₁ᵀ(p₂ − p₁) in the axes of the first frame and the rotation vector θ of
-R₀ᵀ Q₁ᵀ Q₂ (R₀: relative rotation without moment), the energy is ½ (x−x₀)ᵀ K (x−x₀) + ½ θᵀ K_θ θ.
-The wrenches are −Hᵀ(K s + C ṡ) with ṡ = H u: they do the work of these six coordinates, so that
-finite rotations on a closed path cost no energy. θ is limited to less than half a turn.
+With the displacement x = Q₁ᵀ(p₂ − p₁) in components of the first frame and the rotation vector θ
+of R₀ᵀ Q₁ᵀ Q₂ (R₀: relative rotation without moment), the energy is ½ sᵀ K s for s = (x − x₀, θ).
+The wrenches are −Hᵀ(K s + C ṡ), where ṡ = H u for the velocities u of the frames: the springs do
+no net work on a closed path, also with finite rotations. |θ| is limited to less than half a turn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Bushing"]
 
 Array = NDArray[np.float64]
 
-_LARGEST = 3.0  # rad; the rotation vector is not unique at π
+_LARGEST = 3.0  # largest rotation, rad; the rotation vector is not unique at π
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +33,17 @@ class Bushing(PairElement):
 
     Attributes:
         name: Name in the system.
-        first: Frame whose axes are those of the displacements, for example `rod.frame("left")`.
+        first: Frame in whose axes displacements are measured, for example `rod.frame("left")`.
         second: The other frame.
         stiffness: Stiffness along x, y, z (N/m) and about them (N m/rad), shape (6,), or a
             symmetric matrix (6, 6).
-        damping: Damping coefficients, N s/m and N m s/rad, of the same shapes.
-        neutral: Displacement (3,), m, and relative rotation Q₁ᵀQ₂ (3, 3) without force; None: those
-            of the initial positions.
+        damping: Damping coefficients, N s/m and N m s/rad, with the shape of `stiffness`.
+        neutral: Displacement (3,), m, and relative rotation Q₁ᵀQ₂ (3, 3) without force; by default
+            measured at the initial positions.
 
     Raises:
-        InputError: Stiffness or damping are neither six numbers of at least 0 nor a symmetric,
-            positive semi-definite matrix, or the neutral rotation is not a rotation.
+        InputError: Stiffness or damping is neither six non-negative numbers nor a symmetric,
+            positive semi-definite matrix, or the neutral rotation is not a rotation matrix.
 
     Example:
         >>> ends = ground.frame("bearing"), rod.frame("left")
@@ -77,7 +77,7 @@ class Bushing(PairElement):
     def _matrix(self, argument: str) -> Array:
         label, value = f"bushing {self.name!r}: {argument}", getattr(self, argument)
         expected = (
-            "six numbers of at least 0 (three along, three about x, y, z) or a symmetric, positive "
+            "six non-negative numbers (three along, three about x, y, z) or a symmetric, positive "
             "semi-definite 6×6 matrix"
         )
         matrix: Array = array(label, value, expected=expected)
@@ -92,7 +92,7 @@ class Bushing(PairElement):
         return matrix
 
     def placed(self, pair: FramePair) -> Bushing:
-        """Return the bushing with its neutral pose."""
+        """Return the bushing, with the neutral pose measured at `pair` if it is not given."""
         if self.neutral is not None:
             return self
         return replace(self, neutral=(pair.Q1.T @ (pair.p2 - pair.p1), pair.Q1.T @ pair.Q2))
@@ -104,8 +104,8 @@ class Bushing(PairElement):
         angle = float(np.linalg.norm(theta))
         if angle > _LARGEST:
             raise InputError(
-                f"bushing {self.name!r} is turned by {angle:.3g} rad; its rotation is measured up "
-                "to 3 rad. Use a joint with a JointSpring for large rotations"
+                f"bushing {self.name!r} is turned by {angle:.3g} rad, more than the limit of 3 rad."
+                " Use a joint with a JointSpring for large rotations"
             )
         return np.concatenate([pair.Q1.T @ (pair.p2 - pair.p1) - x, theta])
 
@@ -139,7 +139,7 @@ class Bushing(PairElement):
 
 
 def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array:
-    """Return the derivative of Hᵀg to both poses for constant g (6,), shape (12, 12)."""
+    """Return the derivative (12, 12) of Hᵀg with respect to both poses for constant g (6,)."""
     D = np.zeros((12, 12))
     d, L = skew(pair.p2 - pair.p1), skew(pair.Q1 @ g[:3])
     D[:3, 3:6] = L
@@ -147,7 +147,7 @@ def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array
     D[3:6, 3:6] = d @ L
     D[3:6, :3] = -L
     D[3:6, 6:9] = L
-    # moment m = Q₂ T⁻ᵀ g: it turns with the second frame, and T depends on θ
+    # The moment Q₂ T⁻ᵀ g rotates with the second frame, and T depends on θ
     inverse = np.linalg.inv(tangent(theta))
     w = inverse.T @ g[3:]
     change = pair.Q2 @ inverse.T @ tangent_derivative(-theta, w) @ H[3:]
@@ -158,7 +158,7 @@ def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array
 
 
 def _rate_change(pair: FramePair, theta: Array, H: Array, rate: Array) -> Array:
-    """Return the derivative of H u to both poses for constant velocities u, shape (6, 12)."""
+    """Return the derivative (6, 12) of H u with respect to both poses for constant u."""
     d, w1 = pair.p2 - pair.p1, pair.u1[3:]
     relative = pair.u2[:3] - pair.u1[:3] - np.cross(w1, d)
     D = np.zeros((6, 12))

@@ -1,4 +1,4 @@
-"""Bodies in a floating frame."""
+"""Bodies described in a floating frame of reference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Table = NDArray[np.int64]
 
 
 def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
-    """Return the unit quaternion (4,) of a quaternion or a rotation matrix."""
+    """Return the unit quaternion (4,) for a quaternion or a rotation matrix."""
     expected = "a quaternion (w, x, y, z), not zero, or a 3×3 rotation matrix"
     numbers: Array = array(argument, rotation, expected=expected)
     if numbers.shape == (3, 3):
@@ -36,7 +36,7 @@ def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
 
 
 class FloatingBody:
-    """A body in a floating frame, with the arrays for the kernels."""
+    """A body in a floating frame, stored in the arrays of the kernels."""
 
     name: str
     frame_names: tuple[str, ...]
@@ -44,8 +44,8 @@ class FloatingBody:
     num_velocities: int
     num_elastic: int
     typical_mass: float
-    _table: Table  # row of the table of the kernels, see `body_table`
-    _data: Array  # arrays to which the row refers
+    _table: Table  # one row, the table of the kernels for this body; see `body_table`
+    _data: Array  # buffer with the arrays that the table locates
     _q0: Array
 
     def _prepare(
@@ -103,7 +103,7 @@ class FloatingBody:
         return self._q0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
-        """Set `out` to the coordinates moved by an increment."""
+        """Set `out` to the coordinates after an increment."""
         kernels.increment(self._table, q, delta, out)
 
     def increment_tangent(self, delta: Array) -> Array:
@@ -115,18 +115,18 @@ class FloatingBody:
         frame_kernels.frame_poses(self._table, self._data, q, position, rotation)
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
-        """Set the rows and the magnitudes of their terms."""
+        """Set the residual and the magnitudes of its terms."""
         q, v, a, gravity, wrenches = state[1:]
         kernels.residual(self._table, self._data, q, v, a, gravity, wrenches, out, scale)
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
-        """Return the derivatives K, C and M of the rows."""
+        """Return the derivatives K, C and M of the residual."""
         flat = body_tangents(self._table, self._data, *state[1:])
         K, C, M = flat.reshape(3, self.num_velocities, self.num_velocities)
         return K, C, M
 
     def frame_jacobians(self, q: Array) -> Array:
-        """Return the Jacobians of the frames."""
+        """Return the derivatives of the velocities of the frames with respect to v."""
         out = np.zeros((len(self.frame_names), 6, self.num_velocities))
         frame_kernels.frame_jacobians(self._table, self._data, q, out)
         return out
@@ -136,13 +136,13 @@ class FloatingBody:
         frame_kernels.frame_velocities(self._table, self._data, q, v, out)
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        """Return the derivatives of the velocities of the frames."""
+        """Return the derivatives of the velocities of the frames with respect to q."""
         out = np.zeros((len(self.frame_names), 6, self.num_velocities))
         frame_kernels.frame_velocity_tangents(self._table, self._data, q, v, out)
         return out
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return J̇ v: the coordinates change at the rate v."""
+        """Return the accelerations J̇ v for v̇ = 0, where q changes at the rate v."""
         return self.frame_velocity_tangents(q, v) @ v
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
@@ -157,9 +157,9 @@ class FloatingBody:
 def body_tangents(
     table: Table, data: Array, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
 ) -> Array:
-    """Return the derivatives of the rows of all bodies of a table to q (increments), v and a.
+    """Return the derivatives of all residuals with respect to increments of q, to v and to a.
 
-    The array has the three matrices (6+n, 6+n) of each body one after the other.
+    The array contains the three matrices (6+n, 6+n) of each body of the table in sequence.
     """
     flat = np.empty(3 * int(((table[:, MODES] + 6) ** 2).sum()))
     tangents(table, data, q, v, a, gravity, wrenches, flat)

@@ -1,6 +1,6 @@
 """Springs, dampers and friction between two frames and about or along the axes of joints.
 
-Derivatives are exact, except that those of laws of users are central differences.
+Derivatives are exact, except that user-defined laws are differentiated by central differences.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Law = Callable[[float, float], float]
 
 
 class FramePair(NamedTuple):
-    """Positions, rotations and velocities (6,) of two frames; global components."""
+    """Positions, rotations and velocities (6,) of two frames in global components."""
 
     p1: Array
     Q1: Array
@@ -39,7 +39,7 @@ class FramePair(NamedTuple):
 
 
 class PairElement(ABC):
-    """A force element between two frames, as the assembler uses it."""
+    """Base class of force elements between two frames."""
 
     name: str
     first: FrameRef
@@ -57,15 +57,15 @@ class PairElement(ABC):
 
     @abstractmethod
     def placed(self, pair: FramePair) -> PairElement:
-        """Return the element with unspecified lengths or poses measured at initial poses."""
+        """Return the element with unspecified lengths or poses measured at the initial poses."""
 
     @abstractmethod
     def wrenches(self, pair: FramePair) -> Array:
-        """Return forces and moments on both frames at their points, global, shape (12,)."""
+        """Return forces and moments on both frames in global components, shape (12,)."""
 
     @abstractmethod
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
-        """Return the derivatives of the wrenches to both poses and velocities, (12, 12) each."""
+        """Return the derivatives with respect to both poses and velocities, (12, 12) each."""
 
     @abstractmethod
     def energy(self, pair: FramePair) -> float:
@@ -82,7 +82,7 @@ class SpringDamper(PairElement):
         second: Frame at the other end.
         stiffness: Stiffness, N/m.
         damping: Damping coefficient, N s/m.
-        free_length: Length without force, m; None: the initial distance of the points.
+        free_length: Length without force, m; by default the initial distance between the points.
         law: Function `law(length, rate)` of the length (m) and its rate (m/s) that returns the
             tension, N; it replaces stiffness and damping.
 
@@ -112,7 +112,7 @@ class SpringDamper(PairElement):
             number(f"load {self.name!r}: free_length", self.free_length, low=0.0, unit="m")
 
     def placed(self, pair: FramePair) -> SpringDamper:
-        """Return the element with its free length."""
+        """Return the spring, with its free length measured at `pair` if it is not given."""
         if self.free_length is not None:
             return self
         return replace(self, free_length=float(np.linalg.norm(pair.p2 - pair.p1)))
@@ -151,7 +151,7 @@ class SpringDamper(PairElement):
             by_length, by_rate = slopes(self.tension, length, rate, 1e-6 * length)
         along = np.outer(n, n)
         across = (np.eye(3) - along) / length
-        turn = across @ (pair.u2[:3] - pair.u1[:3])  # derivative of the rate to the ends
+        turn = across @ (pair.u2[:3] - pair.u1[:3])  # derivative of the rate with respect to d
         by_d = by_length * along + self.tension(length, rate) * across
         by_d += by_rate * np.outer(n, turn)
         D, E = np.zeros((12, 12)), np.zeros((12, 12))
@@ -169,7 +169,7 @@ class SpringDamper(PairElement):
 
 
 class _JointElement:
-    """A force element about or along the axis z of a joint."""
+    """A force element about or along the z axis of a joint."""
 
     name: str
     joint: str
@@ -184,25 +184,25 @@ class _JointElement:
 
     @property
     def coordinate(self) -> JointCoordinate:
-        """Coordinate that it acts on."""
+        """Joint coordinate on which the element acts."""
         return JointCoordinate(self.joint, self.motion or "rotation")
 
 
 @dataclass(frozen=True, eq=False)
 class JointSpring(_JointElement):
-    """A spring and a damper about or along the axis z of a joint.
+    """A spring and a damper about or along the z axis of a joint.
 
     Attributes:
         name: Name in the system.
         joint: Name of the joint.
         stiffness: Stiffness, N m/rad or N/m.
         damping: Damping coefficient, N m s/rad or N s/m.
-        free: Rotation (rad) or displacement (m) of the joint without force; None: the initial one.
-        law: Function `law(s, rate)` of the rotation or displacement s from the free one and its
-            rate that returns the torque (N m) or force (N) against the motion; it replaces
-            stiffness and damping.
-        motion: `rotation` or `displacement`; None: the only free motion of the joint, and the
-            rotation of a cylindrical one.
+        free: Unloaded rotation (rad) or displacement (m) of the joint; by default the initial one.
+        law: Function `law(s, rate)` of the rotation or displacement s relative to `free` and its
+            rate that returns the resisting torque (N m) or force (N); it replaces stiffness and
+            damping.
+        motion: `rotation` or `displacement`; by default the only free motion of the joint, or
+            the rotation of a cylindrical joint.
 
     Raises:
         InputError: An argument is invalid, or both a law and stiffness or damping are given.
@@ -227,7 +227,7 @@ class JointSpring(_JointElement):
             number(f"{label}: free", self.free)
 
     def placed(self, motion: Axis, s: float) -> JointSpring:
-        """Return the element with its motion and, unless specified, the free coordinate s."""
+        """Return the element with the given motion and, unless specified, `free` set to s."""
         return replace(self, motion=motion, free=s if self.free is None else self.free)
 
     def _resistance(self, s: float, rate: float) -> float:
@@ -240,7 +240,7 @@ class JointSpring(_JointElement):
         return -self._resistance(s - (self.free or 0.0), rate)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of the magnitude to the coordinate and to its rate."""
+        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
         if self.law is None:
             return -self.stiffness, -self.damping
         by_s, by_rate = slopes(self._resistance, s - (self.free or 0.0), rate)
@@ -256,28 +256,28 @@ class JointSpring(_JointElement):
 
 @dataclass(frozen=True, eq=False)
 class JointFriction(_JointElement):
-    """Regularized dry friction and viscous friction about or along the axis z of a joint.
+    """Regularized dry friction and viscous friction about or along the z axis of a joint.
 
-    With the rate w of the joint, −(F_c + (F_s − F_c) exp(−(w/w_s)²)) tanh(w/w₀) − c w acts on the
-    second body and the opposite on the first. F_c is constant and does not depend on the forces in
-    the joint. There is no sticking: below F_c the joint creeps at about w₀ times force over F_c.
-    Choose a step that resolves changes of the rate by w₀.
+    At the joint rate w, the load −(F_c + (F_s − F_c) exp(−(w/w_s)²)) tanh(w/w₀) − c w acts on the
+    second body and the opposite load on the first. F_c does not depend on the forces in the joint.
+    The joint does not stick: under a force F below F_c it creeps at a rate of about w₀ F/F_c.
+    Choose a time step that resolves changes of the rate by w₀.
 
     Attributes:
         name: Name in the system.
         joint: Name of the joint.
         limit: Sliding friction F_c, N m or N.
-        rate: Rate w₀ at which tanh(1) = 76 % of the friction act, rad/s or m/s; small compared with
-            the rates of the motion.
-        static: Breakaway friction F_s, N m or N; None: that of sliding.
-        stribeck: Rate w_s, rad/s or m/s; None: 10 w₀.
+        rate: Rate w₀ at which tanh(1) = 76 % of the friction acts, rad/s or m/s; it should be small
+            compared with the rates of the motion.
+        static: Breakaway friction F_s, N m or N; by default F_c.
+        stribeck: Rate w_s, rad/s or m/s; by default 10 w₀.
         viscous: Coefficient c, N m s/rad or N s/m.
-        motion: `rotation` or `displacement`; None: the only free motion of the joint, and the
-            rotation of a cylindrical one.
+        motion: `rotation` or `displacement`; by default the only free motion of the joint, or
+            the rotation of a cylindrical joint.
 
     Raises:
         InputError: A value is negative, a rate is not positive, or the breakaway friction is below
-            that of sliding.
+            the sliding friction.
 
     Example:
         >>> friction = mbd.JointFriction("friction", "hinge", limit=2.0, rate=0.01)
@@ -305,11 +305,11 @@ class JointFriction(_JointElement):
             number(f"{label}: stribeck", self.stribeck, positive=True)
 
     def placed(self, motion: Axis, s: float) -> JointFriction:
-        """Return the element with its motion."""
+        """Return the element with the given motion."""
         return replace(self, motion=motion)
 
     def _size(self, rate: float) -> tuple[float, float]:
-        """Return F_c + (F_s − F_c) exp(−(w/w_s)²) and its derivative."""
+        """Return F_c + (F_s − F_c) exp(−(w/w_s)²) and its derivative with respect to w."""
         if self.static is None:
             return self.limit, 0.0
         width = self.stribeck if self.stribeck is not None else 10.0 * self.rate
@@ -321,7 +321,7 @@ class JointFriction(_JointElement):
         return -self._size(rate)[0] * float(np.tanh(rate / self.rate)) - self.viscous * rate
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of the magnitude to the coordinate and to its rate."""
+        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
         size, slope = self._size(rate)
         sign = float(np.tanh(rate / self.rate))
         return 0.0, -size * (1.0 - sign * sign) / self.rate - slope * sign - self.viscous
@@ -332,7 +332,7 @@ class JointFriction(_JointElement):
 
 
 def _check_law(element: SpringDamper | JointSpring) -> None:
-    """Raise an error if a constant is negative, or given together with a law."""
+    """Raise an error if a constant is negative or is given together with a law."""
     label = f"load {element.name!r}"
     for coefficient in ("stiffness", "damping"):
         number(f"{label}: {coefficient}", getattr(element, coefficient), low=0.0)

@@ -51,23 +51,23 @@ JOINT_KINDS: dict[str, tuple[int, ...]] = {
     "point_on_plane": (2,),
     "distance": (0,),
 }
-"""Relative motions (along x, y, z: 0 to 2, about them: 3 to 5) that each kind of joint holds."""
+"""Relative motions that each kind of joint constrains: 0 to 2 along x, y, z; 3 to 5 about them."""
 
 TURNING = ("revolute", "cylindrical", "planar")
-"""Kinds of joint whose rotation about z is one coordinate."""
+"""Kinds of joints with a rotation about z that is a single coordinate."""
 SLIDING = ("prismatic", "cylindrical", "point_on_line")
-"""Kinds of joint whose displacement along z is one coordinate."""
+"""Kinds of joints with a displacement along z that is a single coordinate."""
 
 
 class FrameRef(NamedTuple):
-    """Names of a body and of one of its frames; `body.frame("name")` returns it."""
+    """Names of a body and one of its frames, as returned by `body.frame("name")`."""
 
     body: str
     frame: str
 
 
 def checked_frame(argument: str, value: Any) -> FrameRef:
-    """Return a reference to a frame; a tuple of two names is accepted."""
+    """Return a reference to a frame; `value` may also be a tuple of two names."""
     if not (
         isinstance(value, tuple)
         and len(value) == 2
@@ -81,20 +81,20 @@ def checked_frame(argument: str, value: Any) -> FrameRef:
 class Joint:
     """A joint between two frames; `revolute`, `prismatic` and similar functions create it.
 
-    A joint holds some of the six motions of its second frame relative to its first. Its axis is z
-    of the first frame; revolute, cylindrical and planar joints accept an opposite z of the second.
+    A joint constrains some of the six motions of its second frame relative to its first. Its axis
+    is z of the first frame; in revolute, cylindrical and planar joints the z axes may be opposite.
 
-    Its forces and moments act on the second body and are given in the axes of the first frame. Two
-    kinds differ: the one moment of a universal joint, along the normal of the plane of its pins, is
-    its moment z. The one force of a distance joint, along the line from the first point to the
-    second, is its force x; it is negative in tension.
+    Joint forces and moments act on the second body, in components of the first frame. There are two
+    exceptions: the moment of a universal joint, normal to the plane of its pins, is reported as
+    moment z; the force of a distance joint, along the line from the first point to the second, is
+    reported as force x and is negative in tension.
 
     Attributes:
         name: Name in the system and in the results.
         kind: A key of `JOINT_KINDS`.
         first: Reference frame of the joint, for example `ground.frame("bearing")`.
         second: Frame of another body.
-        length: Length of a distance joint, m; None: the initial distance of the two points.
+        length: Length of a distance joint, m; by default the initial distance between the points.
 
     Raises:
         InputError: The kind is unknown, both frames belong to one body, or a length is not positive
@@ -128,7 +128,7 @@ class Joint:
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Relative motions that the joint holds, see `JOINT_KINDS`."""
+        """Relative motions that the joint constrains, see `JOINT_KINDS`."""
         return JOINT_KINDS[self.kind]
 
     def row_name(self, motion: int) -> str:
@@ -146,17 +146,17 @@ class Joint:
         return "displacement" if self.kind in ("prismatic", "point_on_line") else "rotation"
 
     def axis(self, motion: Axis | None, what: str) -> Axis:
-        """Return a motion that the joint has, by default `axis_by_default`.
+        """Return a free motion of the joint, by default `axis_by_default`.
 
-        An `InputError` that the joint does not have the motion begins with `what`.
+        If the joint does not have the motion, the message of the `InputError` begins with `what`.
         """
         checked_name("what", what)
         motion = choice(f"{what}: motion", motion, MOTIONS, none=True) or self.axis_by_default
         kinds = TURNING if motion == "rotation" else SLIDING
         if self.kind not in kinds:
             raise InputError(
-                f"{what}: {self.kind} joint {self.name!r} has no {motion} as one coordinate; it "
-                f"must be one of {kinds}",
+                f"{what}: {self.kind} joint {self.name!r} has no {motion} as one coordinate; its "
+                f"kind must be one of {kinds}",
                 argument="motion",
                 value=motion,
             )
@@ -164,7 +164,7 @@ class Joint:
 
 
 def fixed(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """Return a joint that holds all six relative motions; see `Joint` for the arguments.
+    """Return a joint that constrains all six relative motions; see `Joint` for the arguments.
 
     >>> joint = mbd.fixed("weld", ground.frame("bearing"), rod.frame("left"))
     """
@@ -204,9 +204,9 @@ def prismatic(name: str, first: FrameRef, second: FrameRef) -> Joint:
 
 
 def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """Return a joint of two pins at right angles: y of the first frame and x of the second.
+    """Return a joint with two perpendicular pins: along y of the first frame and x of the second.
 
-    The shafts are z of both frames; the frames coincide if the shafts are in line. See `Joint` for
+    The shafts are along the z axes; the frames coincide if the shafts are aligned. See `Joint` for
     the arguments.
 
     >>> joint = mbd.universal("cross", ground.frame("bearing"), rod.frame("left"))
@@ -223,7 +223,7 @@ def planar(name: str, first: FrameRef, second: FrameRef) -> Joint:
 
 
 def point_on_line(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """Return a joint that holds the second point on the z axis of the first frame; see `Joint`.
+    """Return a joint that keeps the second point on the z axis of the first frame; see `Joint`.
 
     >>> joint = mbd.point_on_line("rail", ground.frame("bearing"), rod.frame("left"))
     """
@@ -231,7 +231,7 @@ def point_on_line(name: str, first: FrameRef, second: FrameRef) -> Joint:
 
 
 def point_on_plane(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """Return a joint that holds the second point in the x-y plane of the first; see `Joint`.
+    """Return a joint that keeps the second point in the first frame's x-y plane; see `Joint`.
 
     >>> joint = mbd.point_on_plane("floor", ground.frame("bearing"), rod.frame("left"))
     """
@@ -253,14 +253,14 @@ class Driver:
     Attributes:
         name: Name in the system and in the results.
         joint: Name of the joint.
-        motion: Function of the time t (s) that returns the angle (rad) or the displacement (m), its
+        motion: Function of time t (s) that returns the angle (rad) or the displacement (m), its
             rate and its acceleration. `constant_speed`, `differentiated` and `integrated` create
-            such functions; a run checks that the derivatives fit the position.
-        along: `rotation` or `displacement`; None: the only free motion of the joint, and the
-            rotation of a cylindrical one.
-        offset: Value that is added to the angle or displacement. None: the initial coordinate of
-            the joint, so that a motion that begins with zero does not move the bodies at the start.
-            With 0, the motion is the coordinate of the joint.
+            such functions; a simulation checks that the derivatives match the position.
+        along: `rotation` or `displacement`; by default the only free motion of the joint, or the
+            rotation of a cylindrical joint.
+        offset: Value added to the angle or displacement, by default the initial coordinate of the
+            joint: then a motion that begins at zero does not move the bodies at the start. With 0,
+            the motion is the coordinate of the joint.
 
     Raises:
         InputError: An argument is invalid; `System` checks the joint.
@@ -286,7 +286,7 @@ class Driver:
             number(f"{label}: offset", self.offset)
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return position with offset, rate and acceleration at a time (s), after a check."""
+        """Check and return position (with offset), rate and acceleration at time t (s)."""
         value = self.motion(number("t", t))
         try:
             angle, rate, acceleration = (float(x) for x in value)
@@ -313,7 +313,7 @@ def constant_speed(
         angle: Angle or displacement at t = 0, rad or m.
 
     Returns:
-        Function of the time that returns position, rate and acceleration.
+        Function of time that returns position, rate and acceleration.
 
     Example:
         >>> mbd.constant_speed(10.0, angle=1.0)(0.5)

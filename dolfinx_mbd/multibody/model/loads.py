@@ -1,7 +1,7 @@
 """Forces and torques on frames and about or along the axes of joints.
 
-Functions of users are called about four times a step, and up to 24 times more when the iteration
-matrix is updated. Their derivatives are central differences; those of the mechanics are exact.
+User functions are called about four times per step, and up to 24 more times when the iteration
+matrix is updated. Their derivatives are central differences; all other derivatives are exact.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Array = NDArray[np.float64]
 
 
 class FrameMotion(NamedTuple):
-    """Motion of a frame in global components, the argument of the functions of frame loads.
+    """Motion of a frame in global components, an argument of the functions of frame loads.
 
     Attributes:
-        position: Position of its point, shape (3,), m.
-        rotation: Its axes as columns, shape (3, 3).
-        velocity: Velocity of its point, shape (3,), m/s.
+        position: Position of the frame's point, shape (3,), m.
+        rotation: Axes of the frame as columns, shape (3, 3).
+        velocity: Velocity of the frame's point, shape (3,), m/s.
         omega: Angular velocity, shape (3,), rad/s.
 
     Example:
@@ -53,7 +53,7 @@ class FrameMotion(NamedTuple):
 
 
 class JointCoordinate(NamedTuple):
-    """A rotation about (rad, counted over turns) or a displacement along (m) the axis of a joint.
+    """A rotation about a joint axis (rad, including full turns) or a displacement along it (m).
 
     Attributes:
         joint: Name of the joint.
@@ -92,11 +92,11 @@ class FrameLoad:
 
     Attributes:
         name: Name in the system.
-        frame: Frame at which it acts, for example `rod.frame("left")`.
-        value: Three components in N or N m, or a function `value(t, motion)` of the time (s) and
-            the motion of the frame that returns them.
+        frame: Frame at which the load acts, for example `rod.frame("left")`.
+        value: Three components in N or N m, or a function `value(t, motion)` of time (s) and the
+            motion of the frame that returns them.
         kind: `force` or `torque`.
-        axes: `global`, or `frame`: the components are along the axes of the moving frame.
+        axes: `global` or `frame` (the moving frame): axes along which `value` has its components.
 
     Raises:
         InputError: An argument is invalid; the value of a function is checked at each call.
@@ -120,7 +120,7 @@ class FrameLoad:
             vector(f"{label}: value", self.value)
 
     def wrench(self, t: float, motion: FrameMotion) -> Array:
-        """Return the force and the moment at the point of the frame, global, shape (6,)."""
+        """Return force and moment at the frame's point in global components, shape (6,)."""
         value = self.value(t, motion) if callable(self.value) else self.value
         value = vector(f"load {self.name!r}: value", value)
         if self.axes == "frame":
@@ -129,7 +129,7 @@ class FrameLoad:
         return np.concatenate([value, zero] if self.kind == "force" else [zero, value])
 
     def derivatives(self, t: float, motion: FrameMotion, length: float) -> tuple[Array, Array]:
-        """Return the derivatives of the wrench to pose and velocity of the frame, (6, 6) each."""
+        """Return the derivatives with respect to pose and velocity of the frame, (6, 6) each."""
         if not callable(self.value):
             D = np.zeros((6, 6))
             if self.axes == "frame":
@@ -146,7 +146,7 @@ class FrameLoad:
 
 
 def _moved(motion: FrameMotion, step: Array) -> FrameMotion:
-    """Return a motion after increments of position, rotation and both velocities, shape (12,)."""
+    """Return a motion after increments (12,) of position, rotation, velocity and omega."""
     position, rotation, velocity, omega = motion
     return FrameMotion(
         position + step[:3],
@@ -179,17 +179,17 @@ def torque(
 
 @dataclass(frozen=True, eq=False)
 class JointLoad:
-    """A torque about or a force along the axis z of a joint.
+    """A torque about or a force along the z axis of a joint.
 
-    It acts on the second body of the joint, and the opposite load on the first.
+    The load acts on the second body of the joint, and the opposite load on the first.
 
     Attributes:
         name: Name in the system.
         joint: Name of the joint.
-        motion: `rotation`: a torque in N m; `displacement`: a force in N.
-        value: A number, or a function `value(t, s, rate)` of the time (s), a joint coordinate s
-            (rad or m) and its rate.
-        of: The coordinate s; None: that of the joint itself.
+        motion: `rotation` for a torque in N m or `displacement` for a force in N.
+        value: A number, or a function `value(t, s, rate)` of time (s), a joint coordinate s (rad or
+            m) and its rate.
+        of: The coordinate s; by default the coordinate of the loaded joint.
 
     Raises:
         InputError: An argument is invalid; the value of a function is checked at each call.
@@ -216,7 +216,7 @@ class JointLoad:
 
     @property
     def coordinate(self) -> JointCoordinate:
-        """Coordinate that the function depends on."""
+        """Joint coordinate on which the function depends."""
         return self.of if self.of is not None else JointCoordinate(self.joint, self.motion)
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
@@ -225,7 +225,7 @@ class JointLoad:
         return number(f"load {self.name!r}: value", value)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of the magnitude to the coordinate and to its rate."""
+        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
         if not callable(self.value):
             return 0.0, 0.0
         return slopes(lambda x, w: self.magnitude(t, x, w), s, rate)

@@ -1,4 +1,4 @@
-"""Motions of drivers: from a position or a rate alone, and checks of their derivatives."""
+"""Motions of drivers from a position or a rate alone, and checks of their derivatives."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["Motion", "check_derivatives", "check_drivers", "differentiated", "in
 Array = NDArray[np.float64]
 
 Motion = Callable[[float], tuple[float, float, float]]
-"""Value (rad or m), rate and acceleration as a function of the time."""
+"""Function of time that returns value (rad or m), rate and acceleration."""
 
-# Central differences of sixth order at steps from −3 to 3
+# Coefficients of central differences of sixth order at steps from −3 to 3
 _FIRST = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
 _SECOND = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0
 
 _SAMPLES = 20  # times at which a motion is checked
-_SPANS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-2)  # of the intervals, relative to the run
-_TOLERANCE = 1e-2  # relative difference of a derivative that is an error
-_NOISE = np.array([1e-9, 1e-6])  # ignored part of the largest position and rate
+_SPANS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-2)  # lengths of the intervals relative to the run
+_TOLERANCE = 1e-2  # relative difference above which a derivative is wrong
+_NOISE = np.array([1e-9, 1e-6])  # ignored changes, relative to the largest position and rate
 
 
 def check_drivers(system: SystemData, start: float, end: float) -> None:
@@ -39,11 +39,11 @@ def check_drivers(system: SystemData, start: float, end: float) -> None:
 def check_derivatives(name: str, motion: Motion, start: float, end: float) -> None:
     """Raise an `InputError` if the rate or the acceleration of a motion contradicts its position.
 
-    At some times of the run, the change of the position is compared with the integral of the rate
-    (and the change of the rate with that of the acceleration) over intervals of several lengths on
-    both sides. Only functions that contradict each other differ on all intervals by more than 1 %:
-    rates and accelerations may jump, and intervals without a jump agree. The motion is not
-    evaluated outside the run.
+    At several times, the change of the position is compared with the integral of the rate, and the
+    change of the rate with the integral of the acceleration, over intervals of several lengths
+    before and after the time. An error is raised only if no interval agrees within 1 %: rates and
+    accelerations may jump, because intervals without a jump agree. The motion is not evaluated
+    outside the run.
     """
     times = start + (end - start) * np.mod(np.arange(_SAMPLES) * 0.6180339887498949, 1.0)
     scales = np.abs([motion(float(t)) for t in times]).max(axis=0)
@@ -66,7 +66,7 @@ def check_derivatives(name: str, motion: Motion, start: float, end: float) -> No
 def _intervals(
     motion: Motion, t: float, run: tuple[float, float], scales: Array
 ) -> Iterator[Array]:
-    """Yield length, integral, change and noise of rate and acceleration (columns), (4, 2)."""
+    """Yield length, integral, change and noise (rows) of rate and acceleration (columns)."""
     for side, span in product((1, -1), _SPANS):
         low, high = sorted((t, t + side * span * (run[1] - run[0])))
         if run[0] <= low and high <= run[1]:
@@ -77,31 +77,31 @@ def _intervals(
 
 
 def _contradictions(intervals: Array, scale: float) -> NDArray[np.int64]:
-    """Return the intervals, shape (4, n), with a contradiction that no other one disproves."""
+    """Return the indices of `intervals` (4, n) with a contradiction that no other disproves."""
     width, integral, change, noise = intervals
     error, size = np.abs(integral - change), np.maximum(np.abs(integral), np.abs(change))
     wrong = (error > _TOLERANCE * size + 10 * noise) & (error >= 1e-3 * scale * width)
-    share = np.outer(0.1 * error / width, width)  # a tenth of each error in the other intervals
+    share = np.outer(0.1 * error / width, width)  # a tenth of each error, over the other widths
     agrees = error <= np.maximum(_TOLERANCE * size, share)
     agrees &= np.maximum(size, 10 * share) > 10 * noise
     return np.flatnonzero(wrong & ~agrees.any(axis=1))
 
 
 def differentiated(position: Callable[[float], float], *, step: float = 1e-4) -> Motion:
-    """Return the motion of a driver from its position; rate and acceleration are differences.
+    """Return the motion of a driver from its position, with derivatives by finite differences.
 
     The differences are central and of sixth order. At the circular frequency Ω, the relative error
     of the acceleration is (Ω step)⁶/560 plus round-off of about 1e-15 of the position over step²;
     with the default step it is below 1e-8 for Ω from 20 to 1,000 rad/s. Simulations use rates and
-    accelerations for the start and for projected results only.
+    accelerations only at the start and in projected results.
 
     Args:
-        position: Angle (rad) or displacement (m) as a function of the time (s); it is evaluated up
-            to three steps before and after a time, and must be three times differentiable.
+        position: Angle (rad) or displacement (m) as a function of time (s); it is evaluated up to
+            three steps before and after each time and must be three times differentiable.
         step: Step of the differences, s.
 
     Returns:
-        Function of the time that returns position, rate and acceleration.
+        Function of time that returns position, rate and acceleration.
 
     Raises:
         InputError: The step is not positive.
@@ -129,16 +129,16 @@ def integrated(
 
     The integral uses Gauss quadrature with ten points on panels [k panel, (k+1) panel]; it is exact
     up to round-off if the rate is smooth over a panel. The driver prescribes this position, so that
-    nothing drifts.
+    the joint does not drift.
 
     Args:
-        rate: Rate (rad/s or m/s) as a function of the time (s).
+        rate: Rate (rad/s or m/s) as a function of time (s).
         start: Angle (rad) or displacement (m) at t = 0.
-        panel: Length of the panels, s; choose a shorter one if the rate changes faster.
+        panel: Length of the panels, s; choose shorter panels for rates that change faster.
         step: Step of the differences for the acceleration, s; see `differentiated`.
 
     Returns:
-        Function of the time that returns position, rate and acceleration.
+        Function of time that returns position, rate and acceleration.
 
     Raises:
         InputError: The panel or the step is not positive.
@@ -152,7 +152,7 @@ def integrated(
     start = number("start", start)
     number("panel", panel, positive=True, unit="s")
     number("step", step, positive=True, unit="s")
-    _sums = {1: [0.0], -1: [0.0]}  # integrals over the first panels after and before t = 0
+    _sums = {1: [0.0], -1: [0.0]}  # integrals from t = 0 to the ends of panels after and before it
 
     def integral(low: float, high: float) -> float:
         values = fixed_quad(

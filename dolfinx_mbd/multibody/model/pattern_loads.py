@@ -1,7 +1,7 @@
-"""Distributed loads on flexible bodies: a pattern of the reduced body and a function of its size.
+"""Distributed loads on flexible bodies: load patterns of the reduced body with an amplitude.
 
-A pattern f of size p has, in body components, the resultant p F, the moment p (m₀ + Σ m_k η_k)
-about the origin of the frame and the work p f_k on each elastic coordinate.
+A load of amplitude p has, in body components, the resultant p F, the moment p (m₀ + Σ m_k η_k)
+about the origin of the body frame and the generalized force p f_k on each elastic coordinate.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 class PatternRef(NamedTuple):
-    """Names of a flexible body and of one of its distributed loads, see `FlexibleBody.pattern`."""
+    """Names of a flexible body and one of its distributed loads, see `FlexibleBody.pattern`."""
 
     body: str
     pattern: str
@@ -39,10 +39,10 @@ class PatternLoad:
 
     Attributes:
         name: Name in the system.
-        pattern: The distributed load of size 1, `body.pattern("name")`.
-        value: Size: a number, or a function `value(t, s, rate)` of the time (s), a joint coordinate
-            s (rad or m) and its rate; s and the rate are 0 without `of`.
-        of: The coordinate s; None: none.
+        pattern: The distributed load with amplitude 1, `body.pattern("name")`.
+        value: Amplitude: a number, or a function `value(t, s, rate)` of time (s), a joint
+            coordinate s (rad or m) and its rate; s and the rate are 0 if `of` is not given.
+        of: The joint coordinate s, if the load depends on one.
 
     Raises:
         InputError: An argument is invalid; the value of a function is checked at each call.
@@ -70,26 +70,26 @@ class PatternLoad:
             self.size(0.0, 0.0, 0.0)
 
     def size(self, t: float, s: float, rate: float) -> float:
-        """Return the size of the load at a time (s) and a joint coordinate with its rate."""
+        """Return the amplitude of the load at time t (s) for a joint coordinate and its rate."""
         value = self.value(t, s, rate) if callable(self.value) else self.value
         return number(f"load {self.name!r}: value", value)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of the size to the coordinate and to its rate."""
+        """Return the derivatives of the amplitude with respect to the coordinate and its rate."""
         if not callable(self.value) or self.of is None:
             return 0.0, 0.0
         return slopes(lambda x, w: self.size(t, x, w), s, rate)
 
 
 def pattern_rows(pattern: LoadPattern, q: Array) -> Array:
-    """Return force (global), moment (body) and elastic forces for size 1, shape (6 + n,)."""
+    """Return global force, body-frame moment and elastic forces for amplitude 1, (6 + n,)."""
     A, eta = rotation_matrix(q[3:7]), q[7:]
     moment = pattern.moment + eta @ pattern.moments
     return np.concatenate([A @ pattern.force, moment, pattern.modes])
 
 
 def pattern_tangent(pattern: LoadPattern, q: Array) -> Array:
-    """Return the derivative of `pattern_rows` to increments of q, shape (6 + n, 6 + n)."""
+    """Return the derivative of `pattern_rows` with respect to increments of q, (6 + n, 6 + n)."""
     n = len(pattern.modes)
     D = np.zeros((6 + n, 6 + n))
     D[:3, 3:6] = -rotation_matrix(q[3:7]) @ skew(pattern.force)

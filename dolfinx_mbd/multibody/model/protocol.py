@@ -1,4 +1,4 @@
-"""The protocol through which bodies of any kind join a mechanism."""
+"""The interface that every body of a mechanism implements."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
     """A frame fixed to a body.
 
     Attributes:
-        point: Its point in the body frame, shape (3,), m; by default the origin.
-        axes: Its axes as columns in body components, shape (3, 3); by default those of the body.
+        point: Point of the frame in the body frame, shape (3,), m; by default the origin.
+        axes: Axes as columns in body components, shape (3, 3); by default the body axes.
 
     Raises:
         InputError: The point is not three finite numbers, or the axes are not a right-handed
@@ -47,14 +47,14 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
 
 
 class BodyState(NamedTuple):
-    """State of a body at a time, with the forces that act on it."""
+    """State of a body at one time, with the forces that act on it."""
 
     t: float
     q: Array  # coordinates (nq,)
     v: Array  # velocities (nv,)
     a: Array  # rates of the velocities (nv,)
-    gravity: Array  # global components (3,), m/s²
-    wrenches: Array  # forces and moments at the frames, global components (F, 6), N and N m
+    gravity: Array  # in global components (3,), m/s²
+    wrenches: Array  # forces and moments at the frames in global components (F, 6), N and N m
 
 
 @runtime_checkable
@@ -62,10 +62,10 @@ class Body(Protocol):
     """The interface of a body in a mechanism.
 
     Coordinates q (nq) begin with position and quaternion if the body has them; velocities v, their
-    rates a and increments of q have nv entries. Wrenches (F, 6) are forces and moments at the
-    points of the frames in global components. Rows are forces whose sum is zero.
+    rates a and increments of q have nv entries; derivatives with respect to q refer to increments.
+    Wrenches (F, 6) are forces and moments at the points of the frames in global components.
 
-    A body may also have `steady_rates(q, v)`, the rates of v (nv,) of a rotation without
+    Optional methods are `steady_rates(q, v)`, the rates of v (nv,) in a rotation without
     deformation, for a quasi-static start; `check(system)`, which raises an error if a system cannot
     contain the body; and `motion(solution)`, if its motion is not position, rotation and η.
     """
@@ -98,31 +98,31 @@ class Body(Protocol):
         """Return the coordinates before the mechanism is assembled, shape (nq,)."""
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
-        """Set `out` to q moved by an increment."""
+        """Set `out` to the coordinates q after an increment."""
 
     def increment_tangent(self, delta: Array) -> Array:
-        """Return T (3, 3) of the rotation rows: `q∘exp(δ+ε) = (q∘exp(δ))∘exp(Tε)`."""
+        """Return T (3, 3) with `q∘exp(δ+ε) = (q∘exp(δ))∘exp(Tε)` for rotations."""
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         """Set positions (F, 3) and orientations (F, 3, 3) of the frames."""
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
-        """Set the rows (nv,) and the sums of the magnitudes of their terms (nv,)."""
+        """Set the residual (nv,) and the sums of the magnitudes of its terms (nv,)."""
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
-        """Return the derivatives of the rows to q (increments), v and a, (nv, nv) each."""
+        """Return the derivatives of the residual with respect to q, v and a, (nv, nv) each."""
 
     def frame_jacobians(self, q: Array) -> Array:
-        """Return velocity and angular velocity of the frames per unit of v, global, (F, 6, nv)."""
+        """Return the derivative of `frame_velocities` with respect to v, shape (F, 6, nv)."""
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        """Set velocities and angular velocities of the frames (F, 6), global."""
+        """Set velocities and angular velocities (F, 6) of the frames in global components."""
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        """Return the derivative of the velocities of the frames to q (increments), (F, 6, nv)."""
+        """Return the derivative of `frame_velocities` with respect to q, shape (F, 6, nv)."""
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return the accelerations of the frames at zero rates of v, (F, 6)."""
+        """Return the accelerations of the frames for v̇ = 0, shape (F, 6)."""
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
         """Return kinetic, elastic and gravitational energy, shape (3,), J."""
@@ -132,7 +132,7 @@ class Body(Protocol):
 
 
 def checked_frames(body: str, frames: Any) -> dict[str, Frame]:
-    """Return the frames of a body by name; a frame may be a tuple of its point and its axes."""
+    """Return the frames of a body by name; a frame may also be a tuple (point, axes)."""
     checked = {}
     for key, frame in instance(f"body {body!r}: frames", frames, Mapping).items():
         label = f"body {body!r}: frame {name('every name of a frame', key)!r}"

@@ -19,7 +19,7 @@ class Shape:
 
     Attributes:
         points: Points, shape (ns, 3), m.
-        triangles: Numbers of the points of each triangle, shape (nt, 3).
+        triangles: Zero-based indices of the corner points of each triangle, shape (nt, 3).
 
     Raises:
         InputError: The points are not finite, or a triangle refers to an unknown point.
@@ -36,7 +36,7 @@ class Shape:
         points = array("points", self.points, (None, 3))
         corners = array("triangles", self.triangles, (None, 3))
         if ((corners < 0) | (corners >= len(points)) | (corners % 1 != 0)).any():
-            refuse("triangles", self.triangles, f"numbers of points from 0 to {len(points) - 1}")
+            refuse("triangles", self.triangles, f"indices of points from 0 to {len(points) - 1}")
         assign(self, points=points, triangles=corners.astype(np.int64))
 
     def __add__(self, other: Shape) -> Shape:
@@ -105,5 +105,5 @@ def cylinder_shape(
     corners = [(i, j, i + sides), (j, j + sides, i + sides), (j, i, low)]
     corners.append((i + sides, j + sides, high))
     triangles = np.vstack([np.column_stack(columns) for columns in corners])
-    points = np.roll(points, axis - 2, axis=1)  # z becomes the axis
+    points = np.roll(points, axis - 2, axis=1)  # rotate the cylinder from z to its axis
     return Shape(points + vector("centre", centre, unit="m"), triangles)

@@ -53,7 +53,7 @@ class State:
         v: Velocities, shape (nv,).
         a: Rates of the velocities, shape (nv,).
         lam: Constraint multipliers λ, shape (nc,), N and N m.
-        angles: Rotation of each joint about its axis, counted over turns, shape (nj,), rad.
+        angles: Rotation of each joint about its axis, including full turns, shape (nj,), rad.
         memory: Data that the integrator passes from step to step.
 
     Example:
@@ -72,12 +72,12 @@ class State:
 
 
 def _slices(counts: Iterable[int]) -> list[slice]:
-    """Return consecutive slices of some lengths."""
+    """Return consecutive slices with the given lengths."""
     return [slice(*bounds) for bounds in pairwise(np.cumsum([0, *counts], dtype=int).tolist())]
 
 
 class SystemData(HtmlView):
-    """Numbered data of a mechanism, on which the solvers work; `System` describes the arguments."""
+    """Numbered data of a mechanism for the solvers; see `System` for the arguments."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class SystemData(HtmlView):
         if not any(body.num_velocities for body in self.bodies):
             raise InputError("a system needs at least one body that can move")
         if sum(isinstance(body, Ground) for body in self.bodies) > 1:
-            raise InputError("a system has at most one ground; give it all fixed frames")
+            raise InputError("a system has at most one ground; give all fixed frames to it")
         parts: tuple[Any, ...] = (*self.bodies, *self.joints, *self.drivers, *self.loads)
         names = [checked_name("the name of a body", part.name) for part in parts]
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -171,7 +171,7 @@ class SystemData(HtmlView):
         self.loads = tuple(self._placed(load, placement) for load in self.loads)
 
     def _placed(self, load: Load, placement: _Placement) -> Load:
-        """Return a load with unspecified lengths and angles, after a check of its references."""
+        """Check the references of a load; return it with unspecified lengths and angles set."""
         label = f"load {load.name!r}"
         if isinstance(load, PairElement):
             body = self.body(load.first.body)
@@ -197,7 +197,7 @@ class SystemData(HtmlView):
         return load
 
     def _number_constraints(self) -> None:
-        """Number the constraint rows: those of the joints, then those of the drivers."""
+        """Number the constraints, first of the joints, then of the drivers."""
         entries = [(joint, joint.rows) for joint in self.joints]
         entries += [
             (self.joint(driver.joint), (5,) if driver.along == "rotation" else (2,))
@@ -217,13 +217,13 @@ class SystemData(HtmlView):
         self.least_norm = False
 
     def _entry_slices(self) -> list[slice]:
-        """Return the constraint rows of each joint, then of each driver."""
+        """Return the slices of the constraints of each joint, then of each driver."""
         return _slices(np.bincount(self.row_entry, minlength=len(self.first)))
 
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> SystemData:
-        """Return the system without some constraint rows; its `whole` has all of them.
+        """Return the system without some constraints; its `whole` is the complete system.
 
-        With `least_norm`, solutions give the joint forces with the least norm over all rows.
+        With `least_norm`, solutions contain the joint forces of minimum norm over all constraints.
         """
         rows = [self._row(row) for row in items("rows", rows, (int, np.integer))]
         remaining = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))
@@ -236,43 +236,43 @@ class SystemData(HtmlView):
         return part
 
     def with_misfit(self, misfit: Array) -> SystemData:
-        """Return the system with constraints that hold small offsets (nc,), m or rad."""
+        """Return the system with small offsets (nc,) of its constraints, m or rad."""
         fitted = copy.copy(self)
         fitted.misfit, fitted.whole = misfit, fitted
         return fitted
 
     # ---- look-up --------------------------------------------------------------------------------
     def body_index(self, name: str) -> int:
-        """Return the number of a body; the error for an unknown name lists the bodies."""
+        """Return the index of a body; the error for an unknown name lists the bodies."""
         names = [body.name for body in self.bodies]
         return names.index(choice("name of a body", name, names))
 
     def body(self, name: str) -> Body:
-        """Return the body of a name."""
+        """Return the body with the given name."""
         return self.bodies[self.body_index(name)]
 
     def joint_index(self, name: str) -> int:
-        """Return the number of a joint; the error for an unknown name lists the joints."""
+        """Return the index of a joint; the error for an unknown name lists the joints."""
         names = [joint.name for joint in self.joints]
         return names.index(choice("name of a joint", name, names))
 
     def joint(self, name: str) -> Joint:
-        """Return the joint of a name."""
+        """Return the joint with the given name."""
         return self.joints[self.joint_index(name)]
 
     def load_pattern(self, load: PatternLoad) -> LoadPattern:
-        """Return the pattern of a distributed load; its body must be a reduced flexible one."""
+        """Return the pattern of a distributed load; its body must be a reduced flexible body."""
         instance("load", load, PatternLoad)
         body = self.body(load.pattern.body)
         if not hasattr(body, "load_pattern"):
             raise InputError(
-                f"load {load.name!r}: body {body.name!r} has no distributed loads, as only reduced "
-                "flexible bodies have; give it a force or a torque at a frame"
+                f"load {load.name!r}: body {body.name!r} has no distributed loads; only reduced "
+                "flexible bodies have them. Apply a force or a torque at a frame"
             )
         return body.load_pattern(load.pattern.pattern)  # type: ignore[no-any-return]
 
     def frame_index(self, frame: FrameRef) -> int:
-        """Return the number of a frame; the error for an unknown name lists the frames."""
+        """Return the index of a frame; the error for an unknown name lists the frames."""
         frame = checked_frame("frame", frame)
         if frame not in self._frame_index:
             names = self.body(frame.body).frame_names
@@ -281,10 +281,10 @@ class SystemData(HtmlView):
 
     # ---- names and checks for messages --------------------------------------------------------
     def check_step(self, t: float, dt: float) -> None:
-        """Raise an error if a driver turns by half a turn or more in a step from t to t + dt.
+        """Raise an error if a driver rotates by half a turn or more in a step from t to t + dt.
 
-        The turns of joints without a driver are counted to the nearest one, so that positions at
-        larger steps are ambiguous.
+        The turns of joints without a driver are counted on the assumption of smaller rotations per
+        step, so that larger ones are ambiguous.
         """
         t, dt = number("t", t), number("dt", dt)
         for driver in (driver for driver in self.drivers if driver.along == "rotation"):
@@ -292,8 +292,8 @@ class SystemData(HtmlView):
             if turn >= np.pi:
                 raise InputError(
                     f"driver {driver.name!r} turns by {turn:.3g} rad in the step from t = {t:g} s "
-                    f"(dt = {dt:g} s), half a turn or more; take a dt below "
-                    f"{np.pi * dt / turn:.2g} s, better a fiftieth of that",
+                    f"(dt = {dt:g} s), half a turn or more; choose a dt below "
+                    f"{np.pi * dt / turn:.2g} s, preferably a fiftieth of it",
                     argument="dt",
                     value=dt,
                 )
@@ -302,7 +302,7 @@ class SystemData(HtmlView):
         return integer("row", row, low=0, high=self.num_constraints - 1)
 
     def constraint_name(self, row: int) -> str:
-        """Return the name of a constraint row, for messages."""
+        """Return the name of a constraint for messages."""
         row = self._row(row)
         entry, motion = int(self.row_entry[row]), int(self.row_motion[row])
         if entry >= len(self.joints):
@@ -311,7 +311,7 @@ class SystemData(HtmlView):
         return f"{joint.kind.replace('_', '-')} joint {joint.name!r}, {joint.row_name(motion)}"
 
     def row_name(self, row: int) -> str:
-        """Return the name of a row of the equations of motion, for messages."""
+        """Return the name of an equation of motion for messages."""
         row = integer("row", row, low=0, high=self.num_velocities - 1)
         k = next(k for k, s in enumerate(self.v_slices) if s.start <= row < s.stop)
         i = row - self.v_slices[k].start
@@ -339,7 +339,7 @@ class _Placement:
             body.poses(q, self.position[part], self.rotation[part])
             if body.num_velocities - body.num_elastic == 6:
                 points.append(q[None, :3])
-        # Size: largest side of the box around all frames and bodies, m; 1 m if that is a point
+        # Size: longest side of the bounding box of all frames and bodies, m; 1 m if it is a point
         every = np.vstack(points)
         size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
         self.size = size if size > 1e-9 else 1.0
@@ -351,7 +351,7 @@ class _Placement:
         return FramePair(p[one], Q[one], _REST, p[two], Q[two], _REST)
 
     def along(self, joint: Joint, motion: Axis) -> float:
-        """Return the rotation about (within half a turn) or displacement along the axis."""
+        """Return the rotation (within half a turn) about or the displacement along the axis."""
         p1, Q1, _, p2, Q2, _ = self.pair(joint)
         if motion == "displacement":
             return float(Q1[:, 2] @ (p2 - p1))
@@ -371,7 +371,7 @@ class _Placement:
         return replace(joint, length=length)
 
     def form(self, joint: Joint) -> int:
-        """Return the form of a joint for the kernels: a distance, opposite axes z, or 0."""
+        """Return the code of a joint for the kernels: DISTANCE, OPPOSITE (z axes) or 0."""
         if joint.kind == "distance":
             return DISTANCE
         _, Q1, _, _, Q2, _ = self.pair(joint)

@@ -40,7 +40,7 @@ def consistent_state(
     v: ArrayLike | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> State:
-    """Compute a state that fulfils the constraints and their first two time derivatives.
+    """Compute a state that satisfies the constraints and their first two time derivatives.
 
     Positions are as close as possible to the initial positions of the bodies, velocities as close
     as possible to `v` in kinetic energy.
@@ -48,26 +48,26 @@ def consistent_state(
     Args:
         system: The mechanism.
         t: Time, s.
-        elastic_start: `quasi-static`: elastic forces balance the forces of the motion at η̈ = 0,
-            and η̇ is the rate of this balance, so that no vibrations start; `undeformed`: η and η̇
-            as in `q` and `v` (zero by default).
-        q: Coordinates to start from, shape (nq,); None: the initial ones of the bodies.
-        v: Velocities to start from, shape (nv,); None: zero.
-        rates: Rates of joints by name: about the axis of revolute, cylindrical and planar joints
-            (rad/s), along that of prismatic joints and of points on a line (m/s); None: no rates.
+        elastic_start: With `quasi-static`, elastic forces balance all other forces at η̈ = 0 and η̇
+            is the rate of this equilibrium, so that no vibrations are excited; with `undeformed`,
+            η and η̇ are those of `q` and `v` (zero by default).
+        q: Start coordinates, shape (nq,); by default the initial coordinates of the bodies.
+        v: Start velocities, shape (nv,); zero by default.
+        rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
+            displacement of prismatic and point-on-line joints (m/s).
 
     Returns:
         The state, with accelerations and multipliers.
 
     Warns:
-        PlacementWarning: A body moves by more than a thousandth of the size of the mechanism or of
-            a radian, at t = 0 or in a mechanism without drivers.
+        PlacementWarning: The assembly moves a body by more than 1e-3 of the size of the mechanism
+            or 1e-3 rad, at t = 0 or in a mechanism without drivers.
 
     Raises:
-        AssemblyError: The constraints cannot be fulfilled, are redundant, or contradict the rates;
+        AssemblyError: The constraints cannot be satisfied, are redundant, or contradict the rates;
             the message names them.
-        EquilibriumError: The elastic forces have no balance.
-        InputError: A joint is unknown or has no rate, or another argument is invalid.
+        EquilibriumError: No quasi-static equilibrium was found.
+        InputError: A joint is unknown or has no single rate, or another argument is invalid.
 
     Example:
         >>> state = mbd.consistent_state(pendulum, rates={"hinge": 2.0})
@@ -125,14 +125,14 @@ def move(at: Assembler, delta: Array) -> None:
 
 # ---- constraints that are redundant for rigid bodies --------------------------------------------
 def _held_by_deformation(at: Assembler, t: float) -> list[int]:
-    """Return the rows that are redundant for rigid bodies, if the deformation holds all of them."""
+    """Return constraints that are redundant for rigid bodies if deformation satisfies them all."""
     limit = assemble(at, t, at.system.rigid)
     rows = [r.row for r in redundant_rows(at, limit, at.system.rigid)]
     return [] if rows and redundant_rows(at, limit) else rows
 
 
 def _with_held_rows(at: Assembler, state: State, rows: list[int]) -> State:
-    """Return a quasi-static state with the rows that the deformation holds."""
+    """Return the quasi-static state in which deformation satisfies the constraints `rows` too."""
     s, t = at.system, state.time
     others, free = np.setdiff1d(np.arange(s.num_constraints), rows), np.arange(s.num_velocities)
     at.q[:], at.v[:], at.a[:], at.angles[:] = state.q, state.v, state.a, state.angles
@@ -144,13 +144,13 @@ def _with_held_rows(at: Assembler, state: State, rows: list[int]) -> State:
 
 
 def _deform(at: Assembler, t: float, rows: list[int], others: Index) -> None:
-    """Deform the bodies so that they fulfil constraints that are redundant for rigid bodies.
+    """Deform the bodies so that they satisfy constraints that are redundant for rigid bodies.
 
-    The other constraints R determine the rigid motion due to a deformation ε, δ = −Rᵣ⁺ Rₑ ε, and
-    the part W of R that the redundant constraints H repeat. H̃ = Hₑ − W Rₑ remains for the
-    deformation, with multipliers μ that act on R by −Wᵀμ:
+    The other constraints R determine the rigid motion δ = −Rᵣ⁺ Rₑ ε due to a deformation ε. With
+    W = Hᵣ Rᵣ⁺, the redundant constraints H leave H̃ = Hₑ − W Rₑ for the deformation. The
+    multipliers μ of H̃ change those of R by −Wᵀμ:
 
-        [K H̃ᵀ; H̃ 0] (ε, μ) = −(elastic rows, values of H)
+        [K H̃ᵀ; H̃ 0] (ε, μ) = −(elastic residual, values of H − W R)
     """
     s = at.system
     for _ in range(_ITERATIONS):
@@ -175,6 +175,6 @@ def _deform(at: Assembler, t: float, rows: list[int], others: Index) -> None:
         if np.abs(below).max() <= 1e-12 * s.size:
             return
     raise AssemblyError(
-        "no quasi-static start in which the deformation of the bodies holds the constraints was "
-        "found; simulate with elastic_start='undeformed'"
+        "no quasi-static start in which the deformation of the bodies satisfies the constraints "
+        "was found; simulate with elastic_start='undeformed'"
     )

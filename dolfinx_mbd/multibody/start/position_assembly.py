@@ -1,4 +1,4 @@
-"""Assembly: bodies are moved until the constraints and their derivatives are fulfilled."""
+"""Assembly of a mechanism: bodies are moved until the constraints are satisfied."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ __all__ = [
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-# Relative to the size of the mechanism, or in rad
-_MISFIT = 1e-5  # largest misfit of a redundant constraint
-_MOVED = 1e-3  # motion of a body by the assembly above which there is a warning
-_FULFILLED = 1e-13  # misfit of a constraint that is fulfilled
-_ROUND_OFF = 1e-11  # misfit of a redundant constraint if the others are fulfilled
-_NEAR = 1e-2  # largest motion of a body to close a misfit
+# Limits relative to the size of the mechanism, or in rad
+_MISFIT = 1e-5  # largest accepted misfit of a redundant constraint
+_MOVED = 1e-3  # motion of a body by the assembly above which a warning is issued
+_FULFILLED = 1e-13  # largest misfit of a satisfied constraint
+_ROUND_OFF = 1e-11  # largest misfit of a redundant constraint that is mere round-off
+_NEAR = 1e-2  # largest motion of a body that may close a misfit
 _ITERATIONS = 50
 
 
 class Move(NamedTuple):
-    """Motion of a body by the assembly."""
+    """Motion of a body due to the assembly."""
 
     body: str
     distance: float  # largest displacement of its frames, m
@@ -63,14 +63,14 @@ class Move(NamedTuple):
 
 
 def assemble(at: Assembler, t: float, rigid: Index) -> float:
-    """Fulfil the constraints by Newton's method with least-norm corrections.
+    """Satisfy the constraints by Newton's method with minimum-norm corrections.
 
-    Only the velocities `rigid` move the coordinates of the assembler. Constraints that depend on
-    others are left out of the corrections. The joints of a real mechanism do not fit exactly: four
-    parallel hinges whose planes differ by 1e-9 m fit at no position, and their constraints are
-    dependent up to about 1e-8. Constraints that are nearly dependent are therefore redundant if
-    only a large motion could fulfil them; their misfit may be up to `_MISFIT`. Return the limit
-    with which `find_redundant` finds the redundant constraints here.
+    Corrections change only the coordinates of the velocities with indices `rigid`. Dependent
+    constraints are left out. The joints of a real mechanism do not fit exactly: four parallel
+    hinges whose planes differ by 1e-9 m fit at no position, and their constraints are dependent up
+    to about 1e-8. Nearly dependent constraints are therefore treated as redundant if only a large
+    motion could satisfy them; their misfit may be up to `_MISFIT`. Return the limit with which
+    `find_redundant` finds the redundant constraints at this position.
     """
     if at.system.num_constraints == 0:
         return DEPENDENT
@@ -78,7 +78,7 @@ def assemble(at: Assembler, t: float, rigid: Index) -> float:
     try:
         return _assemble(at, t, rigid)
     except AssemblyError:
-        # Constraints that are dependent only at the initial positions: use all of them
+        # Some constraints may be dependent only at the initial positions: use all of them
         at.q[:], reached = initial, at.q.copy()
         try:
             _newton(at, t, rigid, 0.0)
@@ -105,9 +105,9 @@ def _assemble(at: Assembler, t: float, rigid: Index) -> float:
 
 
 def _newton(at: Assembler, t: float, rigid: Index, limit: float) -> tuple[Array, Array, list[int]]:
-    """Return values and remainders of all rows, and the redundant rows, when the others are zero.
+    """Satisfy the independent constraints; return all values, remainders and redundant rows.
 
-    Lengths are relative to the size of the mechanism. With the limit 0 no row is redundant.
+    Lengths are relative to the size of the mechanism. With limit 0 no constraint is redundant.
     """
     s = at.system
     best, rows = np.inf, range(s.num_constraints)
@@ -172,15 +172,15 @@ def warn_of_moves(at: Assembler, t: float) -> None:
         more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
         text = (
             f"the assembly of the joints moved bodies from their initial positions: {moved[0]}"
-            f"{more}; print(system) lists them. Place the bodies where they start, and let drivers "
-            "count from there (offset=None)"
+            f"{more}; print(system) lists them. Use the assembled positions as initial positions "
+            "and drivers with offset=None"
         )
         quantity = "motion of a body in the assembly"
         warn(PlacementWarning(text, quantity=quantity, value=moved[0].relative, limit=_MOVED))
 
 
 def coordinates(system: SystemData, q: ArrayLike | None = None) -> Array:
-    """Return the coordinates (nq,) to start from, by default the initial ones of the bodies."""
+    """Return the start coordinates (nq,), by default the initial coordinates of the bodies."""
     if q is None:
         return np.concatenate([body.initial_coordinates() for body in system.bodies])
     expected = f"{system.num_coordinates} finite numbers, the coordinates of the system"
@@ -188,7 +188,7 @@ def coordinates(system: SystemData, q: ArrayLike | None = None) -> Array:
 
 
 def redundant_rows(at: Assembler, limit: float, free: Index | None = None) -> list[Redundancy]:
-    """Return the redundant constraints for some free velocities, by default for all."""
+    """Return the constraints that are redundant for the velocities `free`, by default all."""
     if at.system.num_constraints == 0:
         return []
     B = at.constraint_matrix(at.jacobians())
@@ -196,16 +196,16 @@ def redundant_rows(at: Assembler, limit: float, free: Index | None = None) -> li
 
 
 def restore(at: Assembler, t: float, v: Array, rates: Mapping[str, float], free: Index) -> None:
-    """Fulfil the constraints and their derivatives, the latter with the free velocities."""
+    """Satisfy the constraints, and their time derivatives by the velocities `free`."""
     s = at.system
     limit = assemble(at, t, s.rigid)
     redundant = redundant_rows(at, limit, free)
     if redundant:
         raise AssemblyError(
             f"{len(redundant)} of the {s.num_constraints} constraints are redundant in this "
-            f"position: {'; '.join(map(str, redundant))}. Use joints that hold less (for a planar "
-            "mechanism: one revolute joint, cylindrical and spherical ones elsewhere), or simulate "
-            "with redundant='drop' or 'keep'"
+            f"position: {'; '.join(map(str, redundant))}. Use joints with fewer constraints (in a "
+            "planar mechanism one revolute, otherwise cylindrical and spherical joints) or "
+            "simulate with redundant='drop' or 'keep'"
         )
     moving = free
     if len(free) > len(s.rigid) and s.num_constraints and not redundant_rows(at, limit, s.rigid):
@@ -222,11 +222,11 @@ def redundancies(
     Args:
         system: The mechanism.
         t: Time, s.
-        q: Coordinates to start from, shape (nq,); None: the initial ones of the bodies.
+        q: Start coordinates, shape (nq,); by default the initial coordinates of the bodies.
 
     Returns:
-        The constraints that repeat others, each with its name and the joints that hold the same
-        motion.
+        The redundant constraints, each with its name and the joints that already constrain the
+        same motion.
 
     Raises:
         AssemblyError: The mechanism cannot be assembled.
@@ -243,9 +243,9 @@ def redundancies(
 def fitted(
     system: SystemData, t: float = 0.0, q: ArrayLike | None = None
 ) -> tuple[SystemData, list[Redundancy]]:
-    """Return the system with its misfit as an offset, and its redundant constraints.
+    """Return the system with its misfit as constraint offsets, and its redundant constraints.
 
-    The misfit, at most `_MISFIT`, is that of redundant constraints if the others are fulfilled.
+    The misfit, at most `_MISFIT`, is the violation of redundant constraints after the assembly.
     """
     if system.num_constraints == 0:
         return system, []

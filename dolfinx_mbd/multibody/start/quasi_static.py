@@ -1,15 +1,15 @@
-"""The quasi-static start: elastic coordinates in balance with the forces of the motion.
+"""Quasi-static start: elastic coordinates in equilibrium with the forces of the motion.
 
-The unknowns are the elastic coordinates η. The constraints determine the positions of the other
-coordinates, Φ̇ = 0 their velocities v, Φ̈ = 0 and the equations of motion at η̈ = 0 the accelerations
-a and the multipliers λ. The elastic rows f(η) = 0 remain. Newton's method uses their derivative
+The unknowns are the elastic coordinates η. The constraints determine the other coordinates, Φ̇ = 0
+determines their velocities v, and Φ̈ = 0 with the equations of motion at η̈ = 0 determines the
+accelerations a and the multipliers λ. The elastic equations f(η) = 0 remain. Their derivative is
 
-    df/dη = (K X_q + C X_v + M X_a + Bᵀ X_λ) of the elastic rows,
+    df/dη = K X_q + C X_v + M X_a + Bᵀ X_λ   (elastic rows only),
 
-where the columns X are the derivatives of q, v, a and λ to η. Corrections are shortened until the
-next one, with the same derivative, is smaller (Deuflhard's natural monotonicity test). If that
-fails, the loads are applied in steps: p f(η) + (1 − p) K₀ (η − η₀) = 0 for p from 0 to 1, which is
-the equilibrium of a body that is 1/p times as stiff.
+where the matrices X are the derivatives of q, v, a and λ with respect to η. Newton corrections are
+shortened until the next one, with the same derivative, is smaller (Deuflhard's natural monotonicity
+test). If that fails, the loads are applied in steps: p f(η) + (1 − p) K₀ (η − η₀) = 0 for p from 0
+to 1. This is the equilibrium of a body with 1/p times the stiffness.
 
 References:
     P. Deuflhard, Newton Methods for Nonlinear Problems, Springer 2004, chapters 3 and 5.
@@ -36,14 +36,14 @@ __all__ = ["Balance", "EquilibriumError"]
 
 Array = NDArray[np.float64]
 
-_TOLERANCE = 1e-11  # relative to the forces on a body
+_TOLERANCE = 1e-11  # tolerance of the residual relative to the forces on a body
 _ITERATIONS = 30
-_SHORTEST = 1e-3  # part of a correction
-_FAST = 0.1  # contraction up to which the derivative is used again
-_TURN = 0.3  # longest correction, rad or relative to the size of the mechanism
-_LEAST_LOAD = 1e-3  # smallest increase of p
-_SMALL = 1e-6  # deformation that is negligible, relative to the size of the mechanism
-_DIFFERENCE = 1e-5  # displacement of difference quotients, relative to the size
+_SHORTEST = 1e-3  # smallest part of a correction that is tried
+_FAST = 0.1  # largest contraction of the corrections at which the derivative is reused
+_TURN = 0.3  # largest correction, rad or relative to the size of the mechanism
+_LEAST_LOAD = 1e-3  # smallest increment of p
+_SMALL = 1e-6  # largest negligible deformation relative to the size of the mechanism
+_DIFFERENCE = 1e-5  # displacement for finite differences relative to the size
 
 
 class EquilibriumError(SolverError):
@@ -51,8 +51,8 @@ class EquilibriumError(SolverError):
 
     Args:
         message: Text of the error.
-        load: Part of the loads (0 to 1) up to which a quasi-static start has an equilibrium, an
-            attribute of the error; None if the error is not about such a start.
+        load: Fraction of the loads (0 to 1) up to which a quasi-static start has an equilibrium,
+            also an attribute of the error; None in other analyses.
     """
 
     def __init__(self, message: str, *, load: float | None = None) -> None:
@@ -61,11 +61,11 @@ class EquilibriumError(SolverError):
 
 
 class _Stalled(Exception):
-    """Newton's method does not converge from its start."""
+    """Newton's method does not converge from its starting point."""
 
 
 class Balance:
-    """The balance of the elastic coordinates with the motion at a time and some joint rates."""
+    """Equilibrium of the elastic coordinates at a given time with given joint rates."""
 
     def __init__(self, at: Assembler, t: float, rates: Mapping[str, float]) -> None:
         self._at, self._t, self._rates = at, t, rates
@@ -86,7 +86,7 @@ class Balance:
         self._stiffness: Array = np.zeros((0, 0))
 
     def start(self, v: Array) -> None:
-        """Set the quasi-static state with its elastic rates, from velocities v (nv,)."""
+        """Compute the quasi-static state and its elastic rates from velocities v (nv,)."""
         self._v = v
         self._restore()
         with_rates = self._at.v.copy()
@@ -95,7 +95,7 @@ class Balance:
         self.settle_along(with_rates)
 
     def settle(self, v: Array) -> None:
-        """Compute the balance next to the current coordinates, with the elastic rates of v (nv,).
+        """Compute the equilibrium near the current coordinates with the elastic rates of v (nv,).
 
         The other velocities are as close as possible to v.
         """
@@ -108,10 +108,10 @@ class Balance:
             self._ramp()
 
     def settle_along(self, v: Array) -> None:
-        """Compute the balance with elastic rates, or stay at the balance without them.
+        """Compute the equilibrium with elastic rates, or keep the equilibrium without them.
 
-        It stays if the balance with the rates is a different one: near an unstable balance the
-        rates have no meaning.
+        The latter is kept if the former is far away: near an unstable equilibrium the rates are
+        meaningless.
         """
         q, before, slow = self._at.q.copy(), self._elastic(), self._v
         try:
@@ -125,12 +125,12 @@ class Balance:
         self._restore(q)
 
     def rate(self) -> Array:
-        """Return the elastic rates of the balance, −(df/dη)⁻¹ ∂f/∂t, shape (n,).
+        """Return the elastic rates of the equilibrium, −(df/dη)⁻¹ ∂f/∂t, shape (n,).
 
         ∂f/∂t is a central difference along the motion of all other coordinates.
         """
         at, t, s = self._at, self._t, self._at.system
-        # A motion by a thousandth of a radian, or by 1e-5 s at rest, where a driver may run up
+        # Time of a motion by 1e-3 rad, but at most 1e-5 s: a driver may start from rest
         step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(at.v[s.rigid]).max())))
         q, v, a = at.q.copy(), at.v.copy(), at.a.copy()
         v[s.elastic] = a[s.elastic] = 0.0
@@ -146,7 +146,7 @@ class Balance:
 
     # ---- Newton's method ------------------------------------------------------------------------
     def _restore(self, q: Array | None = None) -> None:
-        """Restore the constraints with η̇ of the velocities, at current or other coordinates."""
+        """Restore the constraints for given η̇ at the current coordinates or at q."""
         if q is not None:
             self._at.q[:] = q
         restore(self._at, self._t, self._v, self._rates, self._at.system.rigid)
@@ -174,8 +174,8 @@ class Balance:
     def _advance(self, step: Array, shortest: float) -> tuple[Array, float, float] | None:
         """Move by a correction or a part of it.
 
-        Return the force, its error and the contraction of the corrections, or None (and do not
-        move) if no part of at least the shortest makes the next correction smaller.
+        Return the force, its error and the contraction of the corrections. If no part from
+        `shortest` to 1 makes the next correction smaller, return None and do not move.
         """
         at, start = self._at, self._at.q.copy()
         move, size = self._columns @ step, self._size(step)
@@ -216,20 +216,20 @@ class Balance:
                     raise EquilibriumError(
                         f"there is no quasi-static equilibrium at t = {self._t:g} s: with more than"
                         f" {100 * done:.3g} % of the forces of the motion and the loads, the "
-                        f"deformation of {self._names} has no balance. The motion is too fast, or "
-                        "a load too large, for the stiffness of the body; simulate with "
+                        f"deformation of {self._names} has no equilibrium. The motion is too "
+                        "fast, or a load too large, for the stiffness of the body; simulate with "
                         "elastic_start='undeformed'",
                         load=done,
                     ) from None
             else:
                 good, done, increase = at.q.copy(), self._load, 2.0 * increase
 
-    # ---- the elastic rows and their derivative --------------------------------------------------
+    # ---- the elastic equations and their derivative ---------------------------------------------
     def _elastic(self) -> Array:
         return np.concatenate([q[-body.num_elastic :] for body, q, _ in self._bodies])
 
     def _evaluate(self) -> tuple[Array, float]:
-        """Return the elastic rows (n,), and the largest relative to the forces on a body."""
+        """Return the elastic residual (n,) and its largest ratio to the tolerance."""
         at = self._at
         at.residual(self._t)
         force = at.rows[at.system.elastic].copy()
@@ -254,7 +254,7 @@ class Balance:
         return block_diag(*blocks)
 
     def _differentiate(self) -> Array:
-        """Set the factors of df/dη and the derivatives of all coordinates to η; return df/dη."""
+        """Factorize df/dη, differentiate all coordinates with respect to η; return df/dη."""
         self._columns, slope = elastic_derivative(self._at, self._t, self._rates, self._length)
         if self._load < 1.0:
             slope = self._load * slope + (1.0 - self._load) * self._stiffness
@@ -264,13 +264,13 @@ class Balance:
         return slope
 
     def _warn_if_unstable(self, slope: Array) -> None:
-        """Warn if the forces drive the bodies off the balance in one direction."""
+        """Warn if the equilibrium is unstable in one direction."""
         least = float(np.linalg.eigvals(np.linalg.solve(self._at_rest(), slope)).real.min())
         if least < 0.0:
             text = (
                 f"the quasi-static start at t = {self._t:g} s is an unstable equilibrium: the "
                 f"forces of the motion exceed the elastic stiffness of {self._names} ({least:.3g}"
-                " of it remain in one direction). Only gyroscopic forces can keep the body there; "
+                " times it remains in one direction). Only gyroscopic forces can stabilize it; "
                 "a slower motion or a stiffer body would be stable"
             )
             warn(ModelRangeWarning(text, quantity="static stiffness", value=least, limit=0.0))
@@ -287,16 +287,16 @@ class Balance:
 def elastic_derivative(
     at: Assembler, t: float, rates: Mapping[str, float], length: float
 ) -> tuple[Array, Array]:
-    """Return X_q (nv, n) and df/dη (n, n) at restored constraints.
+    """Return X_q (nv, n) and df/dη (n, n) where the constraints are satisfied.
 
-    Derivatives of Φ̈ at zero accelerations are central differences; all others are exact.
+    Derivatives of Φ̈ for zero accelerations are central differences; all others are exact.
     """
     s = at.system
     e, r, n = s.elastic, s.rigid, len(s.elastic)
     at.residual(t)
     tangent = at.tangent(t)
     K, C, M, B = tangent.K, tangent.C, tangent.M, tangent.B
-    X = np.zeros((3, s.num_velocities, n))  # of q, v, a
+    X = np.zeros((3, s.num_velocities, n))  # derivatives of q, v, a
     X[0, e] = np.eye(n)
     if len(B):
         X[0, r] = -np.linalg.lstsq(B[:, r], B[:, e], rcond=1e-10)[0]
@@ -315,9 +315,9 @@ def elastic_derivative(
 
 
 def _differences(at: Assembler, t: float, X: Array, length: float) -> tuple[Array, Array]:
-    """Differentiate Φ̈ at zero accelerations (nc, n) and steady elastic accelerations (n, n).
+    """Differentiate Φ̈ for zero accelerations (nc, n) and steady elastic accelerations (n, n).
 
-    The differences are along the columns of X_q and X_v, with small displacements.
+    Central differences with small displacements along the columns of X_q and X_v are used.
     """
     s = at.system
     beside = Assembler(s)
