@@ -131,7 +131,7 @@ class FrequencyResponse:
         Raises:
             InputError: A name is not both an input and an output, or the motions are not
                 independent: the body has fewer modes than coordinates, or it is plane and several
-                    interfaces are named.
+                interfaces are named.
         """
         H = self.receptance(*names)
         size = np.sqrt(np.abs(np.einsum("fii->fi", H)))
@@ -175,8 +175,8 @@ def frequency_response(
         spin: Steady angular velocity in body axes, shape (3,), rad/s. By default zero.
         about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By
             default the first held interface.
-        stiffening: Whether to include the geometric stiffness of the steady state. By default it is
-            included if the body has it.
+        stiffening: Whether to include the geometric stiffness of the steady state, by default if
+            the body has it.
 
     Raises:
         InputError: A name is unknown, an option does not fit the others, or a frequency is an

@@ -12,9 +12,9 @@ different expression, which UFL differentiates:
 | `maggi` | T(V, ω, u, u̇), all velocities of the free body | Lagrange's expressions, projected |
 | `hamilton` | H(u, p, t) by Legendre's transform | u̇ = ∂H/∂p, ṗ = −∂H/∂u |
 
-All take time derivatives of body components by the chain rule with u → u̇ → ü, ω → α and V → a₀ −
-ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. The same
-code holds in the plane and in space. Test functions v belong to the space of displacements.
+All take time derivatives of body components by the chain rule with u → u̇ → ü, ω → α and
+V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. The
+same code holds in the plane and in space. Test functions v belong to the space of displacements.
 
 References:
     M. L. Scutaru, S. Vlase, Two-Dimensional Equivalent Models in the Analysis of a Multibody

@@ -115,8 +115,7 @@ class PrescribedMotion:
                 of the history, if any.
 
         Raises:
-            InputError: There are fewer than three times, times do not increase, or a shape is
-                wrong.
+            InputError: There are fewer than three ascending times, or a shape is wrong.
 
         Example:
             >>> mbd.PrescribedMotion.from_history(history)(0.05).omega

@@ -5,10 +5,10 @@ With the energy density W(u) and the stiffness K_s of the springs, the equilibri
     ∫ W(u) + ½ uᵀ K_s u - ½ Ω² ∫ρ |n×(x-p+u)|²
 
 stationary: the centrifugal load follows the deformed position. The second derivative is the tangent
-    stiffness for small vibrations, with the geometric stiffness, the stiffness of the displaced
-    material and spin softening. For moderate speeds the frequencies agree with those of
-    `rotating_modes`. The matrices differ, because `rotating_modes` neglects the displacement due to
-    the prestress.
+stiffness for small vibrations, with the geometric stiffness, the stiffness of the displaced
+material and spin softening. For moderate speeds the frequencies agree with those of
+`rotating_modes`. The matrices differ, because `rotating_modes` neglects the displacement due to
+the prestress.
 """
 
 from __future__ import annotations

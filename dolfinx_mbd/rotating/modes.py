@@ -44,8 +44,7 @@ class RotatingModes(Eigenvalues):
 
     Attributes:
         speed: Ω, rad/s.
-        eigenvalues: λ with Im λ ≥ 0, shape (n,), 1/s: real unstable eigenvalues, then others by
-            |λ|.
+        eigenvalues: λ with Im λ ≥ 0, shape (n,), 1/s: first real unstable ones, then by |λ|.
         whirl: Sense of the orbits in the rotating frame, shape (n,): the mean moment of momentum
             ∫ρ n·(u×u̇) of a vibration, divided by its value for circular orbits in the direction of
             Ω with the same energy. 1: forward circles; 0: straight lines; -1: backward circles. (A

@@ -114,8 +114,7 @@ def campbell(
 
     Args:
         structure: Matrices from `rotating_structure` or `rotating_beam`.
-        speeds: Ω, shape (m,), rad/s, in an order in which modes change little from one speed to the
-            next.
+        speeds: Ω, shape (m,), rad/s, in an order in which modes change little between neighbours.
         num_modes: Number of modes to follow, the lowest at the first speed.
         coriolis: Whether Coriolis forces act.
         stiffening: Whether geometric stiffness acts.
