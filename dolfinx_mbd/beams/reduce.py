@@ -276,8 +276,7 @@ def _stiffening(
 ) -> Stiffening:
     """Return the reduced geometric stiffness of the unit cases.
 
-    The rotations of nodes and of interfaces are both rotation vectors, so no term is added at the
-    interfaces.
+    The rotations of nodes and of interfaces are rotation vectors, so no term is added.
     """
     R = problem.rigid_motions()
     relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())

@@ -111,8 +111,8 @@ class PrescribedMotion:
                 m/s²; `omega` and `alpha` in body components, rad/s and rad/s².
             gravity: g in global components, shape (3,), m/s².
             wrenches: Mapping from interface names to force and moment on the body in body
-                components at the recorded times, shape (nt, 6), N and N m. By default the wrenches
-                of the history, if any.
+                components at the recorded times, shape (nt, 6), N and N m. By default those of
+                the history.
 
         Raises:
             InputError: There are fewer than three ascending times, or a shape is wrong.

@@ -74,7 +74,7 @@ class Recovery:
         where: Points of evaluation. ``nodes``: nodes of each cell, without averages over cells; on
             straight tetrahedra of degree 2 they are the corners, where von Mises stress is largest.
             ``quadrature``: Gauss points inside the cells, where stress is most accurate. ``cells``:
-            midpoints of the cells.
+            midpoints.
 
     Raises:
         InputError: A value is invalid.

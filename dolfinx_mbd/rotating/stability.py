@@ -264,8 +264,7 @@ def critical_speed(
 
     The interval is searched in steps, and the first step with an unstable end is bisected. Each
     speed costs one factorization, and an eigenvalue problem if the number of negative eigenvalues
-    of the stiffness does not determine stability. An unstable range within one step is not
-    detected.
+    of the stiffness does not determine stability. Unstable ranges within one step are missed.
 
     Args:
         structure: Matrices from `rotating_structure` or `rotating_beam`.
@@ -274,8 +273,7 @@ def critical_speed(
         steps: Number of steps of the search.
         coriolis: Whether Coriolis forces act.
         stiffening: Whether geometric stiffness acts.
-        num_modes: Number of modes that are returned, and computed if the factorization does not
-            determine stability.
+        num_modes: Number of modes to return, and to compute if a factorization is not enough.
         rtol: Width of the bracket relative to the speed.
 
     Returns:
@@ -330,8 +328,7 @@ def _unstable(
     By theorems of Kelvin, Tait and Chetaev, M ü + (Ω G + D) u̇ + K(Ω) u = 0 with a skew G and a
     dissipative D is stable if K(Ω) has no negative eigenvalues. If it has some, the motion is
     unstable if no Coriolis forces act or D damps every motion. Otherwise Coriolis forces may
-    stabilize an even number of them, as for a point mass on isotropic springs above its frequency,
-    and λ is computed.
+    stabilize an even number, as for a point mass on springs above its frequency; λ is computed.
     """
     omega, negative = _factorized(structure, omega, stiffening)
     if negative is None:

@@ -188,8 +188,7 @@ def rotating_structure(
     Args:
         model: An `ElasticModel` without prestress, or a mesh together with `material`.
         material: Material of a mesh; see `ElasticModel`.
-        held: Groups of facets that are fixed in the rotating frame: names, or a mapping from name
-            to tag.
+        held: Groups of facets that are fixed in the rotating frame: names, or tags by name.
         axis: Direction of the axis of rotation, shape (3,); a plane body rotates about z.
         point: Point of the axis, shape (3,), in the plane also (2,), m.
         springs: Symmetric bilinear form on the displacement space, of springs between the body and
