@@ -120,8 +120,8 @@ def reduce_beam(
     Args:
         model: The beam.
         interfaces: Mapping from the name of an interface to a node: its distance along the beam,
-            its position, or an `InterfaceSpec` with `point` and `axes` (by default those of the
-            body). The mapping may be empty.
+            its position, or an `InterfaceSpec` with `point` and `axes` (by default body
+            axes). The mapping may be empty.
         num_modes: Number of fixed-interface modes with the lowest frequencies: bending in both
             planes, stretch and torsion.
         attached_to: Name of the interface with which the body frame moves. By default mean axis.
@@ -232,7 +232,7 @@ def _interfaces(
             if spec.kind == "averaged" or spec.facets is not None or spec.point is None:
                 raise InputError(
                     f"interface {name!r}: an interface of a beam is a rigid node; give its point, "
-                    "and axes if they are not those of the body"
+                    "and axes if they differ from the body axes"
                 )
         point, blocks = model.node(place, f"interface {name!r}")
         for other in interfaces:
@@ -276,8 +276,7 @@ def _stiffening(
 ) -> Stiffening:
     """Return the reduced geometric stiffness of the unit cases.
 
-    The rotations of nodes and of interfaces are both rotation vectors, so no term is added at the
-    interfaces.
+    The rotations of nodes and of interfaces are rotation vectors, so no term is added.
     """
     R = problem.rigid_motions()
     relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())

@@ -172,8 +172,7 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
     """Return the section forces on the part at smaller distance, along the axes of the beam.
 
     They follow from the cubic deflection and are exact for loads at nodes. Under a distributed load
-    q, the moments at the ends of a cell of length h have the error qh²/12, and the shear forces
-    qh/2.
+    q, the errors at the ends of a cell of length h are qh²/12 for moments and qh/2 for shear.
 
     Args:
         model: The beam.

@@ -131,7 +131,7 @@ class FrequencyResponse:
         Raises:
             InputError: A name is not both an input and an output, or the motions are not
                 independent: the body has fewer modes than coordinates, or it is plane and several
-                    interfaces are named.
+                interfaces are named.
         """
         H = self.receptance(*names)
         size = np.sqrt(np.abs(np.einsum("fii->fi", H)))
@@ -169,14 +169,12 @@ def frequency_response(
         driven: Names of interfaces with prescribed motion; not together with `spin`.
         inputs: Names of interfaces and points at which unit forces act. By default all that are not
             held, or none if interfaces are driven.
-        outputs: Names of interfaces and points whose motion is computed. By default all that are
-            not held.
+        outputs: Names of interfaces and points whose motion is computed. By default those not held.
         loss_factor: Loss factor η of the structural damping K (1 + iη).
         spin: Steady angular velocity in body axes, shape (3,), rad/s. By default zero.
         about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By
             default the first held interface.
-        stiffening: Whether to include the geometric stiffness of the steady state. By default it is
-            included if the body has it.
+        stiffening: Whether to include geometric stiffness, by default if the body has it.
 
     Raises:
         InputError: A name is unknown, an option does not fit the others, or a frequency is an

@@ -1,8 +1,8 @@
 """Small motions of a reduced body that is free, held at interfaces, or in steady rotation.
 
-A small displacement in axes that rotate steadily with ω (or are at rest, ω = 0) is w = d + θ×x + Σ
-ψ_k η_k, with the coordinates z = (d, θ, η) and the fields φ_I = ∂w/∂z_I. The mass matrix, the
-gyroscopic matrix and the centrifugal stiffness are contractions of the body's moments:
+A small displacement in axes that rotate steadily with ω (or are at rest, ω = 0) is
+w = d + θ×x + Σ ψ_k η_k, with the coordinates z = (d, θ, η) and the fields φ_I = ∂w/∂z_I. The mass
+matrix, the gyroscopic matrix and the centrifugal stiffness are contractions of the body's moments:
 
     M:  ∫ρ φ_I·φ_J,    G:  2 ∫ρ φ_I·(ω×φ_J),    K_ω:  ∫ρ φ_I·(ω×(ω×φ_J)).
 
@@ -103,10 +103,8 @@ def linearize_body(
         held: Names of interfaces that are fixed, or that rotate steadily with `spin`.
         spin: Steady angular velocity ω in body axes, shape (3,), rad/s. By default zero.
         about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By
-            default the first held interface. Only the load at held interfaces depends on this
-            point.
-        stiffening: Whether to include geometric stiffness. By default it is included if the body
-            has it.
+            default the first held interface. Only the load at held interfaces depends on it.
+        stiffening: Whether to include geometric stiffness, by default if the body has it.
 
     Raises:
         InputError: An interface is unknown, no coordinate remains, or `stiffening` is True and the

@@ -26,8 +26,7 @@ SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
     """Return a read-only copy of an array in C order, after a check of its shape and numbers.
 
-    A length of −1 in `shape` accepts any length. The type of the result is float, complex or an
-    integer type.
+    A length of −1 in `shape` accepts any length. The type is float, complex or an integer type.
     """
     sizes = tuple(None if length == -1 else length for length in shape)
     if isinstance(value, np.ndarray) and np.iscomplexobj(value) and dtype is complex:

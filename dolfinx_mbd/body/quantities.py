@@ -29,8 +29,7 @@ class Quantity:
 
     The ingredients are the components of the linear quantities `needs`, one after the other.
     `combine` maps the rows `matrix @ ingredients` to values. `bound` returns an upper bound of the
-    values, multiplied by a sign, and does not change the rows; quantities that are cheap to compute
-    have no bound.
+    values, multiplied by a sign, and does not change the rows; cheap quantities have no bound.
     """
 
     name: str

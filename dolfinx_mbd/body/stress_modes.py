@@ -215,5 +215,5 @@ class StressModes:
         definition = quantity(name)
         if definition.needs != ("stress",):
             needs = " and ".join(definition.needs)
-            refuse("name", name, f"a quantity of stress alone ({name!r} needs {needs})")
+            refuse("name", name, f"a quantity of stress alone ({name!r} needs {needs}: recover it)")
         return definition

@@ -60,7 +60,7 @@ class Section:
 
     @property
     def polar(self) -> Any:
-        """Polar moment ∫(y² + z²) dA, m⁴; multiplied by ρ, the rotary inertia of the twist per length."""
+        """Polar moment ∫(y² + z²) dA, m⁴; ρ times it is the inertia of the twist per length."""
         return self.Iyy + self.Izz
 
     @classmethod

@@ -53,7 +53,7 @@ Fibre: TypeAlias = Callable[[Expr, Expr], Any]  # integrand or form at (y, z) of
 class Beam:
     """A beam and its forms, which take P1 fields q = (d, θ).
 
-    The forms have the names and signs of those of a solid:
+    The forms have the same names and signs as the forms of a solid:
 
         mass(q̈) + coriolis(q̇) + centrifugal_stiffness(q) + euler_stiffness(q) + elastic_stiffness(q)
             = translational_load + euler_load + centrifugal_load + gravity_load + distributed_load

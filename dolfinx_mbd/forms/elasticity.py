@@ -116,8 +116,7 @@ def voigt_stress(eps: Expr, C: Expr, axes: Expr | None = None) -> Expr:
     """Return the stress of a strain with a stiffness matrix in Voigt notation.
 
     C maps the strains xx, yy, zz, yz, xz, xy (in the plane xx, yy, xy) with shears γ = 2ε to the
-    stresses. The columns of `axes` are the axes to which C refers, by default the axes of the
-    strain.
+    stresses. C refers to the axes in the columns of `axes`, by default those of the strain.
     """
     return turned(tensor(ufl.dot(C, voigt_strain(eps, axes))), axes)
 

@@ -203,8 +203,7 @@ def gravity_load(
     Args:
         v: Test function.
         density: ρ, kg/m³ (in the plane kg/m²).
-        gravity: Gravitational acceleration Aᵀg in **body components**, m/s², which change as the
-            frame rotates.
+        gravity: Aᵀg in **body components**, m/s², which change as the frame rotates.
         measure: Integration measure.
 
     Example:

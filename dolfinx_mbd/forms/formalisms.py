@@ -12,9 +12,9 @@ different expression, which UFL differentiates:
 | `maggi` | T(V, ω, u, u̇), all velocities of the free body | Lagrange's expressions, projected |
 | `hamilton` | H(u, p, t) by Legendre's transform | u̇ = ∂H/∂p, ṗ = −∂H/∂u |
 
-All take time derivatives of body components by the chain rule with u → u̇ → ü, ω → α and V → a₀ −
-ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. The same
-code holds in the plane and in space. Test functions v belong to the space of displacements.
+All take time derivatives of body components by the chain rule with u → u̇ → ü, ω → α and
+V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. The
+same code holds in the plane and in space. Test functions v belong to the space of displacements.
 
 References:
     M. L. Scutaru, S. Vlase, Two-Dimensional Equivalent Models in the Analysis of a Multibody
@@ -284,8 +284,7 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
     multipliers. If the motion of the frame is prescribed, E has the columns (0, 0, v), which give
     the elastic equations. A hinge about n adds the column (0, n, 0), which gives the equation of
     the angle. Projections that are not local (for example a joint at an interface, which moves with
-    the mean of u) are linear combinations of assembled equations. If a column has constants only,
-    the form is a scalar.
+    the mean of u) are linear combinations of assembled equations. Constant columns give scalars.
 
     V and ω are not derivatives of coordinates. Their Lagrange expressions are those of Boltzmann
     and Hamel: d/dt ∂T/∂V + ω×∂T/∂V and d/dt ∂T/∂ω + ω×∂T/∂ω + V×∂T/∂V.

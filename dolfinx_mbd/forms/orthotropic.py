@@ -16,10 +16,7 @@ from dolfinx_mbd.forms.materials import expansion
 Array = NDArray[np.float64]
 
 VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # xx, yy, zz, yz, xz, xy
-IN_PLANE, ACROSS = (
-    [0, 1, 5],
-    [2, 3, 4],
-)  # Voigt indices of components in the plane z = 0, and others
+IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]  # Voigt indices in the plane z = 0, and the other indices
 
 
 @dataclass(frozen=True, eq=False)

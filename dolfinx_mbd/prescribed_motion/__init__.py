@@ -1,4 +1,4 @@
-"""Deformation of a body with a prescribed rigid motion, at full order and in modes.
+"""Deformation of a body with a prescribed rigid motion, at full order and in modal coordinates.
 
 The examples of this folder assume the following lines:
 

@@ -1,9 +1,10 @@
-"""Equations of motion of a body in a moving frame at full order, applied and never assembled.
+"""Full-order equations of motion of a body in a moving frame, applied without being assembled.
 
-All inertia terms of an instant are one product with the scalar mass matrix. Geometric stiffening
-uses the stress of each unit load (ω_iω_j, and the components of the wrench at each interface) with
-inertia relief. Its stiffness ∫(∇u σ₀):∇v is one scalar matrix, assembled when the load first acts;
-an instant combines these matrices. The wrench at a held interface balances the rigid motion.
+All inertia terms at an instant are computed by one product with the scalar mass matrix. Geometric
+stiffening uses the stress of each unit load (ω_iω_j, and the components of the wrench at each
+interface) with inertia relief. The stiffness ∫(∇u σ₀):∇v of each load is one scalar matrix,
+assembled when the load first acts; the stiffness at an instant is a linear combination of these
+matrices. The wrench at a held interface balances the inertia of the rigid body.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ Array = NDArray[np.float64]
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
 SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
 
-RIGID = 1e-12  # size relative to a load below which the rest is round-off of rigid acceleration
-NEGLIGIBLE = 1e-9  # size of a unit load relative to the greatest of its kind, to be neglected
+RIGID = 1e-12  # relative size of a balanced load below which it is round-off
+NEGLIGIBLE = 1e-9  # factor of a unit load, relative to the largest of its kind, that is neglected
 
-# Of a quasi-static state: greatest number of corrections for the terms of the motion; relative size
-# of the last one; relative size below which a correction that no longer falls is round-off
+# Iteration for a quasi-static state: maximum number of corrections, relative size of the last
+# correction, and relative size below which a correction that no longer decreases is round-off
 MAX_CORRECTIONS, TOLERANCE, ROUND_OFF = 40, 1e-10, 1e-6
 
 
@@ -70,7 +71,7 @@ class StiffeningMatrices:
         self._kind = np.concatenate([np.zeros(6, dtype=int), np.where(component < dim, 1, 2)])
 
     def set(self, instant: Instant, wrenches: Sequence[Array]) -> None:
-        """Combine for the spin of an instant and the wrenches at all interfaces."""
+        """Combine the matrices for the spin at an instant and the wrenches at all interfaces."""
         w, dim = instant.omega, self.problem.dim
         spins = [w[i] * w[j] for i, j in SPINS]
         factors = np.concatenate([spins, *(F[WRENCH_INDICES[dim]] for F in wrenches)])
@@ -113,9 +114,9 @@ class StiffeningMatrices:
 class FullOrder:
     """`Equations` of a body on its mesh.
 
-    The interfaces `held` move with the frame; without any, the frame is the mean axis. `damping`
-    has `mass` and `stiffness`, C = mass M + stiffness K. Without `couplings`, G, K_ω and K_α are
-    omitted, and the motion appears in the loads only.
+    The interfaces `held` move with the frame; if none is held, the frame is the mean axis.
+    `damping` has the attributes `mass` and `stiffness` of C = mass M + stiffness K. Without
+    `couplings`, G, K_ω and K_α are omitted, and the motion appears in the loads only.
     """
 
     start_names = "u and v, the owned degrees of freedom of this rank,"
@@ -202,7 +203,7 @@ class FullOrder:
     # ---- an instant
 
     def move_to(self, t: float) -> None:
-        """Set operators and loads to those of a time."""
+        """Set operators and loads for the time t."""
         now = self.motion(t)
         dim = self.problem.dim
         spin, turn = (spin_matrix(w)[:dim, :dim] for w in (now.omega, now.alpha))
@@ -217,7 +218,7 @@ class FullOrder:
             self._stiffening.set(now, self._all_wrenches(now))
 
     def _all_wrenches(self, now: Instant) -> list[Array]:
-        """Return the wrenches at all interfaces; that at the held one balances the rigid body."""
+        """Return the wrenches at all interfaces; a held interface balances the rigid body."""
         dim = self.problem.dim
         wrenches = {i.name: now.wrenches.get(i.name, np.zeros(6)) for i in self.interfaces}
         for i in self.interfaces:
@@ -252,7 +253,7 @@ class FullOrder:
     # ---- solutions
 
     def solve(self, r: Array) -> Array:
-        """Return S⁻¹ r on the allowed motions; with mean axes, r without its resultants."""
+        """Return S⁻¹ r on the allowed motions; with mean axes, the resultants of r are removed."""
         assert self._factor is not None
         return self._factor.solve(self._balanced(r))
 
@@ -264,7 +265,7 @@ class FullOrder:
         return float(self.comm.allreduce(float(x @ y)))
 
     def static_solution(self, t: float, v: Array | None = None, a: Array | None = None) -> Array:
-        """Return u of (K + K_σ + K_ω + K_α) u = f - (C + G) v - M a at a time."""
+        """Return the solution u of (K + K_σ + K_ω + K_α) u = f - (C + G) v - M a at time t."""
         self.move_to(t)
         rest: Array = np.zeros(self.size)
         load: Array = self.load
@@ -295,7 +296,7 @@ class FullOrder:
         )
 
     def acceleration(self, t: float, u: Array, v: Array) -> Array:
-        """Return a of M a = f - (C + G) v - (K + K_σ + K_ω + K_α) u at a time."""
+        """Return the solution a of M a = f - (C + G) v - (K + K_σ + K_ω + K_α) u at time t."""
         self.move_to(t)
         mass = self._combined(1.0, 0.0)
         a = mass.solve(self._balanced(self.balance(u, v)))

@@ -1,9 +1,9 @@
 """Deformation of a reduced body with a prescribed rigid motion.
 
-With all terms of the motion this is the equation of `transient` projected on the modes, so that the
-difference of the two is the error of the modes. With ``couplings=False`` it is the "frozen" motion
-of papers on engines, M η̈ + C η̇ + K η = f(t), without Coriolis terms, spin softening and stiffening;
-`quasi_static_deformation` solves K η = f(t).
+With all terms of the motion, the equation is that of `transient` projected onto the modes, so that
+the difference between the two solutions is the error of the modes. With ``couplings=False``, it is
+the "frozen" equation of papers on engines, M η̈ + C η̇ + K η = f(t), without Coriolis terms, spin
+softening and stiffening; `quasi_static_deformation` solves K η = f(t).
 
 References:
     Mathematics 13 (2025) 2797, section 3.4 (eq. K Q = F) and 3.5 (modal superposition).
@@ -143,15 +143,16 @@ def modal_transient(
     The damping is the matrix of the body. The function is not collective.
 
     Args:
-        body: Body reduced with the reference in which the motion is described: mean axis, or
-            attached to an interface (which carries no wrench in `motion`).
+        body: Reduced body whose reference condition is the frame of the motion: mean axis, or
+            attached to an interface, which then carries no wrench in `motion`.
         motion: Motion of the frame, and the wrenches at the interfaces.
         t_end: End time, s.
-        dt: Step, s; adjusted so that a whole number of steps fits.
+        dt: Step, s; adjusted so that the number of steps is an integer.
         t_start: Start time, s.
-        couplings: Whether Coriolis, centrifugal and Euler terms act on the deformation; False: the
-            "frozen" motion, with the inertia loads only.
-        stiffening: Geometric stiffening; None: with `couplings`, if the body has it.
+        couplings: Whether Coriolis, centrifugal and Euler terms act on the deformation. If not,
+            only the inertia loads act ("frozen" motion).
+        stiffening: Whether to include geometric stiffening. By default it is included if
+            `couplings` is True and the body has it.
         method: Time-stepping method; see `TransientOptions`.
         elastic_start: See `TransientOptions`, with (η, η̇) instead of (u, v).
         stride: Record every n-th step; the first and the last are always recorded.
@@ -160,8 +161,8 @@ def modal_transient(
         Elastic coordinates, and the motion of points and interfaces.
 
     Raises:
-        InputError: A value does not fit.
-        SolverError: A step was not solved.
+        InputError: A value is invalid.
+        SolverError: The equations of a step were not solved.
 
     Example:
         >>> modal_transient(body, motion, t_end=1e-4, dt=1e-5, couplings=False).eta.shape
@@ -192,7 +193,7 @@ def quasi_static_deformation(
     couplings: bool = False,
     stiffening: bool = False,
 ) -> ModalTransient:
-    """Solve K η = f(t) of a reduced body with the loads of its motion, at any times.
+    """Solve K η = f(t) for a reduced body under the loads of its motion at given times.
 
     Args:
         body: See `modal_transient`.
@@ -202,10 +203,10 @@ def quasi_static_deformation(
         stiffening: Whether K_σ acts.
 
     Returns:
-        Elastic coordinates; their derivatives are not computed, and NaN.
+        Elastic coordinates; their derivatives are not computed and are NaN.
 
     Raises:
-        InputError: A value does not fit.
+        InputError: A value is invalid.
 
     Example:
         >>> quasi_static_deformation(body, motion, [0.0, 0.1]).eta.shape

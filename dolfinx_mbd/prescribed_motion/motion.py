@@ -23,11 +23,11 @@ FIELDS = ("omega", "alpha", "acceleration", "gravity")
 
 
 class Instant(NamedTuple):
-    """Motion at one time, body components."""
+    """Motion at one time in body components."""
 
     omega: Array  # ω, shape (3,), rad/s
     alpha: Array  # α, shape (3,), rad/s²
-    acceleration: Array  # a₀ - Aᵀg of the origin of the frame, shape (3,), m/s²
+    acceleration: Array  # a₀ - Aᵀg of the frame's origin, shape (3,), m/s²
     wrenches: dict[str, Array]  # force and moment on the body at interfaces, shape (6,), N and N m
 
 
@@ -35,16 +35,16 @@ class Instant(NamedTuple):
 class PrescribedMotion:
     """Motion of the body frame and forces at the interfaces, all in **body components**.
 
-    Each is an array, or a function of time (s) that returns one. For a plane body, ω and α may be
-    scalars about z, and accelerations may have two components.
+    Each value is an array, or a function of time, s, that returns an array. For a plane body, ω and
+    α may be scalars about z, and accelerations may have two components.
 
     Attributes:
-        omega: ω, shape (3,), rad/s.
-        alpha: α = ω̇, shape (3,), rad/s².
-        acceleration: a₀ of the origin of the frame, shape (3,), m/s².
-        gravity: Aᵀg, shape (3,), m/s²: it rotates in the frame.
-        wrenches: By interface, force and moment **on** the body about the point of the interface,
-            shape (6,), N and N m. Other interfaces carry no wrench.
+        omega: Angular velocity ω, shape (3,), rad/s.
+        alpha: Angular acceleration α = ω̇, shape (3,), rad/s².
+        acceleration: Acceleration a₀ of the frame's origin, shape (3,), m/s².
+        gravity: Gravitational acceleration Aᵀg, shape (3,), m/s²; it changes as the frame rotates.
+        wrenches: Mapping from interface names to force and moment **on** the body about the
+            interface's point, shape (6,), N and N m. Other interfaces carry no wrench.
 
     Raises:
         InputError: A constant has a wrong shape, or is not finite.
@@ -101,20 +101,21 @@ class PrescribedMotion:
     ) -> PrescribedMotion:
         """Return the motion of a simulated body, such as ``run.body("rod 1")``.
 
-        Between the recorded times each value is a cubic Hermite polynomial: ω with the slope α, the
-        others with central differences as slopes. The error there is of the fourth order for ω and
-        of the third for the others.
+        Between the recorded times, values are interpolated by cubic Hermite polynomials, with the
+        slope α for ω and with central differences for all other values. The error is of fourth
+        order for ω and of third order for all other values.
 
         Args:
             history: Motion of the frame, an object with `time`, s; `rotation`, quaternions
-                w, x, y, z from body to global; `acceleration` of the origin, global components,
-                m/s²; `omega` and `alpha`, body components, rad/s and rad/s².
-            gravity: g, global components, shape (3,), m/s².
-            wrenches: By interface, force and moment on the body in body components over the
-                recorded times, shape (nt, 6), N and N m; None: those of the history, if any.
+                w, x, y, z from body to global; `acceleration` of the origin in global components,
+                m/s²; `omega` and `alpha` in body components, rad/s and rad/s².
+            gravity: g in global components, shape (3,), m/s².
+            wrenches: Mapping from interface names to force and moment on the body in body
+                components at the recorded times, shape (nt, 6), N and N m. By default those of
+                the history.
 
         Raises:
-            InputError: There are less than three times, they do not increase, or a shape is wrong.
+            InputError: There are fewer than three ascending times, or a shape is wrong.
 
         Example:
             >>> mbd.PrescribedMotion.from_history(history)(0.05).omega
@@ -149,7 +150,7 @@ def check_interfaces(argument: str, names: Iterable[str], known: Iterable[str]) 
 
 
 def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callable[[float], Array]:
-    """Return an interpolation; the slopes are central differences by default."""
+    """Return an interpolating function; the slopes are central differences by default."""
     if slopes is None:
         slopes = np.gradient(values, time, axis=0, edge_order=2)
     spline = scipy.interpolate.CubicHermiteSpline(time, values, slopes, extrapolate=False)
@@ -165,8 +166,8 @@ def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callabl
 
 
 def _in_space(name: str, value: ArrayLike) -> Array:
-    """Return three components of a vector, which may be a plane one."""
-    expected = "three finite numbers, body components"
+    """Return a vector with three components; a vector of a plane body is extended."""
+    expected = "three finite numbers in body components"
     numbers = array(name, value, expected=expected)
     if numbers.shape == () and name in ("omega", "alpha"):
         return np.array([0.0, 0.0, float(numbers)])

@@ -1,4 +1,4 @@
-"""Records of a transient: motions of points and interfaces, whole fields at chosen times."""
+"""Recording of a transient: motions of points and interfaces, and fields at chosen times."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class _ReadOnly:
 
 @dataclass(frozen=True, eq=False)
 class PointHistory(_ReadOnly):
-    """Elastic motion of a point, or of an interface, relative to the frame, body components."""
+    """Elastic motion of a point or an interface relative to the frame, in body components."""
 
-    displacement: Array  # shape (nt, 3), m; of an interface (nt, 6), m and rad
+    displacement: Array  # shape (nt, 3), m; for an interface (nt, 6), m and rad
     velocity: Array
     acceleration: Array
 
@@ -48,7 +48,7 @@ class FieldHistory(_ReadOnly):
 
     time: Array  # shape (nf,), s
     displacement: Array  # shape (owned dofs, nf), m
-    velocity: Array  # in the frame, m/s
+    velocity: Array  # relative to the frame, m/s
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +66,17 @@ class Transient:
     fields: FieldHistory
     space: fem.FunctionSpace  # of the displacements
     positions: Array  # x at the owned blocks, m
-    num_dofs: int  # of all ranks
+    num_dofs: int  # number of degrees of freedom of all ranks
     num_steps: int
-    num_solves: int  # with the constant factor, in all steps
-    most_solves: int  # in a step
+    num_solves: int  # number of solves with the constant factor in all steps
+    most_solves: int  # largest number of these solves in a step
 
     def displacement(self, k: int, out: fem.Function | None = None) -> fem.Function:
         """Return the k-th field as a function, m.
 
         Args:
-            k: Number of the field.
-            out: Function that is overwritten; None: a new one.
+            k: Zero-based index of the field.
+            out: Function that is overwritten. By default a new function.
 
         Note: Collective.
         """
@@ -84,13 +84,13 @@ class Transient:
         return as_function(self.space, self.fields.displacement[:, k], out)
 
     def write(self, path: str | Path, history: Any = None, *, scale: float = 1.0) -> None:
-        """Write the fields as VTX for ParaView, in parallel; see `Reduction.write`.
+        """Write the fields to a VTX file for ParaView, in parallel; see `Reduction.write`.
 
         Args:
             path: Path that ends with ``.bp``.
             history: Motion of the frame, for example ``run.body("rod 1")``, whose nearest recorded
-                times are used; None: the elastic displacement only.
-            scale: Factor of the elastic part in `displacement`.
+                times are used. By default only the elastic displacement is written.
+            scale: Factor that multiplies the elastic part of `displacement`.
 
         Note: Collective.
         """
@@ -115,7 +115,7 @@ class Transient:
 
 
 class Observer:
-    """Recorder of states: call it after each step.
+    """Recorder of states, to be called after each step.
 
     It records the motion of `points` and `interfaces` at every n-th step, the first and the last,
     and whole fields at the steps `field_steps`.
@@ -150,7 +150,7 @@ class Observer:
             self._fields.append((state.time, state.u.copy(), state.v.copy()))
 
     def result(self, stepper: MotionStepper) -> Transient:
-        """Return everything that was recorded."""
+        """Return the recorded results."""
         problem, values = self.problem, np.moveaxis(np.array(self._values), 2, 0)
         dim, count = problem.dim, len(self.points)
         shape = values.shape[:2]  # derivatives and times
@@ -181,7 +181,7 @@ def _point_weights(
 ) -> scipy.sparse.csr_matrix:
     """Return the values of the shape functions at points, shape (points, owned blocks).
 
-    The sum over all ranks of the weights times the blocks of u is u at the points.
+    The product of the weights and the blocks of u, summed over all ranks, is u at the points.
     """
     V = problem.space
     weights = np.zeros((len(points), V.dofmap.index_map.size_local))

@@ -1,4 +1,4 @@
-"""Integration of a body with a prescribed rigid motion over time, at full order."""
+"""Full-order time integration of the deformation of a body with a prescribed rigid motion."""
 
 from __future__ import annotations
 
@@ -44,16 +44,17 @@ class TransientOptions:
 
     Attributes:
         t_start: Start time, s.
-        elastic_start: ``quasi-static``: the balance that moves with the loads, with its velocity
-            and acceleration, so that no vibration is excited; ``undeformed``: at rest in the frame;
-            or (u, v), the owned degrees of freedom of this rank, shape (owned dofs,) each.
+        elastic_start: ``quasi-static``: the equilibrium that follows the loads, including its
+            velocity and acceleration, so that no vibration is excited; ``undeformed``: no
+            deformation and at rest in the frame; or (u, v), the owned degrees of freedom of this
+            rank, shape (owned dofs,) each.
         method: Time-stepping method, an object with `alpha_m`, `alpha_f`, `beta` and `gamma` such
-            as `dolfinx_mbd.GeneralizedAlpha`; None: generalized-α with ρ∞ = 0.8.
-        tolerance: Error of the linear system of a step, relative to the greatest displacement and
+            as `dolfinx_mbd.GeneralizedAlpha`. By default generalized-α with ρ∞ = 0.8.
+        tolerance: Error of the linear system of a step, relative to the largest displacement and
             velocity so far.
-        couplings: Whether Coriolis, centrifugal and Euler terms act on the deformation; False: they
-            are loads on the undeformed body only.
-        points: Material points by name, m, whose motion is recorded; None: no points.
+        couplings: Whether Coriolis, centrifugal and Euler terms act on the deformation. If not,
+            they are loads on the undeformed body only.
+        points: Material points by name, m, whose motion is recorded. By default none.
         stride: Record every n-th step; the first and the last are always recorded.
         fields_at: Times at which the displacement of the whole body is recorded (nearest step), s.
 
@@ -108,23 +109,23 @@ def transient(
 
     It solves M ü + (C + G) u̇ + (K + K_σ + K_ω + K_α) u = f(t) in the frame of the motion, with the
     Coriolis, centrifugal and Euler operators G, K_ω, K_α and geometric stiffening K_σ. A reduced
-    body in a mechanism obeys the same equations, truncated to modes. The constant part of the
-    matrix of a step is factorized once, and nothing is assembled in the loop.
+    body in a mechanism obeys the same equations, projected onto modes. The constant part of the
+    matrix of a step is factorized once, before the first step.
 
     Args:
-        model: An `ElasticModel` without prestress; or a mesh, with `material`.
+        model: An `ElasticModel` without prestress, or a mesh together with `material`.
         material: Material of a mesh; see `ElasticModel`.
         motion: Motion of the frame, and the wrenches at the interfaces.
         interfaces: At least one interface; see `reduce`.
-        t_end: Time of the end of the last step, s.
-        dt: Step, s; adjusted so that a whole number of steps fits.
-        held: Interfaces that move with the frame; none: the frame is the mean axis of the body, as
-            that of a reduced body.
-        stiffening: Geometric stiffening by spin and by the forces at the interfaces; None: if
-            possible, that is, with a material and at most one held interface.
+        t_end: End time of the last step, s.
+        dt: Step, s; adjusted so that the number of steps is an integer.
+        held: Interfaces that move with the frame. By default none: the frame is the mean axis of
+            the body, as for a reduced body.
+        stiffening: Whether to include geometric stiffening by spin and by interface forces. By
+            default it is included with a material and at most one held interface.
         damping: Object with `mass` and `stiffness`, C = mass M + stiffness K, such as
-            `dolfinx_mbd.Rayleigh`; None: no damping.
-        options: Start, method and recorded quantities; None: the defaults of `TransientOptions`.
+            `dolfinx_mbd.Rayleigh`. By default no damping.
+        options: Start, method and recorded quantities. By default `TransientOptions()`.
         petsc_options: Options of the linear solver.
         petsc_options_prefix: Prefix of these options.
 
@@ -132,9 +133,9 @@ def transient(
         Motion of points, interfaces and fields over time.
 
     Raises:
-        InputError: A value does not fit; the same error on every rank.
+        InputError: A value is invalid; the error is raised on every rank.
         FactorizationError: The linear solver failed.
-        SolverError: A step, or the quasi-static start, was not solved.
+        SolverError: The equations of a step or of the quasi-static start were not solved.
 
     Example:
         >>> motion = mbd.PrescribedMotion(omega=(0, 50, 0))

@@ -1,15 +1,15 @@
-"""Solutions with one factorization for a body whose interfaces are held or free.
+"""Linear solver for a body whose interfaces are held or free, with one factorization.
 
-The motions that the interfaces allow are u = d + θ×(x - x_k) on a rigid interface, where d and θ of
-a held one are zero (those of a held averaged one are zero in the mean). A symmetric matrix A is
-factorized with all these interfaces held. With its constraint modes Ψ of the free interfaces, for
-which A Ψ vanishes elsewhere, the solution on the allowed motions is
+The motions that the interfaces allow are u = d + θ×(x - x_k) on a rigid interface. At a held
+interface d and θ are zero; at a held averaged interface, their averages are zero. A symmetric
+matrix A is factorized with all these interfaces held. With the constraint modes Ψ of the free
+interfaces, for which A Ψ vanishes outside these interfaces, the solution on the allowed motions is
 
     A⁻¹ f = A_held⁻¹ f + Ψ (ΨᵀAΨ)⁻¹ Ψᵀf
 
-and costs one solve. Free averaged interfaces restrict nothing: a wrench F acts on them through
-their averaged rows C, u ↦ (d, θ), as the tractions Cᵀ F whose work is F·(d, θ). On a rigid
-interface only the resultants of the nodal forces matter.
+and costs one solve. Free averaged interfaces impose no constraint. Let C be the matrix that
+averages u to (d, θ). A wrench F on such an interface acts as the tractions Cᵀ F, whose work is
+F·(d, θ). On a rigid interface only the resultants of the nodal forces matter.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Array = NDArray[np.float64]
 
 
 def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
-    """Return L, shape (owned dofs of the interface, 6), for a plane body (..., 3).
+    """Return L, shape (owned dofs of the interface, 6), or (..., 3) for a plane body.
 
-    The motion of the interface is Lᵀu, and the load of a wrench F on it L F.
+    The motion of the interface is Lᵀu, and a wrench F on it is the load L F.
     """
     if interface.rows is not None:
         return interface.rows
@@ -46,10 +46,10 @@ def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
 class Supported:
     """Factorized symmetric matrix on the motions that the interfaces allow.
 
-    With `floating`, the matrix vanishes for rigid motions, which are allowed: the solution for
-    loads in balance is one up to a rigid motion. `free` states whether the matrix vanishes for
-    rigid motions; with mass in it, it does not. `constraint` contains the constraint modes of all
-    interfaces.
+    With `floating`, rigid motions are allowed, and the matrix vanishes for them: the solution for
+    balanced loads is determined up to a rigid motion. `free` states whether the matrix vanishes for
+    rigid motions, which is not the case if it includes mass. `constraint` contains the constraint
+    modes of all interfaces.
     """
 
     def __init__(

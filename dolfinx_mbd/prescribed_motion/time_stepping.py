@@ -1,19 +1,19 @@
 """Time steps of M ü + (C + G(ω)) u̇ + (K + K_σ + K_ω + K_α) u = f(t) with one factorization.
 
-A step of the generalized-α family (in Arnold and Brüls's form the equation holds at the end of each
-step, and weighted means act on an *algorithmic* acceleration) is a linear system for the new
+In Arnold and Brüls's form of a generalized-α method, the equation holds at the end of each step,
+and weighted means act on an *algorithmic* acceleration. A step is a linear system for the new
 acceleration a,
 
     (S + N(t)) a = b,    S = M + γ' C + β' K,    N = γ' G + β' (K_σ + K_ω + K_α),
 
-with γ' = γ h (1-α_f)/(1-α_m), and β' likewise with β h². The constant S is factorized once; N is of
-the order h ω relative to it and is only applied. Therefore
+with γ' = γ h (1-α_f)/(1-α_m), and β' likewise with β h². The constant S is factorized once. N is of
+the order h ω relative to S and is only multiplied by vectors. Therefore
 
     a ← a + S⁻¹ (b - (S + N) a)
 
-converges like (h ω)^k; each correction costs one solve with S and one application of N, and its
+converges like (h ω)^k; each correction costs one solve with S and one product with N, and its
 residual is known without S. If N is not small, a minimal residual step (GCR, which is equivalent to
-GMRES) replaces the full one.
+GMRES) replaces the full correction.
 
 References:
     M. Arnold, O. Brüls, Convergence of the generalized-α scheme for constrained mechanical systems,
@@ -46,14 +46,14 @@ __all__ = [
 Array = NDArray[np.float64]
 Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
-MAX_STEPS = 1e9  # of a run; a greater number is a mistake in a time
-MAX_SOLVES = 30  # with the constant factor in one step
+MAX_STEPS = 1e9  # maximum number of steps of a run; more steps indicate a wrong time
+MAX_SOLVES = 30  # maximum number of solves with the constant factor in one step
 ACCELERATE = 0.3  # contraction of a correction above which minimal residual steps are taken
-SLOW = 1000.0  # steps in which a displacement develops; slower velocities count as round-off
+SLOW = 1000.0  # velocities below displacement/(SLOW dt) are treated as round-off
 
 
 class Equations(Protocol):
-    """Equations of motion; vectors are the part of a rank, numbers are equal on all ranks."""
+    """Equations of motion; vectors are the owned part of a rank, scalars are equal on all ranks."""
 
     comm: Any
     size: int  # number of owned unknowns
@@ -63,7 +63,7 @@ class Equations(Protocol):
         """Prepare `solve` for S = M + by_speed C + by_move K."""
 
     def move_to(self, t: float) -> None:
-        """Set G, K_σ, K_ω, K_α and f to those of a time."""
+        """Set G, K_σ, K_ω, K_α and f for the time t."""
 
     def balance(self, u: Array, v: Array) -> Array:
         """Return f - (C + G) v - (K + K_σ + K_ω + K_α) u."""
@@ -78,10 +78,10 @@ class Equations(Protocol):
         """Return xᵀy over all ranks."""
 
     def acceleration(self, t: float, u: Array, v: Array) -> Array:
-        """Return a of M a = f - (C + G) v - (K + K_σ + K_ω + K_α) u at a time."""
+        """Return the solution a of M a = f - (C + G) v - (K + K_σ + K_ω + K_α) u at time t."""
 
     def static_solution(self, t: float, v: Array | None = None, a: Array | None = None) -> Array:
-        """Return u of (K + K_σ + K_ω + K_α) u = f - (C + G) v - M a at a time."""
+        """Return the solution u of (K + K_σ + K_ω + K_α) u = f - (C + G) v - M a at time t."""
 
 
 class MotionState(NamedTuple):
@@ -92,15 +92,15 @@ class MotionState(NamedTuple):
     v: Array
     a: Array
     algorithmic: Array
-    earlier: tuple[Array, ...] = ()  # accelerations of the one or two steps before
+    earlier: tuple[Array, ...] = ()  # accelerations of up to two previous steps
 
 
 class MotionStepper:
     """Steps of constant size.
 
-    `tolerance` is the error of the linear system of a step, relative to the greatest displacement
-    and velocity so far. `steps`, `solves` and `most_solves` count steps, solves with the constant
-    factor, and those of any one step.
+    `tolerance` is the error of the linear system of a step, relative to the largest displacement
+    and velocity so far. `steps`, `solves` and `most_solves` are the numbers of steps, of solves
+    with the constant factor, and the largest number of solves in one step.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class MotionStepper:
         return MotionState(t, u, v, new, known + self.ratio * new, (a, *state.earlier[:1]))
 
     def _solve(self, b: Array, guess: Array, t: float) -> Array:
-        """Return a of (S + N) a = b."""
+        """Return the solution a of (S + N) a = b."""
         eq = self.equations
         x = eq.solve(b - self._moving(guess))
         change = x - guess
@@ -149,7 +149,7 @@ class MotionStepper:
         contraction = left / size if size > 0 else 0.0
         plain = contraction <= ACCELERATE
         directions: list[tuple[Array, Array]] = []
-        # The error after a last plain correction is smaller than z by the contraction.
+        # After a last plain correction, the error is z multiplied by the contraction.
         while not left * (contraction if plain else 1.0) <= allowed:
             if solves >= MAX_SOLVES or not np.isfinite(left):
                 raise SolverError(
@@ -175,7 +175,7 @@ class MotionStepper:
     def _conjugate(
         self, p: Array, q: Array, directions: list[tuple[Array, Array]]
     ) -> tuple[Array, Array]:
-        """Return a direction p whose q = (I + S⁻¹N) p is a unit vector normal to the others."""
+        """Return a direction p whose q = (I + S⁻¹N) p is a unit vector orthogonal to the others."""
         dot = self.equations.dot
         for P, Q in directions:
             weight = dot(q, Q)
@@ -192,7 +192,7 @@ class MotionStepper:
         return float(np.sqrt(self.equations.dot(x, x)))
 
     def _allowed(self, x: Array) -> float:
-        """Return the error of an acceleration that displacement and velocity tolerate."""
+        """Return the error of an acceleration with which u and v reach the tolerance."""
         size = self._norm(x)
         move = max(self._greatest_move, self.by_move * size)
         speed = max(self._greatest_speed, self.by_speed * size, move / (SLOW * self.dt))
@@ -200,7 +200,7 @@ class MotionStepper:
 
 
 def _extrapolated(state: MotionState) -> Array:
-    """Return a guess of the next acceleration, from up to three times."""
+    """Return a guess of the next acceleration, extrapolated from up to three times."""
     if len(state.earlier) == 2:
         one, two = state.earlier
         return 3 * (state.a - one) + two
@@ -210,7 +210,7 @@ def _extrapolated(state: MotionState) -> Array:
 
 
 def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
-    """Return the number of steps, and the step with which they end at `t_end`."""
+    """Return the number of steps, and the step size with which the last step ends at `t_end`."""
     t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
     dt = number("dt", dt, positive=True, unit="s")
     if not t_end > t_start:
@@ -232,7 +232,7 @@ def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
 
 
 def checked_start(start: Any) -> None:
-    """Raise an error unless this is the name of a start, or a pair of coordinates and rates."""
+    """Raise an error unless `start` is a known name, or a pair of coordinates and rates."""
     named = isinstance(start, str) and start in ("quasi-static", "undeformed")
     if not named and not (isinstance(start, (tuple, list)) and len(start) == 2):
         expected = "'quasi-static', 'undeformed', or coordinates and their rates"
@@ -242,10 +242,10 @@ def checked_start(start: Any) -> None:
 
 
 def start_state(equations: Equations, start: Start, t: float, dt: float) -> MotionState:
-    """Return the state at the start, with an acceleration that fulfils the equations.
+    """Return the state at the start, with an acceleration that satisfies the equations.
 
-    `start` is that of `TransientOptions.elastic_start`. In the quasi-static case, the balance of
-    the loads at three times gives the velocity and the acceleration, with which u follows.
+    For `start` see `TransientOptions.elastic_start`. If it is quasi-static, the static solutions at
+    three times give velocity and acceleration, from which u is computed.
     """
     if isinstance(start, str) and start == "quasi-static":
         now, next_, last = (equations.static_solution(t + k * dt) for k in range(3))

@@ -122,7 +122,7 @@ def linear_in(
     try:
         expression = ufl.as_ufl(function(u))
     except (ArityMismatch, Exception) as error:  # ArityMismatch is not an Exception
-        raise InputError(f"{name}: it does not return a UFL expression: {error}") from error
+        raise InputError(f"{name}: no UFL expression of u can be made of it: {error}") from error
     lowered = apply_derivatives(apply_algebra_lowering(_flat(expression)))
     components = [
         apply_derivatives(apply_algebra_lowering(lowered[k])) for k in range(lowered.ufl_shape[0])
@@ -239,7 +239,7 @@ def check_writable(points: Points) -> None:
     """Raise an error for quadrature points, whose values cannot be written."""
     if points.where == "quadrature":
         raise InputError(
-            "values at quadrature points do not define a field that can be written; use the values "
-            "of where='nodes' or 'cells'",
+            "values at quadrature points have no shape between them and cannot be written; use the "
+            "values of where='nodes' or 'cells'",
             argument="where",
         )

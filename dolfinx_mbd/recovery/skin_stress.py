@@ -28,8 +28,7 @@ def skin_stress(source: Reduction | Recovery) -> StressModes:
     """Return the stress of each mode at the nodes of the skin, averaged over adjacent cells.
 
     The average is more accurate than the stress of one cell, but is meaningless at the boundary
-    between two materials. The nodes are in the order of the body's skin, and the result is equal on
-    every rank.
+    between two materials. The nodes are those of the body's skin in its order, on every rank.
 
     Args:
         source: A reduction, or a `Recovery` with another stress law.

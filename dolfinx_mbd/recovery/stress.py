@@ -74,7 +74,7 @@ class Recovery:
         where: Points of evaluation. ``nodes``: nodes of each cell, without averages over cells; on
             straight tetrahedra of degree 2 they are the corners, where von Mises stress is largest.
             ``quadrature``: Gauss points inside the cells, where stress is most accurate. ``cells``:
-            midpoints of the cells.
+            midpoints.
 
     Raises:
         InputError: A value is invalid.
@@ -276,8 +276,8 @@ def recover(
         source: A reduction, or a `Recovery` with another stress law or other points.
         history: Motion of the body, for instance ``run.body("rod 1")``, with `time` (nt,), s, and
             `eta` (nt, n), and for static correction `omega` (nt, 3), rad/s, and `wrenches`, a
-            mapping from interface names to (nt, 6), N and N m; or elastic coordinates alone, (nt,
-            n) or (n,).
+            mapping from interface names to (nt, 6), N and N m; or elastic coordinates
+            alone, (nt, n) or (n,).
         what: Name of a quantity, such as ``stress``, ``von Mises`` or ``greatest principal``; or a
             function of u that is linear in it and returns UFL.
         times: Requested times, s; the nearest recorded instants are used. By default all instants.

@@ -1,13 +1,14 @@
-"""Equilibrium of a hyperelastic body that spins, at large displacements, and vibrations about it.
+"""Equilibrium of a spinning hyperelastic body at large displacements, and vibrations about it.
 
-With the energy W(u) of the material and the springs, the equilibrium makes
+With the energy density W(u) and the stiffness K_s of the springs, the equilibrium makes
 
     ∫ W(u) + ½ uᵀ K_s u - ½ Ω² ∫ρ |n×(x-p+u)|²
 
 stationary: the centrifugal load follows the deformed position. The second derivative is the tangent
-of small vibrations, with the geometric stiffness, the stiffness of the displaced material and spin
-softening. For moderate speeds the frequencies agree with those of `rotating_modes`, but not the
-matrices, which neglect the displacement of the prestress there.
+stiffness for small vibrations, with the geometric stiffness, the stiffness of the displaced
+material and spin softening. For moderate speeds the frequencies agree with those of
+`rotating_modes`. The matrices differ, because `rotating_modes` neglects the displacement due to
+the prestress.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ __all__ = ["SpinningEquilibrium", "SpinningEquilibriumError", "spinning_equilibr
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-8
-"""Size of Newton's last correction over the displacement, both by their elastic energy."""
+"""Size of the last Newton correction relative to the displacement, both in the energy norm."""
 
 
 class SpinningEquilibriumError(SolverError):
@@ -57,9 +58,9 @@ class SpinningEquilibrium:
     structure: RotatingStructure  # inertia, springs and held degrees of freedom
     speed: float  # Ω, rad/s
     displacement: fem.Function  # u
-    tangent: PETSc.Mat  # second derivative of the energy, with spin softening and unit held rows
-    negative: int | None  # number of its negative eigenvalues, None if unknown; zero: stable
-    iterations: tuple[int, ...]  # of Newton's method in each load step
+    tangent: PETSc.Mat  # second derivative of the energy, with spin softening; unit rows if held
+    negative: int | None  # number of negative eigenvalues of the tangent, or None; stable if zero
+    iterations: tuple[int, ...]  # number of Newton iterations in each load step
 
     def modes(self, num_modes: int = 6, *, coriolis: bool = True) -> RotatingModes:
         """Compute the lowest modes of small vibrations about the equilibrium.
@@ -99,17 +100,17 @@ def spinning_equilibrium(
         structure: Matrices from `rotating_structure`: inertia, held degrees of freedom, springs.
             Its material determines only the sparsity of the matrices.
         energy: W(u) as UFL for the displacement u, J/m³, for example
-            ``lambda u: neo_hookean(u, material)``; that of a plane body is multiplied by the
+            ``lambda u: neo_hookean(u, material)``; the energy of a plane body is multiplied by the
             thickness.
         speed: Ω, rad/s.
         steps: Number of equal steps of Ω² from rest.
-        max_iterations: Greatest number of iterations of each step.
+        max_iterations: Maximum number of iterations of each step.
 
     Returns:
         The equilibrium; the caller destroys it before the structure.
 
     Raises:
-        InputError: A value does not fit.
+        InputError: A value is invalid.
         SpinningEquilibriumError: Newton's method did not converge.
         FactorizationError: The tangent is singular.
 
@@ -135,7 +136,7 @@ def spinning_equilibrium(
 
 
 class _Newton:
-    """Newton's method for the displacement `u` of a structure with an energy density."""
+    """Newton's method for the displacement `u` of a structure with a given energy density."""
 
     def __init__(self, structure: RotatingStructure, energy: Callable[[Any], Any]) -> None:
         problem, V = structure.problem, structure.space
@@ -164,7 +165,7 @@ class _Newton:
         return np.asarray(r)
 
     def factorize(self, speed: float) -> int | None:
-        """Factorize the tangent at the present displacement in the factor of the structure."""
+        """Factorize the tangent at the current displacement; the structure stores the factor."""
         s, K, T = self.structure, self.structure.factor.matrix, self.tangent
         T.zeroEntries()
         fem_petsc.assemble_matrix(T, self.stiffness)  # type: ignore[arg-type]
@@ -177,7 +178,7 @@ class _Newton:
         return s.factor.factorize()
 
     def step(self, speed: float, max_iterations: int) -> int:
-        """Iterate until the correction does no more work; return the number of corrections."""
+        """Iterate until a correction does negligible work; return the number of corrections."""
         comm, load = self.structure.problem.comm, self.structure.load
         for k in range(1, max_iterations + 1):
             r = self.residual(speed)
@@ -192,12 +193,12 @@ class _Newton:
             if work <= TOLERANCE**2 * total or total == 0:
                 return k
         raise SpinningEquilibriumError(
-            f"no equilibrium at {speed:.6g} rad/s after {k} iterations; take more steps, or a "
+            f"no equilibrium at {speed:.6g} rad/s after {k} iterations; use more steps, or a "
             "speed below that at which the body bursts or buckles"
         )
 
 
 def _set_values(K: PETSc.Mat, T: PETSc.Mat) -> None:
-    """Copy the values of T into K, whose pattern may be greater."""
+    """Copy the values of T into K, whose sparsity pattern may be larger."""
     K.zeroEntries()
     K.axpy(1.0, T, structure=SUBSET)

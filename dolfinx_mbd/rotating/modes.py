@@ -1,4 +1,4 @@
-"""Modes of a body that rotates steadily: prestressed, with Coriolis forces; see `structure`."""
+"""Modes of a steadily rotating body with prestress and Coriolis forces; see `structure`."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class RotatingModes(Eigenvalues):
 
     Attributes:
         speed: Ω, rad/s.
-        eigenvalues: λ, Im λ ≥ 0, shape (n,), 1/s: real unstable ones first, then by |λ|.
+        eigenvalues: λ with Im λ ≥ 0, shape (n,), 1/s: first real unstable ones, then by |λ|.
         whirl: Sense of the orbits in the rotating frame, shape (n,): the mean moment of momentum
-            ∫ρ n·(u×u̇) of a vibration over that of circular orbits in the sense of Ω with the same
-            energy. 1: forward circles; 0: straight lines; -1: backward circles. (A forward whirl in
-            space that is slower than Ω is a backward one here.)
-        vectors: z of the owned degrees of freedom, shape (owned, n); ∫ρ|z|² = 1, the real and the
-            imaginary part are M-orthogonal and the real part is not the smaller (the phase of a
-            circular mode is arbitrary).
+            ∫ρ n·(u×u̇) of a vibration, divided by its value for circular orbits in the direction of
+            Ω with the same energy. 1: forward circles; 0: straight lines; -1: backward circles. (A
+            forward whirl in space that is slower than Ω is a backward one here.)
+        vectors: z of the owned degrees of freedom, shape (owned, n), with ∫ρ|z|² = 1. The real and
+            the imaginary part are M-orthogonal, and the real part is not smaller than the imaginary
+            part. (The phase of a circular mode is arbitrary.)
         space: Displacement space.
-        negative: Number of negative eigenvalues of the stiffness K(Ω), None if unknown. The body
-            is stable if it is zero, and unstable if it is odd.
+        negative: Number of negative eigenvalues of the stiffness K(Ω), or None if unknown. The body
+            is stable if this number is zero, and unstable if it is odd.
 
     Example:
         >>> modes.negative, bool(np.all(modes.frequencies > 0))
@@ -100,15 +100,15 @@ def rotating_modes(
     Args:
         structure: Matrices from `rotating_structure` or `rotating_beam`.
         speed: Ω, rad/s.
-        num_modes: Number of modes; there are more if more are unstable.
+        num_modes: Number of modes; more are returned if more are unstable.
         coriolis: Whether Coriolis forces Ω G act.
-        stiffening: Whether K_σ acts; without it, a body that spins fast seems unstable.
+        stiffening: Whether to include K_σ; without it, a fast body appears unstable.
 
     Returns:
         Eigenvalues, shapes and whirl.
 
     Raises:
-        InputError: A value does not fit.
+        InputError: A value is invalid.
         FactorizationError: The linear solver failed, or the speed is a static critical speed.
         EigenError: The eigenvalue solver failed.
 
@@ -153,10 +153,10 @@ def modes_of_factor(
 
 
 def _normalized(structure: RotatingStructure, z: ComplexArray) -> tuple[ComplexArray, Array]:
-    """Return the vectors with the phase, sign and size of `RotatingModes`, and the whirl.
+    """Return the vectors, normalized as in `RotatingModes`, and the whirl.
 
-    With u = Re((a + ib) exp(iωt)) the mean of ∫ρ n·(u×u̇) is -ω ∫ρ n·(a×b) = ω aᵀGb/2, and
-    that of forward circles is ω ∫ρ(|a|² + |b|²)/2.
+    With u = Re((a + ib) exp(iωt)) the mean of ∫ρ n·(u×u̇) is -ω ∫ρ n·(a×b) = ω aᵀGb/2, and its
+    value for forward circles is ω ∫ρ(|a|² + |b|²)/2.
     """
     problem, n = structure.problem, z.shape[1]
     if n == 0:

@@ -1,4 +1,4 @@
-"""Campbell diagrams, and the speed at which a rotating body loses its stability.
+"""Campbell diagrams, and the speed at which a rotating body becomes unstable.
 
 References:
     D. R. Merkin: Introduction to the Theory of Stability, Springer 1997, chapter 6.
@@ -30,10 +30,10 @@ __all__ = ["Campbell", "CriticalSpeed", "campbell", "critical_speed"]
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 SPARE = 3  # modes beyond the requested ones, computed at each speed because modes may cross
-NUDGE = 1e-8  # relative step to another speed from one at which the stiffness is singular
-GROWTH = 1e-4  # Re λ of a growing vibration over max(|λ|, Ω); round-off of λ² affects λ near zero
+NUDGE = 1e-8  # relative change of a speed at which the stiffness is singular
+GROWTH = 1e-4  # Re λ/max(|λ|, Ω) above which a vibration grows; smaller values may be round-off
 
-# In following modes: weight of a relative change of λ, against 1 - MAC, and its upper limit
+# Matching of modes: weight of the relative change of λ compared with 1 - MAC, and its maximum
 CHANGE_WEIGHT, GREATEST_CHANGE = 0.2, 5.0
 
 
@@ -48,7 +48,7 @@ class Modes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Campbell(Eigenvalues):
-    """Modes over the speed; column k is one mode, followed.
+    """Modes over the speed; column k follows one mode.
 
     Example:
         >>> diagram = mbd.campbell(structure, [0.0, 50.0], num_modes=2)
@@ -85,7 +85,7 @@ class Campbell(Eigenvalues):
 
 @dataclass(frozen=True, eq=False)
 class CriticalSpeed:
-    """Speed at which stability is lost.
+    """Speed at which the body becomes unstable.
 
     Example:
         >>> result = mbd.critical_speed(structure, 2e4, stiffening=False, num_modes=1, steps=4)
@@ -95,7 +95,7 @@ class CriticalSpeed:
 
     speed: float  # middle of the bracket, rad/s
     bracket: tuple[float, float]  # stable and unstable speed, rad/s
-    kind: str  # "divergence": a static stiffness is lost, λ = 0; "flutter": a vibration grows
+    kind: str  # "divergence": the stiffness is singular, λ = 0; "flutter": a vibration grows
     modes: RotatingModes  # lowest modes at the unstable end of the bracket
 
 
@@ -110,23 +110,23 @@ def campbell(
 ) -> Campbell:
     """Compute frequencies, damping and whirl over many speeds.
 
-    At a speed that makes the stiffness singular, the modes are those of a speed just above.
+    If the stiffness is singular at a speed, the modes of a slightly larger speed are returned.
 
     Args:
         structure: Matrices from `rotating_structure` or `rotating_beam`.
-        speeds: Ω, shape (m,), rad/s, in an order in which modes change little from one to the next.
+        speeds: Ω, shape (m,), rad/s, in an order in which modes change little between neighbours.
         num_modes: Number of modes to follow, the lowest at the first speed.
         coriolis: Whether Coriolis forces act.
         stiffening: Whether geometric stiffness acts.
-        projection: Number of modes at rest on which the matrices are projected, which is fast;
-            None: full order. For the three lowest modes of a steel strip with a tip speed of
-            600 m/s, the error is 1e-3 with 6, 1.3e-5 with 12 and 2e-6 with 24 modes.
+        projection: Number of modes at rest onto which the matrices are projected to save time. By
+            default the matrices are not projected. For the three lowest modes of a steel strip with
+            a tip speed of 600 m/s, the error is 1e-3 with 6, 1.3e-5 with 12 and 2e-6 with 24 modes.
 
     Returns:
         The modes over the speed.
 
     Raises:
-        InputError: A value does not fit.
+        InputError: A value is invalid.
         FactorizationError: The linear solver failed.
         EigenError: The eigenvalue solver failed.
 
@@ -226,10 +226,10 @@ def _projected(
 
 
 def _follow(comm: Any, last: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
-    """Return which of the modes continues each of the last ones: shape and λ agree best.
+    """Return the indices of the modes that continue the last ones, by agreement of shape and λ.
 
-    A mode whose λ passes zero continues as the conjugate of one with Im λ > 0. A whirl changes λ by
-    as much as Ω changes, so a change of λ is relative to both.
+    If λ passes through zero, the mode continues as the conjugate of a mode with Im λ > 0. Whirl can
+    change λ by as much as Ω changes, so a change of λ is measured relative to both.
     """
     old, new = last.vectors, modes.momenta
     left = np.asfortranarray(np.hstack([old.real, old.imag]))
@@ -260,28 +260,27 @@ def critical_speed(
     num_modes: int = 6,
     rtol: float = 1e-6,
 ) -> CriticalSpeed | None:
-    """Find the lowest speed at which stability is lost.
+    """Find the lowest speed at which the body becomes unstable.
 
-    The interval is searched in steps, and the first step that ends unstable is bisected. A step or
-    bisection costs one factorization, and the eigenvalues where the number of negative eigenvalues
-    of the stiffness does not decide. An unstable range within one step is not detected.
+    The interval is searched in steps, and the first step with an unstable end is bisected. Each
+    speed costs one factorization, and an eigenvalue problem if the number of negative eigenvalues
+    of the stiffness does not determine stability. Unstable ranges within one step are missed.
 
     Args:
         structure: Matrices from `rotating_structure` or `rotating_beam`.
-        upper: Greatest speed, rad/s.
-        lower: Least speed, at which the body is stable, rad/s.
+        upper: Highest speed, rad/s.
+        lower: Lowest speed, at which the body is stable, rad/s.
         steps: Number of steps of the search.
         coriolis: Whether Coriolis forces act.
         stiffening: Whether geometric stiffness acts.
-        num_modes: Number of modes that are computed where the factorization does not decide, and
-            returned.
-        rtol: Width of the bracket over the speed.
+        num_modes: Number of modes to return, and to compute if a factorization is not enough.
+        rtol: Width of the bracket relative to the speed.
 
     Returns:
         The speed, with modes; None if the body is stable up to `upper`.
 
     Raises:
-        InputError: A value does not fit, or the body is unstable at the lower speed.
+        InputError: A value is invalid, or the body is unstable at the lower speed.
         FactorizationError: The linear solver failed.
 
     Example:
@@ -327,9 +326,9 @@ def _unstable(
     """Return the speed, whether it is unstable, and the number of negative eigenvalues of K(Ω).
 
     By theorems of Kelvin, Tait and Chetaev, M ü + (Ω G + D) u̇ + K(Ω) u = 0 with a skew G and a
-    dissipative D is stable without negative eigenvalues, and unstable with some if no Coriolis
-    forces act or D damps every motion. Otherwise an even number may be stabilized by the Coriolis
-    forces, as is a point on isotropic springs beyond their frequency; the eigenvalues decide.
+    dissipative D is stable if K(Ω) has no negative eigenvalues. If it has some, the motion is
+    unstable if no Coriolis forces act or D damps every motion. Otherwise Coriolis forces may
+    stabilize an even number, as for a point mass on springs above its frequency; λ is computed.
     """
     omega, negative = _factorized(structure, omega, stiffening)
     if negative is None:

@@ -55,7 +55,7 @@ Stress = Callable[[Any], Any]
 Damping: TypeAlias = Rayleigh | Viscous | ufl.Form
 
 SYMMETRY_TOLERANCE = 1e-9
-"""Relative size of A - Aᵀ above which a form of springs or damping is not symmetric."""
+"""Relative size of A - Aᵀ above which a form is rejected as not symmetric."""
 
 SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
@@ -91,7 +91,7 @@ class RotatingStructure:
         self.solver = solver  # PETSc options and their prefix
         self.stiffness, self.mass = problem.stiffness.copy(), problem.mass()  # K at rest, M
         self.gyroscopic, self.softening = gyroscopic, softening  # G per rad/s, K_ω per (rad/s)²
-        self.springs: PETSc.Mat | None = None  # their part of K
+        self.springs: PETSc.Mat | None = None  # part of K due to the springs
         if springs is not None:
             self.springs = _assembled(springs, problem.space, "springs")
             self.stiffness.axpy(1.0, self.springs)
@@ -101,7 +101,7 @@ class RotatingStructure:
         for A in (self.mass, gyroscopic, softening, self.damping, self.springs):
             if A is not None:
                 constrain(A, held, 0.0)
-        self.factor = SymmetricFactor(self.stiffness.copy(), **solver)  # at the last speed
+        self.factor = SymmetricFactor(self.stiffness.copy(), **solver)  # of K at the last speed
         if self.factor.factorize():
             raise InputError("the stiffness at rest is not positive definite: check the springs")
         self.load = load  # centrifugal load at unit speed, owned, N/(rad/s)²
@@ -124,7 +124,7 @@ class RotatingStructure:
             stiffening: Whether to include K_σ.
 
         Raises:
-            SingularError: Ω is a speed at which a motion loses its static stiffness.
+            SingularError: K(Ω) is singular: Ω is a static critical speed.
             FactorizationError: The factorization failed for another reason.
             InputError: K_σ is requested, but the stress is unknown.
 
@@ -183,20 +183,19 @@ def rotating_structure(
 ) -> RotatingStructure:
     """Assemble the matrices of a rotating body that do not depend on the speed.
 
-    They include the stress of the centrifugal load at unit speed.
+    They include the geometric stiffness of the centrifugal load at unit speed.
 
     Args:
-        model: An `ElasticModel` without prestress; or a mesh, with `material`.
+        model: An `ElasticModel` without prestress, or a mesh together with `material`.
         material: Material of a mesh; see `ElasticModel`.
-        held: Groups of facets that rotate without deformation: names, or a mapping from name to
-            tag.
+        held: Groups of facets that are fixed in the rotating frame: names, or tags by name.
         axis: Direction of the axis of rotation, shape (3,); a plane body rotates about z.
         point: Point of the axis, shape (3,), in the plane also (2,), m.
         springs: Symmetric bilinear form on the displacement space, of springs between the body and
-            the rotating frame; None: no springs.
+            the rotating frame. By default none.
         damping: `Rayleigh` with K at rest, springs included; `Viscous`; a symmetric bilinear form
-            on the displacement space that acts on u̇ in the rotating frame (that of a plane body
-            includes the thickness); or several of these. None: no damping.
+            on the displacement space that acts on u̇ in the rotating frame (the form of a plane
+            body includes the thickness); or several of these. By default none.
         stress: σ(u) as UFL, Pa; needed only if the model has its own stiffness form.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``pep_ncv`` ..., or ``eps_ncv`` ... if the problem is symmetric).
@@ -206,7 +205,7 @@ def rotating_structure(
         The matrices; the caller destroys them.
 
     Raises:
-        InputError: A value does not fit; the same error on every rank.
+        InputError: A value is invalid; the error is raised on every rank.
         FactorizationError: The linear solver failed, or a part of the body is not held.
 
     Example:
@@ -261,7 +260,7 @@ def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Ar
     length = np.abs(n).max()
     if not length > 0:
         refuse("axis", axis, "a vector that is not zero")
-    n = n / length  # (the square of a huge number overflows)
+    n = n / length  # squares of large numbers could overflow
     if p.shape not in ((3,), (dim,)):
         refuse("point", point, f"a point of shape ({dim},)")
     if dim == 2 and n[:2].any():
@@ -275,7 +274,7 @@ def checked_speed(argument: str, value: Any) -> float:
 
 
 def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Damping, ...]:
-    """Return no, one or several dampings as a tuple."""
+    """Return dampings as a tuple, which is empty for None."""
     if damping is None:
         return ()
     kinds = (Rayleigh, Viscous, ufl.Form)
@@ -296,14 +295,14 @@ def _assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
     T.axpy(-1.0, A)
     skew = T.norm() / (A.norm() or 1.0)
     T.destroy()
-    if not skew < SYMMETRY_TOLERANCE:  # (nor is NaN)
+    if not skew < SYMMETRY_TOLERANCE:  # true also for NaN
         A.destroy()
         raise InputError(f"{name} must be symmetric, but A - Aᵀ is {skew:.1e} of A", argument=name)
     return A
 
 
 def _is_positive_definite(dampings: tuple[Damping, ...]) -> bool:
-    """Return whether dampings without forms are known to act on every motion of a held body."""
+    """Return whether the dampings surely act on every motion; False if one is a form."""
     if any(isinstance(d, ufl.Form) for d in dampings):
         return False
     sizes = [max(d.mass, d.stiffness) if isinstance(d, Rayleigh) else d.viscosity for d in dampings]
@@ -313,7 +312,7 @@ def _is_positive_definite(dampings: tuple[Damping, ...]) -> bool:
 def _damping_matrix(
     problem: Any, K: PETSc.Mat, M: PETSc.Mat, dampings: tuple[Damping, ...]
 ) -> PETSc.Mat | None:
-    """Return D with the pattern of K, before degrees of freedom are held."""
+    """Return D with the pattern of K, before the held degrees of freedom are constrained."""
     if not dampings:
         return None
     V = problem.space
