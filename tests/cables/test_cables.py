@@ -482,7 +482,7 @@ def test_a_cable_cannot_be_twisted() -> None:
         ({"start": (0.0, np.nan, 0.0)}, "body 'rod': start must be"),
         ({"elements": 0}, "body 'rod': elements must be"),
         ({"elements": (0.0, 0.5, 0.5, 1.0)}, "increasing from 0"),
-        ({"elements": (0.0, 0.5), "length": 1.0}, "its length is 1 m"),
+        ({"elements": (0.0, 0.5), "length": 1.0}, "length is 1 m"),
         ({"length": -1.0}, "body 'rod': length must be"),
         ({"frames": {"far": 3.0}}, "the place of frame 'far' must be"),
     ],
