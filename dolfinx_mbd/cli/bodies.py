@@ -111,7 +111,7 @@ def _add_view(commands: Any) -> None:
     text = "Show the modes of a body, or a saved run, in the browser, or write the page to a file."
     parser = commands.add_parser("view", help="show a body or a run in 3D", description=text)
     parser.add_argument("file", help="a reduced body with a skin, or a saved run (.npz)")
-    text = "Python script that defines the mechanism `system` of a run"
+    text = "Python script that assigns the mechanism of a run to the variable `system`"
     parser.add_argument("--model", metavar="SCRIPT", help=text)
     text = "scale factor of the elastic displacement (default 1)"
     parser.add_argument("--scale", type=float, default=1.0, metavar="S", help=text)

@@ -35,7 +35,7 @@ SLOW, FAST = 8.0, 1e5
 """Limits of a plausible speed of sound √(E/ρ) of a solid, m/s (a soft gel: 10, diamond: 2e4)."""
 
 INCOMPRESSIBLE = 0.49
-"""Smallest Poisson's ratio with a warning of volumetric locking of linear elements."""
+"""Poisson's ratio from which linear elements cause a warning of volumetric locking."""
 
 CHUNK = 20_000
 """Number of cells that are checked together."""
@@ -45,7 +45,8 @@ def check_cells(mesh: Mesh) -> None:
     """Raise an error on all ranks if cells are inverted or have no volume (collective).
 
     The nodes of a cell may be numbered in either sense, because DOLFINx takes the magnitude of
-    det J. Bad cells have a change of its sign, or lie on the same side of a facet as a neighbour.
+    det J. A cell is bad if det J changes sign within it, or if it lies on the same side of a
+    facet as its neighbour.
     """
     topology, comm = mesh.topology, mesh.comm
     tdim = topology.dim

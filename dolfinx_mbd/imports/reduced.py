@@ -7,8 +7,8 @@ axes of the body), then m modal coordinates. The quantities of the body are:
   and inertia tensor; the coupling of elastic coordinates with accelerations of the frame;
 - unknown without the shapes of the modes: the deformation by centrifugal loads and the first-order
   change of the inertia tensor (symmetric part of ∫ρ x⊗ψ_k), and the Coriolis coupling between modes
-  (∫ρ ψ_k×ψ_l). Only the trace of ∫ρ ψ_k⊗ψ_l is known, so that spin softening is assumed to be equal
-  for all axes of rotation, with two thirds of M;
+  (∫ρ ψ_k×ψ_l). Only the trace of ∫ρ ψ_k⊗ψ_l is known; spin softening is taken as ⅔ Ω² M for
+  every axis of rotation;
 - unknown without the stress: geometric stiffening.
 
 The error grows with (Ω/ω₁)², the squared ratio of the speed of rotation to the first natural
@@ -47,7 +47,7 @@ RIGID_TOLERANCE = 1e-5
 
 
 class FirstOrderInertiaWarning(ModelRangeWarning):
-    """A body whose inertia is known to first order only, because its matrices were reduced."""
+    """Warning that the change of a body's inertia with its deformation is unknown."""
 
 
 @dataclass(frozen=True, eq=False)

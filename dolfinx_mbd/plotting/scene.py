@@ -208,7 +208,7 @@ class DrawnSurface:
 
 
 def rounded_up(value: float) -> float:
-    """Return a value rounded up to two digits that are divisible by four, for labels."""
+    """Return a value rounded up to two digits that form a multiple of four, for five labels."""
     if value <= 0:
         return 1.0
     power = 10.0 ** (math.floor(math.log10(value)) - 1)

@@ -147,7 +147,7 @@ def find_redundant(
 def least_norm_multipliers(
     system: SystemData, whole: Array, part: Array, lam: Array, length: float
 ) -> Array:
-    """Return minimum-norm multipliers (nc,) of all constraints with the same forces as `lam`.
+    """Return the minimum-norm multipliers (nc,) that give the same forces as `lam`.
 
     `whole` is B of all constraints, `part` is B of the constraints with multipliers `lam`. Moments
     are divided by `length` to compare them with forces.

@@ -268,15 +268,15 @@ class Solution(HtmlView):
     def load(cls, path: str | Path, system: SystemData) -> Solution:
         """Read a solution that `save` wrote.
 
-        The system is compared with the system of the file, except for the code of functions.
+        `system` is compared with the description in the file; the code of functions is not.
 
         Args:
             path: Path of the file.
             system: The mechanism, built in the same way.
 
         Raises:
-            RunFileError: The file is not a solution, is damaged or of a newer version, or has
-                another system.
+            RunFileError: The file is not a solution, is damaged, was written by a newer version, or
+                belongs to another system.
             OSError: The file cannot be read.
         """
         instance("system", system, SystemData)
