@@ -18,6 +18,7 @@ from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.bodies import skin_of
 from dolfinx_mbd.plotting.mechanism import Part, drawn_part, system_length
+from dolfinx_mbd.plotting.player_data import continuous
 
 __all__ = ["write_gltf"]
 
@@ -70,8 +71,7 @@ def _add_motion(file: _File, run: Solution) -> None:
         q, count = run.q[:, s], len(part.skin.modes)
         labels = [f"elastic coordinate {k}" for k in range(1, count + 1)]
         node = file.add_body(body.name, part, labels, q[0])
-        signs = np.where(np.einsum("tk,tk->t", q[1:, 3:7], q[:-1, 3:7]) < 0, -1.0, 1.0)
-        turns = q[:, [4, 5, 6, 3]] * np.cumprod(np.r_[1.0, signs])[:, None]
+        turns = continuous(q[:, 3:7])[:, [1, 2, 3, 0]]
         file.animate(node, "translation", times, file.add(q[:, :3], "VEC3"))
         file.animate(node, "rotation", times, file.add(turns, "VEC4"))
         if count:
@@ -87,7 +87,7 @@ class _File:
             import pygltflib
         except ImportError as error:
             raise ImportError("glTF is written with pygltflib: pip install pygltflib") from error
-        self.library: Any = pygltflib
+        self.gltf: Any = pygltflib
         self.scene: Any = pygltflib.GLTF2(
             scene=0,
             scenes=[pygltflib.Scene(nodes=[])],
@@ -107,12 +107,12 @@ class _File:
     ) -> int:
         """Add an array and return the index of its accessor."""
         numbers = np.ascontiguousarray(values, "<f4" if kind == FLOAT else "<u4")
-        view = self.library.BufferView(
+        view = self.gltf.BufferView(
             buffer=0, byteOffset=len(self.data), byteLength=numbers.nbytes, target=target
         )
         self.data += numbers.tobytes()
         self.scene.bufferViews.append(view)
-        accessor = self.library.Accessor(
+        accessor = self.gltf.Accessor(
             bufferView=len(self.scene.bufferViews) - 1,
             componentType=kind,
             count=len(numbers),
@@ -125,7 +125,7 @@ class _File:
 
     def add_body(self, name: str, part: Part, labels: list[str], q: Array | None = None) -> int:
         """Add a body with its modes at the coordinates q, and return the index of its node."""
-        skin, lib = part.skin, self.library
+        skin, lib = part.skin, self.gltf
         surface = lib.Primitive(
             attributes=lib.Attributes(
                 POSITION=self.add(skin.points, "VEC3", target=ARRAY, limits=True)
@@ -153,7 +153,7 @@ class _File:
 
     def animate(self, node: int, quantity: str, times: int, values: int) -> None:
         """Animate a quantity of a node by key frames; `times` and `values` are accessors."""
-        lib = self.library
+        lib = self.gltf
         if not self.scene.animations:
             self.scene.animations.append(lib.Animation(name="motion"))
         animation = self.scene.animations[0]
@@ -169,6 +169,6 @@ class _File:
 
     def write(self, file: BinaryIO) -> None:
         """Write the binary file."""
-        self.scene.buffers = [self.library.Buffer(byteLength=len(self.data))]
+        self.scene.buffers = [self.gltf.Buffer(byteLength=len(self.data))]
         self.scene.set_binary_blob(bytes(self.data))
         file.write(b"".join(self.scene.save_to_bytes()))

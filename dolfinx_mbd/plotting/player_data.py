@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["block", "integers", "outline", "sampled_rows"]
+__all__ = ["block", "continuous", "integers", "outline", "sampled_rows"]
 
 Array = NDArray[np.float64]
 
@@ -77,3 +77,10 @@ def outline(time: Array, values: Array, *, limit: int = 1200) -> tuple[Array, Ar
     ]
     rows = np.unique([0, len(time) - 1, *np.ravel(pairs)])
     return time[rows], values[rows]
+
+
+def continuous(quaternions: Array) -> Array:
+    """Return unit quaternions (nt, 4) with signs such that successive ones are close."""
+    products = np.einsum("tk,tk->t", quaternions[1:], quaternions[:-1])
+    signs = np.concatenate([[1.0], np.cumprod(np.where(products < 0, -1.0, 1.0))])
+    return np.asarray(signs[:, None] * quaternions)

@@ -17,8 +17,8 @@ from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.plotting.player_marks import Signals
 from dolfinx_mbd.plotting.player_scene import (
-    Signals,
     body_scene,
     linearized_scene,
     motion_scene,

@@ -6,20 +6,16 @@ that do not contribute to a motion are omitted. All numbers are in SI units.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import array
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
-from dolfinx_mbd.multibody.model.force_elements import PairElement
-from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion
 from dolfinx_mbd.multibody.model.protocol import Body
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
@@ -28,17 +24,22 @@ from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.plotting.bodies import skin_of
 from dolfinx_mbd.plotting.mechanism import (
     drawn_part,
-    frame_poses,
     mechanism_camera,
     system_length,
 )
-from dolfinx_mbd.plotting.player_data import block, integers, outline, sampled_rows
+from dolfinx_mbd.plotting.player_data import block, continuous, integers, sampled_rows
+from dolfinx_mbd.plotting.player_marks import (
+    Signals,
+    cable_lines,
+    frame_histories,
+    marks_of,
+    signal_curves,
+)
 from dolfinx_mbd.plotting.scene import camera_of, length_of
 
 __all__ = ["body_scene", "linearized_scene", "motion_scene", "system_scene"]
 
 Array = NDArray[np.float64]
-Signals = Mapping[str, ArrayLike] | None
 
 FRAMES = 1500
 """Largest number of instants in a page."""
@@ -126,7 +127,9 @@ def motion_scene(run: Solution, *, signals: Signals) -> dict[str, Any]:
         for k, body, s in _numbered(system)
     ]
     shown = [item for item in bodies if item is not None]
-    corners = np.vstack([item.pop("corners") for item in shown] + [_frames(system, q[:1])[0][0]])
+    corners = np.vstack(
+        [item.pop("corners") for item in shown] + [frame_histories(system, q[:1])[0][0]]
+    )
     camera = mechanism_camera(system, q[0], corners, None)
     return {
         **_frame_of(camera, corners),
@@ -134,9 +137,9 @@ def motion_scene(run: Solution, *, signals: Signals) -> dict[str, Any]:
         "time": block(run.time[rows], "f8"),
         "parts": surfaces.parts,
         "bodies": shown,
-        "cables": _cables(run, rows),
-        "signals": _signals(run, signals),
-        **_marks(run, rows),
+        "cables": cable_lines(run, rows),
+        "signals": signal_curves(run, signals),
+        **marks_of(run, rows),
     }
 
 
@@ -216,20 +219,13 @@ def _curves(run: Solution, numbers: Mapping[int, NDArray[np.int64]], length: flo
             curves.append(q / (PIXEL * length) if q.shape[1] else q)
             continue
         radius = np.linalg.norm(part.skin.points, axis=1).max(initial=0.0)
-        turns = 2 * radius * _continuous(q[:, 3:7])
+        turns = 2 * radius * continuous(q[:, 3:7])
         curves += [q[:, :3] / (PIXEL * length), turns / (PIXEL * length)]
         if len(numbers[k]):
             eta = q[:, 7 + numbers[k]] * _sizes(part.skin.modes[numbers[k]])
             greatest = np.abs(eta).max(initial=0.0)
             curves.append(eta / (AMPLITUDE_ERROR * greatest or 1.0))
     return np.hstack(curves)
-
-
-def _continuous(quaternions: Array) -> Array:
-    """Return unit quaternions (nt, 4) with signs such that successive ones are close."""
-    products = np.einsum("tk,tk->t", quaternions[1:], quaternions[:-1])
-    signs = np.concatenate([[1.0], np.cumprod(np.where(products < 0, -1.0, 1.0))])
-    return np.asarray(signs[:, None] * quaternions)
 
 
 def _moving_part(
@@ -246,9 +242,14 @@ def _moving_part(
         key = (id(body.reduced.skin), tuple(numbers))
     modes = part.skin.modes[numbers] if len(numbers) else np.zeros((0, len(part.skin.points), 3))
     index = surfaces.add(key, part.skin.points, part.skin.triangles, modes, stress)
-    item = _body_item(body.name, index, q[:, :3], _continuous(q[:, 3:7]), q[:, 7 + numbers])
+    item = _body_item(body.name, index, q[:, :3], continuous(q[:, 3:7]), q[:, 7 + numbers])
     item["bars"] = part.bars
-    item["ranges"] = _ranges(modes, stress, q[:, 7 + numbers])
+    item["ranges"] = {}
+    if len(numbers):
+        item["ranges"]["displacement"] = _largest_displacement(modes, q[:, 7 + numbers])
+    if stress is not None and isinstance(body, FlexibleBody) and body.reduced.stress is not None:
+        extremes = body.reduced.stress.envelope("von Mises", q[:, 7:])
+        item["ranges"]["stress"] = float(extremes.value.max())
     item["corners"] = _corners(part.skin.points, q)
     return item
 
@@ -265,30 +266,13 @@ def _body_item(
     }
 
 
-def _ranges(modes: Array, stress: Array | None, eta: Array) -> dict[str, float]:
-    """Return the largest displacement (m) and von Mises stress (Pa) during a motion."""
-    ranges = {"displacement": _greatest(modes, eta, lambda u: (u**2).sum(axis=-1))}
-    if stress is not None:
-        ranges["stress"] = _greatest(stress, eta, _squared_von_mises)
-    return ranges
-
-
-def _greatest(modes: Array, eta: Array, square: Callable[[Array], Array]) -> float:
-    """Return the root of the largest `square` of a field during a motion, computed in blocks."""
-    if not modes.size:
-        return 0.0
+def _largest_displacement(modes: Array, eta: Array) -> float:
+    """Return the largest displacement (m) during a motion, computed in blocks of instants."""
     flat, most = modes.reshape(len(modes), -1), 0.0
     for start in range(0, len(eta), 64):
-        field = (eta[start : start + 64] @ flat).reshape(-1, *modes.shape[1:])
-        most = max(most, float(square(field).max(initial=0.0)))
+        field = (eta[start : start + 64] @ flat).reshape(-1, 3)
+        most = max(most, float((field**2).sum(axis=1).max(initial=0.0)))
     return most**0.5
-
-
-def _squared_von_mises(stress: Array) -> Array:
-    xx, yy, zz, xy, yz, zx = np.moveaxis(stress, -1, 0)
-    return np.asarray(
-        0.5 * ((xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2) + 3 * (xy**2 + yz**2 + zx**2)
-    )
 
 
 def _skin_stress(body: ReducedBody, modes: Any) -> Array | None:
@@ -356,144 +340,3 @@ def _frame_increments(system: SystemData, q: Array) -> Array:
     ):
         jacobians[fs, :, vs] = body.frame_jacobians(q[qs])
     return jacobians
-
-
-# ---- marks and curves ---------------------------------------------------------------------------
-def _frames(system: SystemData, q: Array) -> tuple[Array, Array]:
-    """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
-    poses = [frame_poses(system, row) for row in q]
-    return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
-
-
-def _marks(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return joints, springs, frames and arrows of forces at the saved times `rows`."""
-    system = run.system
-    position, rotation = _frames(system, run.q[rows])
-    joints: list[dict[str, Any]] = [
-        {
-            "name": joint.name,
-            "kind": joint.kind,
-            "first": system.frame_index(joint.first),
-            "second": system.frame_index(joint.second),
-        }
-        for joint in system.joints
-    ]
-    springs: list[dict[str, Any]] = [
-        {
-            "name": load.name,
-            "first": system.frame_index(load.first),
-            "second": system.frame_index(load.second),
-        }
-        for load in system.loads
-        if isinstance(load, PairElement)
-    ]
-    fixed = [
-        k for k, body in enumerate(system.frame_body) if not system.bodies[body].num_velocities
-    ]
-    arrows = _joint_arrows(run, rows, rotation) + _load_arrows(run, rows, position, rotation)
-    used: list[int] = sorted(
-        {f for m in joints + springs for f in (m["first"], m["second"])}
-        | {a["frame"] for a in arrows}
-    )
-    return {
-        "frames": [
-            {
-                "index": f,
-                "position": block(position[:, f]),
-                "axis": block(rotation[:, f, :, 2]),
-                "ground": f in fixed,
-            }
-            for f in used
-        ],
-        "joints": joints,
-        "springs": springs,
-        "arrows": arrows,
-    }
-
-
-def _arrow(name: str, group: str, frame: int, vectors: Array) -> list[dict[str, Any]]:
-    """Return a list with an arrow, which is empty if the force is always zero."""
-    greatest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
-    if not greatest > 0.0:
-        return []
-    return [
-        {
-            "name": name,
-            "group": group,
-            "frame": frame,
-            "vector": block(vectors),
-            "greatest": greatest,
-        }
-    ]
-
-
-def _joint_arrows(run: Solution, rows: NDArray[np.int64], rotation: Array) -> list[dict[str, Any]]:
-    if len(run) == 1:
-        return []
-    system, arrows = run.system, []
-    for joint in system.joints:
-        local = run.joint(joint.name).force[rows]
-        if joint.kind == "distance":  # its x axis is the line between the points
-            continue
-        vectors = np.einsum("tij,tj->ti", rotation[:, system.frame_index(joint.first)], local)
-        arrows += _arrow(joint.name, "joint forces", system.frame_index(joint.second), vectors)
-    return arrows
-
-
-def _load_arrows(
-    run: Solution, rows: NDArray[np.int64], position: Array, rotation: Array
-) -> list[dict[str, Any]]:
-    system, arrows = run.system, []
-    for load in system.loads:
-        if isinstance(load, FrameLoad) and load.kind == "force":
-            f = system.frame_index(load.frame)
-            motion = partial(_frame_motion, system, f)
-            vectors = [
-                load.wrench(
-                    float(run.time[r]),
-                    motion(run.q[r], run.v[r], position[i, f], rotation[i, f]),
-                )[:3]
-                for i, r in enumerate(rows)
-            ]
-            arrows += _arrow(load.name, "loads", f, np.array(vectors))
-    return arrows
-
-
-def _frame_motion(
-    system: SystemData, frame: int, q: Array, v: Array, position: Array, rotation: Array
-) -> FrameMotion:
-    k = int(system.frame_body[frame])
-    body, frames = system.bodies[k], system.frame_slices[k]
-    rates = np.zeros((frames.stop - frames.start, 6))
-    body.frame_velocities(q[system.q_slices[k]], v[system.v_slices[k]], rates)
-    rate = rates[frame - frames.start]
-    return FrameMotion(position, rotation, rate[:3], rate[3:])
-
-
-def _cables(run: Solution, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return the moving centre lines of bodies that are drawn as lines, such as cables."""
-    lines = []
-    for k, body, _ in _numbered(run.system):
-        motion = getattr(body, "motion", None)
-        if motion is not None:
-            points = motion(run).position[rows]
-            lines.append({"name": body.name, "count": points.shape[1], "points": block(points)})
-    return lines
-
-
-def _signals(run: Solution, signals: Signals) -> list[dict[str, Any]]:
-    if signals is None:
-        curves = {
-            f"{joint.name}: force (N)": np.linalg.norm(run.joint(joint.name).force, axis=1)
-            for joint in run.system.joints
-        }
-    else:
-        curves = {
-            str(label): array(f"signals[{label!r}]", values, (len(run),))
-            for label, values in signals.items()
-        }
-    items = []
-    for label, values in curves.items():
-        t, y = outline(run.time, np.asarray(values, dtype=float))
-        items.append({"label": label, "time": block(t, "f8"), "values": block(y)})
-    return items

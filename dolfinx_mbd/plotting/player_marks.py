@@ -1,0 +1,162 @@
+"""Marks of the viewer: joints, springs, frames, arrows of forces, cables, and curves over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.checks import array
+from dolfinx_mbd.multibody.model.force_elements import PairElement
+from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion
+from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.plotting.mechanism import frame_poses
+from dolfinx_mbd.plotting.player_data import block, outline
+
+Array = NDArray[np.float64]
+Signals = Mapping[str, ArrayLike] | None
+
+
+def frame_histories(system: SystemData, q: Array) -> tuple[Array, Array]:
+    """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
+    poses = [frame_poses(system, row) for row in q]
+    return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
+
+
+def marks_of(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Return joints, springs, frames and arrows of forces at the saved times `rows`."""
+    system = run.system
+    position, rotation = frame_histories(system, run.q[rows])
+    joints: list[dict[str, Any]] = [
+        {
+            "name": joint.name,
+            "kind": joint.kind,
+            "first": system.frame_index(joint.first),
+            "second": system.frame_index(joint.second),
+        }
+        for joint in system.joints
+    ]
+    springs: list[dict[str, Any]] = [
+        {
+            "name": load.name,
+            "first": system.frame_index(load.first),
+            "second": system.frame_index(load.second),
+        }
+        for load in system.loads
+        if isinstance(load, PairElement)
+    ]
+    fixed = [
+        k for k, body in enumerate(system.frame_body) if not system.bodies[body].num_velocities
+    ]
+    arrows = _joint_arrows(run, rows, rotation) + _load_arrows(run, rows, position, rotation)
+    used: list[int] = sorted(
+        {f for m in joints + springs for f in (m["first"], m["second"])}
+        | {a["frame"] for a in arrows}
+    )
+    return {
+        "frames": [
+            {
+                "index": f,
+                "position": block(position[:, f]),
+                "axis": block(rotation[:, f, :, 2]),
+                "ground": f in fixed,
+            }
+            for f in used
+        ],
+        "joints": joints,
+        "springs": springs,
+        "arrows": arrows,
+    }
+
+
+def _arrow(name: str, group: str, frame: int, vectors: Array) -> list[dict[str, Any]]:
+    """Return a list with an arrow, which is empty if the force is always zero."""
+    greatest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
+    if not greatest > 0.0:
+        return []
+    return [
+        {
+            "name": name,
+            "group": group,
+            "frame": frame,
+            "vector": block(vectors),
+            "greatest": greatest,
+        }
+    ]
+
+
+def _joint_arrows(run: Solution, rows: NDArray[np.int64], rotation: Array) -> list[dict[str, Any]]:
+    if len(run) == 1:
+        return []
+    system, arrows = run.system, []
+    for joint in system.joints:
+        local = run.joint(joint.name).force[rows]
+        if joint.kind == "distance":  # its x axis is the line between the points
+            continue
+        vectors = np.einsum("tij,tj->ti", rotation[:, system.frame_index(joint.first)], local)
+        arrows += _arrow(joint.name, "joint forces", system.frame_index(joint.second), vectors)
+    return arrows
+
+
+def _load_arrows(
+    run: Solution, rows: NDArray[np.int64], position: Array, rotation: Array
+) -> list[dict[str, Any]]:
+    system, arrows = run.system, []
+    for load in system.loads:
+        if isinstance(load, FrameLoad) and load.kind == "force":
+            f = system.frame_index(load.frame)
+            motion = partial(_frame_motion, system, f)
+            vectors = [
+                load.wrench(
+                    float(run.time[r]),
+                    motion(run.q[r], run.v[r], position[i, f], rotation[i, f]),
+                )[:3]
+                for i, r in enumerate(rows)
+            ]
+            arrows += _arrow(load.name, "loads", f, np.array(vectors))
+    return arrows
+
+
+def _frame_motion(
+    system: SystemData, frame: int, q: Array, v: Array, position: Array, rotation: Array
+) -> FrameMotion:
+    k = int(system.frame_body[frame])
+    body, frames = system.bodies[k], system.frame_slices[k]
+    rates = np.zeros((frames.stop - frames.start, 6))
+    body.frame_velocities(q[system.q_slices[k]], v[system.v_slices[k]], rates)
+    rate = rates[frame - frames.start]
+    return FrameMotion(position, rotation, rate[:3], rate[3:])
+
+
+def cable_lines(run: Solution, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Return the moving centre lines of bodies that are drawn as lines, such as cables."""
+    lines = []
+    for body in run.system.bodies:
+        motion = getattr(body, "motion", None)
+        if motion is not None:
+            points = motion(run).position[rows]
+            lines.append({"name": body.name, "count": points.shape[1], "points": block(points)})
+    return lines
+
+
+def signal_curves(run: Solution, signals: Signals) -> list[dict[str, Any]]:
+    """Return the curves of a run, by default the magnitudes of the joint forces."""
+    if signals is None:
+        curves = {
+            f"{joint.name}: force (N)": np.linalg.norm(run.joint(joint.name).force, axis=1)
+            for joint in run.system.joints
+        }
+    else:
+        curves = {
+            str(label): array(f"signals[{label!r}]", values, (len(run),))
+            for label, values in signals.items()
+        }
+    items = []
+    for label, values in curves.items():
+        t, y = outline(run.time, np.asarray(values, dtype=float))
+        items.append({"label": label, "time": block(t, "f8"), "values": block(y)})
+    return items
