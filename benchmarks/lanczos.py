@@ -39,7 +39,7 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
     from dolfinx_mbd.linalg.matrices import constrain
     from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
-    eigen.BLOCK = lanczos.BLOCK = block
+    eigen.BLOCK_SIZE = lanczos.BLOCK_SIZE = block
     mesh = read(path)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     found = mesh_interfaces(mesh, problem.space, ENDS)

@@ -104,7 +104,7 @@ def krylov_schur_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: in
 
 def block_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> Array:
     """The lowest modes by the package's block Lanczos."""
-    from dolfinx_mbd.linalg.block_lanczos import BLOCK, block_lanczos
+    from dolfinx_mbd.linalg.block_lanczos import BLOCK_SIZE, block_lanczos
 
     def solve(B: Array) -> Array:
         X = np.zeros(B.shape, order="F")
@@ -114,7 +114,7 @@ def block_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> A
     def mass(X: Array) -> Array:
         return product(M, np.asfortranarray(X))
 
-    start = mass(np.random.default_rng(0).standard_normal((BLOCK, K.getSize()[0])).T)
+    start = mass(np.random.default_rng(0).standard_normal((BLOCK_SIZE, K.getSize()[0])).T)
     return block_lanczos(MPI.COMM_SELF, solve, mass, start, num_modes, tolerance=1e-9)[1]
 
 

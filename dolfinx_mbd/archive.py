@@ -24,15 +24,13 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import file_path, refuse
 from dolfinx_mbd.errors import FileError, FileWarning, MissingFileError, warn
 
-__all__ = ["Kind", "archive_writer", "damage_as", "is_archive", "read_archive"]
-
-_CHECKED = 2  # first format version with a list of arrays and a checksum
-_CHUNK = 2**22  # number of bytes that are read at a time
+_CHECKSUM_VERSION = 2  # first format version with a list of arrays and a checksum
+_CHUNK_BYTES = 2**22  # size of the parts in which an array is read
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of archive."""
+    """Properties of a kind of archive."""
 
     format: str  # identification in the header, for example `dolfinx_mbd solution`
     title: str  # name for messages, for example `solution`
@@ -45,8 +43,8 @@ def archive_writer(
 ) -> Callable[[BinaryIO], None]:
     """Return a function that writes an archive of numbers or text into an open binary file."""
     contents = {name: np.asarray(value, order="C") for name, value in arrays.items()}
-    listed = {name: [a.dtype.str, list(a.shape)] for name, a in contents.items()}
-    complete = {"format": kind.format, "version": kind.version, **header, "arrays": listed}
+    entries = {name: [a.dtype.str, list(a.shape)] for name, a in contents.items()}
+    complete = {"format": kind.format, "version": kind.version, **header, "arrays": entries}
     digest = _digest(complete)
     for name, array in contents.items():
         if array.dtype.hasobject:
@@ -77,7 +75,7 @@ def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str
         if "header" not in members:
             raise ValueError("it has no header")
         header = _header(archive, members.pop("header"), kind, path)
-        checked = header["version"] >= _CHECKED or "sha256" in header
+        checked = header["version"] >= _CHECKSUM_VERSION or "sha256" in header
         if checked:
             arrays = _checked_arrays(archive, members, header)
         else:
@@ -148,10 +146,12 @@ def _checked_arrays(
     """Return the arrays after a check against list and checksum; remove both from the header."""
     checksum = header.pop("sha256")
     digest = _digest(header)
-    listed = header.pop("arrays")
-    if members.keys() != listed.keys():
+    entries = header.pop("arrays")
+    if members.keys() != entries.keys():
         raise ValueError("its arrays differ from the list in its header")
-    arrays = {name: _array(archive, members[name], entry, digest) for name, entry in listed.items()}
+    arrays = {
+        name: _array(archive, members[name], entry, digest) for name, entry in entries.items()
+    }
     if digest.hexdigest() != checksum:
         raise ValueError("its contents do not match its checksum")
     return arrays
@@ -160,7 +160,7 @@ def _checked_arrays(
 def _array(
     archive: zipfile.ZipFile,
     info: zipfile.ZipInfo,
-    listed: tuple[str, list[int]] | None = None,
+    entries: tuple[str, list[int]] | None = None,
     digest: Any = None,
 ) -> NDArray[Any]:
     """Read an array, check its type and shape, and add its bytes to the digest."""
@@ -171,14 +171,14 @@ def _array(
         shape, fortran, dtype = read(member)  # type: ignore[no-untyped-call]
         if dtype.hasobject:
             raise ValueError(f"{info.filename} contains Python objects")
-        if listed is not None and [dtype.str, list(shape), fortran] != [*listed, False]:
+        if entries is not None and [dtype.str, list(shape), fortran] != [*entries, False]:
             raise ValueError(f"{info.filename} has a type or shape that differs from the header")
         count = math.prod(shape)
         if count * dtype.itemsize != info.file_size - member.tell():
             raise ValueError(f"{info.filename} has a length that does not fit its shape")
         data = np.empty(count * dtype.itemsize, dtype=np.uint8)
         start = 0
-        while chunk := member.read(_CHUNK):
+        while chunk := member.read(_CHUNK_BYTES):
             data[start : start + len(chunk)] = np.frombuffer(chunk, dtype=np.uint8)
             start += len(chunk)
             if digest is not None:

@@ -8,8 +8,8 @@ the value is invalid for another reason:
     radius = number("crank_radius", crank_radius, positive=True)
     kind = choice("kind", kind, ("rigid", "averaged"))
 
-The first parameters of all checks are the name of the argument, for the message, and its value. The
-limits `low` and `high` are inclusive, by default there is no limit; `unit` is for the message.
+The first parameters of each check are the name of the argument, for the message, and its value. The
+limits `low` and `high` are inclusive; None stands for no limit. The message contains `unit`.
 """
 
 from __future__ import annotations
@@ -186,6 +186,17 @@ def array(
     return numbers
 
 
+def rotation_matrix(argument: str, value: Any) -> Any:
+    """Return a right-handed orthonormal triad (columns) as a read-only array of shape (3, 3)."""
+    import numpy as np
+
+    axes = array(argument, value, (3, 3))
+    orthonormal = np.abs(axes).max() < 2 and np.allclose(axes.T @ axes, np.eye(3), atol=1e-8)
+    if not orthonormal or np.linalg.det(axes) < 0:
+        refuse(argument, value, "a rotation matrix: orthonormal columns, a right-handed triad")
+    return axes
+
+
 def increasing(argument: str, value: Any, *, least: int = 1, unit: str = "") -> Any:
     """Return at least `least` increasing finite numbers as a read-only array (n,)."""
     count = f"{least} or more " if least > 1 else ""
@@ -208,7 +219,7 @@ def choice(argument: str, value: Any, options: Iterable[Any], *, none: bool = Fa
         if same and value == option:
             return option
     texts = ", ".join(map(repr, known)) + (", None" if none else "")
-    refuse(argument, value, f"one of {texts}" if texts else "absent, because no value is valid")
+    refuse(argument, value, f"one of {texts}" if texts else "omitted, because no value is valid")
 
 
 def name(argument: str, value: Any) -> str:
@@ -256,7 +267,7 @@ def items(
 
 
 def having(argument: str, value: Any, *attributes: str) -> Any:
-    """Return an object that has all given attributes; a class is rejected."""
+    """Return an object that has all the named attributes; a class is rejected."""
     if isinstance(value, type) or not all(hasattr(value, item) for item in attributes):
         refuse(argument, value, f"an object with {', '.join(attributes)}", InputTypeError)
     return value

@@ -16,8 +16,6 @@ from typing import BinaryIO
 from dolfinx_mbd.checks import file_path, refuse
 from dolfinx_mbd.errors import OverwriteError
 
-__all__ = ["has_content", "part_of", "write_aside"]
-
 _DAY = 86400.0  # s
 
 

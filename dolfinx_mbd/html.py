@@ -8,21 +8,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["HtmlView", "register_scene"]
-
 _SCENES: dict[type, Callable[[Any], str]] = {}
 
 
 def register_scene(kind: type, scene: Callable[[Any], str]) -> None:
-    """Let objects of a class be shown with the HTML text that a function returns.
+    """Register a function that returns the scene of an object of a class as HTML.
 
-    `dolfinx_mbd.plotting` calls this function, so that the classes need not know how to be drawn.
+    `dolfinx_mbd.plotting` calls this function, so that the classes do not depend on it.
     """
     _SCENES[kind] = scene
 
 
 class HtmlView(ABC):
-    """An object that notebooks show as a table with two columns, and as a scene if there is one."""
+    """Base class of objects that notebooks show as a table, with a scene if one is registered."""
 
     @abstractmethod
     def _html_rows(self) -> Iterable[tuple[str, str]]:

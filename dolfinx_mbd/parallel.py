@@ -43,7 +43,7 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
 
 
 def raise_together(comm: Any, message: str | None, kind: type[Exception] = InputError) -> None:
-    """Raise an error on every rank with the message of the lowest rank that has one, if any."""
+    """Raise an error on every rank if a rank has a message; the lowest such rank determines it."""
     for text in comm.allgather(message):
         if text is not None:
             raise kind(text)

@@ -7,8 +7,6 @@ import importlib
 from dolfinx_mbd.errors import restore_warnings
 from dolfinx_mbd.parallel import end_job_on_errors
 
-__all__ = ["check_requirements"]
-
 _CURE = (
     "Run your command through ./with-fenicsx of the dolfinx_mbd repository, which installs missing "
     "packages, or get DOLFINx 0.9 to 0.11 from conda (conda install -c conda-forge fenics-dolfinx "

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from dolfinx_mbd.checks import name, number, refuse
 
-__all__ = ["GeneralizedAlpha"]
-
 
 @dataclass(frozen=True)
 class GeneralizedAlpha:

@@ -198,7 +198,7 @@ class _Context(SpawnContext):
 
 
 def _prepare(reader: Connection) -> None:
-    """Prepare a worker process; the other end of the pipe is open in the parent process only."""
+    """Prepare a worker process; only the parent process holds the other end of the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(reader,), daemon=True).start()
 

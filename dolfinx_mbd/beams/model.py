@@ -12,6 +12,7 @@ from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, instance, name, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
@@ -22,11 +23,7 @@ from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.linalg.options import require_real
 from dolfinx_mbd.parallel import agreed, on_rank_zero, raise_together
 
-__all__ = ["BeamModel", "checked_place", "ordered", "rigid_modes"]
-
-Array = NDArray[np.float64]
-
-STRAIGHT = 1e-8
+STRAIGHT_TOLERANCE = 1e-8
 """Largest distance of a vertex from a straight beam, relative to the length of the beam."""
 
 
@@ -66,7 +63,7 @@ class BeamModel:
         instance("section", self.section, Section)
         instance("material", self.material, (Material, GradedMaterial))
         beam = Beam(self.section, self.material, self.axes)  # checks the axes
-        object.__setattr__(self, "axes", beam.axes)
+        assign(self, axes=beam.axes)
         _check_chain(self.mesh, self.chain, self.direction)
 
     @property
@@ -91,7 +88,7 @@ class BeamModel:
 
         Note: The first use is collective.
         """
-        return ordered(self, self.positions)
+        return gather_in_order(self, self.positions)
 
     @cached_property
     def beam(self) -> Beam:
@@ -110,39 +107,43 @@ class BeamModel:
         young, poisson, density = (constant(value) for value in (m.young, m.poisson, m.density))
         return Beam(section, GradedMaterial(young, poisson, density, m.name), self.axes)
 
-    def gathered(self, vectors: Array) -> Array:
+    def gather(self, vectors: Array) -> Array:
         """Return the nodal values of vectors (owned dofs, k) in the order of `chain`, (n, 6, k).
 
         Note: Collective.
         """
         with agreed(self.mesh.comm):
             vectors = array("vectors", vectors, (6 * len(self.positions), None))
-        return ordered(self, vectors.reshape(len(self.positions), 6, vectors.shape[1]))
+        return gather_in_order(self, vectors.reshape(len(self.positions), 6, vectors.shape[1]))
 
     def node(
-        self, at: float | ArrayLike, what: str = "the point"
+        self, place: float | ArrayLike, title: str = "the point"
     ) -> tuple[Array, NDArray[np.int32]]:
         """Return the position of a vertex, and its owned block (empty on all ranks but one).
 
         Args:
-            at: Distance along the direction of the beam, m, or position, shape (3,).
-            what: Description of the point, for errors.
+            place: Distance along the direction of the beam, m, or position, shape (3,).
+            title: Description of the point, for error messages.
 
         Raises:
             InputError: There is no vertex at this place.
         """
-        place = checked_place(name("what", what), at)
-        along = self.chain @ self.direction
-        distance = float(place) if place.shape == () else float(place @ self.direction)
-        k = int(np.argmin(np.abs(along - distance)))
-        node, tolerance = self.chain[k], STRAIGHT * (along[-1] - along[0])
-        off = abs(along[k] - distance) if place.shape == () else np.linalg.norm(node - place)
-        if off > tolerance:
+        position = checked_place(name("title", title), place)
+        distances = self.chain @ self.direction
+        distance = float(position) if position.shape == () else float(position @ self.direction)
+        k = int(np.argmin(np.abs(distances - distance)))
+        node, tolerance = self.chain[k], STRAIGHT_TOLERANCE * (distances[-1] - distances[0])
+        deviation = (
+            abs(distances[k] - distance)
+            if position.shape == ()
+            else np.linalg.norm(node - position)
+        )
+        if deviation > tolerance:
             raise InputError(
-                f"{what}: the beam has no node at {at!r}; the nearest is at {along[k]:.6g} m, "
-                f"{off:.3g} m away"
+                f"{title}: the beam has no node at {place!r}; the nearest is at "
+                f"{distances[k]:.6g} m, {deviation:.3g} m away"
             )
-        blocks = np.flatnonzero(np.abs(self.positions @ self.direction - along[k]) < tolerance)
+        blocks = np.flatnonzero(np.abs(self.positions @ self.direction - distances[k]) < tolerance)
         return node, blocks.astype(np.int32)
 
 
@@ -160,33 +161,33 @@ def rigid_modes(
     return np.asfortranarray(R.reshape(6 * len(x), 6))
 
 
-def ordered(model: BeamModel, values: Array) -> Array:
+def gather_in_order(model: BeamModel, values: Array) -> Array:
     """Gather values at the owned nodes, shape (m, ...), to all nodes in ascending order."""
     comm = model.mesh.comm
     parts = comm.gather((model.positions @ model.direction, values), root=0)
 
-    def joined() -> Array:
+    def join() -> Array:
         order = np.argsort(np.concatenate([s for s, _ in parts]))
         return np.concatenate([v for _, v in parts])[order]
 
-    return on_rank_zero(comm, joined)
+    return on_rank_zero(comm, join)
 
 
-def checked_place(argument: str, at: Any) -> Array:
+def checked_place(argument: str, value: Any) -> Array:
     """Return a distance along the beam, shape (), or a position, shape (3,), as an array."""
     expected = "a distance along the beam or a position, finite numbers in m"
-    place = array(argument, at, expected=expected)
+    place = array(argument, value, expected=expected)
     if place.shape not in ((), (3,)):
-        refuse(argument, at, expected)
+        refuse(argument, value, expected)
     return np.asarray(place)
 
 
 def _check_chain(mesh: Mesh, chain: Array, direction: Array) -> None:
     """Raise an error if the mesh is bent, has several parts or is folded."""
-    along = chain @ direction
-    length = along[-1] - along[0]
-    off = chain - chain[0] - np.outer(along - along[0], direction)
-    if not length > 0 or np.abs(off).max() > STRAIGHT * length:
+    distances = chain @ direction
+    length = distances[-1] - distances[0]
+    deviations = chain - chain[0] - np.outer(distances - distances[0], direction)
+    if not length > 0 or np.abs(deviations).max() > STRAIGHT_TOLERANCE * length:
         raise InputError(
             f"the mesh is not straight along ({', '.join(f'{c:g}' for c in direction)}); give the "
             "axes of the beam"
@@ -195,7 +196,7 @@ def _check_chain(mesh: Mesh, chain: Array, direction: Array) -> None:
     nodes = compat.geometry_dofmap(mesh)[:local]
     x = mesh.geometry.x
     s = x[:, 0] if mesh.geometry.dim == 1 else x @ direction
-    ends = np.searchsorted(along, np.sort(s[nodes], axis=1) - STRAIGHT * length)
-    folded = (np.diff(ends, axis=1) != 1).any() or mesh.comm.allreduce(local) != len(along) - 1
+    ends = np.searchsorted(distances, np.sort(s[nodes], axis=1) - STRAIGHT_TOLERANCE * length)
+    folded = (np.diff(ends, axis=1) != 1).any() or mesh.comm.allreduce(local) != len(distances) - 1
     message = "the mesh is not a chain of intervals, each from one node to the next"
     raise_together(mesh.comm, message if folded else None)

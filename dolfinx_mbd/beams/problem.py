@@ -14,23 +14,19 @@ from typing import Any
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem, la
-from dolfinx.fem import petsc as fem_petsc
-from numpy.typing import NDArray
 from petsc4py import PETSc
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams.model import BeamModel, rigid_modes
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.assembly import assembled_matrix
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import Inertia, sign_field
 from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.modal.spectrum import ritz_estimate
-
-__all__ = ["BeamProblem", "assembled", "beam_problem", "initial_stress_matrices", "spin_matrices"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)
@@ -131,13 +127,6 @@ def spin_matrices() -> Array:
     return np.array([unit[i] @ unit[j] + (i != j) * unit[j] @ unit[i] for i, j in SPINS])
 
 
-def assembled(form: fem.Form) -> PETSc.Mat:
-    """Assemble a bilinear form; the caller destroys the matrix."""
-    matrix = fem_petsc.assemble_matrix(form)
-    matrix.assemble()
-    return matrix
-
-
 def beam_problem(model: BeamModel) -> Any:
     """Assemble the `BeamProblem` of a beam, which functions of an `ElasticProblem` accept.
 
@@ -145,7 +134,7 @@ def beam_problem(model: BeamModel) -> Any:
     """
     V, beam = model.space, model.beam
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-    K = assembled(fem.form(beam.elastic_stiffness(u, v)))
+    K = assembled_matrix(beam.elastic_stiffness(u, v))
     W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))
     a, b, density = beam.field(u), beam.field(v), beam.material.density
 
@@ -164,7 +153,7 @@ def beam_problem(model: BeamModel) -> Any:
 
     def coupling(weights: Array) -> PETSc.Mat:
         W.value[:] = weights
-        return assembled(bilinear)
+        return assembled_matrix(bilinear)
 
     def load(weights: Array) -> Array:
         W.value[:] = weights
@@ -175,12 +164,12 @@ def beam_problem(model: BeamModel) -> Any:
     units = np.eye(9).reshape(9, 3, 3)  # W[a, b] = 1 couples component a of v with b of u
     couplings = tuple(coupling(unit) for unit in units)
     M = coupling(np.eye(3))
-    for matrix, what in ((K, "stiffness"), (M, "density")):
+    for matrix, property_name in ((K, "stiffness"), (M, "density")):
         diagonal = matrix.getDiagonal()
         _, smallest = diagonal.min()
         diagonal.destroy()
         if not smallest > 0:
-            raise InputError(f"the {what} of the beam is not positive everywhere")
+            raise InputError(f"the {property_name} of the beam is not positive everywhere")
     positions = np.stack([load(unit.T) for unit in units], axis=1).reshape(-1, 3, 3)
     return BeamProblem(model, K, M, couplings, positions)
 
@@ -205,4 +194,4 @@ def initial_stress_matrices(
     for displacement, acceleration in zip(displacements.T, accelerations, strict=True):
         as_function(V, displacement, q)
         W.value[:] = axes.T @ acceleration @ axes
-        yield assembled(form)
+        yield assembled_matrix(form)

@@ -13,10 +13,11 @@ from typing import Any
 import dolfinx
 import numpy as np
 from dolfinx import fem
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams.model import BeamModel
 from dolfinx_mbd.beams.problem import beam_problem, initial_stress_matrices, spin_matrices
 from dolfinx_mbd.beams.shapes import beam_points, beam_skin
@@ -37,13 +38,9 @@ from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.description import body_entries, mode_facts
 from dolfinx_mbd.reduction.interfaces import InterfaceSpec, MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
-from dolfinx_mbd.reduction.reference import check_attached, reduced_modes, signed
+from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
 from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, inertia_relief
 from dolfinx_mbd.reduction.truncation import Truncation
-
-__all__ = ["BeamReduction", "reduce_beam"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,12 +178,12 @@ def reduce_beam(
     else:
         basis = free_basis(problem, num_modes, estimate=problem.first_square(), **solver)
     modes = reduced_modes(problem, basis, attached_to, options)
-    moments, vectors = signed(modes, problem.inertia(modes.vectors))
+    moments, vectors = apply_signs(modes, problem.inertia(modes.vectors))
     entries = body_entries(problem, ends, modes, moments)
     if basis.cases is not None:
         with phases("stiffening"):
             entries["stiffening"] = _stiffening(problem, ends, basis.cases, vectors)
-    nodal = model.gathered(vectors)
+    nodal = model.gather(vectors)
     facts = _provenance(model, ends) | mode_facts(num_modes, basis.num_modes, fixed=bool(ends))
     if options.up_to is not None:
         facts["up to (Hz)"] = float(options.up_to)

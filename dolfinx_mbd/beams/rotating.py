@@ -1,8 +1,8 @@
 """Beams that rotate steadily: blades and shafts, with the analyses of rotating solids.
 
 The matrices contain the gyroscopic terms of the sections. K_σ contains the axial force due to the
-spin and the second-order rotation of each section in the centrifugal field. Without this rotation,
-the sections of a shaft that rotates about its axis would soften it like loose rings.
+spin and the second-order rotation of each section in the centrifugal field. Without the second
+term, the stiffness of a shaft that rotates about its own axis would be underestimated.
 """
 
 from __future__ import annotations
@@ -21,13 +21,7 @@ from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.operators import centrifugal, coriolis
 from dolfinx_mbd.linalg.options import solver_options
-from dolfinx_mbd.rotating.structure import (
-    RotatingStructure,
-    checked_axis,
-    listed_dampings,
-)
-
-__all__ = ["rotating_beam"]
+from dolfinx_mbd.rotating.structure import RotatingStructure, checked_axis, damping_tuple
 
 
 def rotating_beam(
@@ -75,7 +69,7 @@ def rotating_beam(
     instance("springs", springs, (ufl.Form, type(None)))
     solver = solver_options(petsc_options_prefix, petsc_options)
     n, p = checked_axis(axis, point, 3)
-    dampings = items("damping", listed_dampings(damping), (Rayleigh, ufl.Form))
+    dampings = items("damping", damping_tuple(damping), (Rayleigh, ufl.Form))
     rows = held_dofs(model, held)
     if springs is None and not model.mesh.comm.allreduce(len(rows)):
         raise InputError("nothing holds the beam in the rotating frame; give held=[...] or springs")

@@ -7,64 +7,61 @@ from collections.abc import Mapping
 import numpy as np
 import ufl
 from dolfinx import fem
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.beams.model import BeamModel, checked_place, ordered
-from dolfinx_mbd.body import Skin, Station
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.beams.model import BeamModel, checked_place, gather_in_order
+from dolfinx_mbd.body import MaterialPoint, Skin
 from dolfinx_mbd.errors import InputError
-
-__all__ = ["beam_points", "beam_skin"]
-
-Array = NDArray[np.float64]
 
 CORNERS = 16  # number of corners of the polygon that approximates an ellipse
 
 
-def _interpolate(model: BeamModel, nodal: Array, at: Array) -> tuple[Array, Array]:
+def _interpolate(model: BeamModel, nodal: Array, distances: Array) -> tuple[Array, Array]:
     """Return displacements of the axis and rotations of the section at distances along the beam.
 
     The nodal values have the shape (n, 6, k), the distances (m,), the results (m, 3, k), in body
     components. Beyond its ends, the beam continues along its tangents.
     """
     s = model.chain @ model.direction
-    cell = np.clip(np.searchsorted(s, at, side="right") - 1, 0, len(s) - 2)
+    cell = np.clip(np.searchsorted(s, distances, side="right") - 1, 0, len(s) - 2)
     h = s[cell + 1] - s[cell]
-    xi = (np.clip(at, s[0], s[-1]) - s[cell]) / h
-    beyond = at - np.clip(at, s[0], s[-1])
+    xi = (np.clip(distances, s[0], s[-1]) - s[cell]) / h
+    overhang = distances - np.clip(distances, s[0], s[-1])
     axes = np.asarray(model.axes)
     local = np.einsum("ba,nfbk->nfak", axes, nodal.reshape(len(s), 2, 3, -1))
     (d0, r0), (d1, r1) = local[cell].transpose(1, 0, 2, 3), local[cell + 1].transpose(1, 0, 2, 3)
     weight = xi[:, None, None]
     d, r = d0 + weight * (d1 - d0), r0 + weight * (r1 - r0)  # linear: axial motion and twist
-    for across, turning, sign in ((1, 2, 1.0), (2, 1, -1.0)):
-        a, b, w = sign * r0[:, turning], sign * r1[:, turning], weight[:, 0]
-        chord = (d1[:, across] - d0[:, across]) / h[:, None]
-        bump = h[:, None] * w * (1 - w) * ((1 - w) * (a - chord) - w * (b - chord))
+    for axis, rotation_axis, sign in ((1, 2, 1.0), (2, 1, -1.0)):
+        a, b, w = sign * r0[:, rotation_axis], sign * r1[:, rotation_axis], weight[:, 0]
+        chord = (d1[:, axis] - d0[:, axis]) / h[:, None]
+        deflection = h[:, None] * w * (1 - w) * ((1 - w) * (a - chord) - w * (b - chord))
         slope = (1 - 4 * w + 3 * w**2) * a + (3 * w**2 - 2 * w) * b + 6 * w * (1 - w) * chord
-        d[:, across] += bump + beyond[:, None] * slope
-        r[:, turning] = sign * slope
+        d[:, axis] += deflection + overhang[:, None] * slope
+        r[:, rotation_axis] = sign * slope
     return np.einsum("ab,nbk->nak", axes, d), np.einsum("ab,nbk->nak", axes, r)
 
 
 def beam_points(
     model: BeamModel, nodal: Array, points: Mapping[str, float | ArrayLike]
-) -> tuple[Station, ...]:
+) -> tuple[MaterialPoint, ...]:
     """Return modes at named points, which may lie off the axis: they move with the section."""
     s, result = model.chain @ model.direction, []
     margin = 1e-8 * (s[-1] - s[0])
-    for name, at in points.items():
-        position = checked_place(f"point {name!r}", at)
-        along = float(position) if position.shape == () else float(position @ model.direction)
-        if not s[0] - margin <= along <= s[-1] + margin:
+    for name, place in points.items():
+        position = checked_place(f"point {name!r}", place)
+        distance = float(position) if position.shape == () else float(position @ model.direction)
+        if not s[0] - margin <= distance <= s[-1] + margin:
             ends = f"the ends of the beam, {s[0]:.6g} m and {s[-1]:.6g} m"
-            raise InputError(f"point {name!r} at {at!r} is beyond {ends}")
-        on_axis = model.chain[0] + (along - s[0]) * model.direction
+            raise InputError(f"point {name!r} at {place!r} is beyond {ends}")
+        on_axis = model.chain[0] + (distance - s[0]) * model.direction
         if position.shape == ():
             position = on_axis
-        d, r = _interpolate(model, nodal, np.array([along]))
+        d, r = _interpolate(model, nodal, np.array([distance]))
         arm = (position - on_axis)[:, None]
-        result.append(Station(name, position, (d[0] + np.cross(r[0], arm, axis=0)).T))
+        result.append(MaterialPoint(name, position, (d[0] + np.cross(r[0], arm, axis=0)).T))
     return tuple(result)
 
 
@@ -78,7 +75,7 @@ def _at_nodes(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
     nodal = fem.Function(fem.functionspace(model.mesh, ("Lagrange", 1, (len(values),))))
     nodal.interpolate(fem.Expression(ufl.as_vector(list(values)), np.array([[0.0], [1.0]])))
     owned = nodal.x.array.reshape(-1, len(values))[: len(model.positions)]
-    return ordered(model, owned)
+    return gather_in_order(model, owned)
 
 
 def beam_skin(model: BeamModel, nodal: Array) -> Skin:
@@ -99,18 +96,18 @@ def beam_skin(model: BeamModel, nodal: Array) -> Skin:
     arms = np.concatenate([outline[None] * radii[:, None], np.zeros((n, 1, 2))], axis=1)
     arms = arms @ axes[:, 1:].T  # (n, m + 1, 3), the last on the axis
     d, theta = nodal[:, :3], nodal[:, 3:]
-    moved = d[:, None] + np.cross(theta[:, None], arms[..., None], axis=2)
+    displacements = d[:, None] + np.cross(theta[:, None], arms[..., None], axis=2)
     surface = np.ones((n, m + 1), dtype=bool)  # only the ends of the axis are on the surface
     surface[1:-1, m] = False
     number = np.cumsum(surface).reshape(n, m + 1) - 1
-    ring, following = number[:, :m], np.roll(number[:, :m], -1, axis=1)
+    ring, next_ring = number[:, :m], np.roll(number[:, :m], -1, axis=1)
     first, last = np.full((2, m), number[[0, -1], m][:, None])
     faces = [
-        (ring[:-1], following[:-1], following[1:]),
-        (ring[:-1], following[1:], ring[1:]),
-        (first, following[0], ring[0]),
-        (last, ring[-1], following[-1]),
+        (ring[:-1], next_ring[:-1], next_ring[1:]),
+        (ring[:-1], next_ring[1:], ring[1:]),
+        (first, next_ring[0], ring[0]),
+        (last, ring[-1], next_ring[-1]),
     ]
     triangles = np.concatenate([np.stack(face, axis=-1).reshape(-1, 3) for face in faces])
     points = (model.chain[:, None] + arms)[surface]
-    return Skin(points, triangles, np.ascontiguousarray(moved[surface].transpose(2, 0, 1)))
+    return Skin(points, triangles, np.ascontiguousarray(displacements[surface].transpose(2, 0, 1)))

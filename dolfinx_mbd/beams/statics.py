@@ -11,30 +11,20 @@ import ufl
 from dolfinx import fem, la
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams.model import BeamModel, rigid_modes
-from dolfinx_mbd.beams.problem import assembled, beam_problem
+from dolfinx_mbd.beams.problem import beam_problem
 from dolfinx_mbd.checks import choice, instance, integer, names, refuse, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.fem.assembly import assembled_matrix
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.fem.free_motions import null_space, triangle
+from dolfinx_mbd.fem.free_motions import null_space, triangular_factor
 from dolfinx_mbd.linalg.blocks import solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 from dolfinx_mbd.reduction.craig_bampton import MOTION_LABELS
-
-__all__ = [
-    "BeamModes",
-    "Held",
-    "Place",
-    "beam_forces",
-    "beam_modes",
-    "beam_statics",
-    "held_dofs",
-]
-
-Array = NDArray[np.float64]
 
 Place: TypeAlias = "float | ArrayLike"
 """A node: its distance along the beam, m, or its position, shape (3,)."""
@@ -152,13 +142,13 @@ def beam_statics(
         forces = fem.assemble_vector(fem.form(load))
         forces.scatter_reverse(la.InsertMode.add)
         b += forces.array[:size]
-    for at, wrench in (wrenches or {}).items():
-        _, blocks = model.node(at, "wrenches")
+    for place, wrench in (wrenches or {}).items():
+        _, blocks = model.node(place, "wrenches")
         values = vector("wrenches", wrench, 6)
         for block in blocks:
             b[6 * block : 6 * block + 6] += values
     u, v = ufl.TrialFunction(model.space), ufl.TestFunction(model.space)
-    K = assembled(fem.form(model.beam.elastic_stiffness(u, v)))
+    K = assembled_matrix(model.beam.elastic_stiffness(u, v))
     constrain(K, dofs, 1.0)
     b[dofs] = 0.0
     ksp = cholesky(K, **solver)
@@ -197,18 +187,18 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
     parts = ufl.as_vector([beam.axial_force(q), V[0], V[1], M[0], M[1], M[2]])
     cells = np.arange(mesh.topology.index_map(1).size_local, dtype=np.int32)
     field = beam.field(q)
-    where = ufl.dot(
+    distance = ufl.dot(
         field.position_at(ufl.as_ufl(0.0), ufl.as_ufl(0.0)), ufl.as_vector(list(model.direction))
     )
     ends = np.array([[0.0], [1.0]])
     values = fem.Expression(parts, ends).eval(mesh, cells).reshape(-1, 2, 6)
-    places = fem.Expression(where, ends).eval(mesh, cells).reshape(-1, 2)
-    gathered = mesh.comm.allgather((places, values))
+    distances = fem.Expression(distance, ends).eval(mesh, cells).reshape(-1, 2)
+    gathered = mesh.comm.allgather((distances, values))
     x, f = (np.concatenate([part[i] for part in gathered]) for i in (0, 1))
     order = np.argsort(x.mean(axis=1))
     x, f = x[order], f[order]
-    turned = x[:, 0] > x[:, 1]  # cells of opposite orientation
-    x[turned], f[turned] = x[turned, ::-1], f[turned, ::-1]
+    reversed_cells = x[:, 0] > x[:, 1]  # cells of opposite orientation
+    x[reversed_cells], f[reversed_cells] = x[reversed_cells, ::-1], f[reversed_cells, ::-1]
     return x, f
 
 
@@ -217,7 +207,7 @@ def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
     chain = model.chain
     R = rigid_modes(model, chain.mean(axis=0))
     R[:, 3:] /= np.linalg.norm(chain[-1] - chain[0])
-    free = null_space(model.mesh.comm, triangle(model.mesh.comm, R[held]))
+    free = null_space(model.mesh.comm, triangular_factor(model.mesh.comm, R[held]))
     motions = np.asfortranarray(R @ free)
     motions[held] = 0.0
     return motions
@@ -229,10 +219,10 @@ def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
     if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
         refuse("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
     known = MOTION_LABELS[3]
-    items = held.items() if isinstance(held, Mapping) else [(at, known) for at in held]
+    items = held.items() if isinstance(held, Mapping) else [(place, known) for place in held]
     dofs: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
-    for at, components in items:
-        _, blocks = model.node(at, "held")
+    for place, components in items:
+        _, blocks = model.node(place, "held")
         for c in names("held", components):
             dofs.append(6 * blocks + known.index(choice("held", c, known)))
     return np.unique(np.concatenate(dofs)).astype(np.int32)

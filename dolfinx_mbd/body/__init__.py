@@ -12,7 +12,7 @@ from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body
 from dolfinx_mbd.body.participation import Participation, participation
-from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
+from dolfinx_mbd.body.parts import Interface, LoadPattern, MaterialPoint, Mode, Skin, Stiffening
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.resonance import HalfPower, half_power
 from dolfinx_mbd.body.static_errors import static_errors
@@ -26,13 +26,13 @@ __all__ = [
     "Interface",
     "LinearizedBody",
     "LoadPattern",
+    "MaterialPoint",
     "ModalDamping",
     "Mode",
     "Participation",
     "Rayleigh",
     "ReducedBody",
     "Skin",
-    "Station",
     "Stiffening",
     "StressModes",
     "compare",

@@ -20,12 +20,10 @@ from typing import Protocol
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dolfinx_mbd.body.parts import assign
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, number, refuse, vector
-
-Array = NDArray[np.float64]
 
 
 class Damping(Protocol):

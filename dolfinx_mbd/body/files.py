@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dolfinx_mbd.archive import Kind, archive_writer, damage_as, is_archive, read_archive
-from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
+from dolfinx_mbd.body.parts import Interface, LoadPattern, MaterialPoint, Mode, Skin, Stiffening
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError
@@ -25,7 +25,7 @@ _MATRICES = ("first_moments", "second_moments", "mass", "stiffness", "damping")
 
 _LISTS: dict[str, tuple[type[Any], str, tuple[str, ...]]] = {
     "interfaces": (Interface, "interface", ("point", "axes", "motion")),
-    "points": (Station, "point", ("position", "modes")),
+    "points": (MaterialPoint, "point", ("position", "modes")),
     "loads": (LoadPattern, "load", ("force", "moment", "modes", "moments")),
 }
 """Lists of the body: class of the entries, and parts of names `<prefix>_<index>_<attribute>`."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array, ComplexArray, assign, freeze, frozen
 from dolfinx_mbd.body.linearized import (
     LinearizedBody,
     interface_map,
@@ -24,24 +25,20 @@ from dolfinx_mbd.body.linearized import (
     null_space,
     point_map,
 )
-from dolfinx_mbd.body.parts import assign, freeze, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, unknown
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
-
 MOTIONS = ("ux", "uy", "uz", "rx", "ry", "rz")
 FORCES = ("fx", "fy", "fz", "mx", "my", "mz")
 
-_CHUNK = 4_000_000  # maximum number of entries of the matrices that are solved together
-_INDEPENDENT = (
+_CHUNK_ENTRIES = 4_000_000  # maximum number of entries of the matrices that are solved together
+_INDEPENDENT_MOTIONS = (
     "interfaces with independent motions; this body has too few modes, or is plane and several "
     "interfaces would move out of the plane"
 )
-_CONSISTENT = 1e-8  # largest relative error of the base motions
+_MOTION_TOLERANCE = 1e-8  # largest relative error of the base motions
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +135,7 @@ class FrequencyResponse:
         size = np.where(size > 0, size, 1.0)
         scaled = H / (size[:, :, None] * size[:, None, :])
         if len(H) and np.linalg.cond(scaled).max() > 1e12:
-            refuse("names", names, _INDEPENDENT)
+            refuse("names", names, _INDEPENDENT_MOTIONS)
         return np.linalg.inv(scaled) / (size[:, :, None] * size[:, None, :])
 
 
@@ -170,7 +167,7 @@ def frequency_response(
         inputs: Names of interfaces and points at which unit forces act. By default all that are not
             held, or none if interfaces are driven.
         outputs: Names of interfaces and points whose motion is computed. By default those not held.
-        loss_factor: Loss factor η of the structural damping K (1 + iη).
+        loss_factor: Loss factor η of structural damping: the elastic stiffness is K_e (1 + iη).
         spin: Steady angular velocity in body axes, shape (3,), rad/s. By default zero.
         about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By
             default the first held interface.
@@ -201,44 +198,54 @@ def frequency_response(
     system = linearize_body(body, held=fixed, spin=spin, about=about, stiffening=stiffening)
     places = [i.name for i in body.interfaces if i.name not in fixed]
     places += [p.name for p in body.points]
-    to = places if outputs is None else name_list("outputs", outputs)
-    by = name_list("inputs", inputs) if inputs is not None else [] if base else places
-    rows, row_names = _maps(body, to, MOTIONS)
-    columns, column_names = _maps(body, by, FORCES)
-    moved, moved_names = _maps(body, [body.interface(name).name for name in base], MOTIONS)
-    column_names += moved_names
-    H = _solve(system, f, loss_factor, *(part @ system.basis for part in (rows, columns, moved)))
+    output_names = places if outputs is None else name_list("outputs", outputs)
+    input_names = name_list("inputs", inputs) if inputs is not None else [] if base else places
+    rows, row_names = _maps(body, output_names, MOTIONS)
+    columns, column_names = _maps(body, input_names, FORCES)
+    base_rows, base_names = _maps(body, [body.interface(name).name for name in base], MOTIONS)
+    column_names += base_names
+    H = _solve(
+        system, f, loss_factor, *(part @ system.basis for part in (rows, columns, base_rows))
+    )
     return FrequencyResponse(f, row_names, column_names, H, body.name)
 
 
 def _solve(
-    system: LinearizedBody, f: Array, loss_factor: float, rows: Array, loads: Array, moved: Array
+    system: LinearizedBody,
+    f: Array,
+    loss_factor: float,
+    rows: Array,
+    loads: Array,
+    base_rows: Array,
 ) -> ComplexArray:
-    """Return the outputs `rows` z for unit loads and for unit base motions `moved` z."""
+    """Return the outputs `rows` z for unit loads and for unit base motions `base_rows` z."""
     m = len(system.mass)
     scale = 1 / np.sqrt(np.diag(system.mass))
     complex_stiffness = system.stiffness + 1j * loss_factor * system.elastic
     K: Any = scale[:, None] * complex_stiffness * scale
     C: Any = scale[:, None] * (system.damping + system.gyroscopic) * scale
     M: Any = scale[:, None] * system.mass * scale
-    rows, loads, moved = rows * scale, loads * scale, moved * scale
+    rows, loads, base_rows = rows * scale, loads * scale, base_rows * scale
     free: Array = np.eye(m)
     base: Any = np.zeros((m, 0))
-    if len(moved):
-        free, base = null_space(moved, np.eye(m)), np.linalg.pinv(moved, rcond=_CONSISTENT)
-        if not np.allclose(moved @ base, np.eye(len(moved)), atol=_CONSISTENT):
-            refuse("driven", len(moved), _INDEPENDENT)
+    if len(base_rows):
+        free, base = (
+            null_space(base_rows, np.eye(m)),
+            np.linalg.pinv(base_rows, rcond=_MOTION_TOLERANCE),
+        )
+        if not np.allclose(base_rows @ base, np.eye(len(base_rows)), atol=_MOTION_TOLERANCE):
+            refuse("driven", len(base_rows), _INDEPENDENT_MOTIONS)
     count = free.shape[1]
-    H = np.empty((len(f), len(rows), len(loads) + len(moved)), dtype=complex)
-    step = max(1, _CHUNK // max(1, m * m))
+    H = np.empty((len(f), len(rows), len(loads) + len(base_rows)), dtype=complex)
+    step = max(1, _CHUNK_ENTRIES // max(1, m * m))
     for start in range(0, len(f), step):
         w = 2 * np.pi * f[start : start + step, None, None]
         Z = K + 1j * w * C - w**2 * M
-        right = np.empty((len(w), count, H.shape[2]), dtype=complex)
-        right[:, :, : len(loads)] = free.T @ loads.T
-        right[:, :, len(loads) :] = -free.T @ Z @ base
+        rhs = np.empty((len(w), count, H.shape[2]), dtype=complex)
+        rhs[:, :, : len(loads)] = free.T @ loads.T
+        rhs[:, :, len(loads) :] = -free.T @ Z @ base
         try:
-            y = np.linalg.solve(free.T @ Z @ free, right)
+            y = np.linalg.solve(free.T @ Z @ free, rhs)
         except np.linalg.LinAlgError as error:
             text = (
                 f"a frequency between {f[start]:g} and {f[start:][:step][-1]:g} Hz is an undamped "

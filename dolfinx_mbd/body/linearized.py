@@ -26,11 +26,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import SPINS, freeze
+from dolfinx_mbd.arrays import Array, freeze
+from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse, vector
-
-Array = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-9  # relative singular value below which conditions are treated as dependent
 
@@ -196,7 +195,7 @@ def _skew(a: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-_TURNS = np.stack([_skew(axis) for axis in np.eye(3)])  # θ×x for unit rotations θ
+_UNIT_ROTATIONS = np.stack([_skew(axis) for axis in np.eye(3)])  # θ×x for unit rotations θ
 
 
 def _fields(body: ReducedBody) -> Array:
@@ -204,7 +203,7 @@ def _fields(body: ReducedBody) -> Array:
     n = body.num_modes
     L = np.zeros((6 + n, 3, 4 + 3 * n))
     L[:3, :, 0] = np.eye(3)
-    L[3:6, :, 1:4] = _TURNS
+    L[3:6, :, 1:4] = _UNIT_ROTATIONS
     L[6:, :, 4:] = np.eye(3 * n).reshape(n, 3, 3 * n)
     return L
 
@@ -246,12 +245,12 @@ def _geometric(
     assert cases is not None
     K = np.zeros((6 + n, 6 + n))
     K[6:, 6:] = np.einsum("c,ckl->kl", [omega[i] * omega[j] for i, j in SPINS], cases.spin)
-    turned = load.copy()
+    rotation_load = load.copy()
     index = {interface.name: k for k, interface in enumerate(body.interfaces)}
     for name, wrench in zip(names, wrenches, strict=True):
         K[6:, 6:] += np.einsum("c,ckl->kl", wrench, cases.interfaces[index[name]])
-        turned += np.multiply.outer(wrench[:3], interface_map(body, name)[:3])
-    rows = np.einsum("ica,acj->ij", _TURNS, turned)
+        rotation_load += np.multiply.outer(wrench[:3], interface_map(body, name)[:3])
+    rows = np.einsum("ica,acj->ij", _UNIT_ROTATIONS, rotation_load)
     K[3:6, 3:], K[6:, 3:6] = rows[:, 3:], rows[:, 6:].T
     K[3:6, 3:6] = 0.5 * (K[3:6, 3:6] + K[3:6, 3:6].T)
     return K

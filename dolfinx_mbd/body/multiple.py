@@ -10,11 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import AccuracyWarning, warn
 
-Array = NDArray[np.float64]
-
-MULTIPLE = 1e-6
+MULTIPLE_TOLERANCE = 1e-6
 """Relative distance up to which two eigenvalues ω² are treated as equal.
 
 The solver's error (about 1e-9), divided by the relative distance of two eigenvalues, is the angle
@@ -26,16 +25,16 @@ Frequencies of different modes are rarely so close.
 def end_of_group(values: Array, count: int, errors: Array | None = None) -> int:
     """Return the smallest number of modes, at least `count`, that does not split a group.
 
-    Neighbouring eigenvalues, which are in ascending order, belong to the same group if their
-    distance is at most `MULTIPLE` times their size, or is within the round-off errors. If the
-    result is the number of all values, the last group may be incomplete.
+    The values are in ascending order. Neighbours belong to the same group if their distance is at
+    most `MULTIPLE_TOLERANCE` times their size, or is within the round-off errors. If the result is
+    the number of all values, the last group may be incomplete.
 
     >>> end_of_group(np.array([1.0, 4.0, 4.0, 9.0]), 2)
     3
     """
     while 0 < count < len(values):
         error = 0.0 if errors is None else 2 * errors[count]
-        if values[count] - values[count - 1] > max(MULTIPLE * abs(values[count]), error):
+        if values[count] - values[count - 1] > max(MULTIPLE_TOLERANCE * abs(values[count]), error):
             break
         count += 1
     return count

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import instance, number, refuse
-
-Array = NDArray[np.float64]
 
 _COMPONENTS = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 

@@ -11,46 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import array, choice, instance, integer, number, refuse
+from dolfinx_mbd.arrays import Array, assign, freeze, frozen
+from dolfinx_mbd.checks import choice, instance, integer, number, refuse, rotation_matrix
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 
-Array = NDArray[np.float64]
-
 SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 """Pairs (i, j) of the products ω_iω_j, in the order of `Stiffening.spin`."""
-
-
-def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
-    """Return a read-only copy of an array in C order, after a check of its shape and numbers.
-
-    A length of −1 in `shape` accepts any length. The type is float, complex or an integer type.
-    """
-    sizes = tuple(None if length == -1 else length for length in shape)
-    if isinstance(value, np.ndarray) and np.iscomplexobj(value) and dtype is complex:
-        numbers = array(name, value.real, sizes) + 1j * array(name, value.imag, sizes)
-    else:
-        numbers = array(name, value, sizes)
-    result: NDArray = np.array(numbers, dtype=dtype, order="C")
-    if np.issubdtype(dtype, np.integer) and not np.array_equal(result, numbers):
-        refuse(name, value, "whole numbers")
-    result.flags.writeable = False
-    return result
-
-
-def assign(owner: object, **values: Any) -> None:
-    """Set attributes of a frozen dataclass, for use in its `__post_init__`."""
-    for name, value in values.items():
-        object.__setattr__(owner, name, value)
-
-
-def freeze(owner: object, label: str = "", **shapes: tuple[int, ...]) -> None:
-    """Replace arrays of a frozen dataclass by checked read-only copies; see `frozen`."""
-    for name, shape in shapes.items():
-        text = f"{label}: {name}" if label else name
-        assign(owner, **{name: frozen(text, getattr(owner, name), shape)})
 
 
 def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
@@ -93,9 +62,7 @@ class Interface:
         label = f"interface {checked_name('name', self.name)!r}"
         choice(f"{label}: kind", self.kind, ("rigid", "averaged"))
         freeze(self, label, point=(3,), axes=(3, 3), motion=(6, -1))
-        axes = self.axes
-        if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-9) or np.linalg.det(axes) < 0:
-            refuse(f"{label}: axes", axes, "a right-handed orthonormal triad")
+        rotation_matrix(f"{label}: axes", self.axes)
 
 
 @dataclass(frozen=True)
@@ -126,7 +93,7 @@ class Mode:
 
 
 @dataclass(frozen=True, eq=False)
-class Station:
+class MaterialPoint:
     """A named material point whose displacement can be recovered.
 
     Attributes:
@@ -135,7 +102,7 @@ class Station:
         modes: Displacement per unit of each elastic coordinate, shape (n, 3), m.
 
     Example:
-        >>> mbd.body.Station("middle", (0.5, 0.0, 0.0), np.zeros((2, 3))).name
+        >>> mbd.body.MaterialPoint("middle", (0.5, 0.0, 0.0), np.zeros((2, 3))).name
         'middle'
     """
 

@@ -11,16 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import unknown
 
-Array = NDArray[np.float64]
 Combine = Callable[[Array], Array]
 
 STRESS_COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
-PIECE = 4096  # number of tensors whose eigenvalues are computed together; they fit into the cache
-SLACK = 1e-9  # relative margin of bounds for round-off
+CHUNK_TENSORS = (
+    4096  # number of tensors whose eigenvalues are computed together; they fit into the cache
+)
+BOUND_MARGIN = 1e-9  # relative margin of bounds for round-off
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +79,8 @@ def _principal(rows: Array, which: tuple[int, ...] = (0, 1, 2)) -> Array:
     """Return eigenvalues of tensors (6, ...) in the form mean and deviator, see `_SPLIT`."""
     flat = rows.reshape(6, -1)
     values = np.empty((len(which), flat.shape[1]))
-    for start in range(0, flat.shape[1], PIECE):
-        part = slice(start, start + PIECE)
+    for start in range(0, flat.shape[1], CHUNK_TENSORS):
+        part = slice(start, start + CHUNK_TENSORS)
         size, lode = _size_and_lode(flat[1:, part])
         size *= np.sqrt(2 / 3)
         for row, k in enumerate(which):
@@ -101,8 +102,8 @@ def _size_and_lode(deviator: Array) -> tuple[Array, Array]:
     t[2] = np.sqrt(12.0) * (e * f - d * c)
     t[3] = np.sqrt(12.0) * (d * f + e * (0.5 * c - g))
     t[4] = np.sqrt(12.0) * (d * e + f * (0.5 * c + g))
-    apart, along = (np.sqrt(_sum_of_squares(v)) for v in (s - t, s + t))
-    return size, 2 / 3 * np.arctan2(apart, along)
+    difference, total = (np.sqrt(_sum_of_squares(v)) for v in (s - t, s + t))
+    return size, 2 / 3 * np.arctan2(difference, total)
 
 
 def _sum_of_squares(rows: Array) -> Array:
@@ -117,7 +118,7 @@ def _sum_of_squares(rows: Array) -> Array:
 def _principal_bound(rows: Array, sign: float) -> Array:
     """Return the bound tr/3 + √(2/3) |S| of σ_1, or the corresponding bound of −σ_3."""
     bound = np.sqrt(_sum_of_squares(rows[1:]))
-    bound *= np.sqrt(2 / 3) * (1 + SLACK)
+    bound *= np.sqrt(2 / 3) * (1 + BOUND_MARGIN)
     bound += sign * rows[0]
     return bound
 
@@ -125,7 +126,7 @@ def _principal_bound(rows: Array, sign: float) -> Array:
 def _tresca_bound(rows: Array, sign: float) -> Array:
     """Return a bound from √2 |S| ≥ σ_1 − σ_3 ≥ √(3/2) |S|."""
     bound = np.sqrt(_sum_of_squares(rows[1:]))
-    bound *= np.sqrt(2) * (1 + SLACK) if sign > 0 else -np.sqrt(1.5) * (1 - SLACK)
+    bound *= np.sqrt(2) * (1 + BOUND_MARGIN) if sign > 0 else -np.sqrt(1.5) * (1 - BOUND_MARGIN)
     return bound
 
 

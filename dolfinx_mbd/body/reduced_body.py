@@ -18,17 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.damping import Damping, damping_matrix
 from dolfinx_mbd.body.files import read_body, save_body
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (
     Interface,
     LoadPattern,
+    MaterialPoint,
     Mode,
     Skin,
-    Station,
     Stiffening,
     mode_numbers,
 )
@@ -39,8 +40,6 @@ from dolfinx_mbd.checks import array, integer, refuse, unknown
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.parallel import on_rank_zero
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class ReducedBody(HtmlView):
     damping: Array
     interfaces: tuple[Interface, ...] = ()
     modes: tuple[Mode, ...] = ()
-    points: tuple[Station, ...] = ()
+    points: tuple[MaterialPoint, ...] = ()
     skin: Skin | None = None
     stiffening: Stiffening | None = None
     reference: str = "mean axis"
@@ -192,7 +191,7 @@ class ReducedBody(HtmlView):
         """Return the interface with the given name; an error lists the known names."""
         return self._part("interface", name, self.interfaces)
 
-    def point(self, name: str) -> Station:
+    def point(self, name: str) -> MaterialPoint:
         """Return the material point with the given name; an error lists the known names."""
         return self._part("point", name, self.points)
 

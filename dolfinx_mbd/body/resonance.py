@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.body.parts import frozen
+from dolfinx_mbd.arrays import frozen
 from dolfinx_mbd.checks import array, refuse
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.checks import having
 from dolfinx_mbd.errors import AccuracyWarning, warn
@@ -26,9 +26,8 @@ from dolfinx_mbd.errors import AccuracyWarning, warn
 if TYPE_CHECKING:
     from dolfinx_mbd.body.reduced_body import ReducedBody
 
-Array = NDArray[np.float64]
 
-LIMIT = 0.05
+SUMMARY_LIMIT = 0.05
 """Error above which the summary of a body lists a unit load."""
 
 STRETCH_LIMIT = 0.2
@@ -37,19 +36,21 @@ STRETCH_LIMIT = 0.2
 The share is 1/6 for a rod that rotates about its centre, with the constraint modes of both ends.
 """
 
-SMALL_STRETCH = 1e-6
+NEGLIGIBLE_STRETCH = 1e-6
 """Missing strain energy, relative to the kinetic energy of the rotation, that is negligible."""
 
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE_WORK = 1e-9
 """Work of a unit load, relative to the largest of its kind, below which it is negligible."""
 
-_WRENCH = ("force x", "force y", "force z", "moment x", "moment y", "moment z")
+_COMPONENTS = ("force x", "force y", "force z", "moment x", "moment y", "moment z")
 
 
 def unit_load_names(body: ReducedBody) -> list[str]:
     """Return the names of the unit loads, for example `spin zz` and `force x at left`."""
     spins = [f"spin {'xyz'[i]}{'xyz'[j]}" for i, j in SPINS]
-    return spins + [f"{component} at {i.name}" for i in body.interfaces for component in _WRENCH]
+    return spins + [
+        f"{component} at {i.name}" for i in body.interfaces for component in _COMPONENTS
+    ]
 
 
 def unit_work(body: ReducedBody) -> Array:
@@ -96,19 +97,18 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
         represented = np.einsum("kc,kc->c", work, np.linalg.solve(body.stiffness, work))
     kinds = np.array([0, 0, 0, 1, 1, 1, *[2, 2, 2, 3, 3, 3] * len(body.interfaces)])
     largest = np.array([full[kinds == kind].max(initial=0.0) for kind in range(4)])[kinds]
-    deforms = full > NEGLIGIBLE * largest
+    deforms = full > NEGLIGIBLE_WORK * largest
     errors = np.where(deforms, 1 - represented / np.where(deforms, full, 1.0), 0.0)
     names = unit_load_names(body)
     return {n: float(e) for n, e in zip(names, np.clip(errors, 0.0, 1.0), strict=True)}
 
 
 def warn_of_stretch(motions: Iterable[tuple[ReducedBody, Array, Array]]) -> None:
-    """Warn if the modes of a body do not represent a large part of the deformation due to its spin.
+    """Warn if the modes of a body omit a large part of its deformation due to its spin.
 
-    The part of the static response to centrifugal loads that the modes do not represent is
-    orthogonal to the modes in strain energy, so that its energy is compared with the energy of the
-    modes. If it is below a millionth of the kinetic energy of the rotation, the body stretches by a
-    millionth at most, and no warning is given.
+    The strain energy of the omitted static response to centrifugal loads is compared with the
+    strain energy of the modes. There is no warning if it is below a millionth of the kinetic energy
+    of the rotation: the body then stretches by a millionth at most.
 
     Args:
         motions: Bodies with their angular velocities over time in body components, rad/s, shape
@@ -124,14 +124,14 @@ def warn_of_stretch(motions: Iterable[tuple[ReducedBody, Array, Array]]) -> None
         missing = 0.5 * float((np.abs(products) @ roots).max(initial=0.0)) ** 2
         modal = 0.5 * float(np.einsum("ti,ij,tj->t", eta, body.stiffness, eta).max(initial=0.0))
         kinetic = 0.5 * np.einsum("ti,ij,tj->t", omega, body.central_inertia, omega)
-        if missing > SMALL_STRETCH * float(kinetic.max(initial=0.0)):
+        if missing > NEGLIGIBLE_STRETCH * float(kinetic.max(initial=0.0)):
             worst = max(worst, (missing / (missing + modal), body), key=lambda pair: pair[0])
-    share, doubtful = worst
-    if doubtful is not None and share > STRETCH_LIMIT:
+    share, inaccurate = worst
+    if inaccurate is not None and share > STRETCH_LIMIT:
         text = (
-            f"the {doubtful.num_modes} modes of body {doubtful.name!r} leave out {100 * share:.2g} "
-            "% of the strain energy of its deformation: its rotation does not lengthen it as much "
-            "as it should. Use more modes, until one of them is axial, or give the load in `loads` "
-            "with load_modes=True; body.summary() lists all such unit loads"
+            f"the {inaccurate.num_modes} modes of body {inaccurate.name!r} leave out "
+            f"{100 * share:.2g} % of the strain energy of its deformation: its rotation does not "
+            "lengthen it as much as it should. Use more modes, until one of them is axial, or give "
+            "the load in `loads` with load_modes=True; body.summary() lists all such unit loads"
         )
         warn(AccuracyWarning(text, quantity="missing stretch", value=share, limit=STRETCH_LIMIT))

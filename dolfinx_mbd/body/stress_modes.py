@@ -15,15 +15,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import freeze, mode_numbers
+from dolfinx_mbd.arrays import Array, freeze
+from dolfinx_mbd.body.parts import mode_numbers
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.checks import array, choice, integer, refuse
 from dolfinx_mbd.errors import InputError
 
-Array = NDArray[np.float64]
 Extreme = Literal["greatest", "least"]
 
-BLOCK = 128  # number of points and of instants in a block; 128 × 128 × 5 numbers take 0.6 MB
+BLOCK_SIZE = 128  # number of points and of instants in a block; 128 × 128 × 5 numbers take 0.6 MB
 
 
 class PointEnvelope(NamedTuple):
@@ -106,22 +106,22 @@ def envelope_over_time(
     sign = 1.0 if extreme == "greatest" else -1.0
     count = modes[0].shape[1]
     best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
-    starts = range(0, len(eta), BLOCK)
-    parts = [(k, np.ascontiguousarray(eta[k : k + BLOCK].T)) for k in starts]
+    starts = range(0, len(eta), BLOCK_SIZE)
+    parts = [(k, np.ascontiguousarray(eta[k : k + BLOCK_SIZE].T)) for k in starts]
     if definition.bound is not None:  # the bounds exclude more if large values come first
         parts.sort(key=lambda part: -float(np.abs(part[1]).max()))
-    for start in range(0, count, BLOCK):
-        block = np.concatenate([m[:, start : start + BLOCK] for m in modes])
+    for start in range(0, count, BLOCK_SIZE):
+        block = np.concatenate([m[:, start : start + BLOCK_SIZE] for m in modes])
         local = np.tensordot(definition.matrix, block, axes=1)
-        top, row = best[start : start + BLOCK], when[start : start + BLOCK]
+        top, row = best[start : start + BLOCK_SIZE], when[start : start + BLOCK_SIZE]
         points = np.arange(len(top))
         for k, part in parts:
             values = _signed(local @ part, definition, sign, top)
-            at = values.argmax(axis=1)
-            peaks = values[points, at]
-            better = (peaks > top) | ((peaks == top) & (at + k < row))
+            columns = values.argmax(axis=1)
+            peaks = values[points, columns]
+            better = (peaks > top) | ((peaks == top) & (columns + k < row))
             top[better] = peaks[better]
-            row[better] = at[better] + k
+            row[better] = columns[better] + k
     best *= sign
     return (best if definition.finish is None else definition.finish(best)), when
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dolfinx_mbd.body.static_errors import LIMIT, static_errors
+from dolfinx_mbd.body.static_errors import SUMMARY_LIMIT, static_errors
 from dolfinx_mbd.errors import UnitsWarning, warn
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 STIFFENING = "geometric stiffening"
 """Key of the provenance entry that states why a body has no geometric stiffening."""
 
-HEAVY = 1e6
-"""Mass, kg, above which the mesh is probably in millimetres; the true mass is then about a gram."""
+MAX_PLAUSIBLE_MASS = 1e6
+"""Mass, kg, above which the mesh is probably in millimetres: 1e6 kg is then a mass of 1 g."""
 
 
 def summary(body: ReducedBody) -> str:
@@ -82,7 +82,7 @@ def _table_of_modes(body: ReducedBody) -> list[str]:
 def _static_response(body: ReducedBody) -> list[str]:
     """Return the table of unit loads whose static response the modes do not represent."""
     errors = static_errors(body)
-    large = {name: error for name, error in errors.items() if error > LIMIT}
+    large = {name: error for name, error in errors.items() if error > SUMMARY_LIMIT}
     if large:
         titles = "unit load not represented    error of the strain energy of the static response"
         return [
@@ -91,7 +91,7 @@ def _static_response(body: ReducedBody) -> list[str]:
             "     (use more modes, or a load mode: `loads` with load_modes=True)",
         ]
     text = f"static response: the modes represent all {len(errors)} unit loads within "
-    return ["", f"{text}{100 * LIMIT:g} % of the strain energy"] if errors else []
+    return ["", f"{text}{100 * SUMMARY_LIMIT:g} % of the strain energy"] if errors else []
 
 
 def _head(titles: str) -> list[str]:
@@ -109,11 +109,11 @@ def _vector(values: np.ndarray, scale: float = 1.0) -> str:
 
 def warn_of_units(mass: float, size: float, verb: str = "weighs") -> None:
     """Warn if a mass, kg, suggests a mesh in millimetres; the message contains the size, m."""
-    if mass > HEAVY:
+    if mass > MAX_PLAUSIBLE_MASS:
         text = (
             f"implausible: the body is {size:.3g} m long and {verb} {mass:.3g} kg. If its mesh "
             "is in millimetres, read it with read_mesh(..., unit=1e-3), or with --unit mm on the "
-            "command line; scale a mesh of your own by mesh.geometry.x[:] *= 1e-3 before you "
+            "command line; scale a mesh in memory by mesh.geometry.x[:] *= 1e-3 before you "
             "reduce it"
         )
-        warn(UnitsWarning(text, quantity="mass", value=mass, limit=HEAVY))
+        warn(UnitsWarning(text, quantity="mass", value=mass, limit=MAX_PLAUSIBLE_MASS))

@@ -7,19 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dolfinx_mbd.body.parts import (
-    Interface,
-    LoadPattern,
-    Mode,
-    Skin,
-    Station,
-    Stiffening,
-    assign,
-    freeze,
-    frozen,
-)
+from dolfinx_mbd.arrays import Array, assign, freeze, frozen
+from dolfinx_mbd.body.parts import Interface, LoadPattern, MaterialPoint, Mode, Skin, Stiffening
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import array, instance, items, name, number, refuse
 from dolfinx_mbd.errors import InputError
@@ -27,12 +17,11 @@ from dolfinx_mbd.errors import InputError
 if TYPE_CHECKING:
     from dolfinx_mbd.body.reduced_body import ReducedBody
 
-Array = NDArray[np.float64]
 
 _LISTS: dict[str, type[Any]] = {
     "interfaces": Interface,
     "modes": Mode,
-    "points": Station,
+    "points": MaterialPoint,
     "left_out": Mode,
     "loads": LoadPattern,
 }

@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.cables.line_body import AbsoluteBody, LineForms, hermite
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.cables import Cable
-
-__all__ = ["CableBody", "CableFrame", "CableMotion"]
-
-Array = NDArray[np.float64]
 
 #: Joints that constrain only the point of a frame, and joints that also constrain its z axis.
 _BY_POINT = ("spherical", "distance")
@@ -126,13 +123,13 @@ class CableBody(AbsoluteBody):
                 "numbers, not UFL expressions; connect different cables with spherical joints"
             )
         nodes = self._nodes(span)
-        object.__setattr__(self, "length", float(nodes[-1]))
+        assign(self, length=float(nodes[-1]))
         checks.instance(f"body {self.name!r}: frames", self.frames, Mapping)
         places = {"start": 0.0, "end": float(nodes[-1]), **self.frames}
         for key, place in places.items():
             checks.name(f"body {self.name!r}: the name of a frame", key)
-            what = f"body {self.name!r}: the place of frame {key!r}"
-            checks.number(what, place, low=0.0, high=float(nodes[-1]), unit="m")
+            argument = f"body {self.name!r}: the place of frame {key!r}"
+            checks.number(argument, place, low=0.0, high=float(nodes[-1]), unit="m")
         direction = (end - start) / span
         x = np.cross(np.eye(3)[(np.argmax(np.abs(direction)) + 2) % 3], direction)
         x /= np.linalg.norm(x)
@@ -141,18 +138,18 @@ class CableBody(AbsoluteBody):
         self._prepare(forms, nodes, axes, start, span, places, self.cable.axial_stiffness)
 
     def _nodes(self, span: float) -> Array:
-        elements, length, what = self.elements, self.length, f"body {self.name!r}: elements"
+        elements, length, argument = self.elements, self.length, f"body {self.name!r}: elements"
         if length is not None:
             length = checks.number(f"body {self.name!r}: length", length, positive=True, unit="m")
         if isinstance(elements, int | np.integer):
-            count = checks.integer(what, elements, low=1, high=10**9)
-            checks.memory(what, elements, 8.0 * (6 * (count + 1)) ** 2)
+            count = checks.integer(argument, elements, low=1, high=10**9)
+            checks.memory(argument, elements, 8.0 * (6 * (count + 1)) ** 2)
             end = span if length is None else length
             return np.asarray(np.linspace(0.0, end, count + 1), dtype=np.float64)
         expected = "a number, or the lengths from the start to all nodes, increasing from 0, m"
-        nodes = np.array(checks.array(what, elements, (None,), expected=expected))
+        nodes = np.array(checks.array(argument, elements, (None,), expected=expected))
         if len(nodes) < 2 or nodes[0] != 0 or not (np.diff(nodes) > 0).all():
-            checks.refuse(what, elements, expected)
+            checks.refuse(argument, elements, expected)
         if length is not None and not np.isclose(nodes[-1], length, rtol=1e-9):
             raise InputError(
                 f"body {self.name!r}: the last node is at {nodes[-1]:g} m, length is {length:g} m"
@@ -183,8 +180,8 @@ class CableBody(AbsoluteBody):
         Raises:
             InputError: A joint, a driver or a load acts on this rotation; the message names it.
         """
-        turned = {d.joint for d in system.drivers if getattr(d, "along", None) != "displacement"}
-        turned |= {
+        driven = {d.joint for d in system.drivers if getattr(d, "along", None) != "displacement"}
+        driven |= {
             load.joint
             for load in system.loads
             if getattr(load, "motion", None) == "rotation" and hasattr(load, "joint")
@@ -198,9 +195,9 @@ class CableBody(AbsoluteBody):
                     "about its tangent, which a cable does not have; use a spherical joint, or a "
                     "revolute one about the tangent (z of the cable's frame) as a clamp"
                 )
-            if joint.name in turned and joint.kind in ("revolute", "cylindrical", "planar"):
+            if joint.name in driven and joint.kind in ("revolute", "cylindrical", "planar"):
                 raise InputError(
-                    f"a driver or a load turns joint {joint.name!r} about the tangent of body "
+                    f"a driver or a load rotates joint {joint.name!r} about the tangent of body "
                     f"{self.name!r}: a cable carries no torsion"
                 )
 
@@ -218,21 +215,21 @@ class CableBody(AbsoluteBody):
         q, v, a = self.rows_of(run)
         zero = self.nodal(np.zeros(self.num_coordinates))
 
-        def along(nodal: Array, derivative: int = 0) -> Array:
+        def interpolate(nodal: Array, derivative: int = 0) -> Array:
             weights = hermite(self.nodes, s, derivative)
             return np.einsum("pk,tkc->tpc", weights, nodal.reshape(len(nodal), -1, 3))
 
         nodal = self.nodal(q)
-        slope, second = along(nodal, 1), along(nodal, 2)
+        slope, second = interpolate(nodal, 1), interpolate(nodal, 2)
         square = np.sum(slope**2, axis=-1)
-        bend = np.linalg.norm(np.cross(slope, second), axis=-1)
+        normal_part = np.linalg.norm(np.cross(slope, second), axis=-1)
         return CableMotion(
             np.asarray(run.time),
             s,
-            along(nodal),
+            interpolate(nodal),
             slope,
-            along(self.nodal(v) - zero),
-            along(self.nodal(a) - zero),
+            interpolate(self.nodal(v) - zero),
+            interpolate(self.nodal(a) - zero),
             0.5 * (square - 1.0),
-            bend / square**1.5,
+            normal_part / square**1.5,
         )

@@ -15,18 +15,15 @@ import numpy as np
 import ufl
 from dolfinx import fem, mesh
 from mpi4py import MPI
-from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.kernels import tangent_frames as frames
 
 if TYPE_CHECKING:
     from dolfinx_mbd.multibody.model.protocol import BodyState
 
-__all__ = ["AbsoluteBody", "LineForms", "hermite"]
-
-Array = NDArray[np.float64]
 
 _JIT = {"timeout": 300}  # seconds; other ranks may be compiling the same form
 
@@ -34,7 +31,7 @@ _JIT = {"timeout": 300}  # seconds; other ranks may be compiling the same form
 #: order one, so that the round-off of forces is ε_mach EA L/h (measured: 1.0 to 1.5 times this).
 #: With this scale, a relative tolerance of 1e-11 is three times the round-off, and the default
 #: tolerance of a step corresponds to a strain of 1e-12.
-_FLOOR = 1e-4
+_MIN_SCALE = 1e-4
 
 
 def hermite(nodes: Array, places: Array, derivative: int = 0) -> Array:
@@ -100,25 +97,25 @@ class LineForms:
         matrix: Array = full.reshape(n, n)[np.ix_(self._order, self._order)]
         return matrix
 
-    def _at(self, u: Array, rate: Array | None = None) -> None:
+    def _set_state(self, u: Array, rate: Array | None = None) -> None:
         self._q.x.array[self._order] = u
         if rate is not None:
             self._v.x.array[self._order] = rate
 
     def energy(self, u: Array) -> float:
         """Return the elastic energy, J."""
-        self._at(u)
+        self._set_state(u)
         return float(fem.assemble_scalar(self._energy))
 
     def forces(self, u: Array, rate: Array) -> tuple[Array, Array]:
         """Return the elastic and the damping forces, (6 nodes,) each."""
-        self._at(u, rate)
+        self._set_state(u, rate)
         elastic = self._array(self._vector)
         return elastic, self._array(self._damping[0]) if self.damped else np.zeros_like(elastic)
 
     def tangents(self, u: Array, rate: Array) -> tuple[Array, Array]:
         """Return the derivatives of the forces with respect to u and u̇, (6 nodes, 6 nodes) each."""
-        self._at(u, rate)
+        self._set_state(u, rate)
         K = self._dense(self._matrix)
         if not self.damped:
             return K, np.zeros_like(K)
@@ -154,7 +151,7 @@ class AbsoluteBody:
     _z0: Array
     _mass: Array
     _first: Array
-    _floor: float
+    _min_scale: float
     _frames: tuple[Array, Array, Array, Array]  # P, S, p₀ and axes, see `tangent_frames`
     _r0: Array
 
@@ -173,11 +170,11 @@ class AbsoluteBody:
         n = 6 * count
         T: Array = np.zeros((count, 2, 3, n))
         u0: Array = np.zeros((count, 2, 3))
-        across = np.zeros((3, n))
-        across[:, 3:6] = axes
+        chord = np.zeros((3, n))
+        chord[:, 3:6] = axes
         T[:, 0, :, :3] = np.eye(3)
-        T[:, 0] += (nodes / length)[:, None, None] * across
-        T[:, 1] += across / length
+        T[:, 0] += (nodes / length)[:, None, None] * chord
+        T[:, 1] += chord / length
         u0[:, 0] = nodes[:, None] * axes[:, 2]
         u0[:, 1] = axes[:, 2]
         inner = 3 * (count - 2)
@@ -197,7 +194,7 @@ class AbsoluteBody:
 
         M = T.T @ forms.mass @ T
         (P, r0), (S, p0) = rows(0), rows(1)
-        values: dict[str, Any] = {
+        values = {
             "frame_names": tuple(frame_places),
             "num_coordinates": n,
             "num_velocities": n,
@@ -209,13 +206,12 @@ class AbsoluteBody:
             "_z0": z0,
             "_mass": 0.5 * (M + M.T),
             "_first": T[:, :3].T @ forms.mass @ u0,
-            "_floor": _FLOOR * stiffness * length / float(np.diff(nodes).min()),
+            "_min_scale": _MIN_SCALE * stiffness * length / float(np.diff(nodes).min()),
             "_frames": (P, S, p0, np.array([axes] * len(places))),
             "_r0": r0,
             "typical_mass": float(M[0, 0]),
         }
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
+        assign(self, **values)
 
     def initial_coordinates(self) -> Array:
         """Return the coordinates in the reference pose."""
@@ -283,7 +279,7 @@ class AbsoluteBody:
         weight = self._mass[:, :3] @ gravity
         out[:] = inertia + elastic + damping - weight
         scale[:] = np.abs(inertia) + np.abs(elastic) + np.abs(damping) + np.abs(weight)
-        scale[3:] += self._floor
+        scale[3:] += self._min_scale
         if wrenches.any():
             frames.apply_wrenches(*self._frames, q, wrenches, out, scale)
 

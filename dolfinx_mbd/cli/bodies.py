@@ -121,7 +121,7 @@ def _add_view(commands: Any) -> None:
 
 
 def _view(options: argparse.Namespace) -> int:
-    from dolfinx_mbd.imports.files import existing
+    from dolfinx_mbd.imports.files import existing_file
     from dolfinx_mbd.multibody import Solution
     from dolfinx_mbd.multibody.model.system import SystemData
     from dolfinx_mbd.plotting import player
@@ -130,7 +130,7 @@ def _view(options: argparse.Namespace) -> int:
     if options.model is None:
         source = ReducedBody.load(options.file)
     else:
-        system = runpy.run_path(str(existing("--model", options.model))).get("system")
+        system = runpy.run_path(str(existing_file("--model", options.model))).get("system")
         if not isinstance(system, SystemData):
             raise InputError(f"--model: {options.model} defines no mechanism called system")
         source = Solution.load(options.file, system)

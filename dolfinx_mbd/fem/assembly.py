@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.elastic_model import ElasticModel
@@ -26,21 +27,6 @@ from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.forms import Plane, geometric_stiffness, strain
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import raise_together
-
-__all__ = [
-    "ElasticProblem",
-    "blocked",
-    "elastic_problem",
-    "geometric_matrix",
-    "in_space",
-    "num_rigid_motions",
-    "point_motion",
-    "projected",
-    "rigid_motions",
-    "spin_fields",
-]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +38,10 @@ class ElasticProblem:
     scalar_mass: PETSc.Mat  # M_s, one row per block of the space; M = M_s ⊗ I
     positions: Array  # x at the owned blocks, shape (owned blocks, dim), m
     thickness: float | None = None  # thickness of a plane body, m
-    plane: Plane | None = None  # None in space, or with the user's own stiffness
-    materials: BodyMaterials | None = None  # None with the user's own stiffness
+    plane: Plane | None = None  # None in space, or with a stiffness form of the user
+    materials: BodyMaterials | None = None  # None with a stiffness form of the user
     prestress: Any = None  # a `Prestress`; K contains its stiffness
-    supported: bool = False  # whether the user's own stiffness resists rigid motions
+    supported: bool = False  # whether a stiffness form of the user resists rigid motions
 
     @property
     def dim(self) -> int:
@@ -193,22 +179,22 @@ def elastic_problem(model: ElasticModel) -> ElasticProblem:
         t = float(model.thickness)
         factor = fem.Constant(V.mesh, default_scalar_type(t))
     if materials is None:
-        K = _assembled(model.stiffness)
+        K = assembled_matrix(model.stiffness)
     else:
         u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
         energy = ufl.inner(materials.stress(u), strain(v))
-        K = _assembled(factor * energy * ufl.dx)
+        K = assembled_matrix(factor * energy * ufl.dx)
         _check_diagonal(
             K,
             "the stiffness is not positive everywhere: the matrix has an entry <= 0 on its "
             "diagonal; a material constant is out of range somewhere",
         )
-    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
-    same = np.array_equal(W.dofmap.list, V.dofmap.list)
-    text = None if same else "the scalar space is not numbered like the blocks of the space"
+    W = scalar_space(V)
+    equal = np.array_equal(W.dofmap.list, V.dofmap.list)
+    text = None if equal else "the scalar space is not numbered like the blocks of the space"
     raise_together(V.mesh.comm, text, SolverError)
     p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
-    Ms = _assembled(factor * density * p * q * ufl.dx)
+    Ms = assembled_matrix(factor * density * p * q * ufl.dx)
     _check_diagonal(Ms, "the density is not positive everywhere: the mass matrix has an entry <= 0")
     dim = V.dofmap.bs
     x = fem.Function(V)
@@ -217,7 +203,13 @@ def elastic_problem(model: ElasticModel) -> ElasticProblem:
     return ElasticProblem(V, K, Ms, positions, t, model.plane, materials)
 
 
-def _assembled(form: ufl.Form) -> PETSc.Mat:
+def scalar_space(space: fem.FunctionSpace) -> fem.FunctionSpace:
+    """Return the space of one component of a displacement (collective)."""
+    return fem.functionspace(space.mesh, space.ufl_element().sub_elements[0])
+
+
+def assembled_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:
+    """Assemble a bilinear form; the caller destroys the matrix (collective)."""
     A = fem_petsc.assemble_matrix(fem.form(form))
     A.assemble()
     return A
@@ -235,9 +227,9 @@ def geometric_matrix(
     problem: ElasticProblem, stress: Expr, measure: ufl.Measure = ufl.dx
 ) -> PETSc.Mat:
     """Assemble the geometric stiffness K_σ of a stress (dim, dim), Pa; the caller destroys it."""
-    W = fem.functionspace(problem.space.mesh, problem.space.ufl_element().sub_elements[0])
+    W = scalar_space(problem.space)
     p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
-    A = _assembled(geometric_stiffness(p, q, stress, measure))
+    A = assembled_matrix(geometric_stiffness(p, q, stress, measure))
     if problem.thickness is not None:
         A.scale(problem.thickness)
     K = inertia_matrix(replace(problem, scalar_mass=A), np.eye(problem.dim))

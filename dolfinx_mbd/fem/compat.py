@@ -23,8 +23,6 @@ try:
 except ModuleNotFoundError:  # DOLFINx 0.9
     gmsh_io = importlib.import_module("dolfinx.io.gmshio")
 
-__all__ = ["distribute", "geometry_degree", "geometry_dofmap"]
-
 
 def distribute(comm: MPI.Comm, arrays: MeshArrays) -> tuple[Mesh, MeshTags, MeshTags]:
     """Distribute the mesh of rank 0 and return it with its tags of cells and facets (collective).

@@ -7,11 +7,8 @@ import scipy
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem
-
-__all__ = ["centred_motions", "determinate_dofs"]
-
-Array = NDArray[np.float64]
 
 
 def centred_motions(problem: ElasticProblem) -> Array:
@@ -29,13 +26,13 @@ def determinate_dofs(comm: MPI.Intracomm, R: Array) -> NDArray[np.int32]:
     R = R / np.max(comm.allgather(np.abs(R).max(axis=0, initial=0.0)), axis=0)
     local = _pivots(R)
     candidates = comm.gather(R[local], root=0)
-    chosen = comm.bcast(None if candidates is None else _pivots(np.vstack(candidates)), root=0)
-    first = comm.exscan(len(local)) or 0
-    here = chosen[(chosen >= first) & (chosen < first + len(local))] - first
-    return np.sort(local[here]).astype(np.int32)
+    pivots = comm.bcast(None if candidates is None else _pivots(np.vstack(candidates)), root=0)
+    start = comm.exscan(len(local)) or 0
+    rows_here = pivots[(pivots >= start) & (pivots < start + len(local))] - start
+    return np.sort(local[rows_here]).astype(np.int32)
 
 
 def _pivots(rows: Array) -> NDArray[np.int64]:
-    """Return the indices of the most independent rows, at most as many as there are columns."""
+    """Return the indices of the most independent rows, at most one for each column."""
     order = scipy.linalg.qr(rows.T, mode="r", pivoting=True)[1] if len(rows) else np.zeros(0)
     return np.asarray(order[: rows.shape[1]], dtype=np.int64)

@@ -11,6 +11,7 @@ from dolfinx import default_scalar_type, fem
 from dolfinx.mesh import Mesh, MeshTags
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, instance, integer, number, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem import compat
@@ -19,8 +20,6 @@ from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements, warn_of_m
 from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh
 from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic, Plane, Temperature
 from dolfinx_mbd.linalg.options import require_real
-
-__all__ = ["ElasticModel", "check_form", "check_prestress", "elastic_model", "refuse_prestress"]
 
 MAX_DEGREE = 20  # DOLFINx has no quadrature for a stiffness of higher degree
 
@@ -114,9 +113,7 @@ class ElasticModel:
             text = "prestress needs a material, whose stress is known (no stiffness form)"
             raise InputError(text, argument="prestress")
         warn_of_elements(V, () if materials is None else materials.by_group.values(), self.plane)
-        object.__setattr__(self, "displacements", V)
-        object.__setattr__(self, "materials", materials)
-        object.__setattr__(self, "mass_density", density)
+        assign(self, displacements=V, materials=materials, mass_density=density)
 
     @property
     def plain_mesh(self) -> Mesh:
@@ -136,7 +133,7 @@ def elastic_model(
     return model
 
 
-def refuse_prestress(model: ElasticModel, analysis: str) -> None:
+def reject_prestress(model: ElasticModel, analysis: str) -> None:
     """Raise an error if a model has a prestress, which the named analysis does not include."""
     if model.prestress is not None:
         text = f"{analysis} does not include a prestress; use a model without it"

@@ -17,8 +17,6 @@ from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh, tagged_entities
 from dolfinx_mbd.parallel import raise_together
 
-__all__ = ["FacetGroups", "checked_key", "facet_groups", "held_dofs"]
-
 FacetGroups = Mapping[str, NDArray[np.int32]]
 
 

@@ -13,7 +13,8 @@ from dolfinx.io import VTXWriter
 from dolfinx.mesh import Mesh, entities_to_geometry, exterior_facet_indices
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import Skin, Station
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import MaterialPoint, Skin
 from dolfinx_mbd.body.stress_modes import motion_of, rows_at
 from dolfinx_mbd.checks import array, choice, file_path, instance, number, refuse
 from dolfinx_mbd.errors import InputError, OverwriteError
@@ -23,20 +24,7 @@ from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.parallel import agreed, on_rank_zero
 
-__all__ = [
-    "History",
-    "as_function",
-    "locate",
-    "output_folder",
-    "stations",
-    "surface_nodes",
-    "surface_skin",
-    "write_history",
-]
-
-Array = NDArray[np.float64]
-
-INSIDE = 1e-8
+POINT_TOLERANCE = 1e-8
 """Distance from the mesh, relative to its size, up to which a point counts as inside."""
 
 
@@ -70,9 +58,9 @@ def as_function(
     return function
 
 
-def stations(
+def material_points(
     space: fem.FunctionSpace, modes: Array, points: Mapping[str, ArrayLike]
-) -> tuple[Station, ...]:
+) -> tuple[MaterialPoint, ...]:
     """Return the values of modes (owned dofs, n) at named points; see `locate` (collective)."""
     if not points:
         return ()
@@ -85,16 +73,17 @@ def stations(
         if len(local):
             values[local, k, :dim] = function.eval(x[local], cells[local]).reshape(-1, dim)
     values = comm.bcast(comm.reduce(values, root=0), root=0)
-    return tuple(Station(name, x[k], values[k]) for k, name in enumerate(points))
+    return tuple(MaterialPoint(name, x[k], values[k]) for k, name in enumerate(points))
 
 
 def locate(
     mesh: Mesh, points: Mapping[str, ArrayLike]
 ) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
-    """Return positions of named points (np, 3), local cells or −1, and indices of own points.
+    """Return positions of points (np, 3), their local cells, and the points of this rank.
 
     A point has three coordinates; in the plane it has two, or z = 0. Each point belongs to one
-    rank. If a point is outside the mesh, every rank raises the same error. Collective.
+    rank; the cell is −1 if no owned cell contains the point. If a point is outside the mesh, every
+    rank raises the same error. Collective.
     """
     comm, dim = mesh.comm, mesh.geometry.dim
     x = np.zeros((len(points), 3))
@@ -107,8 +96,8 @@ def locate(
         nearest = [(gaps.min(), *mesh.geometry.x[gaps.argmin()])] if len(gaps) else []
         gap, *node = min(entry for entries in comm.allgather(nearest) for entry in entries)
         raise InputError(
-            f"point {list(points)[k]!r} at ({_list(x[k])}) is not in the mesh; the nearest node is "
-            f"({_list(node)}), {gap:.3g} m away"
+            f"point {list(points)[k]!r} at ({_coordinates(x[k])}) is not in the mesh; the nearest "
+            f"node is ({_coordinates(node)}), {gap:.3g} m away"
         )
     return x, cells, np.flatnonzero(owner == comm.rank)
 
@@ -125,7 +114,7 @@ def _checked_point(argument: str, position: ArrayLike, dim: int) -> Array:
 
 def _containing_cells(mesh: Mesh, points: Array) -> NDArray[np.int32]:
     """Return an owned cell that contains each point, or -1."""
-    tdim, distance = mesh.topology.dim, INSIDE * body_size(mesh)
+    tdim, distance = mesh.topology.dim, POINT_TOLERANCE * body_size(mesh)
     owned = np.arange(mesh.topology.index_map(tdim).size_local, dtype=np.int32)
     cells = np.full(len(points), -1, dtype=np.int32)
     with agreed(mesh.comm):
@@ -143,7 +132,7 @@ def _containing_cells(mesh: Mesh, points: Array) -> NDArray[np.int32]:
     return cells
 
 
-def _list(values: Iterable[float]) -> str:
+def _coordinates(values: Iterable[float]) -> str:
     return ", ".join(f"{value:.6g}" for value in values)
 
 
@@ -165,7 +154,7 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
     keys = np.asarray(mesh.geometry.input_global_indices)[corners]
     parts = comm.gather((keys, mesh.geometry.x[corners], local, keys[triangles.ravel()]), root=0)
 
-    def whole() -> tuple[Any, Any, Any]:
+    def merge() -> tuple[Any, Any, Any]:
         all_keys, points, values, faces = map(np.concatenate, zip(*parts, strict=True))
         known, first = np.unique(all_keys, return_index=True)
         faces = np.searchsorted(known, faces).reshape(-1, 3)
@@ -174,7 +163,7 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
         values = np.ascontiguousarray(values[first].transpose(1, 0, 2))
         return points[first], faces[np.lexsort(faces.T[::-1])], values
 
-    return Skin(*on_rank_zero(comm, whole))
+    return Skin(*on_rank_zero(comm, merge))
 
 
 def _blocks_of_vertices(space: fem.FunctionSpace) -> NDArray[np.int32]:
@@ -233,7 +222,7 @@ def output_folder(comm: Any, path: str | Path) -> Path:
     """
     folder = file_path("path", path, (".bp",))
 
-    def make() -> None:
+    def create() -> None:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -242,7 +231,7 @@ def output_folder(comm: Any, path: str | Path) -> Path:
         if folder.exists() and not empty and not (folder / "md.idx").is_file():
             raise OverwriteError(f"'{folder}' exists and is not a VTX folder; choose another name")
 
-    on_rank_zero(comm, make)
+    on_rank_zero(comm, create)
     return folder
 
 
@@ -276,9 +265,9 @@ def write_history(
         for row in rows:
             u = in_space((modes @ eta[row]).reshape(-1, space.dofmap.bs))
             as_function(space_of_output, u.ravel(), elastic)
-            shown = scale * u
+            displacement = scale * u
             if motion == "global":
                 A = rotation_matrix(np.asarray(history.rotation[row], dtype=float))
-                shown = history.position[row] + (x + shown) @ A.T - x
-            as_function(space_of_output, shown.ravel(), total)
+                displacement = history.position[row] + (x + displacement) @ A.T - x
+            as_function(space_of_output, displacement.ravel(), total)
             writer.write(float(time[row]))

@@ -16,6 +16,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.fem.mesh_checks import parts_of_cells
@@ -23,9 +24,6 @@ from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.parallel import on_rank_zero
 
-__all__ = ["check_floating", "free_motions", "is_supported", "null_space", "triangle"]
-
-Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 RANK_TOLERANCE = 1e-8
@@ -37,7 +35,7 @@ A small held facet resists a rotation in proportion to its size relative to the 
 STIFFNESS_TOLERANCE = 2e-14
 """Ratio ‖K r‖ / (‖K‖‖r‖), a multiple of round-off, below which K does not resist a motion r."""
 
-MOST_PARTS = 50
+MAX_PARTS = 50
 """Largest number of parts of a mesh; each part adds six rigid motions."""
 
 
@@ -45,7 +43,7 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
     """Return a basis of the strain-free motions that held degrees of freedom allow (collective).
 
     Its shape is (owned dofs, r), with r = 6 for a free body in one part (3 in the plane) and r = 0
-    for a held body. Motions that the user's own stiffness resists are left out.
+    for a held body. Motions that a stiffness form of the user resists are left out.
     """
     comm, x = problem.comm, problem.positions
     low, high = bounding_box(comm, x)
@@ -59,7 +57,7 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
     ]
     of_dof = np.repeat(part, problem.dim)
     for k in range(number):
-        rows = triangle(comm, R[held[of_dof[held] == k]])
+        rows = triangular_factor(comm, R[held[of_dof[held] == k]])
         constraints.append(np.kron(unit[k], rows))
     combinations = null_space(comm, np.vstack(constraints))
     motions: Array = np.zeros((len(R), combinations.shape[1]), order="F")
@@ -68,14 +66,14 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
         motions[rows] = R[rows] @ coefficients
     motions[held] = 0.0
     if problem.materials is None:
-        far = max(float(np.abs(centre).max()) - size, 0.0) / float(np.min(high - low))
-        tolerance = STIFFNESS_TOLERANCE + 4 * np.finfo(float).eps * far  # round-off in x
-        motions = _unresisted(comm, problem.stiffness, motions, held, tolerance)
+        offset = max(float(np.abs(centre).max()) - size, 0.0) / float(np.min(high - low))
+        tolerance = STIFFNESS_TOLERANCE + 4 * np.finfo(float).eps * offset  # round-off in x
+        motions = _motions_without_resistance(comm, problem.stiffness, motions, held, tolerance)
     return motions
 
 
 def is_supported(problem: ElasticProblem) -> bool:
-    """Return whether the user's own stiffness resists rigid motions (collective).
+    """Return whether a stiffness form of the user resists rigid motions (collective).
 
     Raise an error if parts of the body can move relative to each other without resistance.
     """
@@ -92,7 +90,7 @@ def is_supported(problem: ElasticProblem) -> bool:
 
 
 def check_floating(problem: ElasticProblem, cure: str) -> None:
-    """Raise an error that ends with `cure` if the user's own stiffness supports the body."""
+    """Raise an error that ends with `cure` if a stiffness form of the user supports the body."""
     if problem.materials is None and is_supported(problem):
         raise InputError(
             "the stiffness form resists rigid motion: it contains a support (an elastic "
@@ -118,7 +116,7 @@ def _null_vectors(A: Array, tolerance: float) -> Array:
     return V[rank:].T if rank else np.eye(A.shape[1])
 
 
-def _unresisted(
+def _motions_without_resistance(
     comm: MPI.Comm, K: PETSc.Mat, R: Array, held: NDArray[np.int32], tolerance: float
 ) -> Array:
     """Return combinations r of the motions R with ‖K r‖ below the tolerance times ‖K‖‖r‖.
@@ -129,7 +127,7 @@ def _unresisted(
         return R
     forces = multiply(K, R)
     forces[held] = 0.0
-    motion, resistance = triangle(comm, R), triangle(comm, forces)
+    motion, resistance = triangular_factor(comm, R), triangular_factor(comm, forces)
     scale = K.norm(PETSc.NormType.NORM_INFINITY)
 
     def combinations() -> Array:
@@ -151,7 +149,7 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
     count = len(basix.topology(V.mesh.basix_cell())[topology.dim - 1])  # (a rank may have no cells)
     facets = links.array.reshape(-1, count)
     cells, number = parts_of_cells(comm, facets, topology.index_map(topology.dim - 1))
-    if number > MOST_PARTS:
+    if number > MAX_PARTS:
         raise MeshError(
             f"the mesh has {number} parts that share no facets: check its connectivity",
             argument="mesh",
@@ -176,7 +174,7 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
     return part, number, {pair: np.array(points) for pair, points in joints.items()}
 
 
-def triangle(comm: Any, X: Array) -> Array:
+def triangular_factor(comm: Any, X: Array) -> Array:
     """Return the triangular factor of a distributed tall matrix, bitwise equal on all ranks."""
     factors = comm.gather(np.linalg.qr(X, mode="r"), root=0)
     factor = None if factors is None else np.linalg.qr(np.vstack(factors), mode="r")

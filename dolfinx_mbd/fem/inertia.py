@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
 from dolfinx_mbd.linalg.blocks import gram, multiply
-
-__all__ = ["Inertia", "inertia", "sign_field"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,15 +28,13 @@ from dolfinx_mbd.fem.surface_integrals import squared_norms
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic, Plane, strain
 from dolfinx_mbd.forms.elasticity import (
     plane_lame,
+    rotated,
     tensor,
     thermal_modulus,
-    turned,
-    turning_axes,
+    variable_axes,
     voigt_strain,
     voigt_stress,
 )
-
-__all__ = ["BodyMaterials", "Materials", "body_materials"]
 
 Materials: TypeAlias = AnyMaterial | Mapping[Any, AnyMaterial]
 """One material, or a mapping from groups of cells, by name or tag, to their materials."""
@@ -54,8 +52,8 @@ class BodyMaterials:
     by_group: Mapping[str, AnyMaterial]  # by group of cells; a single material has the key ""
     density: Expr  # kg/m³
     law: Callable[[Expr], Expr]  # stress as a function of the strain
-    heat: Callable[[], Expr]  # C:α; raises an error if a material has no `thermal_expansion`
-    across: Callable[[Expr], Expr] | None = None  # σ_zz of a strain, for plane strain only
+    thermal_tensor: Callable[[], Expr]  # C:α; an error if a material has no `thermal_expansion`
+    out_of_plane: Callable[[Expr], Expr] | None = None  # σ_zz of a strain, for plane strain only
 
     def stress(self, u: Expr) -> Expr:
         """Return the stress σ(u), Pa; for a plane body, under its plane assumption."""
@@ -66,13 +64,13 @@ class BodyMaterials:
         sigma = self.stress(u)
         if sigma.ufl_shape == (3, 3):
             return sigma
-        zz = ufl.as_ufl(0.0) if self.across is None else self.across(strain(u))
+        zz = ufl.as_ufl(0.0) if self.out_of_plane is None else self.out_of_plane(strain(u))
         rows = [[sigma[i, 0], sigma[i, 1], 0.0] for i in range(2)]
         return ufl.as_matrix([*rows, [0.0, 0.0, zz]])
 
     def thermal_stress(self, rise: Any) -> Expr:
         """Return the stress −C:(α ΔT) of the body held at its undeformed shape, Pa."""
-        return -rise * self.heat()
+        return -rise * self.thermal_tensor()
 
 
 def body_materials(
@@ -82,35 +80,37 @@ def body_materials(
     plane: Plane | None = None,
 ) -> BodyMaterials:
     """Return the materials of all cells; each cell must have exactly one (collective)."""
-    plain, across = plain_mesh(mesh), plane or "strain"
+    plain, assumption = plain_mesh(mesh), plane or "strain"
     dim = plain.geometry.dim
     if isinstance(material, Mapping):
         by_group = {str(key): value for key, value in material.items()}
         field = _Field(plain, _material_cells(mesh, material, cell_tags))
     else:
         by_group, field = {"": material}, _Field(plain, None)
-    listed = dict(enumerate(by_group.values()))
-    isotropic = {k: m for k, m in listed.items() if not isinstance(m, Orthotropic)}
-    orthotropic = {k: m for k, m in listed.items() if isinstance(m, Orthotropic)}
-    axes = {k: turning_axes(m, dim) for k, m in orthotropic.items()}
+    numbered = dict(enumerate(by_group.values()))
+    isotropic = {k: m for k, m in numbered.items() if not isinstance(m, Orthotropic)}
+    orthotropic = {k: m for k, m in numbered.items() if isinstance(m, Orthotropic)}
+    axes = {k: variable_axes(m, dim) for k, m in orthotropic.items()}
     fixed = {k: m for k, m in orthotropic.items() if axes[k] is None}
-    turning = {k: m for k, m in orthotropic.items() if axes[k] is not None}
-    for k in turning:
+    varying = {k: m for k, m in orthotropic.items() if axes[k] is not None}
+    for k in varying:
         _check_rotation(plain, axes[k], field.where(k))
     shear = field({k: m.shear for k, m in isotropic.items()})
-    lame = field({k: m.lame if dim == 3 else plane_lame(m, across) for k, m in isotropic.items()})
-    matrix = field({k: m.matrix(dim, across) for k, m in fixed.items()})
-    matrices = {k: field.constant(m.matrix(dim, across)) for k, m in turning.items()}
+    lame = field(
+        {k: m.lame if dim == 3 else plane_lame(m, assumption) for k, m in isotropic.items()}
+    )
+    matrix = field({k: m.matrix(dim, assumption) for k, m in fixed.items()})
+    matrices = {k: field.constant(m.matrix(dim, assumption)) for k, m in varying.items()}
 
     def combined(
         of_isotropic: Callable[[], Expr],
         of_fixed: Callable[[], Expr],
-        of_turning: Callable[[int], Expr],
+        of_varying: Callable[[int], Expr],
     ) -> Expr:
         """Return the sum over the kinds of materials; each term is zero in the other cells."""
         parts = [of_isotropic()] if isotropic else []
         parts += [of_fixed()] if fixed else []
-        parts += [field.where(k) * of_turning(k) for k in turning]
+        parts += [field.where(k) * of_varying(k) for k in varying]
         return sum(parts[1:], start=parts[0])
 
     def law(eps: Expr) -> Expr:
@@ -120,26 +120,28 @@ def body_materials(
             lambda k: voigt_stress(eps, matrices[k], axes[k]),
         )
 
-    def heat() -> Expr:
-        moduli = {k: thermal_modulus(m, dim, across) for k, m in isotropic.items()}
-        thermal = {k: m.thermal_matrix(dim, across) for k, m in orthotropic.items()}
+    def thermal_tensor() -> Expr:
+        moduli = {k: thermal_modulus(m, dim, assumption) for k, m in isotropic.items()}
+        thermal = {k: m.thermal_matrix(dim, assumption) for k, m in orthotropic.items()}
         return combined(
             lambda: field(moduli) * ufl.Identity(dim),
             lambda: tensor(field({k: thermal[k] for k in fixed})),
-            lambda k: turned(tensor(field.constant(thermal[k])), axes[k]),
+            lambda k: rotated(tensor(field.constant(thermal[k])), axes[k]),
         )
 
-    def zz(eps: Expr) -> Expr:
-        rows = {k: m.row_across() for k, m in orthotropic.items()}
+    def out_of_plane(eps: Expr) -> Expr:
+        rows = {k: m.normal_row() for k, m in orthotropic.items()}
         return combined(
             lambda: lame * ufl.tr(eps),
             lambda: ufl.dot(field({k: rows[k] for k in fixed}), voigt_strain(eps)),
             lambda k: ufl.dot(field.constant(rows[k]), voigt_strain(eps, axes[k])),
         )
 
-    density = field({k: m.density for k, m in listed.items()})
-    plane_strain = dim == 2 and across == "strain"
-    return BodyMaterials(by_group, density, law, heat, zz if plane_strain else None)
+    density = field({k: m.density for k, m in numbered.items()})
+    plane_strain = dim == 2 and assumption == "strain"
+    return BodyMaterials(
+        by_group, density, law, thermal_tensor, out_of_plane if plane_strain else None
+    )
 
 
 class _Field:

@@ -14,30 +14,21 @@ from dolfinx.mesh import Mesh
 from numpy.typing import NDArray
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError, MeshWarning, UnitsWarning, warn
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.forms import AnyMaterial, Plane
 
-__all__ = [
-    "check_cells",
-    "check_in_one_part",
-    "parts_of_cells",
-    "warn_of_elements",
-    "warn_of_materials",
-]
+MIN_VOLUME_RATIO = 1e-12
+"""Ratio det J / (cell size)^dimension up to which a cell has no volume."""
 
-Array = NDArray[np.float64]
-
-FLAT = 1e-12
-"""Ratio det J / (cell size)^dimension below which a cell has no volume."""
-
-SLOW, FAST = 8.0, 1e5
+MIN_SOUND_SPEED, MAX_SOUND_SPEED = 8.0, 1e5
 """Limits of a plausible speed of sound √(E/ρ) of a solid, m/s (a soft gel: 10, diamond: 2e4)."""
 
-INCOMPRESSIBLE = 0.49
+LOCKING_RATIO = 0.49
 """Poisson's ratio from which linear elements cause a warning of volumetric locking."""
 
-CHUNK = 20_000
+CHUNK_CELLS = 20_000
 """Number of cells that are checked together."""
 
 
@@ -52,32 +43,32 @@ def check_cells(mesh: Mesh) -> None:
     tdim = topology.dim
     num_owned = topology.index_map(tdim).size_local
     nodes = compat.geometry_dofmap(mesh)
-    bad = np.zeros(len(nodes), dtype=bool)
+    invalid = np.zeros(len(nodes), dtype=bool)
     element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
-    for start in range(0, num_owned, CHUNK):
-        cells = slice(start, min(start + CHUNK, num_owned))
+    for start in range(0, num_owned, CHUNK_CELLS):
+        cells = slice(start, min(start + CHUNK_CELLS, num_owned))
         x = np.asarray(mesh.geometry.x[nodes[cells]], dtype=float)
-        bad[cells] = _is_bad(x[:, :, : mesh.geometry.dim], element)
+        invalid[cells] = _is_invalid(x[:, :, : mesh.geometry.dim], element)
     if nodes.shape[1] == tdim + 1 == mesh.geometry.dim + 1:  # straight triangles or tetrahedra
-        bad[_folded(mesh, nodes)] = True
-    wrong = np.flatnonzero(bad[:num_owned])
-    centres = comm.allgather([mesh.geometry.x[nodes[cell]].mean(axis=0) for cell in wrong[:1]])
+        invalid[_folded_cells(mesh, nodes)] = True
+    indices = np.flatnonzero(invalid[:num_owned])
+    centres = comm.allgather([mesh.geometry.x[nodes[cell]].mean(axis=0) for cell in indices[:1]])
     if not any(centres):
         return
     where = next(centre for centre, *_ in filter(None, centres))
-    count, total = comm.allreduce(len(wrong)), topology.index_map(tdim).size_global
+    count, total = comm.allreduce(len(indices)), topology.index_map(tdim).size_global
     raise InputError(
         f"{count} of the {total} cells of the mesh are inverted or have no volume, one of them at "
-        f"{_shown(where)} m; mesh the part again (gmsh: Mesh.Optimize = 1, or a smaller size) or "
-        "check the nodes of those cells"
+        f"{_coordinates(where)} m; mesh the part again (gmsh: Mesh.Optimize = 1, or a smaller size)"
+        " or check the nodes of those cells"
     )
 
 
-def _shown(point: Iterable[float]) -> str:
+def _coordinates(point: Iterable[float]) -> str:
     return "(" + ", ".join(f"{c:.4g}" for c in point) + ")"
 
 
-def _is_bad(x: Array, element: Any) -> NDArray[np.bool_]:
+def _is_invalid(x: Array, element: Any) -> NDArray[np.bool_]:
     """Return a mask of cells where det J is zero or changes sign; x has shape (cells, nodes, d)."""
     tdim = x.shape[2]
     affine = x.shape[1] == tdim + 1
@@ -90,7 +81,7 @@ def _is_bad(x: Array, element: Any) -> NDArray[np.bool_]:
     jacobians = gradients.reshape(tdim * num_points, -1) @ x  # (cells, directions · points, d)
     with np.errstate(invalid="ignore"):
         det = _determinant(jacobians.reshape(len(x), tdim, num_points, tdim))
-        limit = FLAT * size**tdim
+        limit = MIN_VOLUME_RATIO * size**tdim
         low, high = det.min(axis=1), det.max(axis=1)
         return ~((low > limit) | (high < -limit))
 
@@ -103,11 +94,11 @@ def _determinant(J: Array) -> Array:
     return np.asarray(np.sum(np.cross(J[:, 0], J[:, 1]) * J[:, 2], axis=-1))
 
 
-def _folded(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+def _folded_cells(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return local simplices that lie on the same side of a facet as their neighbour.
 
-    Of two such neighbours, the one with the larger share of such facets is returned. The share of a
-    ghost is unknown on this rank, so that an owned cell beside a ghost is always returned.
+    Of two such neighbours, the cell with the larger fraction of such facets is returned. This
+    fraction is unknown for a ghost; an owned cell next to a ghost is therefore always returned.
     """
     topology, tdim = mesh.topology, mesh.topology.dim
     topology.create_connectivity(tdim, tdim - 1)
@@ -140,17 +131,17 @@ def parts_of_cells(comm: Any, entities: NDArray[Any], index_map: Any) -> tuple[A
     """
     cells, count = len(entities), index_map.size_local + index_map.num_ghosts
     rows = np.repeat(np.arange(cells), entities.shape[1])
-    names = la.vector(index_map)
+    labels = la.vector(index_map)
     first = comm.exscan(cells + count) or 0
-    names.array[:] = first + _components(rows, cells + entities.ravel(), cells + count)[1][cells:]
-    local = names.array.copy()
-    names.scatter_forward()  # ghosts get the names of their parts from their owners
-    pairs = np.stack([local, names.array], axis=1)[np.unique(entities)]
+    labels.array[:] = first + _components(rows, cells + entities.ravel(), cells + count)[1][cells:]
+    local = labels.array.copy()
+    labels.scatter_forward()  # ghosts get the names of their parts from their owners
+    pairs = np.stack([local, labels.array], axis=1)[np.unique(entities)]
     pairs = np.unique(pairs, axis=0).astype(np.int64)
-    known, ends = np.unique(np.concatenate(comm.allgather(pairs)), return_inverse=True)
+    distinct, ends = np.unique(np.concatenate(comm.allgather(pairs)), return_inverse=True)
     ends = ends.reshape(-1, 2)
-    number, labels = _components(ends[:, 0], ends[:, 1], len(known))
-    return labels[np.searchsorted(known, local[entities[:, 0]])].astype(np.int64), number
+    number, numbers = _components(ends[:, 0], ends[:, 1], len(distinct))
+    return numbers[np.searchsorted(distinct, local[entities[:, 0]])].astype(np.int64), number
 
 
 def _components(rows: NDArray[Any], columns: NDArray[Any], size: int) -> tuple[int, Any]:
@@ -174,9 +165,9 @@ def check_in_one_part(mesh: Mesh) -> None:
     x, y, z, count = mesh.comm.allreduce(np.array(sums))
     centres = sorted(zip(x / count, y / count, z / count, strict=True))
     raise InputError(
-        f"the mesh has {parts} unconnected parts, about {'; '.join(map(_shown, centres[:4]))} m; "
-        "let them share nodes (gmsh: occ.fragment, or mesh.removeDuplicateNodes) or reduce each as "
-        "a separate body"
+        f"the mesh has {parts} unconnected parts, near {'; '.join(map(_coordinates, centres[:4]))} "
+        "m; let them share nodes (gmsh: occ.fragment, or mesh.removeDuplicateNodes) or reduce each "
+        "as a separate body"
     )
 
 
@@ -202,12 +193,12 @@ def warn_of_elements(
         warn(MeshWarning(text, quantity="degree of the elements", value=1, limit=2))
     ratios = [getattr(m, "poisson", None) for m in materials] if plane != "stress" else []
     largest = max((r for r in ratios if isinstance(r, float)), default=0.0)
-    if largest >= INCOMPRESSIBLE:
+    if largest >= LOCKING_RATIO:
         text = (
             f"linear elements of a nearly incompressible material (ν = {largest:g}) cannot deform "
             f"without changing their volume and are several times too stiff; {remedy}"
         )
-        warn(MeshWarning(text, quantity="Poisson's ratio", value=largest, limit=INCOMPRESSIBLE))
+        warn(MeshWarning(text, quantity="Poisson's ratio", value=largest, limit=LOCKING_RATIO))
 
 
 def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:
@@ -218,10 +209,10 @@ def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:
         if isinstance(young, Expr) or isinstance(density, Expr):
             continue
         speed = math.sqrt(young / density)
-        if not SLOW < speed < FAST:
+        if not MIN_SOUND_SPEED < speed < MAX_SOUND_SPEED:
             text = (
                 f"implausible: E = {young:g} Pa and ρ = {density:g} kg/m³ make a "
                 f"speed of sound of {speed:.3g} m/s (steel: 5170); give E in Pa and ρ in kg/m³"
             )
-            limit = SLOW if speed <= SLOW else FAST
+            limit = MIN_SOUND_SPEED if speed <= MIN_SOUND_SPEED else MAX_SOUND_SPEED
             warn(UnitsWarning(text, quantity="speed of sound", value=speed, limit=limit))

@@ -18,6 +18,7 @@ from dolfinx.mesh import Mesh, MeshTags, meshtags
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import file_path, flag, function, instance, integer, name, number, refuse
 from dolfinx_mbd.errors import InputError, MeshError, MissingFileError
 from dolfinx_mbd.fem import compat
@@ -25,8 +26,6 @@ from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.mesh_files import read_msh
 from dolfinx_mbd.parallel import on_rank_zero
-
-__all__ = ["TaggedMesh", "build_mesh", "plain_mesh", "read_mesh", "tagged_entities", "write_mesh"]
 
 Builder = Callable[[Any], object]
 """A function of `gmsh.model` that adds a geometry, meshes it and names its physical groups."""
@@ -69,7 +68,7 @@ class TaggedMesh:
             if tags is None:
                 self.mesh.topology.create_entities(dim)
                 tags = meshtags(self.mesh, dim, *2 * [np.empty(0, dtype=np.int32)])
-                object.__setattr__(self, attribute, tags)
+                assign(self, **{attribute: tags})
             elif tags.dim != dim:
                 text = f"{attribute} must tag dimension {dim}; it tags {tags.dim}"
                 raise InputError(text, argument=attribute, value=tags)
@@ -80,7 +79,7 @@ class TaggedMesh:
                 refuse(f"group {key!r}", group, "(dimension, tag)")
             dim, tag = (integer(f"group {key!r}", entry, low=0) for entry in group)
             groups[name("the name of a group", key)] = dim, tag
-        object.__setattr__(self, "groups", MappingProxyType(groups))
+        assign(self, groups=MappingProxyType(groups))
 
     def facets(self, name: str) -> NDArray[np.int32]:
         """Return the local facets of a named group, including ghosts; a rank may have none.
@@ -189,11 +188,7 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
 
 
 def read_mesh(
-    path: str | os.PathLike[str],
-    comm: MPI.Comm,
-    *,
-    gdim: int | None = None,
-    unit: float = 1.0,
+    path: str | os.PathLike[str], comm: MPI.Comm, *, gdim: int | None = None, unit: float = 1.0
 ) -> TaggedMesh:
     """Read a mesh from a Gmsh file (`.msh`, format 2 or 4) and distribute it.
 
@@ -302,10 +297,10 @@ def _losses(tagged: TaggedMesh, size: tuple[int, int], facets: dict[int, int]) -
     """Describe the cells, nodes and tagged facets that a distributed mesh lacks, or return ""."""
     topology, geometry, tags = tagged.mesh.topology, tagged.mesh.geometry, tagged.facet_tags
     assert tags is not None
-    held = topology.index_map(topology.dim).size_global, geometry.index_map().size_global
-    if held != size:
+    sizes = topology.index_map(topology.dim).size_global, geometry.index_map().size_global
+    if sizes != size:
         return (
-            f"it has {size[0]} cells and {size[1]} nodes, but DOLFINx has {held[0]} and {held[1]}"
+            f"it has {size[0]} cells and {size[1]} nodes, but DOLFINx has {sizes[0]} and {sizes[1]}"
         )
     owned = tags.indices < topology.index_map(topology.dim - 1).size_local
     for tag, expected in facets.items():

@@ -12,27 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, having, instance, refuse, vector
 from dolfinx_mbd.linalg.blocks import multiply
 
 if TYPE_CHECKING:
     from dolfinx_mbd.fem.assembly import ElasticProblem
-
-__all__ = [
-    "apply_inertia",
-    "centrifugal",
-    "coriolis",
-    "euler",
-    "frame_load",
-    "inertia_matrix",
-    "load_fields",
-    "spin_matrix",
-]
-
-Array = NDArray[np.float64]
 
 
 def spin_matrix(omega: ArrayLike) -> Array:
@@ -179,16 +167,16 @@ def frame_load(
         -770.1 N
     """
     dim = _checked_problem(problem).dim
-    turning = (3,) if dim == 3 else ()
+    shape = (3,) if dim == 3 else ()
     shift, spin = np.zeros(dim), np.zeros((dim, dim))
     if acceleration is not None:
         shift += vector("acceleration", acceleration, dim, unit="m/s²")
     if gravity is not None:
         shift -= vector("gravity", gravity, dim, unit="m/s²")
     if omega is not None:
-        spin += centrifugal(array("omega", omega, turning))
+        spin += centrifugal(array("omega", omega, shape))
     if alpha is not None:
-        spin += euler(array("alpha", alpha, turning))
+        spin += euler(array("alpha", alpha, shape))
     if fields is None:
         fields = load_fields(problem)
     _check_rows("fields", fields, problem.num_owned // dim, (2,))
@@ -199,8 +187,8 @@ def frame_load(
 
 def _weights(W: ArrayLike, dim: int) -> Array:
     """Return W as an array, or raise an error if it has the wrong shape."""
-    of = "of shape (3,)" if dim == 3 else "as scalars"
-    expected = f"numbers of shape ({dim}, {dim}), as made from angular velocities {of}"
+    text = "of shape (3,)" if dim == 3 else "as scalars"
+    expected = f"numbers of shape ({dim}, {dim}), as made from angular velocities {text}"
     return np.asarray(array("W", W, (dim, dim), expected=expected))
 
 

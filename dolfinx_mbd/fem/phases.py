@@ -9,8 +9,6 @@ from time import perf_counter
 
 from mpi4py import MPI
 
-__all__ = ["Phases"]
-
 log = logging.getLogger("dolfinx_mbd")
 
 

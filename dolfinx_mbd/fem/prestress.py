@@ -5,8 +5,8 @@ until ∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish where it is held, and �
 prestress. ∫(∇w σ₀):∇v is added to K; the change of shape by u is neglected.
 
 K_σ does not resist the rotation w = W x of a free body, because ∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0. This
-requires the same quadrature in both integrals, and a residual at the level of round-off,
-for which static solutions are repeated.
+requires the same quadrature in both integrals and a residual at the level of round-off. The static
+solution is therefore repeated until the residual no longer decreases.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from petsc4py import PETSc
 from ufl.algorithms import estimate_total_polynomial_degree
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, geometric_matrix, rigid_motions
 from dolfinx_mbd.fem.compat import geometry_degree
@@ -36,16 +37,12 @@ from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.parallel import released
 
-__all__ = ["BUCKLED", "Prestress", "prestressed"]
-
-Array = NDArray[np.float64]
-
 BUCKLED = (
-    "the body is unstable under its prestress: it buckles before all of it is there; lower the "
+    "the body is unstable: a part of its prestress is sufficient for buckling; lower the "
     "rise of temperature or the initial stress"
 )
 
-REPEATS = 5
+MAX_SOLUTIONS = 5
 """Largest number of static solutions; two or three suffice."""
 
 RIGID_TOLERANCE = 1e-6
@@ -107,11 +104,7 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
 
 
 def _equilibrium(
-    problem: ElasticProblem,
-    initial: Expr,
-    held: NDArray[np.int32],
-    prefix: str,
-    options: Options,
+    problem: ElasticProblem, initial: Expr, held: NDArray[np.int32], prefix: str, options: Options
 ) -> Prestress:
     """Return the prestress after the body has deformed into equilibrium.
 
@@ -124,12 +117,12 @@ def _equilibrium(
     sigma = problem.materials.stress(u) + initial
     measure = _measure(V, initial)
     form = fem.form(ufl.inner(sigma, strain(v)) * measure)
-    across = 1.0 if problem.thickness is None else problem.thickness
+    thickness = 1.0 if problem.thickness is None else problem.thickness
 
     def residual() -> tuple[Array, float]:
         b = fem.assemble_vector(form)
         b.scatter_reverse(InsertMode.add)
-        forces = across * b.array[: problem.num_owned]
+        forces = thickness * b.array[: problem.num_owned]
         forces[held] = 0.0
         largest = np.max(comm.allgather(np.abs(forces).max(initial=0.0)))  # keeps NaN
         return forces, float(largest)
@@ -146,7 +139,7 @@ def _equilibrium(
     constrain(K, supports, 1.0)
     ksp, size = cholesky(K, prefix=prefix, options=options), first
     with released(comm, ksp, K):
-        for _ in range(REPEATS):
+        for _ in range(MAX_SOLUTIONS):
             before = size, u.x.array.copy()
             forces[supports] = 0.0
             step = solve(ksp, forces[:, None])

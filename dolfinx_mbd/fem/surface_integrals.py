@@ -11,16 +11,7 @@ from dolfinx import default_scalar_type, fem
 from dolfinx.mesh import Mesh, meshtags
 from numpy.typing import NDArray
 
-__all__ = [
-    "SurfaceMoments",
-    "body_size",
-    "bounding_box",
-    "squared_norms",
-    "surface_moments",
-    "volume_integral",
-]
-
-Array = NDArray[np.float64]
+from dolfinx_mbd.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

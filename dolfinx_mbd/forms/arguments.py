@@ -11,7 +11,7 @@ import ufl
 from ufl.core.expr import Expr
 from ufl.measure import MeasureProduct, MeasureSum
 
-from dolfinx_mbd.checks import array, instance, number, refuse
+from dolfinx_mbd.checks import instance, number, refuse, rotation_matrix
 from dolfinx_mbd.errors import InputError
 
 Value: TypeAlias = "Expr | float | Sequence[Any] | npt.NDArray[np.floating[Any]]"
@@ -28,7 +28,7 @@ def scalar(argument: str, value: Any) -> Any:
 
 
 def nonzero(argument: str, value: Any) -> Any:
-    """Return a value as `scalar` does, but raise an error for the number 0."""
+    """Return a value as `scalar` does; raise an error for the number 0."""
     factor = scalar(argument, value)
     if not isinstance(factor, Expr) and not factor:
         refuse(argument, value, "other than 0: UFL has no form without an integrand")
@@ -36,7 +36,7 @@ def nonzero(argument: str, value: Any) -> Any:
 
 
 def positive(argument: str, value: Any, unit: str = "") -> Any:
-    """Return a value as `scalar` does, but raise an error for a number that is not positive."""
+    """Return a value as `scalar` does; raise an error for a number that is not positive."""
     if isinstance(value, Expr):
         return scalar(argument, value)
     return number(argument, value, positive=True, unit=unit)
@@ -86,10 +86,4 @@ def integral(factor: tuple[str, Any], u: tuple[str, Any], v: Any, measure: Any) 
 
 def triad(argument: str, axes: Any) -> Any:
     """Return a rotation matrix of shape (3, 3); the identity if `axes` is None."""
-    if axes is None:
-        return np.eye(3)
-    matrix = array(argument, axes, (3, 3))
-    orthonormal = np.abs(matrix).max() < 2 and np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-8)
-    if not orthonormal or np.linalg.det(matrix) < 0:
-        refuse(argument, axes, "a rotation matrix: orthonormal columns, a right-handed triad")
-    return matrix
+    return np.eye(3) if axes is None else rotation_matrix(argument, axes)

@@ -46,26 +46,26 @@ class BeamField:
         d, theta = (_product(columns.T, [q[i] for i in part]) for part in ((0, 1, 2), (3, 4, 5)))
         self._u, self._phi = d[0], theta[0]
         self._bending = tuple(
-            hermite(self._h, self._xi, w, slope, self.along(w), self.along(slope))
+            hermite(self._h, self._xi, w, slope, self.derivative(w), self.derivative(slope))
             for w, slope in ((d[1], theta[2]), (d[2], -theta[1]))
         )
 
-    def along(self, f: Expr) -> Expr:
+    def derivative(self, f: Expr) -> Expr:
         """Return the derivative of a scalar or a vector along the beam."""
         if expression("f", f).ufl_shape:
-            return ufl.as_vector([self.along(f[i]) for i in range(f.ufl_shape[0])])
+            return ufl.as_vector([self.derivative(f[i]) for i in range(f.ufl_shape[0])])
         gradient = ufl.grad(f)
         return sum(gradient[i] * e for i, e in enumerate(self._direction) if e)
 
     @property
     def stretch(self) -> Expr:
         """Axial strain u′ of the beam axis."""
-        return self.along(self._u)
+        return self.derivative(self._u)
 
     @property
     def twist_rate(self) -> Expr:
         """Twist per length φ′, 1/m."""
-        return self.along(self._phi)
+        return self.derivative(self._phi)
 
     @property
     def axis(self) -> Expr:
@@ -116,12 +116,12 @@ def hermite(
 ) -> tuple[Expr, Expr, Expr]:
     """Return value, slope and curvature of Hermite's cubic on a cell of length h, 0 ≤ xi ≤ 1.
 
-    `w` and `slope` interpolate the values and slopes at both ends linearly; `chord` and `rate` are
-    their derivatives.
+    `w` and `slope` are the linear interpolants of the values and slopes at both ends; `chord` and
+    `rate` are their derivatives.
     """
-    at_a, at_b = slope - xi * h * rate, slope + (1 - xi) * h * rate
-    value = w + h * xi * (1 - xi) * ((1 - xi) * (at_a - chord) - xi * (at_b - chord))
-    first = (1 - 4 * xi + 3 * xi**2) * at_a + (3 * xi**2 - 2 * xi) * at_b
+    slope_a, slope_b = slope - xi * h * rate, slope + (1 - xi) * h * rate
+    value = w + h * xi * (1 - xi) * ((1 - xi) * (slope_a - chord) - xi * (slope_b - chord))
+    first = (1 - 4 * xi + 3 * xi**2) * slope_a + (3 * xi**2 - 2 * xi) * slope_b
     first += 6 * xi * (1 - xi) * chord
     second = (12 * xi - 6) / h * (slope - chord) + (12 * xi - 12 * xi**2 - 2) * rate
     return value, first, second

@@ -9,10 +9,11 @@ from typing import Any, Literal
 import ufl
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, refuse
 from dolfinx_mbd.forms.arguments import positive, scalar
 
-SERIES = 21  # last odd term of the series for a rectangle; the relative remainder is below 1e-6
+LAST_TERM = 21  # of the series for a rectangle; its relative error is then below 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,8 @@ class Section:
 
     def __post_init__(self) -> None:
         for name in ("area", "Iyy", "Izz", "torsion"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
-        object.__setattr__(self, "Iyz", scalar("Iyz", self.Iyz))
+            assign(self, **{name: positive(name, getattr(self, name))})
+        assign(self, Iyz=scalar("Iyz", self.Iyz))
         numbers = (self.Iyy, self.Izz, self.Iyz)
         if not any(isinstance(value, Expr) for value in numbers) and not (
             abs(self.Iyz) < math.sqrt(self.Iyy) * math.sqrt(self.Izz)
@@ -79,7 +80,9 @@ class Section:
         long = ufl.max_value(b, h) if expression else max(b, h)
         short = ufl.min_value(b, h) if expression else min(b, h)
         tanh = ufl.tanh if expression else math.tanh
-        series = sum(tanh(n * math.pi / 2 * long / short) / n**5 for n in range(1, SERIES + 1, 2))
+        series = sum(
+            tanh(n * math.pi / 2 * long / short) / n**5 for n in range(1, LAST_TERM + 1, 2)
+        )
         torsion = long * short**3 * (1 / 3 - 64 / math.pi**5 * short / long * series)
         return cls(b * h, b * h**3 / 12, h * b**3 / 12, torsion, shape="rectangle")
 

@@ -18,8 +18,8 @@ frequency of the mode with n half waves by the fraction ½ (1 + E/(κG)) (nπ r/
 gyration r; this module includes the term 1 (rotary inertia) and neglects E/(κG), which is about 3
 (shear).
 
-The equations (60) of the reference lack some terms of the section: the Coriolis operator, the Euler
-and centrifugal stiffness, and the centrifugal load −ω×(Iω), which twists a section with Iyy ≠ Izz
+Equation (60) of the reference omits some terms of the section: the Coriolis operator, the Euler and
+centrifugal stiffness, and the centrifugal load −ω×(Iω), which twists a section with Iyy ≠ Izz
 (`test_what_the_paper_omits`).
 
 References:
@@ -38,6 +38,7 @@ from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
 from ufl.algorithms.apply_derivatives import apply_derivatives
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, function, having, instance, number, refuse
 from dolfinx_mbd.forms import floating_frame as inertial
 from dolfinx_mbd.forms.arguments import as_ufl_value, integration, nonzero, scalar, triad
@@ -80,7 +81,7 @@ class Beam:
         instance("section", self.section, Section)
         having("material", self.material, "young", "shear", "density")
         integration(self.measure)
-        object.__setattr__(self, "axes", triad("axes", self.axes))
+        assign(self, axes=triad("axes", self.axes))
 
     # ---- the section
 
@@ -208,7 +209,7 @@ class Beam:
 
     def shear_force(self, q: Expr) -> Expr:
         """Return the shear forces (V_y, V_z) = (−M_z′, M_y′) from equilibrium, N."""
-        rate = self.field(q).along(self.moment(q))
+        rate = self.field(q).derivative(self.moment(q))
         return ufl.as_vector([-rate[2], rate[1]])
 
     # ---- geometric stiffness
@@ -242,8 +243,8 @@ class Beam:
 
         The form is the second derivative of the work of the stresses on second-order strains, minus
         the second derivative of the work of the body forces on second-order displacements. Sections
-        rotate by exp(θ): a fibre at ρ moves by d + θ×ρ + ½ θ×(θ×ρ), and a moment at a node must be
-        conjugate to its rotation vector. Stresses of third order in y and z, which vanish for
+        rotate by exp(θ), so that a fibre at ρ moves by d + θ×ρ + ½ θ×(θ×ρ). Moments at nodes are
+        conjugate to the rotation vectors. Stresses of third order in y and z, which vanish for
         sections with two axes of symmetry, are neglected.
 
         Args:
@@ -251,43 +252,42 @@ class Beam:
             v: Test field.
             q0: The displacement that causes the stress.
             body_force: Function of y and z that returns the force per volume, N/m³, shape (3,),
-                along the beam's axes. Parts that are uniform over the section have no effect. By
-                default none.
+                along the beam's axes; its mean over the section has no effect. By default none.
         """
         if body_force is not None:
             function("body_force", body_force, "body_force(y, z)")
 
         a, b = self.field(u), self.field(v)
-        stressed, E = self.field(q0), self.material.young
+        initial, E = self.field(q0), self.material.young
 
         def fibre(y: Expr, z: Expr) -> Expr:
             arm = section_arm(y, z)
             second = ufl.dot(a.rate_at(y, z), b.rate_at(y, z))
             second += _second_rotation_rate(a, b, arm)[0]
-            work = E * stressed.strain_at(y, z) * second
+            work = E * initial.strain_at(y, z) * second
             if body_force is not None:
                 force = as_ufl_value(body_force(y, z), "body_force(y, z)", ((3,),))
                 work -= ufl.dot(force, _second_rotation(a.rotation, b.rotation, arm))
             return work
 
         y_axis, z_axis = ufl.as_vector([0.0, 1.0, 0.0]), ufl.as_vector([0.0, 0.0, 1.0])
-        V, T = self.shear_force(q0), self._torsion() * stressed.twist_rate
+        V, T = self.shear_force(q0), self._torsion() * initial.twist_rate
         work = self.over_section(fibre)
         # ∫τ_xz y = −∫τ_xy z = T/2 for solid sections (Saint-Venant)
-        for force, torque, n, other in (
+        for force, torque, normal, lateral in (
             (V[0], -T / 2, y_axis, z_axis),
             (V[1], T / 2, z_axis, y_axis),
         ):
-            across_a, across_b = ufl.cross(a.rotation, n), ufl.cross(b.rotation, n)
+            tilt_a, tilt_b = ufl.cross(a.rotation, normal), ufl.cross(b.rotation, normal)
             work += force * (
-                ufl.dot(a.axis_rate, across_b)
-                + ufl.dot(b.axis_rate, across_a)
-                + _second_rotation(a.rotation, b.rotation, n)[0]
+                ufl.dot(a.axis_rate, tilt_b)
+                + ufl.dot(b.axis_rate, tilt_a)
+                + _second_rotation(a.rotation, b.rotation, normal)[0]
             )
             work += torque * (
-                ufl.dot(ufl.cross(a.rotation_rate, other), across_b)
-                + ufl.dot(ufl.cross(b.rotation_rate, other), across_a)
-                + ufl.dot(n, _second_rotation_rate(a, b, other))
+                ufl.dot(ufl.cross(a.rotation_rate, lateral), tilt_b)
+                + ufl.dot(ufl.cross(b.rotation_rate, lateral), tilt_a)
+                + ufl.dot(normal, _second_rotation_rate(a, b, lateral))
             )
         return work * self.measure
 

@@ -10,17 +10,17 @@ define the cable; UFL derives all forces from them:
 The mass is constant, and there are no centrifugal, Coriolis or gyroscopic terms. The formula for κ²
 avoids the derivative of the square root in κ = |r′×r″|/|r′|³, which is 0/0 on a straight cable. The
 model has no torsion and no rotation about its own axis, and its section must bend equally in all
-directions: an element has 12 coordinates. (The energy of the 24 coordinates in the first reference
+directions. An element has 12 coordinates. (An element of the first reference has 24, but its energy
 does not depend on the slopes r_y and r_z across the cable, so that the equilibrium is singular.)
 
 The unknown is a P1 field of six components (r, r′) on an interval mesh whose coordinate is s. Cells
 may have any length.
 
 The strain of a bent element is a polynomial of degree four that cannot vanish everywhere, so that
-full quadrature causes membrane locking. Simpson's rule integrates the stretch. For a slender
+full quadrature causes membrane locking. The stretch is integrated by Simpson's rule. For a slender
 cantilever under the end load PL²/EI = 10, the error is then of fourth order for any EA, 2.7e-4 with
-eight elements; three Gauss points give second order and 3e-3, and two Gauss points leave a motion
-of a straight cable without stiffness.
+eight elements. Three Gauss points give second order and 3e-3. With two Gauss points, one motion of
+a straight cable has no stiffness.
 
 κ² is defined per deformed length, as in the first reference, and integrated over the undeformed
 length. Pure bending therefore causes the stretch 3/2 EIκ²/EA, which is 4e-5 for a round rod with
@@ -43,6 +43,7 @@ from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 from ufl.geometry import CellVertices
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import having, instance, refuse
 from dolfinx_mbd.forms.arguments import as_ufl_value, coefficient, expression, positive, scalar
 from dolfinx_mbd.forms.beam_fields import hermite
@@ -87,8 +88,8 @@ class CableField:
     def square_of_curvature(self) -> Expr:
         """κ² of the centre line, 1/m²."""
         square = ufl.dot(self.first, self.first)
-        along = ufl.dot(self.first, self.second)
-        return (square * ufl.dot(self.second, self.second) - along**2) / square**3
+        product = ufl.dot(self.first, self.second)
+        return (square * ufl.dot(self.second, self.second) - product**2) / square**3
 
     @property
     def curvature(self) -> Expr:
@@ -125,11 +126,11 @@ class Cable:
 
     def __post_init__(self) -> None:
         for name in ("axial_stiffness", "bending_stiffness", "linear_density"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
+            assign(self, **{name: positive(name, getattr(self, name))})
         damping = scalar("damping", self.damping)
         if not isinstance(damping, Expr) and damping < 0:
             refuse("damping", damping, "at least 0")
-        object.__setattr__(self, "damping", damping)
+        assign(self, damping=damping)
 
     @classmethod
     def from_section(cls, section: Section, material: Any, *, damping: Any = 0.0) -> Cable:
@@ -174,12 +175,12 @@ class Cable:
         measures how fast the fibres of a cable without spin are stretched.
         """
         line, rate = CableField(coefficient("q", q)), CableField(v)
-        bend = ufl.derivative(line.curvature, q, v)
-        across = ufl.dot(bend, bend)
-        across -= ufl.dot(line.first, bend) ** 2 / ufl.dot(line.first, line.first)
+        rate_of_curvature = ufl.derivative(line.curvature, q, v)
+        normal = ufl.dot(rate_of_curvature, rate_of_curvature)
+        normal -= ufl.dot(line.first, rate_of_curvature) ** 2 / ufl.dot(line.first, line.first)
         stretch = ufl.dot(line.first, rate.first)
         form = self.axial_stiffness * stretch**2 * _STRETCH
-        return self.damping / 2 * (form + self.bending_stiffness * across * _BEND)
+        return self.damping / 2 * (form + self.bending_stiffness * normal * _BEND)
 
     # ---- derivatives of the energies
 

@@ -66,7 +66,7 @@ def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
     check_plane(plane)
     if isinstance(material, Orthotropic):
         C = ufl.as_matrix(material.matrix(dim, plane).tolist())
-        return voigt_stress(eps, C, turning_axes(material, dim))
+        return voigt_stress(eps, C, variable_axes(material, dim))
     having("material", material, "shear", "lame")
     lame = material.lame if dim == 3 else plane_lame(material, plane)
     return 2 * material.shear * eps + lame * ufl.tr(eps) * ufl.Identity(dim)
@@ -75,7 +75,7 @@ def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
 def thermal_stress(
     rise: Any, material: AnyMaterial, dim: int = 3, *, plane: Plane = "strain"
 ) -> Expr:
-    """Return the stress −C:(α ΔT) that a rise of temperature causes in a body of fixed shape, Pa.
+    """Return the stress −C:(α ΔT) due to a rise of temperature in a body of fixed shape, Pa.
 
     Add it to the stress of the displacement to obtain the total stress C:(ε(u) − α ΔT). For an
     isotropic material it is −(3λ+2μ) α ΔT in each direction, and −E/(1−ν) α ΔT in plane stress.
@@ -102,7 +102,7 @@ def thermal_stress(
     if not isinstance(material, Orthotropic):
         return -rise * thermal_modulus(material, dim, plane) * ufl.Identity(dim)
     beta = ufl.as_vector(material.thermal_matrix(dim, plane).tolist())
-    return -rise * turned(tensor(beta), turning_axes(material, dim))
+    return -rise * rotated(tensor(beta), variable_axes(material, dim))
 
 
 def thermal_modulus(material: Material | GradedMaterial, dim: int, plane: str) -> Any:
@@ -118,7 +118,7 @@ def voigt_stress(eps: Expr, C: Expr, axes: Expr | None = None) -> Expr:
     C maps the strains xx, yy, zz, yz, xz, xy (in the plane xx, yy, xy) with shears γ = 2ε to the
     stresses. C refers to the axes in the columns of `axes`, by default those of the strain.
     """
-    return turned(tensor(ufl.dot(C, voigt_strain(eps, axes))), axes)
+    return rotated(tensor(ufl.dot(C, voigt_strain(eps, axes))), axes)
 
 
 def voigt_strain(eps: Expr, axes: Expr | None = None) -> Expr:
@@ -136,13 +136,13 @@ def tensor(components: Expr) -> Expr:
     return ufl.as_matrix([[components[index[i, j]] for j in range(dim)] for i in range(dim)])
 
 
-def turned(stress: Expr, axes: Expr | None) -> Expr:
+def rotated(stress: Expr, axes: Expr | None) -> Expr:
     """Return a stress in the body frame from its components along the axes of a material."""
     return stress if axes is None else ufl.dot(axes, ufl.dot(stress, axes.T))
 
 
-def turning_axes(material: Orthotropic, dim: int) -> Expr | None:
-    """Return the axes of a material if they are an expression, else None."""
+def variable_axes(material: Orthotropic, dim: int) -> Expr | None:
+    """Return the axes of a material if they are a UFL expression, otherwise None."""
     if not isinstance(material.axes, Expr):
         return None
     return expression("axes", material.axes, ((dim, dim),))

@@ -13,8 +13,8 @@ different expression, which UFL differentiates:
 | `hamilton` | H(u, p, t) by Legendre's transform | u̇ = ∂H/∂p, ṗ = −∂H/∂u |
 
 All take time derivatives of body components by the chain rule with u → u̇ → ü, ω → α and
-V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. The
-same code holds in the plane and in space. Test functions v belong to the space of displacements.
+V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. All
+hold in the plane and in space. Test functions v belong to the space of displacements.
 
 References:
     M. L. Scutaru, S. Vlase, Two-Dimensional Equivalent Models in the Analysis of a Multibody
@@ -32,6 +32,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import refuse
 from dolfinx_mbd.forms import floating_frame as frame
 from dolfinx_mbd.forms.arguments import Value, as_ufl_value, coefficient
@@ -94,9 +95,9 @@ class MovingBody:
             if value is not None:
                 axial = name in ("omega", "alpha") and shape == (2,)
                 value = as_ufl_value(value, name, ((),) if axial else (shape,))
-                object.__setattr__(self, name, value)
+                assign(self, **{name: value})
         if self.x is None:
-            object.__setattr__(self, "x", ufl.SpatialCoordinate(extract_unique_domain(self.u)))
+            assign(self, x=ufl.SpatialCoordinate(extract_unique_domain(self.u)))
 
     @property
     def density(self) -> Any:
@@ -143,12 +144,12 @@ class _Symbols:
 
     def rate(self, f: Expr) -> Expr:
         """Return the time derivatives of the body components of `f`."""
-        return _total([_along(f, variable, rate) for variable, rate in self.rates])
+        return _sum([_directional(f, variable, rate) for variable, rate in self.rates])
 
     def velocity(self, u_dot: Expr | None = None) -> Expr:
         """Return V + d(x+u)/dt + ω×(x+u), with `u_dot`, if given, instead of u̇."""
         point = self.x + self.u
-        rate = _along(point, self.u, self.u_dot if u_dot is None else u_dot)
+        rate = _directional(point, self.u, self.u_dot if u_dot is None else u_dot)
         return self.origin + rate + cross(self.omega, point)
 
     def acceleration(self) -> Expr:
@@ -167,13 +168,13 @@ class _Symbols:
         return self.rate(ufl.diff(energy, self.u_dot)) - ufl.diff(energy, self.u)
 
 
-def _along(f: Expr, variable: Expr, direction: Expr) -> Expr:
+def _directional(f: Expr, variable: Expr, direction: Expr) -> Expr:
     """Return the derivative of a scalar or vector with respect to a variable in a direction."""
-    slope = ufl.diff(f, variable)
-    return ufl.dot(slope, direction) if direction.ufl_shape else slope * direction
+    derivative = ufl.diff(f, variable)
+    return ufl.dot(derivative, direction) if direction.ufl_shape else derivative * direction
 
 
-def _total(terms: list[Any]) -> Any:
+def _sum(terms: list[Any]) -> Any:
     """Return the sum of expressions, which must not start with the integer 0 as `sum` does."""
     return sum(terms[1:], terms[0])
 
@@ -238,7 +239,7 @@ def kane(body: MovingBody, v: Expr) -> ufl.Form:
     Source: Scutaru and Vlase (2023), eqs. 58 to 61.
     """
     s = _Symbols(body)
-    partial_velocity = _along(s.velocity(), s.u_dot, v)
+    partial_velocity = _directional(s.velocity(), s.u_dot, v)
     partial_strain = ufl.derivative(strain(body.u_dot), body.u_dot, v)
     sigma = stress(body.u, body.material, plane=body.plane)
     return (
@@ -315,7 +316,7 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
         velocities.append(cross(spin, body.x + body.u))
     if not parts:
         refuse("column", column, "a column with elastic, origin or omega")
-    return _total(parts) - body.load_power(_total(velocities))
+    return _sum(parts) - body.load_power(_sum(velocities))
 
 
 def constrained_rate(
@@ -328,10 +329,10 @@ def constrained_rate(
     s = _Symbols(body)
     c = constraint(s.origin, s.omega, s.u_dot)
     pairs = (s.origin, column.origin), (s.omega, column.omega), (s.u_dot, column.elastic)
-    terms = [_along(c, variable, as_ufl_value(d)) for variable, d in pairs if d is not None]
+    terms = [_directional(c, variable, as_ufl_value(d)) for variable, d in pairs if d is not None]
     if not terms:
         refuse("column", column, "a column with elastic, origin or omega")
-    return _total(terms)
+    return _sum(terms)
 
 
 # ---- Hamilton
@@ -345,8 +346,8 @@ def momentum(body: MovingBody, v: Expr) -> ufl.Form:
 
 def _legendre(s: _Symbols, pi: Expr) -> Expr:
     """Return p·u̇ − T per volume, with the u̇ that corresponds to p = ρπ."""
-    rest = ufl.variable(ufl.zero(pi.ufl_shape))
-    offset = ufl.diff(s.kinetic_energy(rest), rest)
+    zero = ufl.variable(ufl.zero(pi.ufl_shape))
+    offset = ufl.diff(s.kinetic_energy(zero), zero)
     u_dot = pi - offset / s.density  # T is quadratic in u̇: p = ρ u̇ + offset
     return s.density * ufl.inner(pi, u_dot) - s.kinetic_energy(u_dot)
 
@@ -380,7 +381,7 @@ def hamilton(body: MovingBody, pi: Expr, pi_dot: Expr, v: Expr) -> CanonicalEqua
     s, symbol = _Symbols(body), ufl.variable(pi)
     density = _legendre(s, symbol)
     return CanonicalEquations(
-        (s.density * ufl.inner(body.u_dot, v) - _along(density, symbol, v)) * body.measure,
-        (s.density * ufl.inner(pi_dot, v) + _along(density, s.u, v)) * body.measure
+        (s.density * ufl.inner(body.u_dot, v) - _directional(density, symbol, v)) * body.measure,
+        (s.density * ufl.inner(pi_dot, v) + _directional(density, s.u, v)) * body.measure
         + ufl.derivative(body.potential(), body.u, v),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import instance, number, refuse
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
@@ -34,8 +35,7 @@ class _Isotropic:
             refuse("poisson", ratio, "between -1 and 0.5, both excluded (steel: 0.3)")
         if self.thermal_expansion is not None:
             constants["thermal_expansion"] = scalar("thermal_expansion", self.thermal_expansion)
-        for name, value in constants.items():
-            object.__setattr__(self, name, value)
+        assign(self, **constants)
 
     @property
     def shear(self) -> Any:
@@ -130,7 +130,7 @@ class Temperature:
     rise: float | Expr
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rise", scalar("rise", self.rise))
+        assign(self, rise=scalar("rise", self.rise))
 
 
 def material(name: str) -> Material:

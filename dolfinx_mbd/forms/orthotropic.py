@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, instance, refuse
 from dolfinx_mbd.forms.arguments import expression, positive, triad
 from dolfinx_mbd.forms.materials import expansion
 
-Array = NDArray[np.float64]
-
 VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # xx, yy, zz, yz, xz, xy
-IN_PLANE, ACROSS = [0, 1, 5], [2, 3, 4]  # Voigt indices in the plane z = 0, and the other indices
+IN_PLANE, OUT_OF_PLANE = (
+    [0, 1, 5],
+    [2, 3, 4],
+)  # Voigt indices in the plane z = 0, and the other indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +72,7 @@ class Orthotropic:
         if alpha is not None:
             alphas = alpha if isinstance(alpha, (list, tuple, np.ndarray)) else (alpha,) * 3
             values["thermal_expansion"] = _three_numbers("thermal_expansion", alphas)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        assign(self, **values)
         scale = np.sqrt(np.outer(self.young, self.young))
         if not np.linalg.eigvalsh(self._compliance() * scale)[0] > 0:
             expected = (
@@ -79,7 +80,7 @@ class Orthotropic:
                 f"|ν_ij| < √(E_i/E_j) is necessary (ν₁₂, ν₁₃, ν₂₃; young={self.young})"
             )
             refuse("poisson", self.poisson, expected)
-        object.__setattr__(self, "axes", _checked_axes(self.axes))
+        assign(self, axes=_checked_axes(self.axes))
 
     def _compliance(self) -> Array:
         """Return the matrix from normal stresses to normal strains, 1/Pa, shape (3, 3)."""
@@ -114,11 +115,11 @@ class Orthotropic:
         if dim == 3:
             return C
         self._check_plane(C)
-        inner, cross = C[np.ix_(IN_PLANE, IN_PLANE)], C[np.ix_(IN_PLANE, ACROSS)]
-        outer = C[np.ix_(ACROSS, ACROSS)]
+        inner, cross = C[np.ix_(IN_PLANE, IN_PLANE)], C[np.ix_(IN_PLANE, OUT_OF_PLANE)]
+        outer = C[np.ix_(OUT_OF_PLANE, OUT_OF_PLANE)]
         return inner if plane == "strain" else inner - cross @ np.linalg.solve(outer, cross.T)
 
-    def row_across(self) -> Array:
+    def normal_row(self) -> Array:
         """Return σ_zz in plane strain per unit of the strains xx, yy, xy, Pa, shape (3,)."""
         C = self.matrix()
         self._check_plane(C)

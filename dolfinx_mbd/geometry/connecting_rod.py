@@ -18,15 +18,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import flag, integer, number, refuse
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes
 
-_MEETING = math.radians(25)  # angle between the fillets and the outer circles of the rings
+_FILLET_ANGLE = math.radians(25)  # angle between the fillets and the outer circles of the rings
 
-_HIGHEST, _WALL, _STEP, _SHARPEST = 0.87, 0.93, 0.95, 0.015
-"""Limits that avoid slivers: largest shank height / outer diameter of a ring, bore / outer diameter
-and flange width / ring width (unless equal), and smallest end radius of a pocket / length."""
+# Limits that avoid slivers
+_MAX_SHANK = 0.87  # shank height / outer diameter of the ring
+_MAX_BORE = 0.93  # bore / outer diameter
+_MAX_FLANGE = 0.95  # flange width / ring width, unless they are equal
+_MIN_POCKET_RADIUS = 0.015  # end radius of a pocket / length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +41,11 @@ class ConnectingRod:
     groups are the volume "rod" and the bore surfaces "big_end" and "small_end"; a split big end
     adds the volume "cap" and the surface "parting" between both volumes. Lengths are in metres.
 
-    Within these ranges, relative to the length, each combination of parameters either raises an
-    error or gives a mesh with scaled Jacobians above 0.1 (hundreds of combinations were tested):
+    In these ranges, relative to the length, each combination of parameters either raises an error
+    or gives a mesh with scaled Jacobians above 0.1 (hundreds of combinations were tested):
 
     ================  ===========    ================  ============
-    parameter         over length    parameter         over length
+    parameter         range          parameter         range
     ================  ===========    ================  ============
     big_bore          0.22 … 0.38    shank_small       0.09 … 0.22
     big_outer         0.34 … 0.55    flange_width      0.05 … 0.16
@@ -112,7 +115,7 @@ class ConnectingRod:
         for field in fields(self):
             if field.name not in ("order", "split_big_end"):
                 length = number(field.name, getattr(self, field.name), low=1e-6, high=1e6, unit="m")
-                object.__setattr__(self, field.name, length)
+                assign(self, **{field.name: length})
         for argument, holds, expected in self._conditions():
             if not holds:
                 refuse(argument, getattr(self, argument), expected)
@@ -126,12 +129,14 @@ class ConnectingRod:
             return small, getattr(self, small) < limit, f"less than {times}{large}, {limit:.4g} m"
 
         for end in ("big", "small"):
-            yield below(f"{end}_bore", f"{end}_outer", _WALL)
-            yield below(f"shank_{end}", f"{end}_outer", _HIGHEST / math.cos(self._slope()))
+            yield below(f"{end}_bore", f"{end}_outer", _MAX_BORE)
+            yield below(f"shank_{end}", f"{end}_outer", _MAX_SHANK / math.cos(self._flank_angle()))
             width, ring = self.flange_width, getattr(self, f"{end}_width")
             yield "flange_width", width <= ring, f"at most {end}_width, {ring:g} m"
-            fits = width == ring or width <= _STEP * ring
-            expected = f"equal to {end}_width, {ring:g} m, or less than {_STEP} times {end}_width"
+            fits = width == ring or width <= _MAX_FLANGE * ring
+            expected = (
+                f"equal to {end}_width, {ring:g} m, or less than {_MAX_FLANGE} times {end}_width"
+            )
             yield "flange_width", fits, f"{expected} (a small step causes slivers)"
         yield below("web_thickness", "flange_width")
         rings = (self.big_outer + self.small_outer) / 2
@@ -141,10 +146,12 @@ class ConnectingRod:
         ends += "; or change fillet_small, the rings or length"
         yield "fillet_big", first < last, ends
         x0, r0, x1, r1 = self._pocket()
-        sharp, least = min(r0, r1), _SHARPEST * self.length
-        expected = f"smaller: the end radius of the pockets is {sharp:.3g} m and must be at least"
-        expected += f" {_SHARPEST} times length, {least:.3g} m"
-        yield "flange_thickness", sharp >= least, expected
+        end_radius, minimum = min(r0, r1), _MIN_POCKET_RADIUS * self.length
+        expected = (
+            f"smaller: the end radius of the pockets is {end_radius:.3g} m and must be at least"
+        )
+        expected += f" {_MIN_POCKET_RADIUS} times length, {minimum:.3g} m"
+        yield "flange_thickness", end_radius >= minimum, expected
         expected = (
             f"smaller: the shank is too short for pockets (ends at x = {x0:g} m and {x1:g} m)"
         )
@@ -175,30 +182,30 @@ class ConnectingRod:
             model.addPhysicalGroup(3, [volume], name=name)
         mesh_volumes(model, volumes.values(), self.size, self.order)
 
-    def _slope(self) -> float:
+    def _flank_angle(self) -> float:
         """Return the angle between the upper flank of the shank and the x axis, rad."""
         return math.atan2(self.shank_small - self.shank_big, 2 * self.length)
 
     def _fillets(self) -> tuple[_Fillet, _Fillet]:
         """Return the fillets of the upper flank at the big and at the small end."""
-        slope = self._slope()
+        angle = self._flank_angle()
         big, small = self.big_outer / 2, self.small_outer / 2
-        at_big = _fillet(0.0, big, self.shank_big / 2, slope, self.fillet_big, 1)
+        first = _fillet(0.0, big, self.shank_big / 2, angle, self.fillet_big, 1)
         height, radius = self.shank_small / 2, self.fillet_small
-        return at_big, _fillet(self.length, small, height, slope, radius, -1)
+        return first, _fillet(self.length, small, height, angle, radius, -1)
 
     def _pocket(self) -> tuple[float, float, float, float]:
         """Return x and radius of the two circles whose convex hull is the pocket."""
-        slope = self._slope()
+        angle = self._flank_angle()
 
         def radius(x: float) -> float:
-            height = self.shank_big / 2 + x * math.tan(slope)
-            return height * math.cos(slope) - self.flange_thickness
+            height = self.shank_big / 2 + x * math.tan(angle)
+            return height * math.cos(angle) - self.flange_thickness
 
         # The pocket ends at x ∓ radius(x).
         start = self.big_outer / 2 + self.pocket_margin
         end = self.length - self.small_outer / 2 - self.pocket_margin
-        rate = math.sin(slope)
+        rate = math.sin(angle)
         x0 = (start + radius(0.0)) / (1 - rate)
         x1 = (end - radius(0.0)) / (1 + rate)
         return x0, radius(x0), x1, radius(x1)
@@ -239,11 +246,11 @@ class ConnectingRod:
         """Return the shank, a plate as wide as the flanges that ends inside the rings."""
         big, small = self._fillets()
         # The outline ends at points inside the rings, between outer circle and bore.
-        deep_big = (1 + self.big_bore / self.big_outer) / 2 * big.contact
+        inner_big = (1 + self.big_bore / self.big_outer) / 2 * big.contact
         share = (1 + self.small_bore / self.small_outer) / 2
-        deep_small = self.length + share * (small.contact - self.length)
+        inner_small = self.length + share * (small.contact - self.length)
         z = -self.flange_width / 2
-        corners = [deep_big, big.contact, big.tangent, small.tangent, small.contact, deep_small]
+        corners = [inner_big, big.contact, big.tangent, small.tangent, small.contact, inner_small]
         sides, ends = [], []
         for sign in (1, -1):
             tags = [occ.addPoint(p.real, sign * p.imag, z) for p in corners]
@@ -258,8 +265,8 @@ class ConnectingRod:
             sides.append(side)
             ends.append((tags[0], tags[-1]))
         (start, stop), (other_start, other_stop) = ends
-        across = occ.addLine(stop, other_stop), occ.addLine(other_start, start)
-        loop = occ.addCurveLoop([*sides[0], across[0], *sides[1][::-1], across[1]])
+        cross_lines = occ.addLine(stop, other_stop), occ.addLine(other_start, start)
+        loop = occ.addCurveLoop([*sides[0], cross_lines[0], *sides[1][::-1], cross_lines[1]])
         return extrude(occ, occ.addPlaneSurface([loop]), self.flange_width)
 
     def _add_pocket(self, occ: Any, side: int) -> tuple[int, int]:
@@ -268,8 +275,8 @@ class ConnectingRod:
         depth = (self.flange_width - self.web_thickness) / 2
         z = side * self.web_thickness / 2
         # The common tangent touches both circles where the radius makes this angle with x.
-        turn = cmath.exp(1j * math.acos((r0 - r1) / (x1 - x0)))
-        p0, p1 = x0 + r0 * turn, x1 + r1 * turn
+        rotation = cmath.exp(1j * math.acos((r0 - r1) / (x1 - x0)))
+        p0, p1 = x0 + r0 * rotation, x1 + r1 * rotation
         outline = [p0, x0 - r0, p0.conjugate(), p1.conjugate(), x1 + r1, p1]
         p = [occ.addPoint(complex(q).real, complex(q).imag, z) for q in outline]
         centres = [occ.addPoint(x, 0, z) for x in (x0, x1)]
@@ -295,19 +302,19 @@ class _Fillet(NamedTuple):
 
 
 def _fillet(
-    x: float, outer: float, height: float, slope: float, radius: float, side: int
+    x: float, outer: float, height: float, angle: float, radius: float, side: int
 ) -> _Fillet:
     """Return the fillet between a circle about (x, 0) and a flank at a height above its centre.
 
     The fillet is at larger x than the centre if `side` is 1, and at smaller x if `side` is -1.
     """
-    flank = cmath.exp(1j * slope)
+    flank = cmath.exp(1j * angle)
     # The centre of the arc is at the distance `radius` from the flank, and at a distance from the
-    # centre of the circle such that arc and circle meet at the angle `_MEETING`.
-    across = height * flank.real + radius
-    distance = math.sqrt(outer**2 + radius**2 + 2 * outer * radius * math.cos(_MEETING))
-    centre = (side * math.sqrt(distance**2 - across**2) + 1j * across) * flank
+    # centre of the circle such that arc and circle meet at the angle `_FILLET_ANGLE`.
+    height_of_centre = height * flank.real + radius
+    distance = math.sqrt(outer**2 + radius**2 + 2 * outer * radius * math.cos(_FILLET_ANGLE))
+    centre = (side * math.sqrt(distance**2 - height_of_centre**2) + 1j * height_of_centre) * flank
     # The arc ends at the intersection of arc and circle that is closer to the shank.
-    turn = -side * math.acos((distance**2 + outer**2 - radius**2) / (2 * outer * distance))
-    contact = outer * centre / distance * cmath.exp(1j * turn)
+    rotation = -side * math.acos((distance**2 + outer**2 - radius**2) / (2 * outer * distance))
+    contact = outer * centre / distance * cmath.exp(1j * rotation)
     return _Fillet(x + centre, x + contact, x + centre - 1j * radius * flank)

@@ -21,11 +21,11 @@ _CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 1
 _COUNTERS = {2: ("Triangles", "Quadrangles"), 3: ("Tetrahedra", "Hexahedra", "Prisms", "Pyramids")}
 """Names of gmsh's counters of elements, by dimension; there is no counter of lines."""
 
-WORST = 0.1  # smallest scaled Jacobian that is accepted
-ELEMENT = 300  # lower bound of the memory that gmsh needs for each tetrahedron, bytes
-MANY = 250_000  # number of tetrahedra above which a warning is given, about 1e6 unknowns
+MIN_JACOBIAN = 0.1  # smallest scaled Jacobian that is accepted
+BYTES_PER_CELL = 300  # lower bound of the memory that gmsh needs for each tetrahedron, bytes
+WARNING_CELLS = 250_000  # number of tetrahedra above which a warning is given, about 1e6 unknowns
 
-_REPEATABLE = {
+_REPRODUCIBLE = {
     "General.NumThreads": 1,
     "Mesh.MaxNumThreads1D": 1,
     "Mesh.MaxNumThreads2D": 1,
@@ -104,20 +104,20 @@ def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) ->
     tags = list(volumes)
     volume = sum(model.occ.getMass(3, tag) for tag in tags)
     count = 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf  # regular tetrahedra
-    memory("size", size, ELEMENT * count)
-    if count > MANY:
+    memory("size", size, BYTES_PER_CELL * count)
+    if count > WARNING_CELLS:
         text = f"elements of {size:g} m divide the {volume:.3g} m³ of the part into about"
         text = f"{text} {count:.2g} tetrahedra, and meshing takes long"
         text = f"{text}; check the dimensions, which are in metres, or choose a larger size"
-        warn(MeshWarning(text, quantity="number of cells", value=count, limit=MANY))
-    for share, around in _ATTEMPTS:
-        sizes = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
-        with _options({**_REPEATABLE, **sizes}):
+        warn(MeshWarning(text, quantity="number of cells", value=count, limit=WARNING_CELLS))
+    for share, per_circle in _ATTEMPTS:
+        sizes = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": per_circle}
+        with _options({**_REPRODUCIBLE, **sizes}):
             model.mesh.clear()
             model.mesh.generate(3)
             model.mesh.setOrder(order)
         elements = [element for tag in tags for element in model.mesh.getElements(3, tag)[1][0]]
-        if min(model.mesh.getElementQualities(elements, "minSJ")) > WORST:
+        if min(model.mesh.getElementQualities(elements, "minSJ")) > MIN_JACOBIAN:
             return
     text = f"the mesh of size {size:g} m has nearly inverted elements; choose a smaller size"
     raise SolverError(text)

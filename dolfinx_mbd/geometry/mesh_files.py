@@ -100,19 +100,19 @@ def _num_elements(path: Path) -> int:
     """Return the number of elements that the section of elements declares or contains."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         version, binary = data[data.find(b"\n") + 1 :][:40].split()[:2]
-        at = data.find(b"\n$Elements")
-        at = data.find(b"\n", at + 1) + 1 if at >= 0 else 0
-        if not at:
+        position = data.find(b"\n$Elements")
+        position = data.find(b"\n", position + 1) + 1 if position >= 0 else 0
+        if not position:
             raise MeshError("it has no section of elements")
         if version.startswith(b"2"):
-            declared = int(data[at : at + 40].split(b"\n")[0])
+            declared = int(data[position : position + 40].split(b"\n")[0])
             if binary == b"1":
                 return declared
-            lines = data[at : data.find(b"\n$EndElements", at)].splitlines()[1:]
+            lines = data[position : data.find(b"\n$EndElements", position)].splitlines()[1:]
             return max(declared, sum(1 for line in lines if line.strip()))
         if binary == b"1":
-            return int(struct.unpack("=2Q", data[at : at + 16])[1])
-        return int(data[at : at + 120].split()[1])
+            return int(struct.unpack("=2Q", data[position : position + 16])[1])
+        return int(data[position : position + 120].split()[1])
 
 
 def _read(folder: Path, gdim: int) -> None:

@@ -52,18 +52,18 @@ def check_topology(
     inner = cells.shape[1] - num_corners
     key = tdim, num_corners
     tables = [_EDGES[key], _FACETS[key]] if tdim == 3 else [_FACETS[key]]
-    below = np.full(cells.shape[1], False)  # nodes on edges, which are not nodes inside facets
+    on_edges = np.full(cells.shape[1], False)  # nodes on edges, which are not nodes inside facets
     for table in tables:
         numbers = _numbers(cells[:, np.array(table)].reshape(-1, len(table[0])))
         if table is tables[-1] and (shared := np.bincount(numbers) > 2).any():
             kind = {1: "nodes", 2: "edges", 3: "facets"}[tdim]
             raise MeshError(f"{shared.sum()} of its {kind} are shared by more than two cells")
-        rows = [_nodes_between(reference, corners, num_corners, below) for corners in table]
+        rows = [_nodes_between(reference, corners, num_corners, on_edges) for corners in table]
         if rows[0]:
             inner -= len(table) * len(rows[0])
             _check_agreement(numbers, cells[:, np.array(rows)].reshape(-1, len(rows[0])))
             expected += (numbers.max() + 1) * len(rows[0])
-            below[np.concatenate(rows)] = True
+            on_edges[np.concatenate(rows)] = True
     expected += inner * len(cells)
     if size != expected:
         reason = "the number if cells share exactly the nodes on common edges and facets"
@@ -71,15 +71,15 @@ def check_topology(
 
 
 def _nodes_between(
-    reference: NDArray, corners: tuple[int, ...], num_corners: int, below: NDArray
+    reference: NDArray, corners: tuple[int, ...], num_corners: int, on_edges: NDArray
 ) -> list[int]:
     """Return the nodes of the reference cell inside an edge or facet, without its boundary."""
     offsets = (reference - reference[corners[0]]).T
     span = offsets[:, list(corners[1:])]
-    rest = offsets - span @ (np.linalg.pinv(span) @ offsets)
-    on = np.linalg.norm(rest, axis=0) < 1e-6
-    on[:num_corners] = False
-    return [int(node) for node in np.flatnonzero(on & ~below)]
+    distance = offsets - span @ (np.linalg.pinv(span) @ offsets)
+    inside = np.linalg.norm(distance, axis=0) < 1e-6
+    inside[:num_corners] = False
+    return [int(node) for node in np.flatnonzero(inside & ~on_edges)]
 
 
 def _check_agreement(numbers: NDArray[np.int64], nodes: NDArray[np.int64]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import file_path, instance, integer, name, number, refuse
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
@@ -56,9 +57,9 @@ class StepPart:
         if self.size is not None:
             number("size", self.size, low=1e-9, high=1e9, unit="m")
         integer("order", self.order, low=1, high=2)
-        object.__setattr__(self, "interfaces", _tags("interfaces", self.interfaces))
+        assign(self, interfaces=_tags("interfaces", self.interfaces))
         if self.volumes is not None:
-            object.__setattr__(self, "volumes", _tags("volumes", self.volumes))
+            assign(self, volumes=_tags("volumes", self.volumes))
 
     def __call__(self, model: Any) -> None:
         """Add the part to a gmsh model, name its groups and mesh it."""

@@ -22,6 +22,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import array, choice, instance, integer, refuse, vector
 from dolfinx_mbd.checks import name as checked_name
@@ -34,10 +35,8 @@ from dolfinx_mbd.imports.matrices import (
 )
 from dolfinx_mbd.imports.reduced import mean_axis_modes
 
-Array = NDArray[np.float64]
-
-REPRODUCTION_TOLERANCE = 1e-4  # relative error of rigid motions above which a body is rejected
-FLAT = 1e-6  # ratio of second largest to largest extent below which nodes form a line
+RIGID_TOLERANCE = 1e-4  # relative error of rigid motions above which a body is rejected
+LINE_RATIO = 1e-6  # ratio of second largest to largest extent below which nodes form a line
 
 _SINGULAR = "the stiffness is singular with fixed interfaces"
 
@@ -99,7 +98,7 @@ class NodeInterface:
 
 
 @dataclass(frozen=True, eq=False)
-class _Placed:
+class _InterfaceDofs:
     """An interface with its degrees of freedom."""
 
     name: str
@@ -139,26 +138,26 @@ def reduce_matrices(
     instance("matrices", matrices, FullMatrices)
     num_modes = integer("num_modes", num_modes, low=0)
     checked_name("name", name)
-    placed = _placed_interfaces(matrices, interfaces)
-    held = np.concatenate([i.dofs for i in placed if i.kind == "rigid"] or [np.zeros(0, int)])
-    averaged = sum(i.kind == "averaged" for i in placed)
+    ends = _interface_dofs(matrices, interfaces)
+    held = np.concatenate([i.dofs for i in ends if i.kind == "rigid"] or [np.zeros(0, int)])
+    averaged = sum(i.kind == "averaged" for i in ends)
     free = 3 * len(matrices.nodes) - len(held) - 6 * averaged
     if num_modes >= free - 1:
         expected = f"less than {free - 1}: the interfaces leave {free} degrees of freedom"
         refuse("num_modes", num_modes, expected, MatrixError)
-    solver = _FixedInterfaces(matrices, placed, held)
-    constraint = _with_rigid_motions(matrices, placed, solver.constraint_modes())
+    solver = _FixedInterfaces(matrices, ends, held)
+    constraint = _with_rigid_motions(matrices, ends, solver.constraint_modes())
     Psi = np.hstack([constraint, solver.modes(num_modes)])
-    return _body(matrices, placed, Psi, num_modes, name)
+    return _body(matrices, ends, Psi, num_modes, name)
 
 
-def _placed_interfaces(
+def _interface_dofs(
     matrices: FullMatrices, interfaces: Mapping[str, NodeInterface]
-) -> tuple[_Placed, ...]:
+) -> tuple[_InterfaceDofs, ...]:
     expected = "at least one interface, {'name': NodeInterface(nodes)}"
     if not isinstance(interfaces, Mapping) or not interfaces:
         refuse("interfaces", interfaces, expected, MatrixError)
-    result: list[_Placed] = []
+    result: list[_InterfaceDofs] = []
     owner = np.full(len(matrices.nodes), -1)
     for k, (name, spec) in enumerate(interfaces.items()):
         if not isinstance(spec, NodeInterface):
@@ -171,17 +170,19 @@ def _placed_interfaces(
             )
             refuse(f"interface {name!r}: nodes", spec.nodes, other, MatrixError)
         owner[nodes] = k
-        result.append(_on_nodes(name, spec, nodes, matrices.nodes[nodes]))
+        result.append(_dofs_on_nodes(name, spec, nodes, matrices.nodes[nodes]))
     return tuple(result)
 
 
-def _on_nodes(name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array) -> _Placed:
+def _dofs_on_nodes(
+    name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array
+) -> _InterfaceDofs:
     W = _weights(f"interface {name!r}: weights", spec.weights, len(x))
     weighted, total = W @ x, float(W.sum())
     centre = weighted.sum(axis=0) / total
     moments = x.T @ weighted - total * np.outer(centre, centre)
     extent = np.sqrt(np.maximum(np.linalg.eigvalsh((moments + moments.T) / 2), 0.0))
-    if not extent[1] > FLAT * extent[2]:
+    if not extent[1] > LINE_RATIO * extent[2]:
         expected = "at least three nodes with a weight that are not in a line"
         refuse(f"interface {name!r}: nodes", spec.nodes, expected, MatrixError)
     point: Array = centre if spec.point is None else np.asarray(spec.point, dtype=float)
@@ -192,7 +193,7 @@ def _on_nodes(name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array
         columns = (W @ motions.reshape(len(x), 18)).reshape(-1, 6)
         rows = np.linalg.solve(motions.T @ columns, columns.T)
     dofs = (3 * nodes[:, None] + np.arange(3)).ravel()
-    return _Placed(name, spec.kind, point, axes, dofs, motions, rows)
+    return _InterfaceDofs(name, spec.kind, point, axes, dofs, motions, rows)
 
 
 def _weights(argument: str, weights: ArrayLike | None, count: int) -> Any:
@@ -218,15 +219,15 @@ class _FixedInterfaces:
     """
 
     def __init__(
-        self, matrices: FullMatrices, placed: tuple[_Placed, ...], held: NDArray[np.int64]
+        self, matrices: FullMatrices, ends: tuple[_InterfaceDofs, ...], held: NDArray[np.int64]
     ) -> None:
-        self.matrices, self.placed = matrices, placed
+        self.matrices, self.ends = matrices, ends
         size = 3 * len(matrices.nodes)
         self.free = np.setdiff1d(np.arange(size), held)
-        self.averaged = [k for k, i in enumerate(placed) if i.rows is not None]
+        self.averaged = [k for k, i in enumerate(ends) if i.rows is not None]
         C = scipy.sparse.lil_array((6 * len(self.averaged), size))
         for j, k in enumerate(self.averaged):
-            C[6 * j : 6 * j + 6, placed[k].dofs] = placed[k].rows
+            C[6 * j : 6 * j + 6, ends[k].dofs] = ends[k].rows
         K = matrices.stiffness[self.free][:, self.free]
         self.M = matrices.mass[self.free][:, self.free]
         settings: dict[str, Any] = {}
@@ -251,8 +252,8 @@ class _FixedInterfaces:
     def constraint_modes(self) -> Array:
         """Return one mode for each coordinate of an interface, shape (3 N, 6 p)."""
         size, n = 3 * len(self.matrices.nodes), len(self.free)
-        X = np.zeros((size, 6 * len(self.placed)))
-        for k, i in enumerate(self.placed):
+        X = np.zeros((size, 6 * len(self.ends)))
+        for k, i in enumerate(self.ends):
             if i.rows is None:
                 X[i.dofs, 6 * k : 6 * k + 6] = i.motions
         B = np.zeros((self.K.shape[0], X.shape[1]))
@@ -288,15 +289,15 @@ class _FixedInterfaces:
 
 
 def _with_rigid_motions(
-    matrices: FullMatrices, placed: tuple[_Placed, ...], constraint: Array
+    matrices: FullMatrices, ends: tuple[_InterfaceDofs, ...], constraint: Array
 ) -> Array:
     """Return the constraint modes, corrected so that they reproduce rigid motions exactly."""
-    origin = placed[0].point
-    C = rigid_coefficients(np.array([i.point for i in placed]), origin)
+    origin = ends[0].point
+    C = rigid_coefficients(np.array([i.point for i in ends]), origin)
     R = rigid_motions(matrices.nodes, origin)
     excess = constraint @ C - R
     error = np.max(np.abs(excess).max(axis=0) / np.abs(R).max(axis=0))
-    if not error <= REPRODUCTION_TOLERANCE:
+    if not error <= RIGID_TOLERANCE:
         raise MatrixError(
             f"the constraint modes do not reproduce a rigid motion (relative error {error:.1e}): "
             "a part of the body is not connected to any interface",
@@ -306,13 +307,13 @@ def _with_rigid_motions(
 
 
 def _body(
-    matrices: FullMatrices, placed: tuple[_Placed, ...], Psi: Array, num_modes: int, name: str
+    matrices: FullMatrices, ends: tuple[_InterfaceDofs, ...], Psi: Array, num_modes: int, name: str
 ) -> ReducedBody:
     K, M = (Psi.T @ (A @ Psi) for A in (matrices.stiffness, matrices.mass))
     centre = matrices.nodes.mean(axis=0)
     R = np.zeros((Psi.shape[1], 6))
-    R[: 6 * len(placed)] = rigid_coefficients(np.array([i.point for i in placed]), centre)
-    motion = np.eye(6 * len(placed), Psi.shape[1])
+    R[: 6 * len(ends)] = rigid_coefficients(np.array([i.point for i in ends]), centre)
+    motion = np.eye(6 * len(ends), Psi.shape[1])
     C = None if matrices.damping is None else Psi.T @ (matrices.damping @ Psi)
     mean_axis = mean_axis_modes((K + K.T) / 2, (M + M.T) / 2, R, motion)
     modes = Psi @ mean_axis.coefficients
@@ -328,7 +329,7 @@ def _body(
         skin = Skin(matrices.nodes[used], triangles.reshape(-1, 3), shapes)
     return mean_axis.body(
         name,
-        [(i.name, i.kind, i.point, i.axes) for i in placed],
+        [(i.name, i.kind, i.point, i.axes) for i in ends],
         C,
         total_mass=float(G[0, 0]),
         first_moments=G[0, 1:].reshape(n + 1, 3),

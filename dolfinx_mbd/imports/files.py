@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, file_path
 from dolfinx_mbd.errors import InputError, MissingFileError
 from dolfinx_mbd.imports.matrices import (
@@ -20,8 +21,6 @@ from dolfinx_mbd.imports.matrices import (
     in_file,
     whole_numbers,
 )
-
-Array = NDArray[np.float64]
 
 _OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -74,7 +73,7 @@ def read_matrices(
 
 
 def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
-    path = existing(argument, file)
+    path = existing_file(argument, file)
     kind = _kind(path)
     with in_file(path, "a matrix"):
         if kind == ".npz":
@@ -89,7 +88,7 @@ def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
 
 def _read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
     """Return the numbers of nodes, or None if the file has none, and their positions (N, 3)."""
-    path = existing("nodes", file)
+    path = existing_file("nodes", file)
     kind = _kind(path)
     with in_file(path, "a table of nodes"):
         if kind == ".npy":
@@ -109,7 +108,7 @@ def _read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
         return whole_numbers("the first of four columns", table[:, 0]), table[:, 1:]
 
 
-def existing(argument: str, path: str | Path) -> Path:
+def existing_file(argument: str, path: str | Path) -> Path:
     """Return the path of a file; raise an error if it does not exist or is a directory."""
     checked = file_path(argument, path)
     if not checked.exists():

@@ -18,12 +18,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, number, refuse
 from dolfinx_mbd.errors import FileError, InputError
 
-Array = NDArray[np.float64]
-
-SYMMETRY = 1e-8  # largest permitted difference from the transpose, relative to the largest entry
+SYMMETRY_TOLERANCE = (
+    1e-8  # largest permitted difference from the transpose, relative to the largest entry
+)
 RIGID_TOLERANCE = 1e-6  # ‖K R‖/‖K‖‖R‖ above which a stiffness resists rigid motions
 
 
@@ -101,8 +102,7 @@ class FullMatrices:
                 expected = f"rows of three numbers of nodes from 0 to {count - 1}"
                 refuse("triangles", self.triangles, expected, MatrixError)
             values["triangles"] = triangles.reshape(-1, 3)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        assign(self, **values)
 
     @classmethod
     def in_order(
@@ -218,7 +218,7 @@ def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.spa
     if not 0 < largest < np.inf:
         raise fail("it is zero or has values that are not finite")
     asymmetry = np.abs((A - A.T).data).max(initial=0.0) / largest
-    if asymmetry > SYMMETRY:
+    if asymmetry > SYMMETRY_TOLERANCE:
         raise fail(
             f"it differs from its transpose by {asymmetry:.1e} of its largest entry (a file with "
             "one triangle must declare that the matrix is symmetric)"
@@ -270,7 +270,7 @@ def _scalar_mass(M: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     largest = np.abs(M.data).max()
     differences = [blocks[a][b] - (a == b) * scalar for a in range(3) for b in range(3)]
     error = max(np.abs(difference.data).max(initial=0.0) for difference in differences)
-    if error > SYMMETRY * largest:
+    if error > SYMMETRY_TOLERANCE * largest:
         raise MatrixError(
             "the mass matrix is not that of a solid, which has equal blocks for x, y and z and no "
             f"coupling (relative error {error / largest:.1e}); reduce a body with rotary inertia, "

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, instance
-from dolfinx_mbd.imports.files import existing
+from dolfinx_mbd.imports.files import existing_file
 from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.imports.reduced import ReducedMatrices
-
-Array = NDArray[np.float64]
 
 
 def read_op4(
@@ -51,15 +50,15 @@ def read_op4(
         >>> report = export(body, "block", "op4")
         >>> matrices = read_op4("block.op4", names=["left", "right"])
     """
-    path = _checked(path, stiffness, mass, damping)
+    path = _checked_path(path, stiffness, mass, damping)
     from pyNastran.op4.op4 import read_op4 as read
 
     with in_file(path, "an OP4 file"):
         _check_op4_text(path)
         entries = read(str(path), debug=None)  # objects, or pairs of form and matrix
         matrices = {k: e.data if hasattr(e, "data") else e[1] for k, e in entries.items()}
-    K, M = (_named(path, matrices, name) for name in (stiffness, mass))
-    C = matrices.get("BAAX") if damping is None else _named(path, matrices, damping)
+    K, M = (_matrix_named(path, matrices, name) for name in (stiffness, mass))
+    C = matrices.get("BAAX") if damping is None else _matrix_named(path, matrices, damping)
     if nodes is not None:
         return FullMatrices(K, M, array("nodes", nodes), damping=C)
     if points is None:
@@ -103,7 +102,7 @@ def read_dmig(
         >>> report = export(body, "block", "dmig")
         >>> matrices = read_dmig("block.pch", names=["left", "right"])
     """
-    path = _checked(path, stiffness, mass, damping)
+    path = _checked_path(path, stiffness, mass, damping)
     model = _bulk_data(path)
     K, M = (_dmig(path, model, name) for name in (stiffness, mass))
     with_damping = damping is not None or "BAAX" in model.dmig
@@ -122,20 +121,20 @@ def read_dmig(
     full = not scalars and all(component <= 3 for _, component in used)
     order = [(g, c) for g in grids for c in range(1, 4 if full else 7)] + scalars
     with in_file(path, "bulk data"):
-        stiff, heavy = _in_order(K, order), _in_order(M, order)
-        damped = None if C is None else _in_order(C, order)
+        K_sorted, M_sorted = _sorted_matrix(K, order), _sorted_matrix(M, order)
+        C_sorted = None if C is None else _sorted_matrix(C, order)
     if full:
-        return FullMatrices(stiff, heavy, positions, np.array(grids), damping=damped)
+        return FullMatrices(K_sorted, M_sorted, positions, np.array(grids), damping=C_sorted)
     labels = names if names is not None else [f"grid {g}" for g in grids]
-    return ReducedMatrices(stiff, heavy, positions, labels, damped)
+    return ReducedMatrices(K_sorted, M_sorted, positions, labels, C_sorted)
 
 
-def _checked(path: str | Path, stiffness: str, mass: str, damping: str | None) -> Path:
+def _checked_path(path: str | Path, stiffness: str, mass: str, damping: str | None) -> Path:
     """Return the path of an existing file, after a type check of the names of matrices."""
     instance("stiffness", stiffness, str)
     instance("mass", mass, str)
     instance("damping", damping, (str, type(None)))
-    return existing("path", path)
+    return existing_file("path", path)
 
 
 def _check_op4_text(path: Path) -> None:
@@ -172,7 +171,7 @@ def _dense(A: Any) -> Array:
     return np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=float)
 
 
-def _named(path: Path, matrices: dict[str, Any], name: str) -> Any:
+def _matrix_named(path: Path, matrices: dict[str, Any], name: str) -> Any:
     if name not in matrices:
         known = ", ".join(map(repr, matrices)) or "none"
         raise MatrixFileError(f"{path}: no matrix {name!r}; the file has {known}", path=path)
@@ -199,7 +198,7 @@ def _bulk_data(path: Path) -> Any:
 
 def _dmig(path: Path, model: Any, name: str) -> Entries:
     """Return the entries of both triangles of a DMIG, by (point, component) of row and column."""
-    card = _named(path, dict(model.dmig), name)
+    card = _matrix_named(path, dict(model.dmig), name)
     if card.is_complex:
         raise MatrixError(f"{path}: matrix {name!r} is complex")
     entries: Entries = {}
@@ -211,7 +210,7 @@ def _dmig(path: Path, model: Any, name: str) -> Entries:
     return entries
 
 
-def _in_order(entries: Entries, order: list[tuple[int, int]]) -> Any:
+def _sorted_matrix(entries: Entries, order: list[tuple[int, int]]) -> Any:
     index = {key: k for k, key in enumerate(order)}
     missing = {key for pair in entries for key in pair} - set(index)
     if missing:

@@ -25,6 +25,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Interface, Mode, ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse
 from dolfinx_mbd.errors import ModelRangeWarning, warn
@@ -36,8 +37,6 @@ from dolfinx_mbd.imports.matrices import (
     rigid_coefficients,
     unit_factors,
 )
-
-Array = NDArray[np.float64]
 
 DEPENDENT_TOLERANCE = 1e-10
 """Eigenvalue of the mass matrix, scaled to a unit diagonal, below which columns are dependent."""
@@ -94,8 +93,7 @@ class ReducedMatrices:
         axes = np.tile(np.eye(3), (count, 1, 1)) if self.axes is None else self.axes
         values: dict[str, object] = {name: A.toarray() for name, A in matrices.items()}
         values |= {"axes": array("axes", axes, (count, 3, 3)), "points": points, "names": labels}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        assign(self, **values)
 
     def in_si(
         self, *, length: float = 1.0, mass: float = 1.0, time: float = 1.0
@@ -293,10 +291,10 @@ def mean_axis_modes(K: Array, M: Array, R: Array, motion: Array) -> MeanAxisMode
     Z = V @ q[:, R.shape[1] :]
     A, C = Z.T @ Ks @ Z, Z.T @ Ms @ Z
     squares, Y = scipy.linalg.eigh((A + A.T) / 2, (C + C.T) / 2)
-    loose = int(np.sum(squares < 1e-12 * squares.max(initial=0.0)))
-    if loose:
+    count = int(np.sum(squares < 1e-12 * squares.max(initial=0.0)))
+    if count:
         raise MatrixError(
-            f"{loose} modes without stiffness remain besides the rigid motions: the body consists "
+            f"{count} modes without stiffness remain after the rigid motions: the body consists "
             "of parts that are not connected or are hinged",
             argument="stiffness",
         )

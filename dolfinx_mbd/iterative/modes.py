@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.iterative.preconditioner import TwoLevel
@@ -14,10 +14,6 @@ from dolfinx_mbd.iterative.solver import IterativeSolver
 from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.linalg.lobpcg import guard_vectors, lobpcg
 from dolfinx_mbd.parallel import released
-
-__all__ = ["lowest_modes_iteratively", "start_vectors"]
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 1e-17
 """Relative error of the eigenvalues, estimated with the preconditioner.
@@ -29,7 +25,7 @@ depend on this error in first order, because they are frequencies of a subspace.
 COARSE_TOLERANCE = 1e-3
 """Relative error of the eigenvalues of linear elements, whose modes are the start vectors."""
 
-SPACES = 4
+MIN_UNKNOWNS = 4
 """Minimum number of free unknowns per iterated vector; a step uses three vectors for each."""
 
 
@@ -48,7 +44,7 @@ def lowest_modes_iteratively(
 
     size = num_modes + guard_vectors(num_modes)
     free = problem.num_dofs - solver.comm.allreduce(len(solver.held))
-    if free < SPACES * size:
+    if free < MIN_UNKNOWNS * size:
         raise InputError(
             f"{num_modes} modes of a mesh with {free} free dofs are too many for an iterative "
             "solver; use solver='direct'",
@@ -68,7 +64,9 @@ def start_vectors(solver: IterativeSolver, problem: ElasticProblem, size: int) -
     level, guards = solver.level, guard_vectors(size)
     if level is not None:
         rows, unknowns = level.interpolation.getSizes()[1]
-        if unknowns - solver.comm.allreduce(len(level.coarse_held)) >= SPACES * (size + guards):
+        if unknowns - solver.comm.allreduce(len(level.coarse_held)) >= MIN_UNKNOWNS * (
+            size + guards
+        ):
             start = random.standard_normal((size + guards, rows)).T
             return _coarse_modes(level, problem, start, size)
     X = np.asfortranarray(random.standard_normal((size, problem.num_owned)).T)

@@ -17,7 +17,8 @@ from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
-from dolfinx_mbd.fem.assembly import rigid_motions
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.assembly import rigid_motions, scalar_space
 from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.matrices import (
     bordered_stiffness,
@@ -27,10 +28,6 @@ from dolfinx_mbd.linalg.matrices import (
 )
 from dolfinx_mbd.linalg.multigrid import two_level_multigrid
 from dolfinx_mbd.linalg.options import Options
-
-__all__ = ["TwoLevel", "linear_interpolation"]
-
-Array = NDArray[np.float64]
 
 
 class TwoLevel:
@@ -97,7 +94,7 @@ def linear_interpolation(
     Held rows and columns of P are zero; the caller destroys P. The other results are the owned held
     unknowns of the linear elements and the positions of their owned nodes, (nodes, dim), m.
     """
-    fine = fem.functionspace(space.mesh, space.ufl_element().sub_elements[0])
+    fine = scalar_space(space)
     linear = fem.functionspace(space.mesh, ("Lagrange", 1))
     scalar = fem_petsc.interpolation_matrix(linear, fine)
     scalar.assemble()

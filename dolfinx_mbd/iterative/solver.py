@@ -11,6 +11,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.iterative.preconditioner import TwoLevel
@@ -26,10 +27,6 @@ from dolfinx_mbd.linalg.multigrid import algebraic_multigrid
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.projection import Projection
 from dolfinx_mbd.parallel import released
-
-__all__ = ["IterativeSolver"]
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 1e-10
 """Relative error of a solution in the energy norm, estimated with the preconditioner."""

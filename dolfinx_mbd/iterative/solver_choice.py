@@ -8,11 +8,9 @@ from typing import Literal
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.linalg.memory import factorization_memory, free_memory
 
-__all__ = ["Solver", "choose_solver"]
-
 Solver = Literal["direct", "iterative", "auto"]
 
-SHARE = 0.8
+MAX_SHARE = 0.8
 """Largest share of the free memory that a factorization may use."""
 
 _log = logging.getLogger("dolfinx_mbd")
@@ -26,7 +24,7 @@ def choose_solver(problem: ElasticProblem, solver: Solver) -> Literal["direct", 
     if solver != "auto" or problem.dim == 2:
         return "direct" if solver == "auto" else solver
     free, needed = free_memory(problem.comm), factorization_memory(problem.num_dofs)
-    if needed <= SHARE * free:
+    if needed <= MAX_SHARE * free:
         return "direct"
     gigabytes = needed / 1e9, free / 1e9
     _log.info("a factorization needs %.0f GB, %.0f GB are free: iterative solver", *gigabytes)

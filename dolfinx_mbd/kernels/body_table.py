@@ -14,8 +14,6 @@ import numpy as np
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.small_vectors import Array, Table
 
-__all__ = ["array_sizes", "matrix", "table_of_one"]
-
 #: Columns with sizes: modes n, frames F, cases of `spin` (0 or 6), frames with `bend` (0 or F).
 MODES, FRAMES, SPINS, BENDS = 0, 1, 2, 3
 #: Columns with the indices of the first coordinate, velocity and frame in the system.

@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 
 from dolfinx_mbd.kernels.precompile import ENABLED, KERNELS, kernel_sources, start_helpers
 
-__all__ = ["COMPILED", "inner_kernel", "kernel"]
-
 Function = TypeVar("Function", bound=Callable)
 
 try:

@@ -47,14 +47,14 @@ from dolfinx_mbd.kernels.body_table import (
     matrix,
 )
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.frames import frame_motion, lever_and_turn, orientation
+from dolfinx_mbd.kernels.frames import frame_motion, lever_and_rotation, orientation
 from dolfinx_mbd.kernels.rotations import (
     axial3,
     axial_product3,
+    quaternion_exp,
+    quaternion_product,
     skew3,
     tangent_times,
-    turned,
-    turning,
 )
 from dolfinx_mbd.kernels.small_vectors import (
     Array,
@@ -74,20 +74,6 @@ from dolfinx_mbd.kernels.small_vectors import (
     vector3,
 )
 
-__all__ = [
-    "elastic_weights",
-    "increment",
-    "inertia_integrals",
-    "inertia_tensor",
-    "integrals",
-    "residual",
-    "spin_matrix",
-    "spin_parts",
-    "spin_products",
-    "squares3",
-    "wrench_in",
-]
-
 
 @kernel
 def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
@@ -95,7 +81,9 @@ def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
     for b in range(table.shape[0]):
         i, j = table[b, FIRST_Q], table[b, FIRST_V]
         put3(out, i, add3(vector3(q, i), vector3(delta, j)))
-        p = turned((q[i + 3], q[i + 4], q[i + 5], q[i + 6]), turning(vector3(delta, j + 3)))
+        p = quaternion_product(
+            (q[i + 3], q[i + 4], q[i + 5], q[i + 6]), quaternion_exp(vector3(delta, j + 3))
+        )
         out[i + 3], out[i + 4], out[i + 5], out[i + 6] = p
         for k in range(table[b, MODES]):
             out[i + 7 + k] = q[i + 7 + k] + delta[j + 6 + k]
@@ -251,7 +239,7 @@ def _wrench_rows(
     motion, jacobian = frame_motion(row, data, q)
     loads = np.zeros(6 * row[FRAMES])
     for k in range(row[FRAMES]):
-        lever, theta = lever_and_turn(row, data, motion, k)
+        lever, theta = lever_and_rotation(row, data, motion, k)
         wrench = wrenches[row[FIRST_FRAME] + k]
         f, moment = wrench_in(A, wrench)
         turn = add3(cross3(lever, f), moment)

@@ -37,7 +37,7 @@ from dolfinx_mbd.kernels.floating_frame import (
     squares3,
     wrench_in,
 )
-from dolfinx_mbd.kernels.frames import clear, frame_motion, lever_and_turn, orientation
+from dolfinx_mbd.kernels.frames import clear, frame_motion, lever_and_rotation, orientation
 from dolfinx_mbd.kernels.rotations import (
     axial3,
     axial_product3,
@@ -63,8 +63,6 @@ from dolfinx_mbd.kernels.small_vectors import (
     transposed3,
     vector3,
 )
-
-__all__ = ["tangents"]
 
 
 @kernel
@@ -188,7 +186,7 @@ def _add_wrenches(
     motion, jacobian = frame_motion(row, data, q)
     loads = np.zeros(6 * row[FRAMES])
     for k in range(row[FRAMES]):
-        lever, theta = lever_and_turn(row, data, motion, k)
+        lever, theta = lever_and_rotation(row, data, motion, k)
         force, moment = wrench_in(A, wrenches[row[FIRST_FRAME] + k])
         add33(Kt, 3, 3, -1.0, plus3(mm3(skew3(lever), skew3(force)), skew3(moment)))
         put3(loads, 6 * k, force)

@@ -23,12 +23,12 @@ from dolfinx_mbd.kernels.body_table import (
 )
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.rotations import (
+    quaternion_exp,
     rotation_rows,
     skew3,
     tangent3,
     tangent_derivative3,
     tangent_times,
-    turning,
 )
 from dolfinx_mbd.kernels.small_vectors import (
     Array,
@@ -46,17 +46,6 @@ from dolfinx_mbd.kernels.small_vectors import (
     scaled33,
     vector3,
 )
-
-__all__ = [
-    "clear",
-    "frame_jacobians",
-    "frame_motion",
-    "frame_poses",
-    "frame_velocities",
-    "frame_velocity_tangents",
-    "lever_and_turn",
-    "orientation",
-]
 
 
 @inner_kernel
@@ -85,7 +74,7 @@ def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
 
 
 @inner_kernel
-def lever_and_turn(row: Table, data: Array, motion: Array, k: int) -> tuple[Vector3, Vector3]:
+def lever_and_rotation(row: Table, data: Array, motion: Array, k: int) -> tuple[Vector3, Vector3]:
     """Return x_k + d and θ of frame k in body components."""
     lever = add3(vector3(data, row[POINTS] + 3 * k), vector3(motion, 6 * k))
     return lever, vector3(motion, 6 * k + 3)
@@ -99,8 +88,8 @@ def frame_poses(table: Table, data: Array, q: Array, position: Array, rotation: 
         A = orientation(row, q)
         motion, _ = frame_motion(row, data, q)
         for k in range(row[FRAMES]):
-            lever, theta = lever_and_turn(row, data, motion, k)
-            w, x, y, z = turning(theta)
+            lever, theta = lever_and_rotation(row, data, motion, k)
+            w, x, y, z = quaternion_exp(theta)
             start, frame = row[AXES] + 9 * k, row[FIRST_FRAME] + k
             axes = vector3(data, start), vector3(data, start + 3), vector3(data, start + 6)
             put33(rotation[frame], 0, 0, mm3(mm3(A, rotation_rows(w, x, y, z)), axes))
@@ -118,7 +107,7 @@ def frame_jacobians(table: Table, data: Array, q: Array, out: Array) -> None:
         A = orientation(row, q)
         motion, jacobian = frame_motion(row, data, q)
         for k in range(row[FRAMES]):
-            lever, theta = lever_and_turn(row, data, motion, k)
+            lever, theta = lever_and_rotation(row, data, motion, k)
             back = scaled3(-1.0, theta)
             J = out[row[FIRST_FRAME] + k]
             clear(J)
@@ -154,7 +143,7 @@ def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) 
         rates = jacobian @ v[j + 6 : j + 6 + row[MODES]]
         omega = vector3(v, j + 3)
         for k in range(row[FRAMES]):
-            lever, theta = lever_and_turn(row, data, motion, k)
+            lever, theta = lever_and_rotation(row, data, motion, k)
             move, turn = vector3(rates, 6 * k), vector3(rates, 6 * k + 3)
             move = mv3(A, add3(cross3(omega, lever), move))
             turn = mv3(A, add3(omega, tangent_times(scaled3(-1.0, theta), turn)))
@@ -179,7 +168,7 @@ def frame_velocity_tangents(table: Table, data: Array, q: Array, v: Array, out: 
         change = matrix(matrix(data, row[BEND], lines * n, n) @ rate, 0, lines, n)
         minus, by_spin = scaled33(-1.0, A), mm3(A, skew3(omega))
         for k in range(row[FRAMES]):
-            lever, theta = lever_and_turn(row, data, motion, k)
+            lever, theta = lever_and_rotation(row, data, motion, k)
             turn, back = vector3(rates, 6 * k + 3), scaled3(-1.0, theta)
             speed = add3(cross3(omega, lever), vector3(rates, 6 * k))
             D = out[row[FIRST_FRAME] + k]

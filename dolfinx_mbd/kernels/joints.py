@@ -38,23 +38,6 @@ from dolfinx_mbd.kernels.small_vectors import (
     vector3,
 )
 
-__all__ = [
-    "DISTANCE",
-    "OPPOSITE",
-    "axis_coordinates",
-    "constraint_rows",
-    "distance_bias",
-    "distance_second",
-    "joint_angles",
-    "joint_bias",
-    "joint_frames",
-    "joint_gradients",
-    "joint_products",
-    "joint_second",
-    "joint_values",
-    "rotation_second",
-]
-
 #: Relative rotations: index of the motion, sign, and axes of the first and the second frame.
 _ROTATIONS = ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0))
 
@@ -128,12 +111,12 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
             if lam[j, row] != 0.0:
                 e, f = skew3(_axis(Q1, j, a)), skew3(_axis(Q2, j, b))
                 factor = sign * lam[j, row]
-                _add_turns(D[j], scaled33(factor, mm3(f, e)), scaled33(factor, mm3(e, f)))
+                _add_rotation_blocks(D[j], scaled33(factor, mm3(f, e)), scaled33(factor, mm3(e, f)))
     return D
 
 
 @inner_kernel
-def _add_turns(D: Array, first: Matrix3, second: Matrix3) -> None:
+def _add_rotation_blocks(D: Array, first: Matrix3, second: Matrix3) -> None:
     """Add derivatives with respect to rotation 1 (`first`) and rotation 2 (`second`)."""
     add33(D, 3, 3, 1.0, first)
     add33(D, 3, 9, -1.0, second)
@@ -239,7 +222,7 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
         common = plus3(common, outer3(-factor * factor, cross3(w, fx), change))
         F, W = skew3(fx), skew3(w)
         first, second = scaled33(factor, mm3(F, W)), scaled33(factor, mm3(W, F))
-        _add_turns(D[j], plus3(common, first), plus3(common, second))
+        _add_rotation_blocks(D[j], plus3(common, first), plus3(common, second))
     return D
 
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.small_vectors import Array, put3, tmv3, vector3
 
-__all__ = ["add_pairs", "add_rows", "fill"]
-
 
 @kernel
 def add_pairs(
@@ -69,8 +67,8 @@ def fill(
         for j in range(n):
             S[j, n + i] = mass * B[i, j]
     for k in range(columns.shape[0]):
-        _turn(K, columns[k], turns[k])
-        _turn(B, columns[k], turns[k])
+        _multiply_columns(K, columns[k], turns[k])
+        _multiply_columns(B, columns[k], turns[k])
     for j in range(n):
         for i in range(n):
             S[i, j] = M[i, j] + (by_speed / by_rate) * C[i, j] + (1.0 / by_rate) * K[i, j]
@@ -79,7 +77,7 @@ def fill(
 
 
 @inner_kernel
-def _turn(A: Array, first: int, turn: Array) -> None:
+def _multiply_columns(A: Array, first: int, turn: Array) -> None:
     """Multiply three columns of A by a matrix."""
     T = vector3(turn[0], 0), vector3(turn[1], 0), vector3(turn[2], 0)
     for i in range(A.shape[0]):

@@ -19,18 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "KERNELS",
-    "compile_part",
-    "kernel_sources",
-    "start_helpers",
-    "start_helpers_if_new",
-]
-
 ENABLED = os.environ.get("DOLFINX_MBD_PRECOMPILE", "1") != "0"
 """Whether helpers may be started."""
 
-_MOST = 3  # largest number of helpers
+_MAX_HELPERS = 3  # largest number of helpers
 
 #: Kernels in the order in which a simulation needs them, with the types of their arguments: f
 #: (float), c (float in column order), i (integer) or b (Boolean), and the dimension of an array.
@@ -57,7 +49,7 @@ joints.joint_angles f3 i1 i1 f1
 time_steps.predict f1 f1 f1 f1 f1 f f1 f1 f1
 time_steps.relative_residual f1 f1 i1 f1 f1 i2 b1 f f f
 matrices.fill f2 f2 f2 f2 i1 f3 f f f c2
-time_steps.right_side f1 f1 f f f1
+time_steps.right_hand_side f1 f1 f f f1
 time_steps.correct f1 f f f f f1 f1 f1 f1 f1
 floating_frame.integrals i2 f1 f1 f1 f1
 """.strip().splitlines()
@@ -116,7 +108,7 @@ def start_helpers() -> None:
     """Start helpers on idle processors once, but not from MPI ranks and worker processes."""
     ranks = max(int(os.environ.get(n, 1)) for n in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"))
     processors = getattr(os, "process_cpu_count", os.cpu_count)() or 1
-    count = min(_MOST, processors - 1)
+    count = min(_MAX_HELPERS, processors - 1)
     if ranks > 1 or multiprocessing.parent_process() or not sys.executable:
         return
     paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]

@@ -31,28 +31,6 @@ from dolfinx_mbd.kernels.small_vectors import (
     vector3,
 )
 
-__all__ = [
-    "axial",
-    "axial3",
-    "axial_product3",
-    "exp_quaternion",
-    "exp_rotation",
-    "multiply_quaternions",
-    "quaternion_from_matrix",
-    "rotation_matrix",
-    "rotation_rows",
-    "rotation_vector",
-    "skew",
-    "skew3",
-    "tangent",
-    "tangent3",
-    "tangent_derivative",
-    "tangent_derivative3",
-    "tangent_times",
-    "turned",
-    "turning",
-]
-
 Quaternion = tuple[float, float, float, float]
 
 _SMALL = 1e-2  # squared angle (rad²) below which the series are accurate to 1e-15
@@ -107,7 +85,7 @@ def rotation_matrix(p: Array) -> Array:
 
 
 @inner_kernel
-def turned(a: Quaternion, b: Quaternion) -> Quaternion:
+def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
     """Return the product of two quaternions, scaled to unit length."""
     w = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3]
     x = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2]
@@ -120,11 +98,11 @@ def turned(a: Quaternion, b: Quaternion) -> Quaternion:
 @kernel
 def multiply_quaternions(a: Array, b: Array) -> Array:
     """Return the product of two quaternions, scaled to unit length; shape (4,)."""
-    return np.array(turned((a[0], a[1], a[2], a[3]), (b[0], b[1], b[2], b[3])))
+    return np.array(quaternion_product((a[0], a[1], a[2], a[3]), (b[0], b[1], b[2], b[3])))
 
 
 @inner_kernel
-def turning(theta: Vector3) -> Quaternion:
+def quaternion_exp(theta: Vector3) -> Quaternion:
     """Return the unit quaternion of a rotation vector (rad)."""
     angle = math.sqrt(dot3(theta, theta))
     half = 0.5 * angle
@@ -135,7 +113,7 @@ def turning(theta: Vector3) -> Quaternion:
 @kernel
 def exp_quaternion(theta: Array) -> Array:
     """Return the unit quaternion of a rotation vector (rad); shape (4,)."""
-    return np.array(turning(vector3(theta, 0)))
+    return np.array(quaternion_exp(vector3(theta, 0)))
 
 
 @kernel

@@ -7,29 +7,6 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel
 
-__all__ = [
-    "Array",
-    "Matrix3",
-    "Table",
-    "Vector3",
-    "add3",
-    "add33",
-    "add_column3",
-    "cross3",
-    "dot3",
-    "mm3",
-    "mv3",
-    "outer3",
-    "plus3",
-    "put3",
-    "put33",
-    "scaled3",
-    "scaled33",
-    "tmv3",
-    "transposed3",
-    "vector3",
-]
-
 Array = NDArray[np.float64]
 Table = NDArray[np.int64]
 Vector3 = tuple[float, float, float]

@@ -42,17 +42,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     vector3,
 )
 
-__all__ = [
-    "apply_wrenches",
-    "bias",
-    "jacobians",
-    "poses",
-    "velocities",
-    "velocity_tangents",
-    "wrench_tangent",
-]
-
-_NEAR = -0.9  # cosine of the angle between t and t₀ below which t is measured from −t₀
+_REVERSAL_COSINE = -0.9  # cosine of the angle between t and t₀ below which t is measured from −t₀
 _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -64,7 +54,7 @@ def _tangent(
     p = add3(vector3(S[k] @ z, 0), vector3(p0[k], 0))
     size = math.sqrt(dot3(p, p))
     t, reference, sign = scaled3(1.0 / size, p), _column(axes, k, 2), 1.0
-    if dot3(t, reference) < _NEAR:
+    if dot3(t, reference) < _REVERSAL_COSINE:
         sign = -1.0
     return t, size, scaled3(sign, reference), sign
 
@@ -83,27 +73,29 @@ def _spin(t: Vector3, reference: Vector3) -> tuple[Vector3, Matrix3]:
 
 
 @inner_kernel
-def _turning(t: Vector3, size: float, reference: Vector3) -> Matrix3:
+def _angular_velocity_map(t: Vector3, size: float, reference: Vector3) -> Matrix3:
     """Return the matrix W, which maps ṗ to ω."""
     c, _ = _spin(t, reference)
     return scaled33(1.0 / size, plus3(skew3(t), outer3(1.0, t, c)))
 
 
 @inner_kernel
-def _by_slope(D: Matrix3, f: Vector3, t: Vector3, size: float) -> Matrix3:
+def _slope_derivative(D: Matrix3, f: Vector3, t: Vector3, size: float) -> Matrix3:
     """Return the derivative (D (I − t⊗t) − f⊗t)/|p|² of f(t)/|p| with respect to p; D = ∂f/∂t."""
     change = outer3(-1.0, add3(mv3(D, t), f), t)
     return scaled33(1.0 / (size * size), plus3(D, change))
 
 
 @inner_kernel
-def _turning_tangent(t: Vector3, size: float, reference: Vector3, rate: Vector3) -> Matrix3:
+def _angular_velocity_tangent(
+    t: Vector3, size: float, reference: Vector3, rate: Vector3
+) -> Matrix3:
     """Return the derivative of W(p) ṗ with respect to p for constant ṗ."""
     c, dc = _spin(t, reference)
     along = dot3(c, rate)
     D = plus3(skew3(scaled3(-1.0, rate)), scaled33(along, _IDENTITY))
     D = plus3(D, outer3(1.0, t, tmv3(dc, rate)))
-    return _by_slope(D, add3(cross3(t, rate), scaled3(along, t)), t, size)
+    return _slope_derivative(D, add3(cross3(t, rate), scaled3(along, t)), t, size)
 
 
 @kernel
@@ -136,7 +128,7 @@ def jacobians(P: Array, S: Array, p0: Array, axes: Array, z: Array) -> Array:
     J = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
-        W = _turning(t, size, reference)
+        W = _angular_velocity_map(t, size, reference)
         for j in range(P.shape[2]):
             add_column3(J[k], 0, j, _column(P, k, j))
             add_column3(J[k], 3, j, mv3(W, _column(S, k, j)))
@@ -158,7 +150,7 @@ def apply_wrenches(
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         force = vector3(wrenches[k], 0)
-        moment = tmv3(_turning(t, size, reference), vector3(wrenches[k], 3))
+        moment = tmv3(_angular_velocity_map(t, size, reference), vector3(wrenches[k], 3))
         for i in range(P.shape[2]):
             push = dot3(_column(P, k, i), force) + dot3(_column(S, k, i), moment)
             rows[i] -= push
@@ -173,7 +165,7 @@ def velocities(
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         put3(out[k], 0, vector3(P[k] @ rate, 0))
-        put3(out[k], 3, mv3(_turning(t, size, reference), vector3(S[k] @ rate, 0)))
+        put3(out[k], 3, mv3(_angular_velocity_map(t, size, reference), vector3(S[k] @ rate, 0)))
 
 
 @kernel
@@ -182,7 +174,7 @@ def velocity_tangents(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate
     D = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
-        T = _turning_tangent(t, size, reference, vector3(S[k] @ rate, 0))
+        T = _angular_velocity_tangent(t, size, reference, vector3(S[k] @ rate, 0))
         for j in range(P.shape[2]):
             add_column3(D[k], 3, j, mv3(T, _column(S, k, j)))
     return D
@@ -195,7 +187,7 @@ def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> A
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         slope_rate = vector3(S[k] @ rate, 0)
-        put3(out[k], 3, mv3(_turning_tangent(t, size, reference, slope_rate), slope_rate))
+        put3(out[k], 3, mv3(_angular_velocity_tangent(t, size, reference, slope_rate), slope_rate))
     return out
 
 
@@ -212,7 +204,7 @@ def wrench_tangent(P: Array, S: Array, p0: Array, axes: Array, z: Array, wrenche
         c, dc = _spin(t, reference)
         along = dot3(m, t)
         D = plus3(skew3(m), plus3(scaled33(along, dc), outer3(1.0, c, m)))
-        D = _by_slope(D, add3(cross3(m, t), scaled3(along, c)), t, size)
+        D = _slope_derivative(D, add3(cross3(m, t), scaled3(along, c)), t, size)
         for j in range(n):
             turn = mv3(D, _column(S, k, j))
             for i in range(n):

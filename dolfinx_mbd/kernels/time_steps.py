@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.kernels.compilation import kernel
 from dolfinx_mbd.kernels.small_vectors import Array
 
-__all__ = ["correct", "predict", "relative_residual", "right_side"]
-
 _ROUND_OFF = 1e-15  # round-off of constraints relative to the size of the mechanism
 
 
@@ -59,7 +57,7 @@ def relative_residual(
 
 
 @kernel
-def right_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
+def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
     """Write the right-hand side of a correction: scaled negative residual and constraints."""
     n = rows.shape[0]
     for i in range(n):

@@ -20,21 +20,19 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 from mpi4py import MPI
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.linalg.blocks import gram
 
-Array = NDArray[np.float64]
-
-BLOCK = 8
+BLOCK_SIZE = 8
 """Vectors per block; larger blocks are cheaper per vector but need more (benchmarks/lanczos.py)."""
 
-GUARD = 1e-2  # largest relative residual of the first pair beyond the requested pairs
+GUARD_TOLERANCE = 1e-2  # largest relative residual of the first pair beyond the requested pairs
 MAX_SOLVES = 400  # largest number of blocks
 
-SAFE, DEPENDENT, PASSES = 1e3, 1e-7, 4
-"""Limits of orthogonalization: condition number up to which a block is orthogonal after a pass;
-reciprocal condition number below which a block has lost rank; largest number of passes."""
+# Orthogonalization of a block: condition number up to which it is orthogonal after a pass;
+# reciprocal condition number below which it has lost its rank; largest number of passes
+SAFE_CONDITION, RANK_TOLERANCE, MAX_PASSES = 1e3, 1e-7, 4
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -45,7 +43,7 @@ class Breakdown(RuntimeError):
 
 def largest_space(num_modes: int) -> int:
     """Return the dimension at which the Krylov space is restarted."""
-    return num_modes + max(num_modes, 16 * BLOCK)
+    return num_modes + max(num_modes, 16 * BLOCK_SIZE)
 
 
 def block_lanczos(
@@ -61,7 +59,7 @@ def block_lanczos(
 
     A mode can be missed only if all start vectors are orthogonal to it. For eight random vectors
     this is practically impossible: the probability that all components are below ε is of the order
-    ε⁸. In addition, the residual of the next higher mode must be below `GUARD`.
+    ε⁸. In addition, the residual of the next higher mode must be below `GUARD_TOLERANCE`.
 
     `solve` returns K⁻¹B and `mass` returns M X for blocks of shape (owned rows, k). The start
     vectors are zero where M has zero rows. The tolerance limits the residuals relative to λ.
@@ -71,8 +69,8 @@ def block_lanczos(
         space.extend(solve(space.image))
         theta, S, residual = space.ritz()
         error = residual / np.abs(theta)
-        known = len(theta) > num_modes and error[num_modes] <= GUARD
-        if known and (error[:num_modes] <= tolerance).all():
+        guarded = len(theta) > num_modes and error[num_modes] <= GUARD_TOLERANCE
+        if guarded and (error[:num_modes] <= tolerance).all():
             _log.info("block Lanczos: %d solves of %d right-hand sides", count, start.shape[1])
             return np.reciprocal(theta[:num_modes]), space.combined(S[:, :num_modes])
         space.restart_if_full(theta, S, num_modes)
@@ -83,39 +81,42 @@ class _Space:
     """A Krylov space of K⁻¹M with an M-orthonormal basis V."""
 
     def __init__(
-        self, comm: MPI.Comm, mass: Callable[[Array], Array], start: Array, most: int
+        self, comm: MPI.Comm, mass: Callable[[Array], Array], start: Array, max_size: int
     ) -> None:
         self.comm, self.mass = comm, mass
         self.image: Array  # M times the last block of V, to which K⁻¹M has not been applied
-        self._near: Array  # M times the last block, or the last two
+        self._near_image: Array  # M times the last block, or the last two
         self._width = width = start.shape[1]
-        self._V = np.empty((len(start), most + 2 * width), order="F")
-        self._T = np.zeros((most + width, most + width))  # VᵀM K⁻¹M V
-        self._most, self._size = most, 0  # limit; number of vectors to which K⁻¹M was applied
+        self._V = np.empty((len(start), max_size + 2 * width), order="F")
+        self._T = np.zeros((max_size + width, max_size + width))  # VᵀM K⁻¹M V
+        self._max_size, self._size = (
+            max_size,
+            0,
+        )  # limit; number of vectors to which K⁻¹M was applied
         self._R: Array = np.zeros((width, width))  # factor R of the last `_orthonormal`
         _, _, self.image = self._orthonormal(start.copy(order="F"), mass(start), end=0)
-        self._near = self.image
+        self._near_image = self.image
 
     def extend(self, W: Array) -> None:
         """Append W, which is K⁻¹M times the last block."""
         begin, end = self._size, self._size + self._width
         image: Array = self.mass(W)
-        near = slice(end - self._near.shape[1], end)
+        near = slice(end - self._near_image.shape[1], end)
         h = gram(self.comm, self._V[:, near], image)  # three-term recurrence, before the full pass
         _subtract(W, self._V[:, near], h)
-        _subtract(image, self._near, h)
+        _subtract(image, self._near_image, h)
         H, self._R, image = self._orthonormal(W, image, end)
         H[near] += h
         self._T[:end, begin:end] = H
         self._T[begin:end, :begin] = H[:begin].T
-        self._near = np.asfortranarray(np.hstack([self.image, image]))
+        self._near_image = np.asfortranarray(np.hstack([self.image, image]))
         self.image, self._size = image, end
 
     def _orthonormal(self, W: Array, image: Array, end: int) -> tuple[Array, Array, Array]:
         """Decompose W = V H + Q R with the first vectors V, append Q, and return H, R and M Q."""
         V, new = self._V[:, :end], slice(end, end + W.shape[1])
         H, R = np.zeros((end, W.shape[1])), np.eye(W.shape[1])
-        for _ in range(PASSES):
+        for _ in range(MAX_PASSES):
             h = gram(self.comm, V, image)
             _subtract(W, V, h)
             image = self.mass(W)
@@ -123,10 +124,10 @@ class _Space:
             low, high, r = self.comm.bcast(_cholesky(G) if self.comm.rank == 0 else None, root=0)
             if r is None:
                 raise Breakdown("the vectors of a block have become dependent")
-            W, image = _over(W, r), _over(image, r)
+            W, image = _divide(W, r), _divide(image, r)
             H += h @ R
             R = r @ R
-            if high + np.linalg.norm(h) < SAFE * low:
+            if high + np.linalg.norm(h) < SAFE_CONDITION * low:
                 self._V[:, new] = W
                 return H, R, image
         raise Breakdown("a block cannot be made orthogonal")
@@ -149,14 +150,14 @@ class _Space:
     def restart_if_full(self, theta: Array, S: Array, num_modes: int) -> None:
         """Restart with the best Ritz vectors and the last block, if the space is full."""
         size, width = self._size, self._width
-        if size + width <= self._most:
+        if size + width <= self._max_size:
             return
         count = num_modes + 2 * width
         self._V[:, :count] = self.combined(S[:, :count])
         self._V[:, count : count + width] = self._V[:, size : size + width]
         self._T[:] = 0.0
         self._T[:count, :count] = np.diag(theta[:count])
-        self._near, self._size = self.image, count
+        self._near_image, self._size = self.image, count
 
 
 def _cholesky(G: Array) -> tuple[float, float, Array | None]:
@@ -165,10 +166,10 @@ def _cholesky(G: Array) -> tuple[float, float, Array | None]:
     RᵀR = G; R is None if the block has lost its rank.
     """
     low, high = np.sqrt(np.maximum(scipy.linalg.eigvalsh(G)[[0, -1]], 0.0)).tolist()
-    return low, high, scipy.linalg.cholesky(G) if low > DEPENDENT * high else None
+    return low, high, scipy.linalg.cholesky(G) if low > RANK_TOLERANCE * high else None
 
 
-def _over(X: Array, r: Array) -> Array:
+def _divide(X: Array, r: Array) -> Array:
     """Return X r⁻¹ for an upper triangular r, and overwrite X."""
     return scipy.linalg.blas.dtrsm(1.0, r, X, side=1, overwrite_b=1)
 

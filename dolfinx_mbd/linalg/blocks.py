@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.linalg.factorization import solver_error
-
-Array = NDArray[np.float64]
 
 
 def multiply(A: PETSc.Mat, X: Array) -> Array:

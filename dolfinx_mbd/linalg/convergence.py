@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.linalg.blocks import column_sums
 from dolfinx_mbd.linalg.eigenvalues import EigenError
 from dolfinx_mbd.linalg.factorization import FactorizationError
-
-Array = NDArray[np.float64]
 
 ROUND_OFF = 1e3  # level up to which a residual is accepted if it no longer decreases
 INTERVAL = 10  # number of iterations between two checks for stagnation
@@ -61,12 +59,12 @@ class Stagnation:
     """Check, every `INTERVAL` iterations, whether an error still decreases."""
 
     def __init__(self) -> None:
-        self._least = self._before = np.inf
+        self._smallest = self._previous = np.inf
 
     def check(self, count: int, error: float) -> bool:
         """Return whether the smallest error was not halved since the previous check."""
-        self._least = min(self._least, error)
+        self._smallest = min(self._smallest, error)
         if count % INTERVAL:
             return False
-        before, self._before = self._before, self._least
-        return bool(self._least > before / 2)
+        previous, self._previous = self._previous, self._smallest
+        return bool(self._smallest > previous / 2)

@@ -10,13 +10,11 @@ import scipy
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.linalg.matrices import owned_rows
 from dolfinx_mbd.parallel import agreed
 
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
-
-DEPENDENT = 1e-10  # relative squared M-norm of the new part of a dependent column
+RANK_TOLERANCE = 1e-10  # relative squared M-norm of the new part of a dependent column
 
 
 def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, list[int]]:
@@ -29,7 +27,7 @@ def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, lis
     scale = 1 / np.sqrt(np.diag(M))
     K = (K + K.T) / 2 * np.outer(scale, scale)
     M = (M + M.T) / 2 * np.outer(scale, scale)
-    columns = independent_columns(M, DEPENDENT)
+    columns = independent_columns(M, RANK_TOLERANCE)
     B = (B * scale[:, None])[columns]
     Z = np.eye(len(columns))
     if B.shape[1]:
@@ -95,13 +93,13 @@ def dense_modes(
         count = max(num_modes or n, int(np.sum(squares < 0)))
         return rates(squares[:count]), modes[:, :count].astype(complex)
     scale = np.sqrt(np.abs(squares).max())  # 1/time
-    small = modes.T @ C @ modes
+    damping = modes.T @ C @ modes
     A = np.zeros((2 * n, 2 * n))
-    A[:n, n:], A[n:, :n], A[n:, n:] = np.eye(n), -np.diag(squares) / scale**2, -small / scale
+    A[:n, n:], A[n:, :n], A[n:, n:] = np.eye(n), -np.diag(squares) / scale**2, -damping / scale
     eigenvalues, y = np.linalg.eig(A)
     values, columns = select_modes(scale * eigenvalues)
     values, y = values[:num_modes], y[:n, columns[:num_modes]]
-    products = (y, small @ y, squares[:, None] * y)
+    products = (y, damping @ y, squares[:, None] * y)
     quotients = np.array([np.einsum("ik,ik->k", y.conj(), a) for a in products])
     return improved_roots(values, quotients), modes @ y
 
@@ -115,10 +113,10 @@ def select_modes(values: ComplexArray) -> tuple[ComplexArray, NDArray[np.intp]]:
     upper, real = (list(map(int, np.flatnonzero(a))) for a in (values.imag > 0, values.imag == 0))
     real.sort(key=lambda k: (abs(values[k]), values[k].real))
     pairs = [real[k : k + 2] for k in range(0, len(real), 2)]
-    chosen = upper + [max(pair, key=lambda k: values[k].real) for pair in pairs]
-    growing = {k for k in chosen if values[k].imag == 0 and values[k].real > 0}
-    chosen.sort(key=lambda k: -abs(values[k]) if k in growing else abs(values[k]))
-    columns = np.array(chosen, dtype=np.intp)
+    selected = upper + [max(pair, key=lambda k: values[k].real) for pair in pairs]
+    growing = {k for k in selected if values[k].imag == 0 and values[k].real > 0}
+    selected.sort(key=lambda k: -abs(values[k]) if k in growing else abs(values[k]))
+    columns = np.array(selected, dtype=np.intp)
     return values[columns], columns
 
 

@@ -18,22 +18,21 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 from slepc4py import SLEPc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.linalg.block_lanczos import BLOCK, Breakdown, block_lanczos, largest_space
+from dolfinx_mbd.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos, largest_space
 from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.dense_problems import solve_on_first_rank
 from dolfinx_mbd.linalg.factorization import GENERAL
 from dolfinx_mbd.linalg.options import Options, configured, database_options
 
-Array = NDArray[np.float64]
-
 TOLERANCE = 1e-9  # largest residual of the iterations, relative to the eigenvalue
 
-DENSE_ALWAYS, DENSE_MOST = 150, 3000
+DENSE_ALWAYS, DENSE_HALF = 150, 3000
 """Numbers of free dofs up to which LAPACK computes the modes: in all cases; if at least half of all
 modes are requested."""
 
-SHIFTED = {f"st_{key}": value for key, value in GENERAL.items()}
+SHIFT_OPTIONS = {f"st_{key}": value for key, value in GENERAL.items()}
 """Options of SLEPc's factorization at a shift."""
 
 _log = logging.getLogger("dolfinx_mbd")
@@ -112,7 +111,7 @@ def run_slepc(
     solver.setTarget(shift)
     st = solver.getST()
     st.setType(SLEPc.ST.Type.SINVERT)
-    settings = dict(SHIFTED) if ksp is None else {}
+    settings = dict(SHIFT_OPTIONS) if ksp is None else {}
     if ksp is not None:
         st.setKSP(ksp)
     prefixes = f"{kind}_", "st_"
@@ -159,7 +158,7 @@ def lowest_modes(
         return np.zeros(0), np.zeros((rows, 0), order="F")
     free = K.getSize()[0] - 2 * num_border - comm.allreduce(len(held))
     check_num_modes(num_modes, free)
-    if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
+    if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_HALF):
         dense = partial(_dense_modes, num_modes=num_modes, num_border=num_border)
         return solve_on_first_rank((K, M), held, dense)
     if uses_block_lanczos(num_modes, free, prefix=prefix, options=options):
@@ -183,7 +182,7 @@ def uses_block_lanczos(num_modes: int, free: int, *, prefix: str, options: Optio
     keys = (*(options or {}), *database_options(prefix))
     if any(key.startswith(("eps_", "st_")) for key in keys):
         return False
-    return largest_space(num_modes) + BLOCK <= free // 2
+    return largest_space(num_modes) + BLOCK_SIZE <= free // 2
 
 
 def block_modes(
@@ -193,7 +192,7 @@ def block_modes(
 
     The start vectors are M times random vectors, so that they are zero where M has zero rows.
     """
-    random = np.random.default_rng(comm.rank).standard_normal((BLOCK, M.getLocalSize()[0])).T
+    random = np.random.default_rng(comm.rank).standard_normal((BLOCK_SIZE, M.getLocalSize()[0])).T
     start, mass = multiply(M, random), partial(multiply, M)
     return block_lanczos(comm, inverse, mass, start, num_modes, tolerance=TOLERANCE)
 

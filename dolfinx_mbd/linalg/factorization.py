@@ -127,14 +127,14 @@ def _cholmod_succeeds(ksp: PETSc.KSP, A: PETSc.Mat, prefix: str, options: Option
     return True
 
 
-def solver_error(error: PETSc.Error, what: str) -> FactorizationError:
+def solver_error(error: PETSc.Error, failure: str) -> FactorizationError:
     """Return an error that explains the cause of a PETSc error."""
     match = re.search(r"INFOG\(1\)\s*=\s*(-?\d+)", str(error))
     if match is None:
-        return FactorizationError(f"{what}: {last_line(error)}")
+        return FactorizationError(f"{failure}: {last_line(error)}")
     info = int(match.group(1))
     cause = _MUMPS_ERRORS.get(info, "see the manual of MUMPS")
-    return FactorizationError(f"{what}: {cause} (MUMPS INFOG(1)={info})", info=info)
+    return FactorizationError(f"{failure}: {cause} (MUMPS INFOG(1)={info})", info=info)
 
 
 def create_solver(A: PETSc.Mat, ksp: PETSc.KSP | None = None) -> PETSc.KSP:

@@ -20,16 +20,16 @@ import scipy
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.linalg.blocks import column_sums, gram
 from dolfinx_mbd.linalg.convergence import ROUND_OFF, IterationError, Stagnation, round_off_level
 
-Array = NDArray[np.float64]
 Operator = Callable[[Array], Array]
 
 MAX_ITERATIONS = 500
-DEPENDENT = 1e-12  # relative squared length of the new part of a dropped direction
-MOVED = 1e-10  # relative change of an eigenvalue above which its pair is iterated again
-ROWS = 8192  # number of rows that are combined in place at a time
+RANK_TOLERANCE = 1e-12  # relative squared length of the new part of a dropped direction
+CHANGE_LIMIT = 1e-10  # relative change of an eigenvalue above which its pair is iterated again
+CHUNK_ROWS = 8192  # number of rows that are combined in place at a time
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -96,7 +96,7 @@ def lobpcg(
         basis.append(W[:, active[columns]])
         del R, W
         previous, values = values, basis.rayleigh_ritz(values)
-        active |= np.abs(values - previous) > MOVED * values
+        active |= np.abs(values - previous) > CHANGE_LIMIT * values
     raise IterationError(
         f"the eigenvalue iteration did not converge in {count} steps (relative error "
         f"{error[:num_modes].max():.1e}, tolerance {tolerance:.1e}); use solver='direct', or "
@@ -138,8 +138,8 @@ class _Basis:
     def append(self, W: Array) -> None:
         """Append new directions without their components along the Ritz vectors."""
         overlap = gram(self.comm, self.M[:, : self.size], W)
-        for begin in range(0, len(W), ROWS):
-            rows = slice(begin, begin + ROWS)
+        for begin in range(0, len(W), CHUNK_ROWS):
+            rows = slice(begin, begin + CHUNK_ROWS)
             W[rows] -= (overlap.T @ self.V[rows, : self.size].T).T
         W /= np.sqrt(np.maximum(column_sums(self.comm, W, W), np.finfo(float).tiny))
         self._store(np.asfortranarray(W))
@@ -149,38 +149,38 @@ class _Basis:
 
         The first vectors are Ritz vectors with these `values`, so that their matrices are diagonal.
         """
-        used, known = slice(0, self.used), len(values)
-        small: list[Array] = []
-        for images, diagonal in ((self.K, values), (self.M, np.ones(known))):
+        used, num_ritz = slice(0, self.used), len(values)
+        matrices: list[Array] = []
+        for images, diagonal in ((self.K, values), (self.M, np.ones(num_ritz))):
             A = np.zeros((self.used, self.used))
-            A[known:] = gram(self.comm, self.V[:, known : self.used], images[:, used])
-            A[:known, known:] = A[known:, :known].T
-            A[range(known), range(known)] = diagonal
-            small.append((A + A.T) / 2)
+            A[num_ritz:] = gram(self.comm, self.V[:, num_ritz : self.used], images[:, used])
+            A[:num_ritz, num_ritz:] = A[num_ritz:, :num_ritz].T
+            A[range(num_ritz), range(num_ritz)] = diagonal
+            matrices.append((A + A.T) / 2)
         pairs = None
         if self.comm.rank == 0:
-            pairs = _small_problem(small[0], small[1], self.size, known)
+            pairs = _small_problem(matrices[0], matrices[1], self.size, num_ritz)
         values, C = self.comm.bcast(pairs, root=0)
         for X in (self.V, self.K, self.M):
-            for begin in range(0, len(X), ROWS):
-                rows = slice(begin, begin + ROWS)
+            for begin in range(0, len(X), CHUNK_ROWS):
+                rows = slice(begin, begin + CHUNK_ROWS)
                 X[rows, : C.shape[1]] = (C.T @ X[rows, used].T).T
         self.used = C.shape[1]
         return np.asarray(values)
 
 
-def _small_problem(k: Array, m: Array, size: int, known: int) -> tuple[Array, Array]:
+def _small_problem(k: Array, m: Array, size: int, num_ritz: int) -> tuple[Array, Array]:
     """Return the lowest eigenvalues, and coefficients of their vectors and of the steps to them."""
     scale = 1.0 / np.sqrt(np.diag(m))
     lengths, Q = scipy.linalg.eigh(m * np.outer(scale, scale))
-    good = lengths > DEPENDENT * lengths[-1]
-    Q = scale[:, None] * Q[:, good] / np.sqrt(lengths[good])
+    independent = lengths > RANK_TOLERANCE * lengths[-1]
+    Q = scale[:, None] * Q[:, independent] / np.sqrt(lengths[independent])
     values, Z = scipy.linalg.eigh(Q.T @ k @ Q, subset_by_index=(0, size - 1))
     C = Q @ Z
-    if not known:
+    if not num_ritz:
         return values, C
     steps = C.copy()
-    steps[:known] = 0.0
+    steps[:num_ritz] = 0.0
     lengths = np.sqrt(np.einsum("ik,ij,jk->k", steps, m, steps))
-    long = lengths > 1e-10
-    return values, np.hstack([C, steps[:, long] / lengths[long]])
+    nonzero = lengths > 1e-10
+    return values, np.hstack([C, steps[:, nonzero] / lengths[nonzero]])

@@ -65,13 +65,13 @@ def bordered_stiffness(K: PETSc.Mat, border: scipy.sparse.csr_matrix) -> PETSc.M
     )
     C = Ct.transpose(out=PETSc.Mat())
     Z = _zero(K, count)
-    return _joined(K, [[K, Ct], [C, Z]], [Ct, C, Z])
+    return _join(K, [[K, Ct], [C, Z]], [Ct, C, Z])
 
 
 def bordered_mass(M: PETSc.Mat, count: int) -> PETSc.Mat:
     """Return [[M, 0], [0, 0]] in the layout of `bordered_stiffness`."""
     Z = _zero(M, count)
-    return _joined(M, [[M, None], [None, Z]], [Z])
+    return _join(M, [[M, None], [None, Z]], [Z])
 
 
 def _owned(A: PETSc.Mat, count: int) -> int:
@@ -86,10 +86,10 @@ def _zero(A: PETSc.Mat, count: int) -> PETSc.Mat:
     return PETSc.Mat().createAIJ(sizes, csr=(indptr, indices, np.zeros(owned)), comm=A.comm)
 
 
-def _joined(A: PETSc.Mat, blocks: list[list[PETSc.Mat]], parts: list[PETSc.Mat]) -> PETSc.Mat:
+def _join(A: PETSc.Mat, blocks: list[list[PETSc.Mat]], parts: list[PETSc.Mat]) -> PETSc.Mat:
     """Return the matrix that consists of the blocks, and destroy the parts."""
     nest = PETSc.Mat().createNest(blocks, comm=A.comm)
-    joined = nest.convert("aij", PETSc.Mat())
+    matrix = nest.convert("aij", PETSc.Mat())
     for part in (nest, *parts):
         part.destroy()
-    return joined
+    return matrix

@@ -6,7 +6,7 @@ import os
 
 from mpi4py import MPI
 
-BASE, PER_MILLION, FACTORS = 0.25, 2.8, 9.6
+BASE_MEMORY, MATRIX_MEMORY, FACTOR_MEMORY = 0.25, 2.8, 9.6
 """Memory, GB, of the programs; matrices and vectors per million dofs; factors of a million dofs."""
 
 
@@ -30,7 +30,7 @@ def factorization_memory(num_dofs: int) -> float:
     bodies in the plane need less.
     """
     millions = num_dofs / 1e6
-    return 1e9 * (BASE + PER_MILLION * millions + FACTORS * millions ** (4 / 3))
+    return 1e9 * (BASE_MEMORY + MATRIX_MEMORY * millions + FACTOR_MEMORY * millions ** (4 / 3))
 
 
 def free_memory(comm: MPI.Comm) -> float:

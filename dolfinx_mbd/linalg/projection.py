@@ -18,12 +18,10 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 from mpi4py import MPI
-from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.linalg.blocks import gram
-
-Array = NDArray[np.float64]
 
 
 class Projection:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 from slepc4py import SLEPc
 
+from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.dense_problems import (
     dense_modes,
@@ -50,17 +51,14 @@ from dolfinx_mbd.linalg.eigenvalues import (
 )
 from dolfinx_mbd.linalg.options import Options
 
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
+TOLERANCE, MAX_RESTARTS = 1e-10, 300  # limits of TOAR: backward error, restarts
 
-TOLERANCE, ITERATIONS = 1e-10, 300  # limits of TOAR: backward error, restarts
+EXTRA_MODES = 2  # modes beyond the requested ones, so that no conjugate pair is split
 
-SPARE = 2  # modes beyond the requested ones, so that no conjugate pair is split
-
-DENSE_MOST = 500
+DENSE_HALF = 500
 """Number of free dofs up to which LAPACK is used if at least half of all modes are requested."""
 
-RESIDUAL = 1e-3
+MAX_RESIDUAL = 1e-3
 """Relative residual z + K⁻¹(λ²M + λC)z above which the solver of K is too inaccurate.
 
 Round-off contributes 1e-16 times the squared ratio of the mesh's highest frequency to the mode's
@@ -91,26 +89,26 @@ def quadratic_modes(
     free = K.getSize()[0] - comm.allreduce(len(held))
     check_num_modes(num_modes, free)
     settings: dict[str, Any] = {"prefix": prefix, "options": options}
-    if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_MOST):
+    if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_HALF):
         return solve_on_first_rank((M, C, K), held, partial(_free_modes, num_modes=num_modes))
     if C is None:
         modes = partial(lowest_modes, K, M, ksp, held=held, **settings)
         return _symmetric_modes(modes, num_modes, negative)
     try:
-        values, vectors, residual = _attempt(M, C, K, ksp, num_modes, 0.0, settings)
+        values, vectors, residual = _toar_modes(M, C, K, ksp, num_modes, 0.0, settings)
     except EigenError:
         residual = np.inf
-    if residual > RESIDUAL:
+    if residual > MAX_RESIDUAL:
         # SLEPc has changed the KSP and factorizes again
         eps = eigensolver(K, M, ksp, num_modes, **settings)
         squares = [abs(eps.getEigenvalue(k)) for k in range(num_modes)]
         eps.destroy()
         shift = 0.5 * comm.bcast(float(np.sqrt(max(squares))), root=0)
-        values, vectors, _ = _attempt(M, C, K, None, num_modes, shift, settings)
+        values, vectors, _ = _toar_modes(M, C, K, None, num_modes, shift, settings)
     return comm.bcast(values, root=0), vectors
 
 
-def _attempt(
+def _toar_modes(
     M: PETSc.Mat,
     C: PETSc.Mat,
     K: PETSc.Mat,
@@ -120,20 +118,20 @@ def _attempt(
     settings: dict[str, Any],
 ) -> tuple[ComplexArray, ComplexArray, float]:
     """Return modes by TOAR with improved eigenvalues, and their largest relative residual."""
-    requested = num_modes + SPARE
+    requested = num_modes + EXTRA_MODES
     for _ in range(4):
         pep = SLEPc.PEP().create(K.comm)
         pep.setOperators([K, C, M])
         pep.setType(SLEPc.PEP.Type.TOAR)
         pep.setScale(SLEPc.PEP.Scale.SCALAR)
-        pep.setTolerances(TOLERANCE, ITERATIONS)
+        pep.setTolerances(TOLERANCE, MAX_RESTARTS)
         run_slepc(pep, "pep", 2 * requested, ksp, shift, **settings)
         eigenvalues, z = _eigenpairs(pep, K)
         values, columns = select_modes(eigenvalues)
         if len(values) >= num_modes:
             break
         pep.destroy()
-        requested += 2 * (num_modes - len(values)) + SPARE
+        requested += 2 * (num_modes - len(values)) + EXTRA_MODES
     else:
         raise _missing(len(values), num_modes, "modes", "pep_ncv")
     values, vectors = values[:num_modes], np.asfortranarray(z[:, columns[:num_modes]])
@@ -188,7 +186,7 @@ def _symmetric_modes(
         below = int(np.sum(squares < 0))
         if negative is None or below == negative:
             break
-        requested += 2 * (negative - below) + SPARE
+        requested += 2 * (negative - below) + EXTRA_MODES
     else:
         raise _missing(below, negative, "unstable modes", "eps_ncv")
     order = np.argsort(squares)[: max(num_modes, below)]

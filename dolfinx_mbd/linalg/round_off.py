@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import AccuracyWarning, warn
 
-Array = NDArray[np.float64]
-
-LIMIT = 0.02  # relative error of the first frequency above which a warning is given
+WARNING_LIMIT = 0.02  # relative error of the first frequency above which a warning is given
 
 
 def round_off(problem: Any, vectors: Array) -> Array:
@@ -29,11 +27,11 @@ def round_off(problem: Any, vectors: Array) -> Array:
 
 
 def warn_of_round_off(squares: Array, errors: Array) -> None:
-    """Warn if round-off changes the first frequency by more than `LIMIT` times its value."""
+    """Warn if the relative change of the first frequency by round-off exceeds `WARNING_LIMIT`."""
     if not len(squares):
         return
     relative = errors[0] / max(2 * squares[0], errors[0])
-    if relative > LIMIT:
+    if relative > WARNING_LIMIT:
         frequency = np.sqrt(max(squares[0], 0.0)) / (2 * np.pi)
         text = (
             f"round-off may change the first frequency, {frequency:.4g} Hz, by "
@@ -41,4 +39,4 @@ def warn_of_round_off(squares: Array, errors: Array) -> None:
             "a beam model"
         )
         quantity, value = "round-off of the first frequency", float(relative)
-        warn(AccuracyWarning(text, quantity=quantity, value=value, limit=LIMIT))
+        warn(AccuracyWarning(text, quantity=quantity, value=value, limit=WARNING_LIMIT))

@@ -19,13 +19,12 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-
-Array = NDArray[np.float64]
 
 AMBIENT_PRESSURE = 101325.0
 """Standard atmosphere, Pa."""
@@ -95,13 +94,12 @@ class FourStrokePressure:
 
         largest = 50.0 * self.peak_pressure * self.displacement
         if not excess(0.0) <= 0 <= excess(largest):
-            peak, alone = self.peak_pressure / 1e5, (excess(0.0) + self.peak_pressure) / 1e5
+            peak, compression = self.peak_pressure / 1e5, (excess(0.0) + self.peak_pressure) / 1e5
             text = f"no heat release gives a peak of {peak:.4g} bar"
-            raise InputError(f"{text}; compression alone reaches {alone:.4g} bar")
+            raise InputError(f"{text}; compression alone reaches {compression:.4g} bar")
         heat = scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-9 * largest)
         curve = self._whole_cycle(closed, self._closed_cycle(closed, heat))
-        object.__setattr__(self, "_curve", curve)
-        object.__setattr__(self, "_pieces", (curve.x[:-1].tolist(), curve.c.T.tolist()))
+        assign(self, _curve=curve, _pieces=(curve.x[:-1].tolist(), curve.c.T.tolist()))
 
     @property
     def area(self) -> float:
@@ -114,7 +112,7 @@ class FourStrokePressure:
         return 2 * self.crank_radius * self.area
 
     def __call__(self, angle: ArrayLike) -> Array:
-        """Return the absolute pressure (Pa) at crank angles (rad), with a period of two turns."""
+        """Return the absolute pressure (Pa) at crank angles (rad), with the period 4π."""
         return self._curve(np.mod(np.rad2deg(angle) + 180.0, 720.0) - 180.0)
 
     def at(self, angle: float) -> float:

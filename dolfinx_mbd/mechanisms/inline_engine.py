@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import array, flag, function, instance, integer, items, number, refuse
 from dolfinx_mbd.errors import InputError
@@ -28,9 +29,7 @@ from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.system import System
 
-Array = NDArray[np.float64]
-
-_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
+_BYTES_PER_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
 _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
 
 
@@ -72,7 +71,7 @@ class EngineDesign:
 
     def __post_init__(self) -> None:
         count = integer("cylinders", self.cylinders, low=1)
-        checks.memory("cylinders", count, _CYLINDER * count)
+        checks.memory("cylinders", count, _BYTES_PER_CYLINDER * count)
         for key in ("crank_radius", "crank_mass", "piston_mass", "bore"):
             number(key, getattr(self, key), positive=True)
         if self.crank_inertia is not None:
@@ -80,8 +79,8 @@ class EngineDesign:
         number("spacing", self.spacing, unit="m")
         if self.firing_order is None:
             order = _FIRING_ORDERS.get(count, tuple(range(1, count + 1)))
-            object.__setattr__(self, "firing_order", order)
-        object.__setattr__(self, "throw_angles", self._checked_throws())
+            assign(self, firing_order=order)
+        assign(self, throw_angles=self._checked_throws())
 
     @property
     def firing_angles(self) -> Array:
@@ -186,10 +185,10 @@ def _gas_force(
 ) -> JointLoad:
     """Return the force of the gas pressure above ambient on a piston, towards the crank."""
     area = np.pi * bore**2 / 4
-    at = pressure.at if isinstance(pressure, FourStrokePressure) else pressure
+    pressure_at = pressure.at if isinstance(pressure, FourStrokePressure) else pressure
 
     def value(t: float, angle: float, rate: float) -> float:
-        return -area * (float(at(angle - firing)) - AMBIENT_PRESSURE)  # type: ignore[arg-type]
+        return -area * (float(pressure_at(angle - firing)) - AMBIENT_PRESSURE)  # type: ignore[arg-type]
 
     coordinate = JointCoordinate("main", "rotation")
     return JointLoad(f"gas {cylinder}", f"guide {cylinder}", "displacement", value, of=coordinate)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number, refuse
-
-Array = NDArray[np.float64]
 
 
 class CrankMotion(NamedTuple):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import instance, names, number, refuse
 from dolfinx_mbd.errors import InputError
@@ -23,8 +23,6 @@ from dolfinx_mbd.multibody.model.loads import JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 
-Array = NDArray[np.float64]
-
 ALONG_X = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 """Axes of a frame whose z axis is the global x axis, for guides along x."""
 
@@ -34,7 +32,7 @@ ENDS = ("big_end", "small_end")
 Torque = Callable[[float, float, float], float]
 """Torque on the crank, N m, as a function of time (s), crank angle (rad) and speed (rad/s)."""
 
-_MISALIGNMENT = 1e-3  # largest error of parallel bores, and of bores normal to the rod, rad
+_MAX_MISALIGNMENT = 1e-3  # largest error of parallel bores, and of bores normal to the rod, rad
 
 
 def rigid_rod(
@@ -115,8 +113,8 @@ def create_crank(
     Jz = 0.5 * mass * radius * radius if inertia is None else inertia
     Jz = number("crank_inertia", Jz, positive=True, unit="kg m²")
     frames = {"main": Frame()}
-    for name, (at, z) in pins.items():
-        frames[name] = Frame((radius * np.cos(at), radius * np.sin(at), z))
+    for name, (pin_angle, z) in pins.items():
+        frames[name] = Frame((radius * np.cos(pin_angle), radius * np.sin(pin_angle), z))
     shape = _crank_shape(radius, sorted(pins.values(), key=lambda pin: pin[1]))
     rotation = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
     moments = [0.75 * Jz, 0.75 * Jz, Jz]
@@ -127,8 +125,8 @@ def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
     """Return pins, webs and shaft for drawings; they do not determine the mass."""
     half, web = 0.30 * radius, 0.12 * radius
     parts, edges = [], [pins[0][1] - half - web - radius]
-    for at, z in pins:
-        c, s = np.cos(at), np.sin(at)
+    for pin_angle, z in pins:
+        c, s = np.cos(pin_angle), np.sin(pin_angle)
         rotation = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         parts.append(cylinder_shape(0.25 * radius, 2 * half, 2, (radius * c, radius * s, z)))
         for side in (-1, 1):
@@ -224,17 +222,17 @@ class CylinderParts:
     def _rod_pose(self, pin: Array, angle: float) -> tuple[Array, Array]:
         """Return position and rotation of a rod at `angle` to x, with its big end on the pin."""
         big, small = (self.rod.interface(end) for end in self.ends)
-        along = (small.point - big.point) / rod_length(self.rod, self.ends)
+        x_axis = (small.point - big.point) / rod_length(self.rod, self.ends)
         bore = big.axes[:, 2]
-        parallel = float(np.linalg.norm(np.cross(bore, small.axes[:, 2])))
-        if abs(along @ bore) > _MISALIGNMENT or parallel > _MISALIGNMENT:
+        misalignment = float(np.linalg.norm(np.cross(bore, small.axes[:, 2])))
+        if abs(x_axis @ bore) > _MAX_MISALIGNMENT or misalignment > _MAX_MISALIGNMENT:
             raise InputError(
                 f"rod {self.rod.name!r}: the bores must be parallel and perpendicular to the line "
                 f"between them; axes are {bore} and {small.axes[:, 2]}. Give the interfaces' axes "
                 "in the reduction of the rod"
             )
-        across = np.cross(bore, along) / np.linalg.norm(np.cross(bore, along))
+        y_axis = np.cross(bore, x_axis) / np.linalg.norm(np.cross(bore, x_axis))
         c, s = np.cos(angle), np.sin(angle)
         target = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        rotation = target @ np.array([along, across, np.cross(along, across)])
+        rotation = target @ np.array([x_axis, y_axis, np.cross(x_axis, y_axis)])
         return pin - rotation @ big.point, rotation

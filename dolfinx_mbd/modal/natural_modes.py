@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from dolfinx import fem
 from dolfinx.mesh import Mesh
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import integer
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
@@ -24,10 +24,6 @@ from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import prestressed
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
-
-__all__ = ["ModalAnalysis", "check_num_modes", "modal_analysis"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +115,7 @@ def modal_analysis(
         >>> mbd.modal_analysis(mesh, mbd.STEEL, num_modes=4).num_rigid
         6
     """
-    check_num_modes(num_modes)
+    integer("num_modes", num_modes, low=0)
     solver = solver_options(petsc_options_prefix, petsc_options)
     phases = Phases()
     with phases("assembly"):
@@ -146,8 +142,3 @@ def modal_analysis(
         seconds=phases.seconds(problem.comm),
         num_requested=num_modes,
     )
-
-
-def check_num_modes(num_modes: int) -> None:
-    """Raise an error unless the number of modes is a non-negative integer."""
-    integer("num_modes", num_modes, low=0)

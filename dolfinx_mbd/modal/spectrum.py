@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import end_of_group
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
@@ -30,19 +31,17 @@ from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.round_off import round_off, warn_of_round_off
 from dolfinx_mbd.parallel import on_rank_zero, released
 
-__all__ = ["ElasticModes", "elastic_modes", "hertz", "ritz_estimate"]
-
-Array = NDArray[np.float64]
-
 SHIFT = 1e-2
 """Ratio of the shift σ to the estimate of the first elastic ω²."""
 
-FAR = 1e-2
+MIN_SHIFT_RATIO = 1e-2
 """Ratio of the first elastic ω² to σ below which σ is lowered; errors of ω² are about 1e-9 σ."""
 
-NEGATIVE = "the stiffness is not positive: a motion of the body has negative energy; check its form"
+NEGATIVE_ENERGY = (
+    "the stiffness is not positive: a motion of the body has negative energy; check its form"
+)
 
-ATTEMPTS = 8
+MAX_RUNS = 8
 """Largest number of solver runs until no mode is missing and the last group is complete."""
 
 
@@ -78,7 +77,7 @@ def elastic_modes(
     if num_modes > free - motions.shape[1]:
         raise InputError(
             f"num_modes={num_modes}, but the mesh has only {free - motions.shape[1]} free dofs "
-            "beside the rigid motions",
+            "in addition to the rigid motions",
             argument="num_modes",
             value=num_modes,
         )
@@ -91,7 +90,7 @@ def elastic_modes(
         result = pencil.elastic_modes(num_modes, shift)
         errors = round_off(problem, result.vectors[:, :1])
         lower = np.max([result.squares[:1], 1e3 * errors], initial=0.0) or np.inf
-        if lower > FAR * shift:
+        if lower > MIN_SHIFT_RATIO * shift:
             break
         shift = lower
     warn_of_round_off(result.squares, errors)
@@ -124,30 +123,30 @@ class _Pencil:
             except FactorizationError as error:
                 raise FactorizationError(f"{BUCKLED} ({error})") if problem.prestress else error
         with released(problem.comm, ksp, K, M):
-            spare, last, limit, below = 2, 0, 0.0, 0
-            for _ in range(ATTEMPTS):
-                total = min(self.free, num_modes + rigid + spare)
+            extra, expected, limit, counted = 2, 0, 0.0, 0
+            for _ in range(MAX_RUNS):
+                total = min(self.free, num_modes + rigid + extra)
                 with self.phases("modes"):
                     pairs = lowest_modes(K, M, ksp, total, self.held, **self.solver)
                     values, vectors = self._without_motions(pairs[0] - shift, pairs[1])
                     errors = round_off(problem, vectors)
                 if (values < -100 * errors).any():
-                    raise FactorizationError(BUCKLED if problem.prestress else NEGATIVE)
+                    raise FactorizationError(BUCKLED if problem.prestress else NEGATIVE_ENERGY)
                 count = end_of_group(values, num_modes, errors)
                 if count == len(values) and total < self.free:
-                    spare *= 2  # the last group may continue
+                    extra *= 2  # the last group may continue
                     continue
                 number, limit = _gap(values, count, complete=total == self.free)
-                last = rigid + number
+                expected = rigid + number
                 with self.phases("count"):
-                    below = count_below(K, M, limit + shift)
-                if below == last:
+                    counted = count_below(K, M, limit + shift)
+                if counted == expected:
                     log_completed_group(num_modes, count, values)
-                    return ElasticModes(values[:count], vectors[:, :count], rigid, below, limit)
-                spare += max(2, below - last)  # a copy of a multiple mode was missed
+                    return ElasticModes(values[:count], vectors[:, :count], rigid, counted, limit)
+                extra += max(2, counted - expected)  # a copy of a multiple mode was missed
         raise EigenError(
-            f"the solver found {last} modes below {hertz(np.array(limit)):.6g} Hz, and the "
-            f"inertia of K - λM counts {below}; raise the option eps_ncv or lower eps_tol"
+            f"the solver found {expected} modes below {hertz(np.array(limit)):.6g} Hz, and the "
+            f"inertia of K - λM counts {counted}; raise the option eps_ncv or lower eps_tol"
         )
 
     def _without_motions(self, values: Array, vectors: Array) -> tuple[Array, Array]:
@@ -163,7 +162,7 @@ class _Pencil:
 
 
 def _gap(values: Array, at_least: int, *, complete: bool) -> tuple[int, float]:
-    """Return the number of values below the widest gap after `at_least` values, and its middle."""
+    """Return the number of values below the widest gap, and its middle; skip `at_least` values."""
     if complete or at_least >= len(values):
         return len(values), 1.01 * values[-1] if len(values) else 1.0
     first = max(at_least, 1)

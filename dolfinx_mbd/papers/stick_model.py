@@ -34,14 +34,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, instance, integer, items, number, refuse
 from dolfinx_mbd.errors import InputError, SolverError
 
-__all__ = ["Rod", "StickModel", "StickMotion", "newmark"]
-
-Array = NDArray[np.float64]
 Torque = Callable[[float, float, float], float]  # torque(t, angle, rate)
 
 MAX_ITERATIONS = 20  # largest number of Newton iterations in a step
@@ -93,8 +91,7 @@ class StickModel:
                 raise InputError(f"rod {k} has no length: its ends are both at {x[rod.start]}")
         for node, mass in self.masses.items():
             number(f"mass of node {node}", mass, low=0.0, unit="kg")
-        object.__setattr__(self, "nodes", x)
-        object.__setattr__(self, "velocity", v)
+        assign(self, nodes=x, velocity=v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +149,8 @@ class _Sticks:
         """Return the torques on the rods, shape (m,)."""
         return np.array(
             [
-                rod.torque(t, float(at), float(w)) if callable(rod.torque) else rod.torque
-                for rod, at, w in zip(self.rods, angle, rate, strict=True)
+                rod.torque(t, float(phi), float(w)) if callable(rod.torque) else rod.torque
+                for rod, phi, w in zip(self.rods, angle, rate, strict=True)
             ]
         )
 
@@ -176,15 +173,15 @@ class _Sticks:
 def _start(sticks: _Sticks, v: Array) -> tuple[Array, Array]:
     """Return accelerations and axial forces with constant lengths: M a + bᵀN = cᵀT/l, l̈ = 0."""
     length, angle, b, c = sticks.frames(sticks.nodes)
-    stretch = np.abs(b @ v).max(initial=0.0)
-    if stretch > 1e-9 * max(1.0, np.abs(v).max(initial=0.0)):
-        raise InputError(f"the velocities at the start stretch a rod, by {stretch:.3g} m/s")
-    turning = c @ v
-    torque = sticks.torques(0.0, angle, turning / length)
+    stretch_rate = np.abs(b @ v).max(initial=0.0)
+    if stretch_rate > 1e-9 * max(1.0, np.abs(v).max(initial=0.0)):
+        raise InputError(f"the velocities at the start stretch a rod, by {stretch_rate:.3g} m/s")
+    transverse = c @ v
+    torque = sticks.torques(0.0, angle, transverse / length)
     m = len(length)
     matrix = np.block([[sticks.mass_matrix(b), b.T], [b, np.zeros((m, m))]])
-    right = np.concatenate([c.T @ (torque / length), -(turning**2) / length])
-    solution = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    rhs = np.concatenate([c.T @ (torque / length), -(transverse**2) / length])
+    solution = np.linalg.lstsq(matrix, rhs, rcond=None)[0]
     return solution[: len(v)], solution[len(v) :]
 
 
@@ -201,7 +198,8 @@ def newmark(
 
     The rods start with the axial forces of rigid rods, so that no rod starts to vibrate. Newton's
     matrix omits the derivatives of torques with respect to the angle: a torque law as stiff as the
-    inertia over dt² needs smaller steps. The step is adjusted so that a whole number of steps fits.
+    inertia divided by dt² needs smaller steps. The step is adjusted so that the number of steps is
+    an integer.
     `tolerance` is the last change of a position relative to the longest rod.
     """
     instance("model", model, StickModel)
@@ -218,22 +216,24 @@ def newmark(
     angle = sticks.frames(sticks.nodes)[1]
     states, rods = np.zeros((3, steps + 1, len(free))), np.zeros((2, steps + 1, len(angle)))
     states[:, 0], rods[:, 0] = (x, v, a), (angle, force)
-    small, iterations = tolerance * sticks.reference.max() / (beta * h * h), 0
+    limit, iterations = tolerance * sticks.reference.max() / (beta * h * h), 0
     for k in range(1, steps + 1):
         x = x + h * v + h * h * (0.5 - beta) * a
         v = v + h * (1 - gamma) * a
         for _ in range(MAX_ITERATIONS):
             iterations += 1
-            at_x, at_v = x + h * h * beta * a, v + h * gamma * a
-            residual, mass, stiffness, at, force = sticks.balance(time[k], at_x, at_v, a, angle)
+            x_new, v_new = x + h * h * beta * a, v + h * gamma * a
+            residual, mass, stiffness, new_angle, force = sticks.balance(
+                time[k], x_new, v_new, a, angle
+            )
             change = np.linalg.solve(mass + h * h * beta * stiffness, residual)
             a = a + change
-            if np.abs(change).max(initial=0.0) <= small:
+            if np.abs(change).max(initial=0.0) <= limit:
                 break
         else:
             text = f"the step to {time[k]:g} s does not converge; try a step below {h:g} s"
             raise SolverError(text)
-        x, v, angle = x + h * h * beta * a, v + h * gamma * a, at
+        x, v, angle = x + h * h * beta * a, v + h * gamma * a, new_angle
         states[:, k], rods[:, k] = (x, v, a), (angle, force)
     motion = np.zeros((3, steps + 1, sticks.nodes.size))
     motion[0] = sticks.nodes.reshape(-1)

@@ -22,15 +22,12 @@ import numpy as np
 import scipy
 from numpy.polynomial.legendre import leggauss
 from numpy.polynomial.polynomial import polyder, polyval
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, flag, instance, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-
-__all__ = ["FrameModes", "PlanarBeam", "TwoBeamEngine", "undamped_response"]
-
-Array = NDArray[np.float64]
 
 AXIAL, BENDING = [0, 3], [1, 2, 4, 5]
 LINEAR = np.array([[1.0, 0.0], [-1.0, 1.0]])  # columns: coefficients of 1 - ξ and ξ in powers of ξ
@@ -196,10 +193,10 @@ class TwoBeamEngine:
         self, angle: float, motion: Any
     ) -> Iterator[tuple[PlanarBeam, list[int], Array, tuple[float, float]]]:
         """Yield each beam with its indices in Q, its T_e and its ω and α."""
-        at, rod_at = self.angles(angle)
+        crank_angle, rod_angle = self.angles(angle)
         spin = float(motion.rod_velocity), float(motion.rod_acceleration)
-        yield self.crank, self.places[0], _transformation(at), (self.speed, 0.0)
-        yield self.rod, self.places[1], _transformation(rod_at), spin
+        yield self.crank, self.places[0], _transformation(crank_angle), (self.speed, 0.0)
+        yield self.rod, self.places[1], _transformation(rod_angle), spin
 
     def matrices(self, angle: float) -> tuple[Array, Array, Array]:
         """Return M and the static and dynamic parts of K at a crank angle, shape (6, 6) each.
@@ -232,9 +229,9 @@ class TwoBeamEngine:
         static[6:8] += self.piston_mass * g
         for beam, places, T, spin in self._elements(angle, motion):
             W, a = _spin(*spin), T[:2, :2] @ (pin if beam is self.rod else np.zeros(2))
-            moving = beam.load(a, W) if complete else beam.load(a + W[:, 0] * beam.length)
+            inertia = beam.load(a, W) if complete else beam.load(a + W[:, 0] * beam.length)
             static[places] += T.T @ beam.load(-T[:2, :2] @ g)
-            dynamic[places] += T.T @ moving
+            dynamic[places] += T.T @ inertia
         if complete:
             dynamic[6] -= self.piston_mass * float(motion.slider_acceleration)
         return static[self.free], dynamic[self.free]
@@ -256,7 +253,7 @@ class TwoBeamEngine:
 
         `dynamic` includes the dynamic part of K. It is not symmetric if the rod has an angular
         acceleration: the modes are then not orthogonal (eq. (82)), and the left eigenvectors differ
-            from the right eigenvectors. An error is raised if the frame is unstable.
+        from the right eigenvectors. An error is raised if the frame is unstable.
         """
         mass, K, part = self.matrices(angle)
         if dynamic:

@@ -15,32 +15,34 @@ from typing import Any
 import numpy as np
 import ufl
 from dolfinx import fem
-from dolfinx.fem import petsc as fem_petsc
-from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, point_motion
+from dolfinx_mbd.fem.assembly import (
+    ElasticProblem,
+    assembled_matrix,
+    in_space,
+    point_motion,
+    scalar_space,
+)
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.operators import apply_inertia, centrifugal, load_fields, spin_matrix
 from dolfinx_mbd.forms import geometric_stiffness
 from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.prescribed_motion.motion import Instant, PrescribedMotion
-from dolfinx_mbd.prescribed_motion.supports import MeanAxes, Supported, interface_rows
+from dolfinx_mbd.prescribed_motion.supports import MeanAxes, SupportedMatrix, interface_rows
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases, gradient_measure, unit_cases
 
-__all__ = ["FullOrder"]
-
-Array = NDArray[np.float64]
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
 SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
 
-RIGID = 1e-12  # relative size of a balanced load below which it is round-off
-NEGLIGIBLE = 1e-9  # factor of a unit load, relative to the largest of its kind, that is neglected
+BALANCE_TOLERANCE = 1e-12  # relative size of a balanced load below which it is round-off
+NEGLIGIBLE_FACTOR = 1e-9  # factor of a neglected unit load, relative to the largest of its kind
 
 # Iteration for a quasi-static state: maximum number of corrections, relative size of the last
 # correction, and relative size below which a correction that no longer decreases is round-off
@@ -56,7 +58,7 @@ class StiffeningMatrices:
         assert problem.materials is not None
         self.problem, self.interfaces, self.cases = problem, interfaces, cases
         V = problem.space
-        W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
+        W = scalar_space(V)
         p, q, self._unit = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
         stress = problem.materials.stress(self._unit)
         self._form = fem.form(geometric_stiffness(p, q, stress, gradient_measure(V)))
@@ -64,10 +66,10 @@ class StiffeningMatrices:
         self._matrices: dict[int, PETSc.Mat] = {}
         self._rigid = [(k, i) for k, i in enumerate(interfaces) if i.kind == "rigid"]
         self._rows = [interface_rows(problem, i)[:, problem.dim :] for _, i in self._rigid]
-        self._turns: list[Array] = []
-        self._greatest = np.zeros(3)
-        per, dim = problem.num_rigid, problem.dim
-        component = np.arange(per * len(interfaces)) % per
+        self._rotation_stiffness: list[Array] = []
+        self._largest = np.zeros(3)
+        num_rigid, dim = problem.num_rigid, problem.dim
+        component = np.arange(num_rigid * len(interfaces)) % num_rigid
         self._kind = np.concatenate([np.zeros(6, dtype=int), np.where(component < dim, 1, 2)])
 
     def set(self, instant: Instant, wrenches: Sequence[Array]) -> None:
@@ -75,34 +77,34 @@ class StiffeningMatrices:
         w, dim = instant.omega, self.problem.dim
         spins = [w[i] * w[j] for i, j in SPINS]
         factors = np.concatenate([spins, *(F[WRENCH_INDICES[dim]] for F in wrenches)])
-        np.maximum.at(self._greatest, self._kind, np.abs(factors))
-        active = np.abs(factors) > NEGLIGIBLE * self._greatest[self._kind]
+        np.maximum.at(self._largest, self._kind, np.abs(factors))
+        active = np.abs(factors) > NEGLIGIBLE_FACTOR * self._largest[self._kind]
         self._sum.zeroEntries()
         for c in np.flatnonzero(active):
             self._sum.axpy(factors[c], self._matrix(int(c)), structure=SAME)
         weights = np.where(active, factors, 0.0)
         virials = (np.tensordot(weights, self.cases.virials[:, k], axes=1) for k, _ in self._rigid)
-        turns = [(V + V.T) / 2 - np.trace(V) * np.eye(3) for V in virials]
-        self._turns = turns if dim == 3 else [B[2:, 2:] for B in turns]
+        matrices = [(V + V.T) / 2 - np.trace(V) * np.eye(3) for V in virials]
+        self._rotation_stiffness = matrices if dim == 3 else [B[2:, 2:] for B in matrices]
 
     def _matrix(self, c: int) -> PETSc.Mat:
         """Return the scalar geometric stiffness of a unit load."""
         if c not in self._matrices:
-            across = 1.0 if self.problem.thickness is None else self.problem.thickness
-            unit = across * self.cases.displacements[:, c]
-            as_function(self.problem.space, unit, self._unit)
-            A = fem_petsc.assemble_matrix(self._form)
-            A.assemble()
-            self._matrices[c] = A
+            thickness = 1.0 if self.problem.thickness is None else self.problem.thickness
+            displacement = thickness * self.cases.displacements[:, c]
+            as_function(self.problem.space, displacement, self._unit)
+            self._matrices[c] = assembled_matrix(self._form)
         return self._matrices[c]
 
     def apply(self, u: Array) -> Array:
         """Return K_σ u."""
         fields = multiply(self._sum, u.reshape(-1, self.problem.dim))
         result = np.ascontiguousarray(fields).ravel()
-        for (_, i), rows, turn in zip(self._rigid, self._rows, self._turns, strict=True):
+        for (_, i), rows, stiffness in zip(
+            self._rigid, self._rows, self._rotation_stiffness, strict=True
+        ):
             theta = self.problem.comm.allreduce(u[i.dofs] @ rows)
-            result[i.dofs] += rows @ (turn @ theta)
+            result[i.dofs] += rows @ (stiffness @ theta)
         return result
 
     def destroy(self) -> None:
@@ -142,8 +144,8 @@ class FullOrder:
         self._fields = load_fields(problem)
         self._rows = {i.name: (i.dofs, interface_rows(problem, i)) for i in interfaces}
         self._mean_axes = None if held else MeanAxes(problem)
-        self._static: Supported | None = None
-        self._factor: Supported | None = None
+        self._static: SupportedMatrix | None = None
+        self._factor: SupportedMatrix | None = None
         self._stiffening: StiffeningMatrices | None = None
         if stiffening:
             static = self._statics()
@@ -156,10 +158,10 @@ class FullOrder:
 
     # ---- factorizations
 
-    def _statics(self) -> Supported:
+    def _statics(self) -> SupportedMatrix:
         """Return K on the allowed motions, factorized at the first call; see `end_of_start`."""
         if self._static is None:
-            self._static = Supported(
+            self._static = SupportedMatrix(
                 self.problem,
                 self.problem.stiffness,
                 self.interfaces,
@@ -175,22 +177,25 @@ class FullOrder:
             self._static.destroy()
             self._static = None
 
-    def _combined(self, by_mass: float, by_stiffness: float) -> Supported:
+    def _combined(self, by_mass: float, by_stiffness: float) -> SupportedMatrix:
         """Factorize by_mass M + by_stiffness K."""
         S, M = self.problem.stiffness.copy(), self.problem.mass()
         S.scale(by_stiffness)
         S.axpy(by_mass, M, structure=SUBSET)
         M.destroy()
         restricting = [i for i in self.interfaces if i.kind == "rigid" or i.name in self.held]
-        factor = Supported(self.problem, S, restricting, self.held, free=False, **self._solver)
+        factor = SupportedMatrix(
+            self.problem, S, restricting, self.held, free=False, **self._solver
+        )
         S.destroy()
         return factor
 
-    def factorize(self, by_speed: float, by_move: float) -> None:
-        """Prepare `solve` for S = M + by_speed C + by_move K."""
+    def factorize(self, velocity_factor: float, displacement_factor: float) -> None:
+        """Prepare `solve` for S = M + velocity_factor C + displacement_factor K."""
         c = self.damping
         self._factor = self._combined(
-            1 + by_speed * float(c.mass), by_move + by_speed * float(c.stiffness)
+            1 + velocity_factor * float(c.mass),
+            displacement_factor + velocity_factor * float(c.stiffness),
         )
 
     def destroy(self) -> None:
@@ -204,23 +209,25 @@ class FullOrder:
 
     def move_to(self, t: float) -> None:
         """Set operators and loads for the time t."""
-        now = self.motion(t)
+        instant = self.motion(t)
         dim = self.problem.dim
-        spin, turn = (spin_matrix(w)[:dim, :dim] for w in (now.omega, now.alpha))
-        acceleration = centrifugal(now.omega)[:dim, :dim] + turn
-        self.load = -(self._fields @ np.vstack([now.acceleration[:dim], acceleration.T])).ravel()
-        on = float(self.couplings)
-        self._by_speed, self._by_move = on * 2 * spin, on * acceleration
-        for name, wrench in now.wrenches.items():
+        spin, angular = (spin_matrix(w)[:dim, :dim] for w in (instant.omega, instant.alpha))
+        acceleration = centrifugal(instant.omega)[:dim, :dim] + angular
+        self.load = -(
+            self._fields @ np.vstack([instant.acceleration[:dim], acceleration.T])
+        ).ravel()
+        factor = float(self.couplings)
+        self._velocity_matrix, self._displacement_matrix = factor * 2 * spin, factor * acceleration
+        for name, wrench in instant.wrenches.items():
             dofs, rows = self._rows[name]
             self.load[dofs] += rows @ wrench[WRENCH_INDICES[dim]]
         if self._stiffening is not None:
-            self._stiffening.set(now, self._all_wrenches(now))
+            self._stiffening.set(instant, self._all_wrenches(instant))
 
-    def _all_wrenches(self, now: Instant) -> list[Array]:
+    def _all_wrenches(self, instant: Instant) -> list[Array]:
         """Return the wrenches at all interfaces; a held interface balances the rigid body."""
         dim = self.problem.dim
-        wrenches = {i.name: now.wrenches.get(i.name, np.zeros(6)) for i in self.interfaces}
+        wrenches = {i.name: instant.wrenches.get(i.name, np.zeros(6)) for i in self.interfaces}
         for i in self.interfaces:
             if i.name in self.held:
                 x, f = in_space(self.problem.positions), in_space(self.load.reshape(-1, dim))
@@ -236,15 +243,15 @@ class FullOrder:
         force = self.load - multiply(self.problem.stiffness, (u + c.stiffness * v)[:, None])[:, 0]
         return force - self._inertia(v, u, c.mass * np.eye(dim)) - self._stiffened(u)
 
-    def moving(self, v: Array, u: Array) -> Array:
+    def motion_terms(self, v: Array, u: Array) -> Array:
         """Return G v + (K_σ + K_ω + K_α) u."""
         return self._inertia(v, u) + self._stiffened(u)
 
     def _inertia(self, v: Array, u: Array, drag: Array | float = 0.0) -> Array:
         """Return (M_s ⊗ (2ω̃ + drag)) v + (M_s ⊗ (ω̃ω̃ + α̃)) u with one product."""
         dim = self.problem.dim
-        fields = v.reshape(-1, dim) @ (self._by_speed + drag).T
-        fields += u.reshape(-1, dim) @ self._by_move.T
+        fields = v.reshape(-1, dim) @ (self._velocity_matrix + drag).T
+        fields += u.reshape(-1, dim) @ self._displacement_matrix.T
         return apply_inertia(self.problem, np.eye(dim), fields.ravel())
 
     def _stiffened(self, u: Array) -> Array | float:
@@ -267,17 +274,17 @@ class FullOrder:
     def static_solution(self, t: float, v: Array | None = None, a: Array | None = None) -> Array:
         """Return the solution u of (K + K_σ + K_ω + K_α) u = f - (C + G) v - M a at time t."""
         self.move_to(t)
-        rest: Array = np.zeros(self.size)
+        zero: Array = np.zeros(self.size)
         load: Array = self.load
-        u = rest.copy()
+        u = zero.copy()
         if v is not None and a is not None:
-            load = self.balance(rest, v) - self.problem.apply_mass(a[:, None])[:, 0]
+            load = self.balance(zero, v) - self.problem.apply_mass(a[:, None])[:, 0]
         balanced = self._balanced(load)
-        if self.dot(balanced, balanced) <= RIGID**2 * self.dot(load, load):
+        if self.dot(balanced, balanced) <= BALANCE_TOLERANCE**2 * self.dot(load, load):
             return u
-        size, before = 0.0, np.inf
+        size, previous = 0.0, np.inf
         for k in range(MAX_CORRECTIONS):
-            r = load - self.moving(rest, u)
+            r = load - self.motion_terms(zero, u)
             if k:
                 r -= multiply(self.problem.stiffness, u[:, None])[:, 0]
             change = self._statics().solve(self._balanced(r))
@@ -285,11 +292,11 @@ class FullOrder:
                 change = self._mean_axes.motions(change)
             u = u + change
             size = max(size, np.sqrt(self.dot(u, u)))
-            now = np.sqrt(self.dot(change, change))
-            round_off = now > before / 2 and now <= ROUND_OFF * size
-            if now <= TOLERANCE * size or round_off:
+            norm = np.sqrt(self.dot(change, change))
+            round_off = norm > previous / 2 and norm <= ROUND_OFF * size
+            if norm <= TOLERANCE * size or round_off:
                 return u
-            before = now
+            previous = norm
         raise SolverError(
             f"the quasi-static state at t = {t:g} s did not converge: the terms of the motion are "
             "not small relative to the stiffness; use elastic_start='undeformed'"

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.static_errors import warn_of_stretch
@@ -36,10 +37,6 @@ from dolfinx_mbd.prescribed_motion.time_stepping import (
     time_steps,
 )
 from dolfinx_mbd.time_integration import GeneralizedAlpha
-
-__all__ = ["ModalTransient", "modal_transient", "quasi_static_deformation"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,25 +72,25 @@ class _ModalEquations:
         self._first = body.second_moments[1:, 0].reshape(n, 9)
         self._interfaces = {i.name: k for k, i in enumerate(body.interfaces)}
 
-    def factorize(self, by_speed: float, by_move: float) -> None:
+    def factorize(self, velocity_factor: float, displacement_factor: float) -> None:
         body = self.body
         self._inverse = np.linalg.inv(
-            body.mass + by_speed * body.damping + by_move * body.stiffness
+            body.mass + velocity_factor * body.damping + displacement_factor * body.stiffness
         )
 
     def move_to(self, t: float) -> None:
-        body, now, n = self.body, self.motion(t), self.size
-        spin = spin_matrix(now.omega)
-        W = (spin @ spin + spin_matrix(now.alpha)).ravel()
-        self.load = -(body.first_moments[1:] @ now.acceleration + self._first @ W)
+        body, instant, n = self.body, self.motion(t), self.size
+        spin = spin_matrix(instant.omega)
+        W = (spin @ spin + spin_matrix(instant.alpha)).ravel()
+        self.load = -(body.first_moments[1:] @ instant.acceleration + self._first @ W)
         self.gyroscopic, self.change = np.zeros((2, n, n))
         if self.couplings:
             self.gyroscopic = self._pairs @ (2 * spin).ravel()
             self.change = self._pairs @ W
         if self.stiffening is not None:
-            factors = np.array([now.omega[i] * now.omega[j] for i, j in SPINS])
+            factors = np.array([instant.omega[i] * instant.omega[j] for i, j in SPINS])
             self.change = self.change + np.tensordot(factors, self.stiffening.spin, axes=1)
-        for name, wrench in now.wrenches.items():
+        for name, wrench in instant.wrenches.items():
             k = self._interfaces[name]
             self.load += body.interfaces[k].motion.T @ wrench
             if self.stiffening is not None:
@@ -101,9 +98,9 @@ class _ModalEquations:
 
     def balance(self, u: Array, v: Array) -> Array:
         body = self.body
-        return self.load - body.damping @ v - body.stiffness @ u - self.moving(v, u)
+        return self.load - body.damping @ v - body.stiffness @ u - self.motion_terms(v, u)
 
-    def moving(self, v: Array, u: Array) -> Array:
+    def motion_terms(self, v: Array, u: Array) -> Array:
         return np.asarray(self.gyroscopic @ v + self.change @ u)
 
     def solve(self, r: Array) -> Array:

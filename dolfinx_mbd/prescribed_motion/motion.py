@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, having, increasing, instance, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 
-__all__ = ["Instant", "PrescribedMotion", "check_interfaces"]
-
-Array = NDArray[np.float64]
 Vector = ArrayLike | Callable[[float], ArrayLike]
 
 FIELDS = ("omega", "alpha", "acceleration", "gravity")
@@ -65,12 +63,12 @@ class PrescribedMotion:
         for name in FIELDS:
             value = getattr(self, name)
             if not callable(value):
-                object.__setattr__(self, name, _in_space(name, value))
+                assign(self, **{name: _in_space(name, value)})
         wrenches = {
             name: value if callable(value) else _wrench(name, value)
             for name, value in instance("wrenches", self.wrenches, Mapping).items()
         }
-        object.__setattr__(self, "wrenches", wrenches)
+        assign(self, wrenches=wrenches)
 
     def __call__(self, t: float) -> Instant:
         """Return the motion at a time.
@@ -82,13 +80,13 @@ class PrescribedMotion:
             InputError: A function does not return a vector of finite numbers.
         """
 
-        def at(value: Vector) -> ArrayLike:
+        def evaluate(value: Vector) -> ArrayLike:
             return value(t) if callable(value) else value
 
         omega, alpha, acceleration, gravity = (
-            _in_space(name, at(getattr(self, name))) for name in FIELDS
+            _in_space(name, evaluate(getattr(self, name))) for name in FIELDS
         )
-        wrenches = {name: _wrench(name, at(value)) for name, value in self.wrenches.items()}
+        wrenches = {name: _wrench(name, evaluate(value)) for name, value in self.wrenches.items()}
         return Instant(omega, alpha, acceleration - gravity, wrenches)
 
     @classmethod
@@ -124,7 +122,7 @@ class PrescribedMotion:
         having("history", history, "time", "rotation", "acceleration", "omega", "alpha")
         time = increasing("history.time", history.time, least=3, unit="s")
         apparent = np.asarray(history.acceleration) - vector("gravity", gravity, unit="m/s²")
-        turned = np.array(
+        in_body = np.array(
             [rotation_matrix(p).T @ a for p, a in zip(history.rotation, apparent, strict=True)]
         )
         instance("wrenches", wrenches, (Mapping, type(None)))
@@ -132,7 +130,7 @@ class PrescribedMotion:
         return cls(
             omega=_hermite(time, history.omega, history.alpha),
             alpha=_hermite(time, history.alpha),
-            acceleration=_hermite(time, turned),
+            acceleration=_hermite(time, in_body),
             wrenches={
                 name: _hermite(time, array(f"the wrench at {name!r}", values, (len(time), 6)))
                 for name, values in forces.items()
@@ -157,12 +155,12 @@ def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callabl
     low, high = time[0], time[-1]
     margin = 1e-9 * (high - low)
 
-    def at(t: float) -> Array:
+    def interpolate(t: float) -> Array:
         if not low - margin <= t <= high + margin:
             raise InputError(f"the motion is known from {low:g} s to {high:g} s, not at {t:g} s")
         return spline(min(max(t, low), high))
 
-    return at
+    return interpolate
 
 
 def _in_space(name: str, value: ArrayLike) -> Array:

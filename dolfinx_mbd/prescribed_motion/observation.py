@@ -12,19 +12,16 @@ import numpy as np
 import scipy
 from dolfinx import fem
 from dolfinx.la import InsertMode
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import having, integer
-from dolfinx_mbd.fem.assembly import ElasticProblem, in_space
+from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, scalar_space
 from dolfinx_mbd.fem.fields import as_function, locate, write_history
 from dolfinx_mbd.prescribed_motion.supports import interface_rows
 from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
-
-__all__ = ["FieldHistory", "Observer", "PointHistory", "Transient"]
-
-Array = NDArray[np.float64]
 
 
 class _ReadOnly:
@@ -154,9 +151,9 @@ class Observer:
         problem, values = self.problem, np.moveaxis(np.array(self._values), 2, 0)
         dim, count = problem.dim, len(self.points)
         shape = values.shape[:2]  # derivatives and times
-        at = in_space(values[..., : dim * count].reshape(*shape, count, dim))
-        moved = np.zeros((*shape, len(self.interfaces), 6))
-        moved[..., WRENCH_INDICES[dim]] = values[..., dim * count :].reshape(
+        point_motions = in_space(values[..., : dim * count].reshape(*shape, count, dim))
+        interface_motions = np.zeros((*shape, len(self.interfaces), 6))
+        interface_motions[..., WRENCH_INDICES[dim]] = values[..., dim * count :].reshape(
             *shape, -1, problem.num_rigid
         )
         time, *fields = ([part[k] for part in self._fields] for k in range(3))
@@ -164,8 +161,8 @@ class Observer:
         names = [i.name for i in self.interfaces]
         return Transient(
             time=np.array(self._time),
-            points={n: PointHistory(*at[:, :, k]) for k, n in enumerate(self.points)},
-            interfaces={n: PointHistory(*moved[:, :, k]) for k, n in enumerate(names)},
+            points={n: PointHistory(*point_motions[:, :, k]) for k, n in enumerate(self.points)},
+            interfaces={n: PointHistory(*interface_motions[:, :, k]) for k, n in enumerate(names)},
             fields=FieldHistory(np.array(time), u, v),
             space=problem.space,
             positions=problem.positions,
@@ -187,12 +184,12 @@ def _point_weights(
     weights = np.zeros((len(points), V.dofmap.index_map.size_local))
     if not points:
         return scipy.sparse.csr_matrix(weights)
-    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
+    W = scalar_space(V)
     shape, sums = fem.Function(W), fem.Function(W)
-    x, cells, mine = locate(V.mesh, points)
+    x, cells, local = locate(V.mesh, points)
     for k in range(len(points)):
         sums.x.array[:] = 0.0
-        for dof in W.dofmap.cell_dofs(int(cells[k])) if k in mine else ():
+        for dof in W.dofmap.cell_dofs(int(cells[k])) if k in local else ():
             shape.x.array[:] = 0.0
             shape.x.array[dof] = 1.0
             sums.x.array[dof] = np.ravel(shape.eval(x[k : k + 1], cells[k : k + 1]))[0]

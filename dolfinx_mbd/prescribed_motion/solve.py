@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.checks import array, flag, having, instance, name, names, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, refuse_prestress
+from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, reject_prestress
 from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
@@ -34,8 +34,6 @@ from dolfinx_mbd.prescribed_motion.time_stepping import (
 from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.time_integration import GeneralizedAlpha
-
-__all__ = ["TransientOptions", "transient"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -158,7 +156,7 @@ def transient(
         number("damping.mass", damping.mass, low=0)
         number("damping.stiffness", damping.stiffness, low=0)
     body = elastic_model(model, material)
-    refuse_prestress(body, "transient")
+    reject_prestress(body, "transient")
     problem = elastic_problem(body)
     check_in_one_part(problem.space.mesh)
     check_floating(problem, "give the elastic stiffness of the free body, and hold it with held=")

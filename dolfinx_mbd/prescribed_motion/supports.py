@@ -18,18 +18,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
-
-__all__ = ["MeanAxes", "Supported", "interface_rows"]
-
-Array = NDArray[np.float64]
 
 
 def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
@@ -43,7 +39,7 @@ def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
     return np.asarray(T @ np.linalg.inv(gram(problem.comm, T, T)))
 
 
-class Supported:
+class SupportedMatrix:
     """Factorized symmetric matrix on the motions that the interfaces allow.
 
     With `floating`, rigid motions are allowed, and the matrix vanishes for them: the solution for
@@ -65,13 +61,13 @@ class Supported:
         options: Options = None,
     ) -> None:
         self._comm = problem.comm
-        changed = replace(problem, stiffness=matrix)
-        self._held = HeldStiffness(changed, tuple(interfaces), prefix, options, free=free)
+        modified = replace(problem, stiffness=matrix)
+        self._held = HeldStiffness(modified, tuple(interfaces), prefix, options, free=free)
         self.constraint, _ = self._held.constraint_modes()
-        moving = np.repeat([i.name not in held for i in interfaces], problem.num_rigid)
-        self._modes = np.asfortranarray(self.constraint[:, moving.astype(bool)])
-        small = gram(problem.comm, self._modes, multiply(matrix, self._modes))
-        self._inverse = _pseudo_inverse(small, problem.num_rigid if floating else 0)
+        is_free = np.repeat([i.name not in held for i in interfaces], problem.num_rigid)
+        self._modes = np.asfortranarray(self.constraint[:, is_free.astype(bool)])
+        projection = gram(problem.comm, self._modes, multiply(matrix, self._modes))
+        self._inverse = _pseudo_inverse(projection, problem.num_rigid if floating else 0)
 
     def solve(self, loads: Array) -> Array:
         """Return the displacements under body forces, shape (owned dofs,)."""
@@ -89,12 +85,12 @@ class Supported:
         self._held.destroy()
 
 
-def _pseudo_inverse(small: Array, num_rigid: int) -> Array:
+def _pseudo_inverse(projection: Array, num_rigid: int) -> Array:
     """Return the inverse after scaling to a unit diagonal, without the lowest eigenvalues."""
-    if len(small) <= num_rigid:
-        return np.zeros_like(small)
-    scale = 1 / np.sqrt(np.diag(small))
-    values, vectors = np.linalg.eigh(scale[:, None] * (small + small.T) / 2 * scale)
+    if len(projection) <= num_rigid:
+        return np.zeros_like(projection)
+    scale = 1 / np.sqrt(np.diag(projection))
+    values, vectors = np.linalg.eigh(scale[:, None] * (projection + projection.T) / 2 * scale)
     values, vectors = values[num_rigid:], scale[:, None] * vectors[:, num_rigid:]
     return np.asarray((vectors / values) @ vectors.T)
 

@@ -25,31 +25,20 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, instance, integer, number, refuse
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.parallel import agreed
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = [
-    "Equations",
-    "MotionState",
-    "MotionStepper",
-    "Start",
-    "check_stepping",
-    "checked_start",
-    "start_state",
-    "time_steps",
-]
-
-Array = NDArray[np.float64]
 Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
 MAX_STEPS = 1e9  # maximum number of steps of a run; more steps indicate a wrong time
 MAX_SOLVES = 30  # maximum number of solves with the constant factor in one step
-ACCELERATE = 0.3  # contraction of a correction above which minimal residual steps are taken
-SLOW = 1000.0  # velocities below displacement/(SLOW dt) are treated as round-off
+PLAIN_CONTRACTION = 0.3  # contraction of a correction above which minimal residual steps are taken
+ROUND_OFF_STEPS = 1000.0  # velocities below displacement/(this number · dt) count as round-off
 
 
 class Equations(Protocol):
@@ -59,8 +48,8 @@ class Equations(Protocol):
     size: int  # number of owned unknowns
     start_names: str  # description of u and v for errors
 
-    def factorize(self, by_speed: float, by_move: float) -> None:
-        """Prepare `solve` for S = M + by_speed C + by_move K."""
+    def factorize(self, velocity_factor: float, displacement_factor: float) -> None:
+        """Prepare `solve` for S = M + velocity_factor C + displacement_factor K."""
 
     def move_to(self, t: float) -> None:
         """Set G, K_σ, K_ω, K_α and f for the time t."""
@@ -68,7 +57,7 @@ class Equations(Protocol):
     def balance(self, u: Array, v: Array) -> Array:
         """Return f - (C + G) v - (K + K_σ + K_ω + K_α) u."""
 
-    def moving(self, v: Array, u: Array) -> Array:
+    def motion_terms(self, v: Array, u: Array) -> Array:
         """Return G v + (K_σ + K_ω + K_α) u."""
 
     def solve(self, r: Array) -> Array:
@@ -115,58 +104,58 @@ class MotionStepper:
         self.method = GeneralizedAlpha.from_spectral_radius() if method is None else method
         m = self.method
         self.ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
-        self.by_speed = dt * m.gamma * self.ratio
-        self.by_move = dt * dt * m.beta * self.ratio
+        self.velocity_factor = dt * m.gamma * self.ratio
+        self.displacement_factor = dt * dt * m.beta * self.ratio
         self.steps = self.solves = self.most_solves = 0
-        self._greatest_move = self._greatest_speed = 0.0
-        equations.factorize(self.by_speed, self.by_move)
+        self._largest_displacement = self._largest_velocity = 0.0
+        equations.factorize(self.velocity_factor, self.displacement_factor)
 
     def step(self, state: MotionState) -> MotionState:
         """Return the state one step later, or raise a `SolverError`."""
         m, h, a = self.method, self.dt, state.a
         t = state.time + h
-        known = (m.alpha_f * a - m.alpha_m * state.algorithmic) / (1 - m.alpha_m)
-        v = state.v + h * ((1 - m.gamma) * state.algorithmic + m.gamma * known)
+        old_part = (m.alpha_f * a - m.alpha_m * state.algorithmic) / (1 - m.alpha_m)
+        v = state.v + h * ((1 - m.gamma) * state.algorithmic + m.gamma * old_part)
         u = state.u + h * state.v
-        u += h * h * ((0.5 - m.beta) * state.algorithmic + m.beta * known)
+        u += h * h * ((0.5 - m.beta) * state.algorithmic + m.beta * old_part)
         self.equations.move_to(t)
         new = self._solve(self.equations.balance(u, v), _extrapolated(state), t)
-        u += self.by_move * new
-        v += self.by_speed * new
-        self._greatest_move = max(self._greatest_move, self._norm(u))
-        self._greatest_speed = max(self._greatest_speed, self._norm(v))
+        u += self.displacement_factor * new
+        v += self.velocity_factor * new
+        self._largest_displacement = max(self._largest_displacement, self._norm(u))
+        self._largest_velocity = max(self._largest_velocity, self._norm(v))
         self.steps += 1
-        return MotionState(t, u, v, new, known + self.ratio * new, (a, *state.earlier[:1]))
+        return MotionState(t, u, v, new, old_part + self.ratio * new, (a, *state.earlier[:1]))
 
     def _solve(self, b: Array, guess: Array, t: float) -> Array:
         """Return the solution a of (S + N) a = b."""
         eq = self.equations
-        x = eq.solve(b - self._moving(guess))
+        x = eq.solve(b - self._motion_terms(guess))
         change = x - guess
-        size, allowed = self._norm(change), self._allowed(x)
-        z = eq.solve(-self._moving(change))  # the residual, S⁻¹ (b - (S + N) x)
-        solves, left = 2, self._norm(z)
-        contraction = left / size if size > 0 else 0.0
-        plain = contraction <= ACCELERATE
+        norm, tolerance = self._norm(change), self._error_limit(x)
+        z = eq.solve(-self._motion_terms(change))  # the residual, S⁻¹ (b - (S + N) x)
+        solves, residual = 2, self._norm(z)
+        contraction = residual / norm if norm > 0 else 0.0
+        is_plain = contraction <= PLAIN_CONTRACTION
         directions: list[tuple[Array, Array]] = []
         # After a last plain correction, the error is z multiplied by the contraction.
-        while not left * (contraction if plain else 1.0) <= allowed:
-            if solves >= MAX_SOLVES or not np.isfinite(left):
+        while not residual * (contraction if is_plain else 1.0) <= tolerance:
+            if solves >= MAX_SOLVES or not np.isfinite(residual):
                 raise SolverError(
                     f"the step to t = {t:g} s was not solved in {solves} corrections: reduce dt "
                     "times ω, and check that the body is stable at this speed"
                 )
-            p, q = z, z + eq.solve(self._moving(z))
+            p, q = z, z + eq.solve(self._motion_terms(z))
             solves += 1
-            if not plain:
+            if not is_plain:
                 p, q = self._conjugate(p, q, directions)
-                amount = eq.dot(z, q)
-                p, q = amount * p, amount * q
+                length = eq.dot(z, q)
+                p, q = length * p, length * q
             x, z = x + p, z - q
-            before, left = left, self._norm(z)
-            if plain:
-                contraction = left / before
-        if plain:
+            previous, residual = residual, self._norm(z)
+            if is_plain:
+                contraction = residual / previous
+        if is_plain:
             x = x + z
         self.solves += solves
         self.most_solves = max(self.most_solves, solves)
@@ -184,19 +173,25 @@ class MotionStepper:
         directions.append((scale * p, scale * q))
         return directions[-1]
 
-    def _moving(self, a: Array) -> Array:
+    def _motion_terms(self, a: Array) -> Array:
         """Return N a."""
-        return self.equations.moving(self.by_speed * a, self.by_move * a)
+        return self.equations.motion_terms(self.velocity_factor * a, self.displacement_factor * a)
 
     def _norm(self, x: Array) -> float:
         return float(np.sqrt(self.equations.dot(x, x)))
 
-    def _allowed(self, x: Array) -> float:
+    def _error_limit(self, x: Array) -> float:
         """Return the error of an acceleration with which u and v reach the tolerance."""
         size = self._norm(x)
-        move = max(self._greatest_move, self.by_move * size)
-        speed = max(self._greatest_speed, self.by_speed * size, move / (SLOW * self.dt))
-        return self.tolerance * min(move / self.by_move, speed / self.by_speed)
+        displacement = max(self._largest_displacement, self.displacement_factor * size)
+        velocity = max(
+            self._largest_velocity,
+            self.velocity_factor * size,
+            displacement / (ROUND_OFF_STEPS * self.dt),
+        )
+        return self.tolerance * min(
+            displacement / self.displacement_factor, velocity / self.velocity_factor
+        )
 
 
 def _extrapolated(state: MotionState) -> Array:
@@ -248,9 +243,9 @@ def start_state(equations: Equations, start: Start, t: float, dt: float) -> Moti
     three times give velocity and acceleration, from which u is computed.
     """
     if isinstance(start, str) and start == "quasi-static":
-        now, next_, last = (equations.static_solution(t + k * dt) for k in range(3))
-        v: Array = np.asarray((4 * next_ - 3 * now - last) / (2 * dt), dtype=np.float64)
-        a: Array = np.asarray((last - 2 * next_ + now) / dt**2, dtype=np.float64)
+        first, second, third = (equations.static_solution(t + k * dt) for k in range(3))
+        v: Array = np.asarray((4 * second - 3 * first - third) / (2 * dt), dtype=np.float64)
+        a: Array = np.asarray((third - 2 * second + first) / dt**2, dtype=np.float64)
         return MotionState(t, equations.static_solution(t, v, a), v, a, a)
     u: Array = np.zeros(equations.size)
     v = u.copy()

@@ -18,15 +18,12 @@ from dolfinx.la import InsertMode
 from dolfinx.mesh import meshtags
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.linalg.blocks import gram
 
 if TYPE_CHECKING:
     from dolfinx_mbd.reduction.interfaces import MeshInterface
-
-__all__ = ["averaged_rows", "border_rows"]
-
-Array = NDArray[np.float64]
 
 
 def averaged_rows(space: fem.FunctionSpace, facets: NDArray[np.int32], point: Array) -> Array:

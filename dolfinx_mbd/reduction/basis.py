@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions
 from dolfinx_mbd.modal.spectrum import elastic_modes
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation
-
-__all__ = ["Basis", "Column", "ColumnKind", "free_basis", "numbered"]
-
-Array = NDArray[np.float64]
 
 
 class ColumnKind(Enum):
@@ -76,8 +73,8 @@ def free_basis(
 ) -> Basis:
     """Return the exact rigid motions and the lowest elastic modes of a free body in one part.
 
-    `estimate` is an upper bound of the first elastic ω², computed by default. `settings` are prefix
-    and options of PETSc, and phases.
+    `estimate` is an upper bound of the first elastic ω², computed by default. `settings` are the
+    arguments `prefix`, `options` and `phases` of `elastic_modes`.
     """
     held = np.zeros(0, dtype=np.int32)
     motions = centred_motions(problem)

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import end_of_group, groups_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, point_motion
@@ -31,17 +31,13 @@ from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import UnitCases, unit_cases
 from dolfinx_mbd.reduction.truncation import Truncation
 
-__all__ = ["MOTION_LABELS", "CraigBampton", "check_enough_dofs", "craig_bampton_basis"]
-
-Array = NDArray[np.float64]
-
 # Coordinates of an interface in space and in the plane
 MOTION_LABELS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
 # Largest relative errors of a rigid motion of all interfaces: with any residual, and with a
 # residual at the level of round-off (1e-2 occurs in a strip 1000 times as long as thick).
-REPRODUCTION_TOLERANCE, MOST_REPRODUCTION = 1e-4, 0.1
-RESIDUAL = 1e-13  # largest residual force / (‖K‖‖u‖) at that level (round-off: 1e-15)
-AHEAD = 2  # modes computed beyond the requested modes, to find the end of the last group
+RIGID_TOLERANCE, LOOSE_RIGID_TOLERANCE = 1e-4, 0.1
+ROUND_OFF_RESIDUAL = 1e-13  # largest residual force / (‖K‖‖u‖) that counts as round-off (1e-15)
+EXTRA_MODES = 2  # modes computed beyond the requested modes, to find the end of the last group
 
 
 def craig_bampton_basis(
@@ -107,7 +103,7 @@ class CraigBampton:
             raise
         self._cases: UnitCases | None = None
         self._inertia: Array | None = None  # M times the constraint modes
-        self._under_inertia: Array = np.zeros((problem.num_owned, 0))
+        self._static_inertia: Array = np.zeros((problem.num_owned, 0))
         self._flexibility: Array = np.zeros((0, 0))
         self._values: Array = np.zeros(0)
         self._errors: Array = np.zeros(0)
@@ -141,11 +137,11 @@ class CraigBampton:
         """
         phases = phases or Phases()
         problem = self.problem
-        most = check_enough_dofs(problem, self.interfaces, num_modes)
+        max_modes = check_enough_dofs(problem, self.interfaces, num_modes)
         with phases("static solutions"):
-            acting, static = self._statics(stiffening, loads or {})
+            load_names, static = self._statics(stiffening, loads or {})
         with phases("fixed-interface modes"):  # last, because SLEPc may change the factors
-            count = self._complete(num_modes, most)
+            count = self._complete(num_modes, max_modes)
         with phases("truncation"):
             truncation = self._truncation(count)
         numbers = list(range(count))
@@ -159,7 +155,7 @@ class CraigBampton:
             columns=(
                 *(Column(ColumnKind.CONSTRAINT, *names) for names in coordinates),
                 *numbered(ColumnKind.FIXED, numbers),
-                *(Column(ColumnKind.LOAD, name) for name in acting),
+                *(Column(ColumnKind.LOAD, name) for name in load_names),
             ),
             num_modes=count,
             averaged=self._held.averaged,
@@ -168,25 +164,25 @@ class CraigBampton:
             truncation=truncation,
         )
 
-    def _complete(self, num_modes: int, most: int) -> int:
+    def _complete(self, num_modes: int, max_modes: int) -> int:
         """Compute modes up to the end of a group, but at most `most`, and return their number."""
-        ahead, count = AHEAD, num_modes
+        extra, count = EXTRA_MODES, num_modes
         while num_modes:
             count = end_of_group(self._values, num_modes, self._errors)
-            if num_modes <= count < len(self._values) or len(self._values) == most:
+            if num_modes <= count < len(self._values) or len(self._values) == max_modes:
                 break
-            total = min(most, max(num_modes, count) + ahead)
+            total = min(max_modes, max(num_modes, count) + extra)
             self._values, self._fixed = self._held.modes(total)
             self._errors = round_off(self.problem, self._fixed)
-            ahead *= 2
+            extra *= 2
         log_completed_group(num_modes, count, self._values)
         return count
 
     def _with_rigid_motions(self, constraint: Array) -> Array:
         """Return constraint modes that reproduce rigid motions of all interfaces exactly.
 
-        If all interfaces move as one rigid body, so does the whole body, which is connected. An
-        error larger than round-off shows an inaccurate linear solver.
+        A connected body moves as a rigid body if all its interfaces do. An error larger than
+        round-off indicates an inaccurate linear solver.
         """
         problem, interfaces = self.problem, self.interfaces
         origin = problem.comm.bcast(interfaces[0].point, root=0)
@@ -194,10 +190,10 @@ class CraigBampton:
         R = problem.rigid_motions(origin)
         excess = constraint @ C - R
         error = float(np.max(_largest(problem, excess) / _largest(problem, R)))
-        if not error <= REPRODUCTION_TOLERANCE:
+        if not error <= RIGID_TOLERANCE:
             residual = self._residual(constraint)
-            most = MOST_REPRODUCTION if len(interfaces) > 1 else np.inf
-            if not (residual <= RESIDUAL and error <= most):
+            limit = LOOSE_RIGID_TOLERANCE if len(interfaces) > 1 else np.inf
+            if not (residual <= ROUND_OFF_RESIDUAL and error <= limit):
                 raise FactorizationError(
                     "the constraint modes do not reproduce a rigid motion (relative error "
                     f"{error:.1e}, residual of the linear solver {residual:.1e}): the linear "
@@ -207,7 +203,7 @@ class CraigBampton:
         return np.asfortranarray(constraint - excess @ np.linalg.pinv(C))
 
     def _residual(self, constraint: Array) -> float:
-        """Return the largest force of constraint modes at free degrees of freedom, over ‖K‖‖u‖."""
+        """Return the largest force of constraint modes at free dofs, relative to ‖K‖‖u‖."""
         problem = self.problem
         forces = multiply(problem.stiffness, constraint)
         border = border_rows(problem.num_owned, self.interfaces)
@@ -230,14 +226,16 @@ class CraigBampton:
         forces = np.column_stack([empty, *loads.values()])
         solutions = self._held.solve_body(np.hstack([inertia, spins, forces]))
         ends = np.cumsum([inertia.shape[1], spins.shape[1]])
-        under_inertia, under_spins, static = np.split(solutions, ends, axis=1)
+        static_inertia, static_spins, static = np.split(solutions, ends, axis=1)
         if not known:
-            self._inertia, self._under_inertia = inertia, under_inertia
-            self._flexibility = gram(problem.comm, inertia, under_inertia)
+            self._inertia, self._static_inertia = inertia, static_inertia
+            self._flexibility = gram(problem.comm, inertia, static_inertia)
         if spins.shape[1]:
             motions = rigid_rows(self.interfaces, np.zeros(3), problem.dim)
-            under_rigid = self._under_inertia @ motions
-            self._cases = unit_cases(problem, self.interfaces, constraint, under_spins, under_rigid)
+            static_rigid = self._static_inertia @ motions
+            self._cases = unit_cases(
+                problem, self.interfaces, constraint, static_spins, static_rigid
+            )
         acts = _largest(problem, static) > 0
         return [name for name, a in zip(loads, acts, strict=True) if a], static[:, acts]
 
@@ -249,7 +247,7 @@ class CraigBampton:
         participations = gram(problem.comm, fixed, self._inertia)
         rigid: Array = np.zeros((len(mass), 0))
         if not problem.supported:
-            rigid = _about_centre(self.interfaces, problem.dim, mass)
+            rigid = _motions_about_centre(self.interfaces, problem.dim, mass)
         return Truncation(
             stiffness=gram(problem.comm, constraint, multiply(problem.stiffness, constraint)),
             mass=mass,
@@ -261,7 +259,7 @@ class CraigBampton:
         )
 
 
-def _about_centre(interfaces: tuple[MeshInterface, ...], dim: int, mass: Array) -> Array:
+def _motions_about_centre(interfaces: tuple[MeshInterface, ...], dim: int, mass: Array) -> Array:
     """Return the motion of the interfaces for rigid motions about the centre of mass.
 
     The constraint modes span the rigid motions, so that their mass matrix determines the centre.

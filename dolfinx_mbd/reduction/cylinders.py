@@ -6,13 +6,11 @@ import numpy as np
 from dolfinx.mesh import Mesh, entities_to_geometry
 from numpy.typing import NDArray
 
-__all__ = ["facet_corners", "fit_axis"]
+from dolfinx_mbd.arrays import Array
 
-Array = NDArray[np.float64]
-
-ON = 1e-6  # largest distance of a corner from the cylinder, relative to its radius
-AROUND = 0.05  # largest distance between centroid and axis of a full cylinder, relative to radius
-ITERATIONS = 20
+CORNER_TOLERANCE = 1e-6  # largest distance of a corner from the cylinder, relative to its radius
+CENTROID_TOLERANCE = 0.05  # largest distance of the centroid from the axis, relative to it
+MAX_ITERATIONS = 20
 
 
 def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
@@ -43,8 +41,8 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
     point, radius = centroid, 0.0
     if len(corners) < 6:
         return None
-    for _ in range(ITERATIONS):
-        e = _across(z)
+    for _ in range(MAX_ITERATIONS):
+        e = _normal_vectors(z)
         offset = (corners - point) @ e
         distance = np.linalg.norm(offset, axis=1)
         if not distance.min() > 0:
@@ -63,19 +61,22 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
         z = z / np.linalg.norm(z)
         if np.abs(step[:2]).max() < 1e-15 * radius and np.abs(step[2:4]).max() < 1e-15:
             break
-    distance = np.linalg.norm((corners - point) @ _across(z), axis=1)
+    distance = np.linalg.norm((corners - point) @ _normal_vectors(z), axis=1)
     radius = float(distance.mean())
-    away = np.linalg.norm((centroid - point) @ _across(z))
-    if np.abs(distance - radius).max() > ON * radius or away > AROUND * radius:
+    eccentricity = np.linalg.norm((centroid - point) @ _normal_vectors(z))
+    if (
+        np.abs(distance - radius).max() > CORNER_TOLERANCE * radius
+        or eccentricity > CENTROID_TOLERANCE * radius
+    ):
         return None
     height = (corners - point) @ z
     low, high = height.min(), height.max()
-    near = ON * radius
-    plane = min(np.sum(height < low + near), np.sum(height > high - near)) >= 3
+    tolerance = CORNER_TOLERANCE * radius
+    plane = min(np.sum(height < low + tolerance), np.sum(height > high - tolerance)) >= 3
     return point + (0.5 * (low + high) if plane else (centroid - point) @ z) * z, z
 
 
-def _across(z: Array) -> Array:
+def _normal_vectors(z: Array) -> Array:
     """Return two unit vectors normal to z and to each other, as columns, shape (3, 2)."""
     x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
     x /= np.linalg.norm(x)

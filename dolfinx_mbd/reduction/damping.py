@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem
-from dolfinx.fem import petsc as fem_petsc
-from numpy.typing import ArrayLike, NDArray
-from petsc4py import PETSc
+from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ModalDamping, Rayleigh
 from dolfinx_mbd.body.damping import damping_matrix
 from dolfinx_mbd.checks import array, having, number
 from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.fem.assembly import blocked, projected
+from dolfinx_mbd.fem.assembly import assembled_matrix, blocked, projected, scalar_space
 from dolfinx_mbd.forms import viscous_damping
 from dolfinx_mbd.forms.arguments import expression
 from dolfinx_mbd.linalg.blocks import gram, multiply
@@ -28,9 +27,6 @@ from dolfinx_mbd.parallel import released
 if TYPE_CHECKING:
     from dolfinx_mbd.reduction.result import Reduction
 
-__all__ = ["AnyDamping", "Viscous", "check_damping", "with_damping"]
-
-Array = NDArray[np.float64]
 
 SYMMETRY_TOLERANCE = 1e-9  # relative size of C − Cᵀ above which a form is rejected as unsymmetric
 
@@ -138,8 +134,8 @@ def _viscous(
         mu = fem.Constant(mesh, default_scalar_type(mu))
     if thickness is not None:
         mu = fem.Constant(mesh, default_scalar_type(thickness)) * mu
-    W = fem.functionspace(mesh, space.ufl_element().sub_elements[0])
-    A = _assembled(viscous_damping(ufl.TrialFunction(W), ufl.TestFunction(W), mu))
+    W = scalar_space(space)
+    A = assembled_matrix(viscous_damping(ufl.TrialFunction(W), ufl.TestFunction(W), mu))
     diagonal = A.getDiagonal()
     least, size = diagonal.min()[1], diagonal.norm()
     diagonal.destroy()
@@ -163,7 +159,7 @@ def _of_form(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
             "(reduction.space); it acts on the velocity"
         )
     else:
-        A = _assembled(form)
+        A = assembled_matrix(form)
         C = gram(space.mesh.comm, modes, multiply(A, modes))
         A.destroy()
         if not np.isfinite(C).all():
@@ -176,9 +172,3 @@ def _of_form(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
     if message:
         raise InputError(message, argument="damping", value=form)
     return 0.5 * (C + C.T)
-
-
-def _assembled(form: ufl.Form) -> PETSc.Mat:
-    A = fem_petsc.assemble_matrix(fem.form(form))
-    A.assemble()
-    return A

@@ -21,9 +21,7 @@ from dolfinx_mbd.reduction.reference import ReducedModes
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.reduction.truncation import Truncation
 
-__all__ = ["body_entries", "mode_facts", "mode_table", "provenance"]
-
-VARIES = "a function of space"
+VARIABLE = "a function of space"
 
 
 def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, ...]:
@@ -53,31 +51,28 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
 
 
 def body_entries(
-    problem: Any,
-    interfaces: tuple[MeshInterface, ...],
-    modes: ReducedModes,
-    moments: Inertia,
+    problem: Any, interfaces: tuple[MeshInterface, ...], modes: ReducedModes, moments: Inertia
 ) -> dict[str, Any]:
     """Return the entries of a `ReducedBody` that follow from its modes and their inertia.
 
-    `problem` is an `ElasticProblem` or a `BeamProblem`; `moments` contain the signs of the modes.
+    `problem` is an `ElasticProblem` or a `BeamProblem`; `moments` include the signs of the modes.
     """
-    flipped = moments.with_signs()
-    per, rows = problem.num_rigid, WRENCH_INDICES[2 if problem.dim == 2 else 3]
-    placed = []
+    signed_moments = moments.with_signs()
+    num_rigid, rows = problem.num_rigid, WRENCH_INDICES[2 if problem.dim == 2 else 3]
+    frames = []
     for k, i in enumerate(interfaces):
         motion = np.zeros((6, len(modes.squares)))
         # the coefficient of a constraint mode is exactly the motion of its interface
-        motion[rows] = modes.transform[per * k : per * (k + 1)] * moments.signs
-        placed.append(Interface(i.name, i.kind, i.point, i.axes, motion))
+        motion[rows] = modes.transform[num_rigid * k : num_rigid * (k + 1)] * moments.signs
+        frames.append(Interface(i.name, i.kind, i.point, i.axes, motion))
     return {
         "total_mass": moments.total_mass,
-        "first_moments": flipped.first_moments,
-        "second_moments": flipped.second_moments,
-        "mass": np.eye(len(modes.squares)) if modes.orthonormal else flipped.mass,
+        "first_moments": signed_moments.first_moments,
+        "second_moments": signed_moments.second_moments,
+        "mass": np.eye(len(modes.squares)) if modes.orthonormal else signed_moments.mass,
         "stiffness": modes.stiffness * np.outer(moments.signs, moments.signs),
-        "interfaces": tuple(placed),
-        "modes": mode_table(modes, flipped, 2 if problem.dim == 2 else 3),
+        "interfaces": tuple(frames),
+        "modes": mode_table(modes, signed_moments, 2 if problem.dim == 2 else 3),
         "left_out": modes.left_out,
         "reference": modes.reference,
     }
@@ -155,4 +150,4 @@ def _material_facts(material: Materials, with_density: bool) -> dict[str, str | 
 
 
 def _value(value: Any) -> str | float:
-    return float(value) if isinstance(value, (int, float)) else VARIES
+    return float(value) if isinstance(value, (int, float)) else VARIABLE

@@ -1,7 +1,7 @@
 """Distributed loads (pressures, tractions, body forces) as nodal vectors and load patterns.
 
-A load is a function of a test function v that returns the virtual work of the load of unit size, a
-linear form. It acts on the undeformed shape and rotates with the body.
+A load is a function that maps a test function v to a linear form: the virtual work of the load with
+unit size. It acts on the undeformed shape and rotates with the body.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem, la
-from numpy.typing import NDArray
 from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
 from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
 from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import array, instance, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError
@@ -28,11 +28,8 @@ from dolfinx_mbd.forms.arguments import as_ufl_value
 from dolfinx_mbd.linalg.blocks import gram
 from dolfinx_mbd.parallel import agreed
 
-__all__ = ["LoadForm", "body_force", "load_patterns", "load_vectors", "pressure", "traction"]
-
-Array = NDArray[np.float64]
 LoadForm: TypeAlias = Callable[[Expr], ufl.Form]
-"""Function of a test function that returns the virtual work of a load."""
+"""Function that maps a test function to the virtual work of a load, a linear form."""
 
 
 def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
@@ -144,8 +141,10 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
             F[:, column] = vector.array[: problem.num_owned]
         largest = max(problem.comm.allgather(np.abs(F[:, column]).max(initial=0.0)))
         if not 0 < largest < np.inf:
-            what = "zero: does it act on facets inside the body?" if largest == 0 else "not finite"
-            raise InputError(f"load {name!r} is {what}", argument="loads", value=name)
+            reason = (
+                "zero: does it act on facets inside the body?" if largest == 0 else "not finite"
+            )
+            raise InputError(f"load {name!r} is {reason}", argument="loads", value=name)
     return F
 
 

@@ -18,6 +18,7 @@ import scipy
 from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
 from dolfinx_mbd.fem.phases import log
@@ -34,11 +35,7 @@ from dolfinx_mbd.parallel import released
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 
-__all__ = ["HeldStiffness"]
-
-Array = NDArray[np.float64]
-
-SINGULAR = 1e-13  # reciprocal condition number below which the scaled small system is singular
+SINGULAR_LIMIT = 1e-13  # reciprocal condition number below which the small system is singular
 
 
 class DirectSolver:
@@ -98,28 +95,28 @@ class BorderedSolver(DirectSolver):
         self.comm, self._problem, self._rigid = problem.comm, problem, held
         self._settings = settings
         self._border, count = border, border.shape[1]
-        self._balancing = np.zeros((count, 0))  # λ₀ = this times the resultants Rᵀf
+        self._resultant_map = np.zeros((count, 0))  # λ₀ = this times the resultants Rᵀf
         self._R: Array = np.zeros((problem.num_owned, 0))
-        self._balanced, self._held = np.eye(count), held  # N; held dofs
+        self._equilibrium_basis, self._held = np.eye(count), held  # N; held dofs
         if free and not self.comm.allreduce(len(held)):
             self._R = centred_motions(problem)
             CR = self._motions(self._R)
             size = np.linalg.norm(CR, axis=0)
             left, values, right = np.linalg.svd(CR / size)
             rank = len(values)
-            self._balancing = left[:, :rank] / values @ right / size
-            self._balanced = left[:, rank:]
+            self._resultant_map = left[:, :rank] / values @ right / size
+            self._equilibrium_basis = left[:, rank:]
             self._held = determinate_dofs(self.comm, self._R)
             constrain(K, self._held, 1.0)
         self._K, self._ksp = K, cholesky(K, **settings)
-        forces = border @ self._balanced
+        forces = border @ self._equilibrium_basis
         forces[self._held] = 0.0
         self._response = solve(self._ksp, np.asfortranarray(forces))  # K⁻¹ Cᵀ N
         parts = self._motions(np.hstack([self._response, -self._R]))
         self._scale = 1.0 / np.linalg.norm(parts, axis=0)
         self._small = parts * self._scale
         values = np.linalg.svd(self._small / np.linalg.norm(self._small, axis=1)[:, None])[1]
-        if not values[-1] > SINGULAR * values[0]:
+        if not values[-1] > SINGULAR_LIMIT * values[0]:
             self.destroy()
             raise FactorizationError(
                 "the stiffness with averaged interfaces is singular: a part of the body is not "
@@ -132,17 +129,17 @@ class BorderedSolver(DirectSolver):
         `f` holds forces, and prescribed displacements at rigid interfaces; `g` holds the values of
         C u, shape (constraints, k), zero by default.
         """
-        balance = self._balancing @ gram(self.comm, self._R, f)
-        B = np.asfortranarray(f - self._border @ balance)
+        reactions = self._resultant_map @ gram(self.comm, self._R, f)
+        B = np.asfortranarray(f - self._border @ reactions)
         if self._R.shape[1]:
             B[self._held] = 0.0
         u = solve(self._ksp, B)
-        rest = self._motions(u)
+        residual = self._motions(u)
         if g is not None:
-            rest -= g
-        unknowns = self._scale[:, None] * np.linalg.solve(self._small, rest)
+            residual -= g
+        unknowns = self._scale[:, None] * np.linalg.solve(self._small, residual)
         u += np.hstack([-self._response, self._R]) @ unknowns
-        return u, balance + self._balanced @ unknowns[: self._balanced.shape[1]]
+        return u, reactions + self._equilibrium_basis @ unknowns[: self._equilibrium_basis.shape[1]]
 
     def modes(self, count: int) -> tuple[Array, Array]:
         """Return ω² and the vectors of the lowest modes with C u = 0."""
@@ -221,11 +218,13 @@ class HeldStiffness:
 
     def constraint_modes(self) -> tuple[Array, Array | None]:
         """Return one mode per interface coordinate, and the reactions at averaged interfaces."""
-        problem, per = self.problem, self.problem.num_rigid
-        T = np.zeros((problem.num_owned, per * len(self.interfaces)), order="F")
+        problem, num_rigid = self.problem, self.problem.num_rigid
+        T = np.zeros((problem.num_owned, num_rigid * len(self.interfaces)), order="F")
         for k, i in enumerate(self.interfaces):
             if i.kind == "rigid":
-                T[i.dofs, per * k : per * k + per] = problem.rigid_motions(i.point, i.blocks)
+                T[i.dofs, num_rigid * k : num_rigid * k + num_rigid] = problem.rigid_motions(
+                    i.point, i.blocks
+                )
         B = -multiply(problem.stiffness, T)
         B[self.dofs] = T[self.dofs]
         del T

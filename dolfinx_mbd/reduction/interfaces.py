@@ -16,6 +16,7 @@ from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
@@ -24,13 +25,9 @@ from dolfinx_mbd.fem.surface_integrals import SurfaceMoments, body_size, surface
 from dolfinx_mbd.reduction.averaged import averaged_rows
 from dolfinx_mbd.reduction.cylinders import facet_corners, fit_axis
 
-__all__ = ["InterfaceSpec", "MeshInterface", "bore_axes", "mesh_interfaces"]
-
-Array = NDArray[np.float64]
-
-AXIS_GAP = 0.05  # minimum gap between the two lowest eigenvalues of the mean of n⊗n for an axis
-LINE = 1e-3  # width over length below which a group of facets is rejected as a line
-TINY = 1e-5  # size relative to the body below which a group of facets is rejected as tiny
+AXIS_GAP = 0.05  # least difference of the two lowest eigenvalues of the mean of n⊗n for an axis
+LINE_RATIO = 1e-3  # ratio of width to length below which a group of facets is rejected as a line
+TINY_RATIO = 1e-5  # size relative to the body below which a group of facets is rejected as tiny
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +36,8 @@ class InterfaceSpec:
 
     If the corners of the facets lie all around a cylinder, such as a bore or a pin, the default
     point is on the cylinder axis and the default z axis is along it. Otherwise the point is the
-    area centroid of the facets, and z is the direction most perpendicular to their normals, if
-    unique.
+    area centroid of the facets, and z is the direction that is closest to perpendicular to all
+    normals, if this direction is unique.
 
     Attributes:
         facets: Group name, tag of facets, or array of this rank's local facets; by default the
@@ -71,7 +68,7 @@ class InterfaceSpec:
     def __post_init__(self) -> None:
         checks.choice("kind", self.kind, ("rigid", "averaged"))
         if self.facets is not None:
-            object.__setattr__(self, "facets", checked_key("facets", self.facets))
+            assign(self, facets=checked_key("facets", self.facets))
         for name, shapes in (("point", ((3,), (2,))), ("axes", ((3, 3), (3,)))):
             value = getattr(self, name)
             if value is None:
@@ -83,7 +80,7 @@ class InterfaceSpec:
             if name == "axes":
                 numbers = _checked_axes(numbers)
             numbers.flags.writeable = False
-            object.__setattr__(self, name, numbers)
+            assign(self, **{name: numbers})
 
     @staticmethod
     def each(
@@ -141,13 +138,13 @@ def mesh_interfaces(
     dim = space.mesh.topology.dim
     for name, spec in specs.items():
         facets = groups[name]
-        point, axes = _requested(name, spec, dim)
+        point, axes = _user_frame(name, spec, dim)
         area = surface_moments(space.mesh, facets)
         _check_surface(name, spec.kind, area, body_size(space.mesh), point is None or axes is None)
         if point is None or axes is None:
-            fitted = _fitted(space.mesh, facets, area)
-            point = fitted[0] if point is None else point
-            axes = fitted[1] if axes is None else axes
+            frame = _default_frame(space.mesh, facets, area)
+            point = frame[0] if point is None else point
+            axes = frame[1] if axes is None else axes
         blocks = fem.locate_dofs_topological(space, dim - 1, facets)
         blocks = blocks[blocks < space.dofmap.index_map.size_local].astype(np.int32)
         result.append(MeshInterface(name, point, axes, blocks, dim, spec.kind, facets))
@@ -166,12 +163,12 @@ def _check_surface(name: str, kind: str, area: SurfaceMoments, size: float, need
             message = "has no facets on the surface of the body, over which to average its motion"
         elif needed:
             message = "has no facets on the surface of the body; give its point and axes"
-    elif radii[-1] < TINY * size:
+    elif radii[-1] < TINY_RATIO * size:
         message = (
             f"is tiny: its facets are {3.5 * radii[-1]:.2g} m long on a body of {size:.2g} m; tag "
             "the whole surface that the joint holds"
         )
-    elif len(radii) == 3 and radii[1] < LINE * radii[-1]:
+    elif len(radii) == 3 and radii[1] < LINE_RATIO * radii[-1]:
         message = (
             f"is degenerate: its facets lie in a line ({3.5 * radii[-1]:.2g} m long, "
             f"{3.5 * radii[1]:.2g} m wide), which does not define the rotation about it"
@@ -180,7 +177,7 @@ def _check_surface(name: str, kind: str, area: SurfaceMoments, size: float, need
         raise InputError(f"interface {name!r} {message}", argument="interfaces", value=name)
 
 
-def _requested(name: str, spec: InterfaceSpec, dim: int) -> tuple[Array | None, Array | None]:
+def _user_frame(name: str, spec: InterfaceSpec, dim: int) -> tuple[Array | None, Array | None]:
     """Return the user's point and axes, or None; in the plane the axes are always known."""
     point = None if spec.point is None else np.asarray(spec.point)
     axes = None if spec.axes is None else np.asarray(spec.axes)
@@ -232,7 +229,9 @@ def _check_disjoint(space: fem.FunctionSpace, interfaces: list[MeshInterface]) -
                 raise InputError(f"{names} {message}", argument="interfaces")
 
 
-def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments) -> tuple[Array, Array]:
+def _default_frame(
+    mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments
+) -> tuple[Array, Array]:
     """Return the point and axes of the cylinder through the facets, or of the facets themselves."""
     point = in_space(area.centroid)
     if mesh.topology.dim == 2:
@@ -241,7 +240,7 @@ def _fitted(mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments) -> tupl
     cylinder = None if axis is None else fit_axis(corners, point, axis)
     if cylinder is None:
         return point, bore_axes(area.normals)
-    return cylinder[0], _triad(_upwards(cylinder[1]))
+    return cylinder[0], _triad(_with_positive_sign(cylinder[1]))
 
 
 def bore_axes(normals: Array) -> Array:
@@ -251,7 +250,7 @@ def bore_axes(normals: Array) -> Array:
     otherwise the axes of the body are returned.
     """
     axis = _bore_axis(normals)
-    return np.eye(3) if axis is None else _triad(_upwards(axis))
+    return np.eye(3) if axis is None else _triad(_with_positive_sign(axis))
 
 
 def _bore_axis(normals: Array) -> Array | None:
@@ -259,7 +258,7 @@ def _bore_axis(normals: Array) -> Array | None:
     return vectors[:, 0] if values[1] - values[0] >= AXIS_GAP else None
 
 
-def _upwards(z: Array) -> Array:
+def _with_positive_sign(z: Array) -> Array:
     """Return z or -z, so that the largest component (the last of equal components) is positive.
 
     Components below 1e-6 are noise of the mesh and are set to zero.
@@ -284,6 +283,4 @@ def _checked_axes(axes: Array) -> Array:
         if not np.linalg.norm(axes) > 0:
             checks.refuse("axes", axes, "a z axis that is not zero, or a rotation matrix")
         return _triad(axes)
-    if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-8) or np.linalg.det(axes) < 0:
-        checks.refuse("axes", axes, "a right-handed orthonormal triad (columns)")
-    return axes
+    return checks.rotation_matrix("axes", axes)

@@ -14,8 +14,6 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.reduction.damping import AnyDamping, check_damping
 from dolfinx_mbd.reduction.distributed_loads import LoadForm
 
-__all__ = ["ReductionOptions", "check_request"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReductionOptions:

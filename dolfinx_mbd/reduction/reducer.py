@@ -16,7 +16,7 @@ from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
-from dolfinx_mbd.fem.fields import stations, surface_skin
+from dolfinx_mbd.fem.fields import material_points, surface_skin
 from dolfinx_mbd.fem.free_motions import is_supported
 from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.fem.material_fields import Materials
@@ -36,13 +36,11 @@ from dolfinx_mbd.reduction.description import body_entries, provenance
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
-from dolfinx_mbd.reduction.reference import check_attached, reduced_modes, signed
+from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.static_correction import residual_displacements
 from dolfinx_mbd.reduction.stiffening import choose_stiffening, mean_axis_cases
 from dolfinx_mbd.reduction.stiffening import stiffening as unit_stiffening
-
-__all__ = ["Reducer", "reduce"]
 
 MATERIAL = "a material, whose stress is known (not a stiffness form)"
 
@@ -237,11 +235,11 @@ class Reducer:
             "the mean-axis reference (no attached_to)": attached_to is None,
             "interfaces": bool(self._interfaces),
         }
-        stiff, no_stiffening = choose_stiffening(stiffening, needs, problem.comm)
+        stiffened, no_stiffening = choose_stiffening(stiffening, needs, problem.comm)
         basis = self._basis(
             num_modes,
             phases,
-            stiffening=stiff or options.static_correction,
+            stiffening=stiffened or options.static_correction,
             loads=dict(zip(loads, forces.T, strict=True)) if options.load_modes else None,
             effective_mass=options.effective_mass,
         )
@@ -252,22 +250,22 @@ class Reducer:
         cases, truncation, completed = basis.cases, basis.truncation, basis.num_modes
         del basis  # its vectors are large
         with phases("inertia"):
-            moments, vectors = signed(modes, inertia(problem, modes.vectors))
+            moments, vectors = apply_signs(modes, inertia(problem, modes.vectors))
         entries = body_entries(problem, self._interfaces, modes, moments)
-        if stiff and cases is not None and problem.materials is not None:
+        if stiffened and cases is not None and problem.materials is not None:
             with phases("stiffening"):
-                turns = np.array([i.motion[3:] for i in entries["interfaces"]])
+                rotations = np.array([i.motion[3:] for i in entries["interfaces"]])
                 stress = problem.materials.stress
-                entries["stiffening"] = unit_stiffening(problem, stress, cases, vectors, turns)
+                entries["stiffening"] = unit_stiffening(problem, stress, cases, vectors, rotations)
         with phases("points and skin"):
-            entries["points"] = stations(problem.space, vectors, points or {})
+            entries["points"] = material_points(problem.space, vectors, points or {})
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
         entries["damping"] = np.zeros_like(entries["stiffness"])
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
         facts = provenance(
             problem, self._model, self._interfaces, (num_modes, completed), truncation, options
         )
-        if not stiff:
+        if not stiffened:
             facts[STIFFENING] = no_stiffening
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
         body = ReducedBody(name=name, provenance=facts | seconds, **entries)

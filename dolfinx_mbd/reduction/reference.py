@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import Mode
-from dolfinx_mbd.body.multiple import MULTIPLE, end_of_group
+from dolfinx_mbd.body.multiple import MULTIPLE_TOLERANCE, end_of_group
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem
@@ -29,13 +30,9 @@ from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
 
-__all__ = ["ReducedModes", "check_attached", "reduced_modes", "signed"]
-
-Array = NDArray[np.float64]
-
 # Largest difference between two computations of the forces at averaged interfaces: relative, and
 # as a multiple of their round-off (5 in strips 5000 times as long as thick)
-REACTION_TOLERANCE, NOISE = 1e-6, 30.0
+REACTION_TOLERANCE, NOISE_FACTOR = 1e-6, 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +69,8 @@ def reduced_modes(
             Mode(column.label, 0.0, reason="the body frame carries it")
             for column in numbered(ColumnKind.RIGID, range(problem.num_rigid))
         )
-        everything = np.arange(len(basis.columns))
-        return _orthonormal(problem, basis, everything, rigid, "mean axis", options.up_to)
+        all_columns = np.arange(len(basis.columns))
+        return _orthonormal(problem, basis, all_columns, rigid, "mean axis", options.up_to)
     removed = basis.is_constraint & np.array([c.name == attached_to for c in basis.columns])
     if not removed.any():
         raise InputError(f"the basis has no constraint modes of an interface {attached_to!r}")
@@ -83,7 +80,7 @@ def reduced_modes(
     return _unchanged(problem, basis, columns, reference)
 
 
-def signed(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
+def apply_signs(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
     """Return the inertia with the signs of the modes, and the modes multiplied by these signs.
 
     The sign of a constraint mode is not changed, because the mode is a unit motion.
@@ -107,13 +104,13 @@ def _unchanged(
         transform=np.eye(len(K))[:, columns],
         columns=tuple(basis.columns[k] for k in columns),
         shares=basis.is_constraint[columns].astype(float),
-        left_out=_table(basis, squares, removed, f"the body frame is {reference}"),
+        left_out=_mode_rows(basis, squares, removed, f"the body frame is {reference}"),
         reference=reference,
         orthonormal=False,
     )
 
 
-def _table(
+def _mode_rows(
     basis: Basis, squares: Array, columns: NDArray[np.int64] | list[int], reason: str
 ) -> tuple[Mode, ...]:
     """Return rows of the table of modes that are left out for one reason."""
@@ -140,26 +137,26 @@ def _orthonormal(
         if comm.rank == 0:
             _check_reactions(basis, K, noise)
             grid = np.ix_(columns, columns)
-            squares, small, dropped = solve_small_problem(K[grid], M[grid], B[columns])
+            squares, coefficients, dropped = solve_small_problem(K[grid], M[grid], B[columns])
             transform = np.zeros((len(K), len(squares)))
-            transform[columns] = small
+            transform[columns] = coefficients
             # Constraint and fixed-interface modes are K-orthogonal, so that energies add up.
             T, is_constraint = transform[basis.is_constraint], basis.is_constraint
             energies = np.einsum("ik,ij,jk->k", T, K[np.ix_(is_constraint, is_constraint)], T)
-            dependent = _dependent(basis, rayleigh, M, columns, dropped)
+            dependent = _dependent_modes(basis, rayleigh, M, columns, dropped)
             result = squares, transform, dependent, energies / squares
     squares, transform, dependent, shares = comm.bcast(result, root=0)
     vectors = np.asfortranarray(basis.vectors @ transform)
     errors = round_off(problem, vectors)
     _check_resolved(problem, squares, errors)
-    count = _below(squares, up_to, errors)
+    count = _num_modes_up_to(squares, up_to, errors)
     elastic = numbered(ColumnKind.ELASTIC, range(len(rigid), len(rigid) + len(squares)))
     above = tuple(
         Mode(column.label, float(hertz(square)), reason=f"above {up_to:g} Hz")
         for column, square in zip(elastic[count:], squares[count:], strict=True)
     )
     removed = np.setdiff1d(np.arange(len(K)), columns)
-    attached = _table(basis, rayleigh, removed, f"the body frame is {reference}")
+    attached = _mode_rows(basis, rayleigh, removed, f"the body frame is {reference}")
     return ReducedModes(
         vectors=np.asfortranarray(vectors[:, :count]),
         stiffness=np.diag(squares[:count]),
@@ -189,11 +186,13 @@ def _small_matrices(
     return (K + K.T) / 2, (M + M.T) / 2, B
 
 
-def _below(squares: Array, up_to: float | None, errors: Array) -> int:
+def _num_modes_up_to(squares: Array, up_to: float | None, errors: Array) -> int:
     """Return the number of modes up to a frequency, including all modes of the last frequency."""
     if up_to is None or not len(squares):
         return len(squares)
-    count = int(np.sum(hertz(squares) <= (1 + MULTIPLE) * up_to))  # a rounded limit includes it
+    count = int(
+        np.sum(hertz(squares) <= (1 + MULTIPLE_TOLERANCE) * up_to)
+    )  # a rounded limit includes it
     if not count:
         raise InputError(
             f"no mode is below up_to={up_to:g} Hz; the first is at {hertz(squares)[0]:.6g} Hz",
@@ -203,7 +202,7 @@ def _below(squares: Array, up_to: float | None, errors: Array) -> int:
     return end_of_group(squares, count, errors)
 
 
-def _dependent(
+def _dependent_modes(
     basis: Basis, rayleigh: Array, M: Array, columns: NDArray[np.int64], dropped: list[int]
 ) -> tuple[Mode, ...]:
     """Return the table of dependent columns, each with the columns that it depends on."""
@@ -217,7 +216,7 @@ def _dependent(
         )
         main = [others[j] for j in np.argsort(-weights)[:3] if weights[j] > 0.1 * weights.max()]
         reason = "depends on " + ", ".join(basis.columns[j].label for j in sorted(main))
-        rows += _table(basis, rayleigh, [k], reason)
+        rows += _mode_rows(basis, rayleigh, [k], reason)
     return tuple(rows)
 
 
@@ -244,7 +243,7 @@ def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
     if basis.reactions is None:
         return
     count = basis.reactions.shape[1]
-    size = np.sqrt(np.maximum(np.diag(K), 0.0) + NOISE * noise / REACTION_TOLERANCE)
+    size = np.sqrt(np.maximum(np.diag(K), 0.0) + NOISE_FACTOR * noise / REACTION_TOLERANCE)
     scale = np.outer(size[basis.averaged], size[:count])
     error = float(np.max(np.abs(basis.reactions - K[basis.averaged][:, :count]) / scale))
     if not error <= REACTION_TOLERANCE:

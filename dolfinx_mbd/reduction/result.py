@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from dolfinx import fem
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import vector
 from dolfinx_mbd.fem.fields import History, as_function, write_history
 from dolfinx_mbd.reduction.truncation import Truncation
-
-__all__ = ["Reduction"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +31,8 @@ class Reduction:
             interfaces; None without interfaces.
         stress: Stress σ(u) as a function that takes and returns UFL, shape (3, 3), Pa, without the
             prestress; None with your own stiffness form.
-        residuals: What the modes leave out of displacements under unit spins and interface
-            wrenches, shape (owned dofs, 6 + loads); None without `static_correction=True`.
+        residuals: Displacements under unit spins and interface wrenches that the modes do not
+            represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
 
     Example:
         >>> bar.body.num_modes, bar.modes.shape[1]

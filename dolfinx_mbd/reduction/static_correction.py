@@ -15,18 +15,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.static_errors import unit_work
 from dolfinx_mbd.checks import array, short
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases
-
-__all__ = ["plane_unit_work", "residual_displacements", "unit_load_histories"]
-
-Array = NDArray[np.float64]
 
 
 def residual_displacements(

@@ -17,29 +17,23 @@ import ufl
 from dolfinx import fem
 from dolfinx.fem import petsc as fem_petsc
 from mpi4py import MPI
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import Stiffening
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space, point_motion, projected
+from dolfinx_mbd.fem.assembly import (
+    ElasticProblem,
+    blocked,
+    in_space,
+    point_motion,
+    projected,
+    scalar_space,
+)
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.forms import geometric_stiffness
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.reduction.interfaces import MeshInterface
-
-__all__ = [
-    "WRENCH_INDICES",
-    "UnitCases",
-    "choose_stiffening",
-    "gradient_measure",
-    "inertia_relief",
-    "mean_axis_cases",
-    "stiffening",
-    "unit_cases",
-]
-
-Array = NDArray[np.float64]
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -72,7 +66,7 @@ def unit_cases(
     `held_spins` are the displacements (owned dofs, 6) under the six spins with all interfaces held,
     `held_inertia` the displacements under M R with the rigid motions R. Collective.
     """
-    comm, per = problem.comm, problem.num_rigid
+    comm, num_rigid = problem.comm, problem.num_rigid
     R, spins = problem.rigid_motions(), problem.spin_loads()
     inertia = problem.apply_mass(R)
     relief = inertia_relief(problem, interfaces, R, inertia, spins)
@@ -82,10 +76,10 @@ def unit_cases(
     load = -inertia @ relief
     load[:, :6] += spins
     reaction = gram(comm, constraint, load)
-    reaction[:, 6:] += np.eye(per * len(interfaces))
+    reaction[:, 6:] += np.eye(num_rigid * len(interfaces))
     stiffness = gram(comm, constraint, multiply(problem.stiffness, constraint))
     motions = np.vstack([point_motion(i.point, problem.dim) for i in interfaces])
-    u = np.asfortranarray(held + constraint @ _release(stiffness, reaction, motions))
+    u = np.asfortranarray(held + constraint @ _interface_motions(stiffness, reaction, motions))
     forces = multiply(problem.stiffness, u)
     work = column_sums(comm, u, forces)
     forces -= load
@@ -116,7 +110,7 @@ def inertia_relief(
     return np.asarray(np.linalg.solve(gram(problem.comm, R, inertia), resultants), dtype=float)
 
 
-def _release(stiffness: Array, reaction: Array, motions: Array) -> Array:
+def _interface_motions(stiffness: Array, reaction: Array, motions: Array) -> Array:
     """Return the motion of the interfaces under self-equilibrated forces, without rigid part.
 
     The rigid `motions` of the interfaces have zero stiffness.
@@ -136,7 +130,7 @@ def stiffening(
     stress: Callable[[Any], Any],
     cases: UnitCases,
     vectors: Array,
-    turns: Array,
+    rotations: Array,
 ) -> Stiffening:
     """Return the reduced geometric stiffness of all unit cases.
 
@@ -150,10 +144,10 @@ def stiffening(
         stress: σ(u) as UFL, Pa.
         cases: The unit cases.
         vectors: Modes, shape (owned dofs, n).
-        turns: Rotation of each interface per mode, shape (interfaces, 3, n).
+        rotations: Rotation of each interface per mode, shape (interfaces, 3, n).
     """
     V, dim = problem.space, problem.dim
-    W = fem.functionspace(V.mesh, V.ufl_element().sub_elements[0])
+    W = scalar_space(V)
     p, q, u0 = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
     form = fem.form(geometric_stiffness(p, q, stress(u0), gradient_measure(V)))
     A = fem_petsc.create_matrix(form)
@@ -166,14 +160,14 @@ def stiffening(
         fem_petsc.assemble_matrix(A, form)  # type: ignore[arg-type]
         A.assemble()
         K = thickness * projected(problem.comm, A, fields, dim)
-        for virial, turn in zip(cases.virials[c], turns, strict=True):
-            K += turn.T @ (virial - np.trace(virial) * np.eye(3)) @ turn
+        for virial, theta in zip(cases.virials[c], rotations, strict=True):
+            K += theta.T @ (virial - np.trace(virial) * np.eye(3)) @ theta
         reduced[c] = 0.5 * (K + K.T)
     A.destroy()
-    per, count, rows = problem.num_rigid, len(turns), WRENCH_INDICES[dim]
+    num_rigid, count, rows = problem.num_rigid, len(rotations), WRENCH_INDICES[dim]
     matrices, work = np.zeros((count, 6, n, n)), np.zeros((count, 6))
-    matrices[:, rows] = reduced[6:].reshape(count, per, n, n)
-    work[:, rows] = cases.work[6:].reshape(count, per)
+    matrices[:, rows] = reduced[6:].reshape(count, num_rigid, n, n)
+    work[:, rows] = cases.work[6:].reshape(count, num_rigid)
     return Stiffening(reduced[:6], matrices, np.concatenate([cases.work[:6], work.ravel()]))
 
 

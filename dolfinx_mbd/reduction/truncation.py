@@ -18,20 +18,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.participation import most_of
-
-__all__ = ["Truncation"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Truncation:
     """Dynamic stiffness of the interfaces of a body with fixed-interface modes, and its error.
 
-    The m coordinates are the translations, then the rotations of each interface in turn, in body
-    components. `rigid` holds their values for rigid motions of the body about its centre of mass;
-    it is empty if the stiffness has supports. n is the number of fixed-interface modes.
+    The m coordinates are the translations and rotations of the first interface, then those of the
+    second and so on, in body components. `rigid` holds their values for rigid motions about the
+    centre of mass; it is empty if the stiffness has supports. n is the number of fixed-interface
+    modes.
 
     Example:
         >>> bound = bar.truncation.error([100.0, 1e9])

@@ -22,9 +22,9 @@ import ufl
 from dolfinx import default_scalar_type, fem, la
 from dolfinx.fem import petsc as fem_petsc
 from mpi4py import MPI
-from numpy.typing import NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, function, instance, integer
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.fields import as_function
@@ -32,10 +32,6 @@ from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor
 from dolfinx_mbd.rotating.structure import SUBSET, RotatingStructure, checked_speed
-
-__all__ = ["SpinningEquilibrium", "SpinningEquilibriumError", "spinning_equilibrium"]
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 1e-8
 """Size of the last Newton correction relative to the displacement, both in the energy norm."""
@@ -194,7 +190,7 @@ class _Newton:
                 return k
         raise SpinningEquilibriumError(
             f"no equilibrium at {speed:.6g} rad/s after {k} iterations; use more steps, or a "
-            "speed below that at which the body bursts or buckles"
+            "speed below the speed at which the body bursts or buckles"
         )
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from dolfinx import fem
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.checks import flag, instance, integer
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import inertia
@@ -15,11 +15,6 @@ from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.quadratic_eigenvalues import quadratic_modes
 from dolfinx_mbd.parallel import released
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
-
-__all__ = ["Eigenvalues", "RotatingModes", "modes_of_factor", "rotating_modes"]
-
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
 
 
 class Eigenvalues:
@@ -48,7 +43,7 @@ class RotatingModes(Eigenvalues):
         whirl: Sense of the orbits in the rotating frame, shape (n,): the mean moment of momentum
             ∫ρ n·(u×u̇) of a vibration, divided by its value for circular orbits in the direction of
             Ω with the same energy. 1: forward circles; 0: straight lines; -1: backward circles. (A
-            forward whirl in space that is slower than Ω is a backward one here.)
+            whirl that is forward in space, but slower than Ω, is backward in the rotating frame.)
         vectors: z of the owned degrees of freedom, shape (owned, n), with ∫ρ|z|² = 1. The real and
             the imaginary part are M-orthogonal, and the real part is not smaller than the imaginary
             part. (The phase of a circular mode is arbitrary.)

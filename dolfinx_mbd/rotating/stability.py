@@ -16,6 +16,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 from petsc4py import PETSc
 
+from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.checks import array, flag, instance, integer, number, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.linalg.blocks import gram, multiply
@@ -25,16 +26,12 @@ from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.rotating.modes import Eigenvalues, RotatingModes, modes_of_factor, rotating_modes
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
 
-__all__ = ["Campbell", "CriticalSpeed", "campbell", "critical_speed"]
-
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
-SPARE = 3  # modes beyond the requested ones, computed at each speed because modes may cross
-NUDGE = 1e-8  # relative change of a speed at which the stiffness is singular
-GROWTH = 1e-4  # Re λ/max(|λ|, Ω) above which a vibration grows; smaller values may be round-off
+EXTRA_MODES = 3  # modes beyond the requested ones, computed at each speed because modes may cross
+SPEED_CHANGE = 1e-8  # relative change of a speed at which the stiffness is singular
+GROWTH_LIMIT = 1e-4  # Re λ/max(|λ|, Ω) above which a vibration grows; less may be round-off
 
 # Matching of modes: weight of the relative change of λ compared with 1 - MAC, and its maximum
-CHANGE_WEIGHT, GREATEST_CHANGE = 0.2, 5.0
+CHANGE_WEIGHT, MAX_CHANGE = 0.2, 5.0
 
 
 class Modes(NamedTuple):
@@ -150,12 +147,12 @@ def campbell(
         solve = _projected(structure, num_modes, coriolis, stiffening, projection)
         comm = None  # vectors are equal on all ranks
     diagram: list[tuple[ComplexArray, Array]] = []
-    last: Modes | None = None
+    previous: Modes | None = None
     for omega, step in zip(omegas, np.diff(omegas, prepend=0.0), strict=True):
         modes = solve(float(omega))
-        order = np.arange(num_modes) if last is None else _follow(comm, last, modes, step)
-        last = Modes(*(part[..., order] for part in modes))  # type: ignore[arg-type]
-        diagram.append(last[:2])
+        order = np.arange(num_modes) if previous is None else _follow(comm, previous, modes, step)
+        previous = Modes(*(part[..., order] for part in modes))  # type: ignore[arg-type]
+        diagram.append(previous[:2])
     values, whirl = map(np.array, zip(*diagram, strict=True))
     return Campbell(omegas, values, whirl, coriolis, stiffening)
 
@@ -173,10 +170,10 @@ def _full_order(
     """Return a function from the speed to the modes at full order."""
     problem = structure.problem
     free = problem.num_dofs - problem.comm.allreduce(len(structure.held))
-    count = max(num_modes, min(num_modes + SPARE, free))
+    count = max(num_modes, min(num_modes + EXTRA_MODES, free))
 
     def solve(omega: float) -> Modes:
-        omega, negative = _factorized(structure, omega, stiffening)
+        omega, negative = _factorize(structure, omega, stiffening)
         m = modes_of_factor(structure, omega, count, negative, coriolis=coriolis)
         real, imaginary = (problem.apply_mass(z) for z in (m.vectors.real, m.vectors.imag))
         return Modes(m.eigenvalues, m.whirl, m.vectors, real + 1j * imaginary)
@@ -184,14 +181,14 @@ def _full_order(
     return solve
 
 
-def _factorized(
+def _factorize(
     structure: RotatingStructure, omega: float, stiffening: bool
 ) -> tuple[float, int | None]:
     """Factorize K(Ω), or K just above a singular speed; return speed and negative eigenvalues."""
     try:
         return omega, structure.factorize(omega, stiffening=stiffening)
     except SingularError:
-        omega *= 1 + NUDGE
+        omega *= 1 + SPEED_CHANGE
         return omega, structure.factorize(omega, stiffening=stiffening)
 
 
@@ -200,51 +197,55 @@ def _projected(
 ) -> Callable[[float], Modes]:
     """Return a function from the speed to the modes in the span of the lowest modes at rest."""
     matrices = structure.speed_matrices(stiffening)
-    rest = rotating_modes(structure, 0.0, num_modes=size, coriolis=False, stiffening=False)
-    basis, comm = np.asfortranarray(rest.vectors.real), structure.problem.comm
+    modes_at_rest = rotating_modes(structure, 0.0, num_modes=size, coriolis=False, stiffening=False)
+    basis, comm = np.asfortranarray(modes_at_rest.vectors.real), structure.problem.comm
 
-    def small(A: PETSc.Mat | None, sign: float = 1.0) -> Array:
+    def project(A: PETSc.Mat | None, sign: float = 1.0) -> Array:
         """Return the projection of a symmetric (sign 1) or skew (sign -1) matrix."""
         projection = np.zeros((size, size)) if A is None else gram(comm, basis, multiply(A, basis))
         return (projection + sign * projection.T) / 2
 
-    M, K, G = small(structure.mass), small(structure.stiffness), small(structure.gyroscopic, -1.0)
-    D, S = small(structure.damping), np.sum([small(A) for A in matrices], axis=0)
+    M, K, G = (
+        project(structure.mass),
+        project(structure.stiffness),
+        project(structure.gyroscopic, -1.0),
+    )
+    D, S = project(structure.damping), np.sum([project(A) for A in matrices], axis=0)
     damped = structure.damping is not None
 
     def solve(omega: float) -> Modes:
-        moving = coriolis and omega != 0
-        C = D + moving * omega * G if moving or damped else None
+        gyroscopic = coriolis and omega != 0
+        C = D + gyroscopic * omega * G if gyroscopic or damped else None
         values, z = on_rank_zero(
-            comm, lambda: dense_modes(M, C, K + omega**2 * S, min(size, num_modes + SPARE))
+            comm, lambda: dense_modes(M, C, K + omega**2 * S, min(size, num_modes + EXTRA_MODES))
         )
         z = z / np.sqrt(np.einsum("ik,ij,jk->k", z.conj(), M, z).real)
-        sense = np.einsum("ik,ij,jk->k", z.real, G, z.imag)
-        return Modes(values, sense if omega >= 0 else -sense, z, M @ z)
+        whirl = np.einsum("ik,ij,jk->k", z.real, G, z.imag)
+        return Modes(values, whirl if omega >= 0 else -whirl, z, M @ z)
 
     return solve
 
 
-def _follow(comm: Any, last: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
-    """Return the indices of the modes that continue the last ones, by agreement of shape and λ.
+def _follow(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
+    """Return the indices of the modes that continue the previous ones, by agreement of shape and λ.
 
     If λ passes through zero, the mode continues as the conjugate of a mode with Im λ > 0. Whirl can
     change λ by as much as Ω changes, so a change of λ is measured relative to both.
     """
-    old, new = last.vectors, modes.momenta
-    left = np.asfortranarray(np.hstack([old.real, old.imag]))
-    right = np.asfortranarray(np.hstack([new.real, new.imag]))
-    H = left.T @ right if comm is None else gram(comm, left, right)
+    old, new = previous.vectors, modes.momenta
+    old_parts = np.asfortranarray(np.hstack([old.real, old.imag]))
+    new_parts = np.asfortranarray(np.hstack([new.real, new.imag]))
+    H = old_parts.T @ new_parts if comm is None else gram(comm, old_parts, new_parts)
     n, k = old.shape[1], new.shape[1]
     rr, ri, ir, ii = H[:n, :k], H[:n, k:], H[n:, :k], H[n:, k:]
-    before, after = last.eigenvalues[:, None], modes.eigenvalues
-    size = np.maximum(np.abs(before) + abs(step), 1e-300)
+    old_values, new_values = previous.eigenvalues[:, None], modes.eigenvalues
+    scale = np.maximum(np.abs(old_values) + abs(step), 1e-300)
     cost = np.full((n, k), np.inf)
     for overlap, rate in (
-        (rr + ii + 1j * (ri - ir), after),
-        (rr - ii - 1j * (ri + ir), after.conj()),
+        (rr + ii + 1j * (ri - ir), new_values),
+        (rr - ii - 1j * (ri + ir), new_values.conj()),
     ):
-        change = np.minimum(np.abs(rate - before) / size, GREATEST_CHANGE)
+        change = np.minimum(np.abs(rate - old_values) / scale, MAX_CHANGE)
         cost = np.minimum(cost, 1 - np.abs(overlap) ** 2 + CHANGE_WEIGHT * change)
     return np.asarray(scipy.optimize.linear_sum_assignment(cost)[1])
 
@@ -296,20 +297,20 @@ def critical_speed(
     if not 0 <= lower < upper:
         message = f"0 <= lower < upper is required; got lower={lower:g}, upper={upper:g} rad/s"
         raise InputError(message, argument="upper", value=upper)
-    unstable = partial(_unstable, structure, num_modes, coriolis, stiffening)
-    low, bad, before = unstable(lower)
-    if bad:
+    stability = partial(_stability, structure, num_modes, coriolis, stiffening)
+    low, is_unstable, before = stability(lower)
+    if is_unstable:
         raise InputError(f"the body is unstable at lower={lower:g} rad/s", argument="lower")
     for speed in np.linspace(lower, upper, steps + 1)[1:]:
-        high, bad, after = unstable(float(speed))
-        if bad:
+        high, is_unstable, after = stability(float(speed))
+        if is_unstable:
             break
         low, before = high, after
     else:
         return None
     while high - low > rtol * high:
-        middle, bad, count = unstable((low + high) / 2)
-        if bad:
+        middle, is_unstable, count = stability((low + high) / 2)
+        if is_unstable:
             high, after = middle, count
         else:
             low, before = middle, count
@@ -320,17 +321,18 @@ def critical_speed(
     return CriticalSpeed((low + high) / 2, (low, high), kind, modes)
 
 
-def _unstable(
+def _stability(
     structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool, omega: float
 ) -> tuple[float, bool, int]:
     """Return the speed, whether it is unstable, and the number of negative eigenvalues of K(Ω).
 
     By theorems of Kelvin, Tait and Chetaev, M ü + (Ω G + D) u̇ + K(Ω) u = 0 with a skew G and a
-    dissipative D is stable if K(Ω) has no negative eigenvalues. If it has some, the motion is
+    dissipative D is stable if K(Ω) has no negative eigenvalues. With negative eigenvalues, it is
     unstable if no Coriolis forces act or D damps every motion. Otherwise Coriolis forces may
-    stabilize an even number, as for a point mass on springs above its frequency; λ is computed.
+    stabilize an even number of them, and λ is computed. (An example is a point mass on springs that
+    rotates faster than its natural frequency.)
     """
-    omega, negative = _factorized(structure, omega, stiffening)
+    omega, negative = _factorize(structure, omega, stiffening)
     if negative is None:
         raise InputError(
             "the search needs the signs of the eigenvalues, which MUMPS's Cholesky factorization "
@@ -338,10 +340,10 @@ def _unstable(
         )
     if not negative or structure.damped or (structure.damping is None and not coriolis):
         return omega, negative > 0, negative
-    count = max(num_modes, negative + SPARE)
+    count = max(num_modes, negative + EXTRA_MODES)
     modes = modes_of_factor(structure, omega, count, negative, coriolis=coriolis)
     return omega, bool(np.any(_growing(modes.eigenvalues, omega))), negative
 
 
 def _growing(values: ComplexArray, omega: float | Array) -> NDArray[np.bool_]:
-    return np.asarray(values.real > GROWTH * np.maximum(np.abs(values), np.abs(omega)))
+    return np.asarray(values.real > GROWTH_LIMIT * np.maximum(np.abs(values), np.abs(omega)))

@@ -18,17 +18,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem
-from dolfinx.fem import petsc as fem_petsc
 from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike, NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd import forms
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.checks import array, flag, function, instance, items, number, refuse, vector
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import elastic_problem, geometric_matrix
-from dolfinx_mbd.fem.elastic_model import ElasticModel, check_form, elastic_model, refuse_prestress
+from dolfinx_mbd.fem.assembly import assembled_matrix, elastic_problem, geometric_matrix
+from dolfinx_mbd.fem.elastic_model import ElasticModel, check_form, elastic_model, reject_prestress
 from dolfinx_mbd.fem.facets import facet_groups, held_dofs
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import check_floating
@@ -42,15 +42,6 @@ from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.reduction.damping import Viscous
 
-__all__ = [
-    "RotatingStructure",
-    "checked_axis",
-    "checked_speed",
-    "listed_dampings",
-    "rotating_structure",
-]
-
-Array = NDArray[np.float64]
 Stress = Callable[[Any], Any]
 Damping: TypeAlias = Rayleigh | Viscous | ufl.Form
 
@@ -93,7 +84,7 @@ class RotatingStructure:
         self.gyroscopic, self.softening = gyroscopic, softening  # G per rad/s, K_ω per (rad/s)²
         self.springs: PETSc.Mat | None = None  # part of K due to the springs
         if springs is not None:
-            self.springs = _assembled(springs, problem.space, "springs")
+            self.springs = _symmetric_matrix(springs, problem.space, "springs")
             self.stiffness.axpy(1.0, self.springs)
         self.damping = _damping_matrix(problem, self.stiffness, self.mass, dampings)
         self.damped = _is_positive_definite(dampings)
@@ -220,7 +211,7 @@ def rotating_structure(
         function("stress", stress, "stress(u)")
     solver = solver_options(petsc_options_prefix, petsc_options)
     body = elastic_model(model, material)
-    refuse_prestress(body, "rotating_structure")
+    reject_prestress(body, "rotating_structure")
     groups = facet_groups(body.mesh, held, body.facet_tags)
     if not groups and springs is None:
         raise InputError(
@@ -245,7 +236,7 @@ def rotating_structure(
         held_dofs(problem.space, groups),
         (n, p),
         springs=springs,
-        dampings=listed_dampings(damping),
+        dampings=damping_tuple(damping),
         gyroscopic=inertia_matrix(problem, coriolis(spin)),
         softening=inertia_matrix(problem, centrifugal(spin)),
         load=-apply_inertia(problem, centrifugal(spin), arms.ravel()),
@@ -264,7 +255,7 @@ def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Ar
     if p.shape not in ((3,), (dim,)):
         refuse("point", point, f"a point of shape ({dim},)")
     if dim == 2 and n[:2].any():
-        raise InputError(f"a plane body turns about z, axis=(0, 0, 1); got {axis!r}")
+        raise InputError(f"a plane body rotates about z, axis=(0, 0, 1); got {axis!r}")
     return n / float(np.linalg.norm(n)), np.concatenate([p, np.zeros(3 - len(p))])
 
 
@@ -273,7 +264,7 @@ def checked_speed(argument: str, value: Any) -> float:
     return number(argument, value, low=-1e12, high=1e12, unit="rad/s")
 
 
-def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Damping, ...]:
+def damping_tuple(damping: Damping | Iterable[Damping] | None) -> tuple[Damping, ...]:
     """Return dampings as a tuple, which is empty for None."""
     if damping is None:
         return ()
@@ -281,7 +272,7 @@ def listed_dampings(damping: Damping | Iterable[Damping] | None) -> tuple[Dampin
     return (damping,) if isinstance(damping, kinds) else items("damping", damping, kinds)
 
 
-def _assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
+def _symmetric_matrix(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
     """Assemble a symmetric form of the user."""
     message = None
     try:
@@ -289,8 +280,7 @@ def _assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
     except ValueError as error:
         message = f"{name}: {str(error).replace('stiffness', name)}"
     raise_together(V.mesh.comm, message)
-    A = fem_petsc.assemble_matrix(fem.form(form))
-    A.assemble()
+    A = assembled_matrix(form)
     T = A.transpose(PETSc.Mat())
     T.axpy(-1.0, A)
     skew = T.norm() / (A.norm() or 1.0)
@@ -302,7 +292,7 @@ def _assembled(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
 
 
 def _is_positive_definite(dampings: tuple[Damping, ...]) -> bool:
-    """Return whether the dampings surely act on every motion; False if one is a form."""
+    """Return whether the dampings act on every motion; False if this is unknown (a form)."""
     if any(isinstance(d, ufl.Form) for d in dampings):
         return False
     sizes = [max(d.mass, d.stiffness) if isinstance(d, Rayleigh) else d.viscosity for d in dampings]
@@ -328,7 +318,7 @@ def _damping_matrix(
             if problem.thickness is not None:
                 mu = fem.Constant(V.mesh, default_scalar_type(problem.thickness)) * mu
             part = forms.viscous_damping(ufl.TrialFunction(V), ufl.TestFunction(V), mu)
-        A = _assembled(part, V, "damping")
+        A = _symmetric_matrix(part, V, "damping")
         D.axpy(1.0, A)
         A.destroy()
     return D

@@ -65,7 +65,7 @@ def line(cells: int, length: float = 1.0, comm: MPI.Comm = WORLD) -> dmesh.Mesh:
 def at_end(model: BeamModel, q: fem.Function) -> Array:
     """(u, θ) of the node at the end of the beam."""
     owned = q.x.array[: 6 * len(model.positions), None]
-    return model.gathered(owned)[-1, :, 0]
+    return model.gather(owned)[-1, :, 0]
 
 
 # ---- statics

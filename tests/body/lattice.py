@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from dolfinx_mbd.body import Interface, ReducedBody, Station, Stiffening
+from dolfinx_mbd.body import Interface, MaterialPoint, ReducedBody, Stiffening
 
 SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 
@@ -133,6 +133,6 @@ class Lattice:
                 )
                 for k, name in enumerate(self.ends)
             ),
-            points=(Station("middle", self.x[self.node], fields[1:, self.node]),),
+            points=(MaterialPoint("middle", self.x[self.node], fields[1:, self.node]),),
             stiffening=self._stiffening() if stiffening else None,
         )

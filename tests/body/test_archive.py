@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.archive import Kind, archive_writer, read_archive
-from dolfinx_mbd.body import BodyFileError, LoadPattern, ReducedBody, Skin, Station
+from dolfinx_mbd.body import BodyFileError, LoadPattern, MaterialPoint, ReducedBody, Skin
 from dolfinx_mbd.body.files import _KIND
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.errors import FileError, FileWarning, InputError
@@ -40,7 +40,7 @@ def body() -> ReducedBody:
     """A body with every part that a file can hold, and few numbers."""
     whole = Particles(1).body(stiffening=True)
     return whole.replace(
-        points=(Station("middle", [1, 2, 3], [[4, 5, 6]]),),
+        points=(MaterialPoint("middle", [1, 2, 3], [[4, 5, 6]]),),
         skin=Skin(np.eye(3), [[0, 1, 2]], np.ones((1, 3, 3))),
         stress=StressModes(np.eye(3)[:1], np.ones((6, 1, 1))),
         loads=(LoadPattern("gas", np.ones(3), np.ones(3), np.ones(1), np.ones((1, 3))),),

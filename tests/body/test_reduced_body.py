@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import BodyFileError, Mode, ReducedBody, Skin, Station
+from dolfinx_mbd.body import BodyFileError, MaterialPoint, Mode, ReducedBody, Skin
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.files import part_of
 from tests.models.particles import Particles
@@ -21,7 +21,7 @@ def body(num_modes: int = 3) -> ReducedBody:
     skin = Skin(np.eye(3), [[0, 1, 2]], np.ones((n, 3, 3)))
     return particles.body().replace(
         name="rod",
-        points=(Station("middle", [1, 2, 3], np.arange(3 * n).reshape(n, 3)),),
+        points=(MaterialPoint("middle", [1, 2, 3], np.arange(3 * n).reshape(n, 3)),),
         skin=skin,
         modes=tuple(Mode(f"elastic {k}", 10.0 * k) for k in range(n)),
         provenance={"dolfinx": "0.9.0", "dofs": 30},

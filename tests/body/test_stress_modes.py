@@ -12,10 +12,10 @@ import pytest
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.quantities import QUANTITIES, principal_values, quantity
-from dolfinx_mbd.body.stress_modes import BLOCK, StressModes, envelope_over_time, rows_at
+from dolfinx_mbd.body.stress_modes import BLOCK_SIZE, StressModes, envelope_over_time, rows_at
 from dolfinx_mbd.errors import InputError, InputTypeError
 
-POINTS, MODES, TIMES = BLOCK + 37, 7, 2 * BLOCK + 11
+POINTS, MODES, TIMES = BLOCK_SIZE + 37, 7, 2 * BLOCK_SIZE + 11
 """More than one block of points and of instants, the last ones not full."""
 
 
@@ -95,7 +95,7 @@ def test_envelope_is_the_extreme_of_the_history(
 
 def test_the_first_of_equal_instants_counts() -> None:
     modes = StressModes(np.zeros((2, 3)), np.ones((6, 2, 1)))
-    eta = np.zeros((2 * BLOCK + 3, 1))
+    eta = np.zeros((2 * BLOCK_SIZE + 3, 1))
     eta[[40, 170, 200]] = 2.0
     assert np.array_equal(modes.envelope("stress xx", eta).time, [40.0, 40.0])
     assert np.array_equal(modes.envelope("stress xx", 0 * eta).time, [0.0, 0.0])

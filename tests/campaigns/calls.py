@@ -27,8 +27,8 @@ MESHES: dict[str, Call] = {
         mbd.BeamModel,
         {"mesh": b.line, "section": mbd.Section.circle(0.01), "material": STEEL},
     ),
-    "BeamModel.gathered": lambda b: (
-        b.beam.gathered,
+    "BeamModel.gather": lambda b: (
+        b.beam.gather,
         {"vectors": np.zeros((6 * len(b.beam.positions), 1))},
     ),
     "BeamModel.node": lambda b: (b.beam.node, {"at": 0.5}),
@@ -341,7 +341,7 @@ FORMS: dict[str, Call] = {
         },
     ),
     "Orthotropic.matrix": lambda b: (_ply().matrix, {}),
-    "Orthotropic.row_across": lambda b: (_ply().row_across, {}),
+    "Orthotropic.normal_row": lambda b: (_ply().normal_row, {}),
     "Orthotropic.thermal_matrix": lambda b: (_ply().thermal_matrix, {}),
     "Section": lambda b: (
         mbd.Section,
@@ -473,8 +473,8 @@ BODIES: dict[str, Call] = {
         {"points": b.rod.skin.points, "triangles": b.rod.skin.triangles,
          "modes": b.rod.skin.modes},
     ),
-    "Station": lambda b: (
-        body.Station,
+    "MaterialPoint": lambda b: (
+        body.MaterialPoint,
         {"name": "p", "position": np.zeros(3), "modes": np.zeros((2, 3))},
     ),
     "Stiffening": lambda b: (

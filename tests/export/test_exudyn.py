@@ -13,7 +13,7 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import reduce
-from dolfinx_mbd.body import ReducedBody, Station
+from dolfinx_mbd.body import MaterialPoint, ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import export
 from dolfinx_mbd.export.exudyn import marker_nodes, to_exudyn
@@ -143,7 +143,7 @@ def test_slider_crank(
 
 def particles() -> ReducedBody:
     n = 3
-    point = Station("middle", [0.1, 0.2, 0.3], np.arange(3 * n).reshape(n, 3) / 10)
+    point = MaterialPoint("middle", [0.1, 0.2, 0.3], np.arange(3 * n).reshape(n, 3) / 10)
     return Particles(n).body().replace(points=(point,))
 
 
@@ -218,7 +218,7 @@ def _crossed(body: ReducedBody) -> np.ndarray:
 
 def test_a_rigid_body_and_doubled_names_are_refused(tmp_path: Path) -> None:
     body = particles()
-    station = Station(body.interfaces[0].name, [0, 0, 0], np.zeros((3, 3)))
+    station = MaterialPoint(body.interfaces[0].name, [0, 0, 0], np.zeros((3, 3)))
     for expected, call in (
         ("modes", lambda: to_exudyn(body.rigid())),
         ("modes", lambda: export(body.rigid(), tmp_path / "rigid", "exudyn")),

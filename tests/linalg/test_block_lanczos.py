@@ -14,7 +14,7 @@ from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.linalg import eigenvalues as eigen
-from dolfinx_mbd.linalg.block_lanczos import BLOCK, Breakdown, block_lanczos, largest_space
+from dolfinx_mbd.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos, largest_space
 from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.eigenvalues import lowest_modes
 from dolfinx_mbd.linalg.factorization import cholesky, count_below
@@ -79,7 +79,7 @@ def test_bending_modes_are_found_in_pairs(comm: MPI.Intracomm) -> None:
     assert values[2] > 2 * values[1]
 
 
-@pytest.mark.parametrize("copies", [2, BLOCK])
+@pytest.mark.parametrize("copies", [2, BLOCK_SIZE])
 def test_multiple_eigenvalues_are_found(comm: MPI.Intracomm, copies: int) -> None:
     """Up to as many of one as a block has vectors; and the Krylov space is restarted."""
     exact = np.repeat((1 + np.arange(600 // copies)) ** 1.2, copies)
@@ -101,7 +101,7 @@ def test_space_is_restarted(comm: MPI.Intracomm, caplog: pytest.LogCaptureFixtur
     assert np.allclose(values, exact[:10], rtol=1e-11)
     (message,) = [r.args for r in caplog.records if "block Lanczos" in r.msg]
     assert isinstance(message, tuple)
-    assert int(message[0]) * BLOCK > largest_space(10)  # type: ignore[call-overload]
+    assert int(message[0]) * BLOCK_SIZE > largest_space(10)  # type: ignore[call-overload]
 
 
 def test_nearest_to_zero_of_both_signs(comm: MPI.Intracomm) -> None:
@@ -113,7 +113,7 @@ def test_nearest_to_zero_of_both_signs(comm: MPI.Intracomm) -> None:
         begin, end = K.getOwnershipRange()
         return np.asfortranarray(B / exact[begin:end, None])
 
-    start = np.random.default_rng(comm.rank).standard_normal((K.getLocalSize()[0], BLOCK))
+    start = np.random.default_rng(comm.rank).standard_normal((K.getLocalSize()[0], BLOCK_SIZE))
     values, _ = block_lanczos(comm, divided, mass(M), np.asfortranarray(start), 9, tolerance=1e-9)
     assert np.allclose(values, sorted(exact, key=abs)[:9], rtol=1e-11)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dolfinx_mbd.body import Interface, ReducedBody, Station
+from dolfinx_mbd.body import Interface, MaterialPoint, ReducedBody
 
 
 def slender_rod(
@@ -45,7 +45,7 @@ def slender_rod(
         motion[:3] = field(np.array([at]))[:, 0].T
         motion[5, :bending] = wave * np.cos(wave * at)
         ends.append(Interface(name, "rigid", np.array([start + at, 0, 0]), np.eye(3), motion))
-    middle = Station(
+    middle = MaterialPoint(
         "middle", np.array([start + length / 2, 0, 0]), field(np.array([length / 2]))[:, 0]
     )
     return ReducedBody.from_arrays(

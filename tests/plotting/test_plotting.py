@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd import errors, plotting
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.parts import Interface, Skin, Station
+from dolfinx_mbd.body.parts import Interface, MaterialPoint, Skin
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.multibody import (
@@ -78,7 +78,7 @@ def bar(skin: bool = True) -> ReducedBody:
         second_moments=np.einsum("i,kia,lib->klab", weights, psi, psi),
         stiffness=np.diag([4e7, 2e6, 2e6]),
         interfaces=tuple(ends),
-        points=(Station("middle", points[3], modes(points)[:, 3]),),
+        points=(MaterialPoint("middle", points[3], modes(points)[:, 3]),),
         skin=Skin(points, ring.triangles + len(points) - len(ring.points), modes(points))
         if skin
         else None,

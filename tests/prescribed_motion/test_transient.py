@@ -403,8 +403,8 @@ def test_energy_is_kept() -> None:
         values.append(energy(state))
     total, kinetic = np.array(values).T
     assert np.abs(total).max() < 1e-9 * kinetic.max()
-    power = equations.dot(state.v, equations.moving(state.v, nothing))
-    push = np.sqrt(equations.dot(*[equations.moving(state.v, nothing)] * 2))
+    power = equations.dot(state.v, equations.motion_terms(state.v, nothing))
+    push = np.sqrt(equations.dot(*[equations.motion_terms(state.v, nothing)] * 2))
     assert abs(power) < 1e-13 * push * np.sqrt(equations.dot(state.v, state.v))
     equations.destroy()
 

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.fem.fields import stations
+from dolfinx_mbd.fem.fields import material_points
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import body_force, pressure, reduce, traction
 from dolfinx_mbd.reduction.distributed_loads import load_vectors
@@ -79,7 +79,7 @@ def held_solution(kind: Any) -> np.ndarray:
         rows = np.vstack([rows, own])
     KKT = np.block([[K, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
     u = np.linalg.solve(KKT, np.concatenate([F[:, 0], np.zeros(len(rows))]))[: len(K)]
-    return stations(problem.space, u[:, None], {"p": POINT})[0].modes[0]
+    return material_points(problem.space, u[:, None], {"p": POINT})[0].modes[0]
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])

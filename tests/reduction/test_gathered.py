@@ -16,13 +16,13 @@ from mpi4py import MPI
 
 import dolfinx_mbd
 from dolfinx_mbd import STEEL, InterfaceSpec, ReductionOptions, reduce
-from dolfinx_mbd.linalg.block_lanczos import BLOCK, largest_space
+from dolfinx_mbd.linalg.block_lanczos import BLOCK_SIZE, largest_space
 from tests.models.bodies import box
 
 PACKAGE = Path(dolfinx_mbd.__file__).parent
 INTERFACES = {"left": "left", "right": InterfaceSpec("right", kind="averaged")}
 CELLS, MODES = (12, 4, 4), 6
-SMALL = largest_space(MODES) + 2 * BLOCK
+SMALL = largest_space(MODES) + 2 * BLOCK_SIZE
 """Vectors in the larger of the two eigensolvers."""
 BUFFERS = {"Gather", "Gatherv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Scatterv"}
 

@@ -18,7 +18,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.beams.model import BeamModel
 from dolfinx_mbd.beams.reduce import reduce_beam
 from dolfinx_mbd.body import static_errors
-from dolfinx_mbd.body.static_errors import LIMIT, unit_load_names
+from dolfinx_mbd.body.static_errors import SUMMARY_LIMIT, unit_load_names
 from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import Section, elastic_stiffness
@@ -71,7 +71,7 @@ def test_no_axial_mode(comm: MPI.Comm) -> None:
     assert errors["force y at left"] < 0.05
     rows = {line.rstrip("% ").rpartition("  ")[0].strip() for line in body.summary().splitlines()}
     listed = rows & set(unit_load_names(body))
-    assert listed == {name for name, error in errors.items() if error > LIMIT}
+    assert listed == {name for name, error in errors.items() if error > SUMMARY_LIMIT}
 
 
 @pytest.mark.parametrize("analysis", ["simulate", "modal"])

@@ -466,7 +466,7 @@ def test_several_materials(comm: MPI.Comm) -> None:
     [
         ({"held": []}, "nothing holds the body"),
         ({"axis": (0, 0, 0)}, "axis must be"),
-        ({"axis": (1, 0, 1)}, "turns about z"),
+        ({"axis": (1, 0, 1)}, "rotates about z"),
         ({"point": (1.0,)}, "point must be a point"),
         ({"damping": 0.01}, "^damping must be"),
         ({"held": ["tip"]}, "tip"),

@@ -21,7 +21,7 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.run_checks import RunChecks
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import check_state, consistent_state
-from dolfinx_mbd.multibody.start.position_assembly import fitted
+from dolfinx_mbd.multibody.start.position_assembly import fit_misfits
 from dolfinx_mbd.multibody.stepping.checkpoints import Checkpoint, Run, read_checkpoint
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
@@ -128,7 +128,7 @@ def simulate(
             refuse("checkpoint_stride", checkpoint_stride, "absent without a checkpoint")
     check_drivers(system, first, t_end)
     if redundant != "stop":
-        system, repeated = fitted(system, first, None if state is None else state.q)
+        system, repeated = fit_misfits(system, first, None if state is None else state.q)
         if repeated:
             rows = [r.row for r in repeated]
             system = system.without_rows(rows, least_norm=redundant == "keep")
@@ -139,7 +139,7 @@ def simulate(
     steps = _steps(control, system, state, t_end, stride)
     run = Run(system, stepper, steps, state, [state], stride)
     writer = Checkpoint(checkpoint, checkpoint_stride, system)
-    writer.mark(run)
+    writer.record(run)
     writer.write(run)  # before the first step, so that an invalid path raises an error immediately
     return _finished(run, writer, progress)
 
@@ -192,7 +192,7 @@ def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
     """Take the remaining steps and return the solution."""
     steps = run.steps
     checks = RunChecks(run.system, run.stepper, run.state)
-    writer.mark(run)
+    writer.record(run)
     try:
         with progress_bar(steps.total, progress, "simulate", "step") as bar:
             while not steps.done:
@@ -201,7 +201,7 @@ def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
                 if saved:
                     run.states.append(run.state)
                 checks.see(run.state, saved=saved)
-                writer.offer(run)
+                writer.update(run)
                 if bar is not None:
                     bar.update(steps.progress - bar.n)
         writer.write_or_warn(run)

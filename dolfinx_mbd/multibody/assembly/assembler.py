@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
@@ -15,10 +15,6 @@ from dolfinx_mbd.multibody.assembly.loads import LoadAssembler
 from dolfinx_mbd.multibody.model.pattern_loads import pattern_rows
 from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.model.system import State, SystemData
-
-__all__ = ["Assembler", "AssemblyError", "Tangent", "TangentBlocks", "extent"]
-
-Array = NDArray[np.float64]
 
 
 class AssemblyError(SolverError, ValueError):
@@ -43,7 +39,7 @@ class Tangent(NamedTuple):
 
 
 class TangentBlocks(NamedTuple):
-    """Nonzero blocks of the matrices of a `Tangent`: (body, body), in B (joint or driver, body)."""
+    """Nonzero blocks of the matrices of a `Tangent`, by pair of bodies; in B by joint and body."""
 
     K: SparseBlocks
     C: SparseBlocks
@@ -52,10 +48,10 @@ class TangentBlocks(NamedTuple):
 
 
 class Assembler(LoadAssembler):
-    """Evaluation of a system at q, v, a and λ (`lam`): set them, then call a method.
+    """Evaluation of a system at q, v, a and λ (`lam`): set these arrays, then call a method.
 
-    `angles` are the joint rotations at the last accepted time; `update_poses` sets those of driven
-    joints to the driver angles. `residual` computes the residual `rows`, its `scale` and the
+    `angles` are the joint rotations at the last accepted time; `update_poses` sets the rotations of
+    driven joints to the driver angles. `residual` computes the residual `rows`, its `scale` and the
     constraint `values` (nc,).
     """
 
@@ -65,12 +61,12 @@ class Assembler(LoadAssembler):
         self.values = np.zeros(system.num_constraints)
         self._entries = len(system.first)
         self._lam = np.zeros((self._entries, 6))
-        self._turns = np.zeros(self._entries)
+        self._driver_angles = np.zeros(self._entries)
         self._offsets = system.lengths[system.row_entry] + system.misfit
         self._rows = np.column_stack([system.row_entry, system.row_motion])
-        self._detours: dict[int, Array] = {}
-        self._motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
-        whole = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
+        self._corrections: dict[int, Array] = {}
+        self._driver_motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
+        fixed = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
         driven = [
             len(system.joints) + k
             for k, driver in enumerate(system.drivers)
@@ -78,9 +74,9 @@ class Assembler(LoadAssembler):
         ]
         self._pairs = system.frame_body[np.column_stack([system.first, system.second])]
         self._motions_of = [system.row_motion[rows] for rows in system.entry_slices]
-        self._turned = np.array(whole + driven, dtype=np.int64)
+        self._rotation_entries = np.array(fixed + driven, dtype=np.int64)
         sliding = any(driver.along == "displacement" for driver in system.drivers)
-        self._shifted = bool(sliding or (system.form == kernels.DISTANCE).any())
+        self._has_distances = bool(sliding or (system.form == kernels.DISTANCE).any())
 
     # ---- states ---------------------------------------------------------------------------------
     def put(self, state: State) -> None:
@@ -109,54 +105,54 @@ class Assembler(LoadAssembler):
             body, view, _, _, position, rotation = self._views[k]
             body.poses(view[0], position, rotation)
         s = self.system
-        if self._detours:
-            self._detours = {}
+        if self._corrections:
+            self._corrections = {}
         motions = self.driver_motions(t)
         for k, (driver, (value, *_)) in enumerate(zip(s.drivers, motions, strict=True)):
             entry = len(s.joints) + k
             if driver.along == "rotation":
-                self._turns[entry] = self.angles[s.driven_joints[k]] = value
+                self._driver_angles[entry] = self.angles[s.driven_joints[k]] = value
             else:
                 rows = s.row_entry == entry
                 self._offsets[rows] = value + s.misfit[rows]
 
     def driver_motions(self, t: float) -> list[tuple[float, float, float]]:
         """Return value, rate and acceleration of each driver at t, evaluated once for each t."""
-        if self._motions[0] != t:
-            self._motions = t, [driver.at(t) for driver in self.system.drivers]
-        return self._motions[1]
+        if self._driver_motions[0] != t:
+            self._driver_motions = t, [driver.at(t) for driver in self.system.drivers]
+        return self._driver_motions[1]
 
     def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
         s = self.system
         p1, Q1, p2, Q2 = kernels.joint_frames(
-            self.position, self.rotation, s.first, s.second, self._turns, s.form
+            self.position, self.rotation, s.first, s.second, self._driver_angles, s.form
         )
-        for entry, turn in self._detours.items():
-            Q1[entry] = turn @ Q1[entry]
+        for entry, correction in self._corrections.items():
+            Q1[entry] = correction @ Q1[entry]
         return p1, Q1, p2, Q2
 
     def constraints(self, t: float) -> Array:
         """Return the values of the constraints, shape (nc,).
 
-        Rotation constraints are sines, which also vanish half a turn away. Rotations with an error
-        above one radian are therefore measured from poses one radian away, also in later calls of
-        `constraint_matrix`.
+        Rotation constraints are sines, which also vanish after half a turn. A rotation with an
+        error above 1 rad is therefore replaced by a rotation with the error 1 rad about the same
+        axis, also in later calls of `constraint_matrix`.
         """
         self.update_poses(t)
         p1, Q1, p2, Q2 = self._joint_frames()
-        if self._turned.size:
-            self._detours = self._find_detours(Q1, Q2)
-            for entry, turn in self._detours.items():
-                Q1[entry] = turn @ Q1[entry]
+        if self._rotation_entries.size:
+            self._corrections = self._find_corrections(Q1, Q2)
+            for entry, correction in self._corrections.items():
+                Q1[entry] = correction @ Q1[entry]
         values = kernels.joint_values(p1, Q1, p2, Q2)
         return values[self.system.row_entry, self.system.row_motion] - self._offsets
 
-    def _find_detours(self, Q1: Array, Q2: Array) -> dict[int, Array]:
-        """Return by entry the rotations that bring first frames within 1 rad of the second."""
-        first, second = Q1[self._turned], Q2[self._turned]
+    def _find_corrections(self, Q1: Array, Q2: Array) -> dict[int, Array]:
+        """Return the rotations, by entry, that reduce errors of first frames to 1 rad."""
+        first, second = Q1[self._rotation_entries], Q2[self._rotation_entries]
         near = np.einsum("jka,jka->ja", first, second).min(axis=1) > np.cos(1.0)
-        detours = {}
-        for entry in self._turned[~near].tolist():
+        corrections = {}
+        for entry in self._rotation_entries[~near].tolist():
             if entry < len(self.system.joints):
                 theta = Q1[entry] @ rotation_vector(Q1[entry].T @ Q2[entry])
             else:
@@ -164,8 +160,8 @@ class Assembler(LoadAssembler):
                 theta = np.arctan2(y, x) * Q1[entry][:, 2]
             size = float(np.linalg.norm(theta))
             if size > 1.0:
-                detours[entry] = exp_rotation((1.0 - 1.0 / size) * theta)
-        return detours
+                corrections[entry] = exp_rotation((1.0 - 1.0 / size) * theta)
+        return corrections
 
     def constraint_matrix(self, jacobians: list[Array]) -> Array:
         """Return B, shape (nc, nv), at the current poses."""
@@ -187,23 +183,23 @@ class Assembler(LoadAssembler):
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
         u1, u2 = velocities[s.first].copy(), velocities[s.second]
         b1, b2 = bias[s.first].copy(), bias[s.second]
-        rate, push = np.zeros((self._entries, 6)), np.zeros((self._entries, 6))
+        rate, acceleration_terms = np.zeros((self._entries, 6)), np.zeros((self._entries, 6))
         for k, driver in enumerate(s.drivers, start=len(s.joints)):
             _, speed, acceleration = driver.at(t)
             if driver.along == "displacement":
-                rate[k, 2], push[k, 2] = -speed, -acceleration
+                rate[k, 2], acceleration_terms[k, 2] = -speed, -acceleration
                 continue
             spin = speed * Q1[k, :, 2]
             rate[k] = G[k, :, 3:6] @ spin
             b1[k, 3:] += acceleration * Q1[k, :, 2] + np.cross(u1[k, 3:], spin)
             u1[k, 3:] += spin
         second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
-        if self._shifted:
+        if self._has_distances:
             kernels.distance_bias(p1, Q1, u1, p2, u2, s.form, second)
-        second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2])) + push
+        second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2])) + acceleration_terms
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
-    def constraint_slopes(self, w: Array, t: float | None = None) -> Array:
+    def constraint_derivatives(self, w: Array, t: float | None = None) -> Array:
         """Return the derivative (nc, nv) of B w with respect to q for constant w (nv,).
 
         Call `update_poses` first. If `t` is given, ∂Φ/∂t is added to B w.
@@ -215,7 +211,7 @@ class Assembler(LoadAssembler):
         for motion in range(6):
             unit = np.tile(np.eye(6)[motion], (self._entries, 1))
             second[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
-            if self._shifted:
+            if self._has_distances:
                 kernels.distance_second(p1, Q1, p2, unit, s.form, second[motion])
         jacobians = self.jacobians()
         speeds = np.concatenate(
@@ -225,23 +221,23 @@ class Assembler(LoadAssembler):
             body.frame_velocity_tangents(view[0], w[part])
             for (body, view, *_), part in zip(self._views, s.v_slices, strict=True)
         ]
-        slopes = DenseBlocks(s.entry_slices, s.v_slices)
+        derivatives = DenseBlocks(s.entry_slices, s.v_slices)
         for entry, rows in enumerate(s.entry_slices):
             motions = s.row_motion[rows]
             ends = int(s.first[entry]), int(s.second[entry])
             speed = np.concatenate([speeds[ends[0]], speeds[ends[1]]])
-            slope = np.zeros((len(motions), 12))
+            derivative = np.zeros((len(motions), 12))
             driver = entry - len(s.joints)
             if t is not None and driver >= 0 and s.drivers[driver].along == "rotation":
                 spin = s.drivers[driver].at(t)[1] * Q1[entry, :, 2]
                 speed[3:6] += spin
-                slope[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
-            slope += np.einsum("a,rab->rb", speed, second[motions, entry])
+                derivative[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
+            derivative += np.einsum("a,rab->rb", speed, second[motions, entry])
             for end, part in zip(ends, (slice(0, 6), slice(6, 12)), strict=True):
                 k, J = self._frame_jacobian(end, jacobians)
                 _, T = self._frame_jacobian(end, tangents)
-                slopes.add(entry, k, slope[:, part] @ J + G[entry, motions, part] @ T)
-        return slopes.array
+                derivatives.add(entry, k, derivative[:, part] @ J + G[entry, motions, part] @ T)
+        return derivatives.array
 
     # ---- residual and its derivatives -----------------------------------------------------------
     def residual(self, t: float) -> None:
@@ -256,7 +252,7 @@ class Assembler(LoadAssembler):
             self.rotation,
             s.first,
             s.second,
-            self._turns,
+            self._driver_angles,
             s.form,
             self._rows,
             self._offsets,
@@ -291,7 +287,9 @@ class Assembler(LoadAssembler):
         power = float(np.vdot(self.wrenches, self.velocities))
         for load, k, pattern, axis in self._pattern_loads:
             _, (q, v, *_), *_ = self._views[k]
-            power += load.size(t, *self._seen(axis)) * float(pattern_rows(pattern, q) @ v)
+            power += load.size(t, *self._load_coordinate(axis)) * float(
+                pattern_rows(pattern, q) @ v
+            )
         return power
 
     def tangent(self, t: float) -> Tangent:
@@ -331,7 +329,7 @@ class Assembler(LoadAssembler):
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
-        if self._shifted:
+        if self._has_distances:
             kernels.distance_second(p1, Q1, p2, self._lam, s.form, D)
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
         second, gradient = kernels.joint_products(
@@ -341,8 +339,8 @@ class Assembler(LoadAssembler):
         B.add_rows(self._pairs, gradient, self._motions_of)
 
 
-def extent(at: Assembler) -> float:
+def extent(eqs: Assembler) -> float:
     """Return the size of the mechanism at the current poses, m, at least 1 mm."""
-    if not len(at.position):
+    if not len(eqs.position):
         return 1e-3
-    return max(1e-3, float(np.ptp(at.position, axis=0).max()))
+    return max(1e-3, float(np.ptp(eqs.position, axis=0).max()))

@@ -12,11 +12,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.matrices import add_pairs, add_rows
 
-__all__ = ["Blocks", "DenseBlocks", "SparseBlocks", "Stacked"]
-
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
@@ -76,7 +74,7 @@ class SparseBlocks(dict[tuple[int, int], NDArray]):
 Blocks = DenseBlocks | SparseBlocks
 
 
-class Stacked:
+class RepeatedAssembly:
     """A sparse matrix assembled repeatedly from blocks at the same positions.
 
     The sparsity pattern is computed once; later assemblies only copy the values.
@@ -89,12 +87,12 @@ class Stacked:
     def matrix(self, blocks: SparseBlocks) -> scipy.sparse.csc_matrix:
         """Return the matrix in compressed sparse column format."""
         if tuple(blocks) != self._keys:
-            self._find(tuple(blocks))
+            self._find_pattern(tuple(blocks))
         data = np.concatenate([block.ravel() for block in blocks.values()])[self._order]
         shape = self._rows[-1].stop, self._columns[-1].stop
         return scipy.sparse.csc_matrix((data, self._indices, self._indptr), shape=shape)
 
-    def _find(self, keys: tuple[tuple[int, int], ...]) -> None:
+    def _find_pattern(self, keys: tuple[tuple[int, int], ...]) -> None:
         rows, columns = (
             np.concatenate([np.mgrid[self._rows[i], self._columns[j]][k].ravel() for i, j in keys])
             for k in range(2)

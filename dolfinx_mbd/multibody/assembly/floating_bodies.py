@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
 from dolfinx_mbd.kernels.body_table import (
@@ -25,9 +26,6 @@ from dolfinx_mbd.multibody.model.floating_body import FloatingBody, body_tangent
 from dolfinx_mbd.multibody.model.protocol import Body
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = ["FloatingBodies"]
-
-Array = NDArray[np.float64]
 Table = NDArray[np.int64]
 
 #: Methods of a body that the kernels replace.
@@ -38,9 +36,9 @@ class FloatingBodies:
     """Table and buffer (`dolfinx_mbd.kernels.body_table`) of the bodies with indices `members`."""
 
     def __init__(self, system: SystemData) -> None:
-        self.members = [k for k, body in enumerate(system.bodies) if _plain(body)]
+        self.members = [k for k, body in enumerate(system.bodies) if _uses_kernels(body)]
         parts: list[Array] = []
-        places: dict[bytes, int] = {}
+        positions: dict[bytes, int] = {}
         rows, size = [], 0
         for k in self.members:
             body = system.bodies[k]
@@ -51,11 +49,11 @@ class FloatingBodies:
             for column, count in enumerate(array_sizes(row), start=MASS):
                 array = body._data[row[column] : row[column] + count]
                 key = array.tobytes()
-                if key not in places:
-                    places[key] = size
+                if key not in positions:
+                    positions[key] = size
                     parts.append(array)
                     size += count
-                row[column] = places[key]
+                row[column] = positions[key]
             rows.append(row)
         self.table = np.array(rows, dtype=np.int64).reshape(len(rows), COLUMNS)
         self.data = np.concatenate([np.zeros(0), *parts])
@@ -102,7 +100,7 @@ class FloatingBodies:
         frame_kernels.frame_jacobians(self.table, self.data, q, out)
 
 
-def _plain(body: Body) -> bool:
+def _uses_kernels(body: Body) -> bool:
     """Return whether a body is a `FloatingBody` that overrides no method in `_METHODS`."""
     return isinstance(body, FloatingBody) and all(
         getattr(type(body), name) is getattr(FloatingBody, name) for name in _METHODS

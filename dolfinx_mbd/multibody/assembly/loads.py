@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.multibody.assembly.blocks import Blocks
 from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
@@ -21,9 +21,6 @@ from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion, JointCoord
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = ["LoadAssembler"]
-
-Array = NDArray[np.float64]
 Axis = tuple[int, int]
 
 
@@ -76,18 +73,20 @@ class LoadAssembler:
             elif isinstance(load, PairElement):
                 self._pair_loads.append((load, frame(load.first), frame(load.second)))
             elif isinstance(load, JointLoad):
-                loaded = axis(JointCoordinate(load.joint, load.motion))
-                self._joint_loads.append((load, loaded, axis(load.coordinate)))
+                load_axis = axis(JointCoordinate(load.joint, load.motion))
+                self._joint_loads.append((load, load_axis, axis(load.coordinate)))
             elif isinstance(load, JointSpring | JointFriction):
                 self._joint_loads.append((load, axis(load.coordinate), axis(load.coordinate)))
             elif isinstance(load, PatternLoad):
                 body, pattern = load.pattern.body, self.system.load_pattern(load)
-                seen = None if load.of is None else axis(load.of)
-                self._pattern_loads.append((load, self.system.body_index(body), pattern, seen))
+                argument_axis = None if load.of is None else axis(load.of)
+                self._pattern_loads.append(
+                    (load, self.system.body_index(body), pattern, argument_axis)
+                )
 
     @property
     def has_others(self) -> bool:
-        """Whether some moving bodies are not in a floating frame."""
+        """Whether some moving bodies are not evaluated by the kernels for floating frames."""
         return bool(self._others)
 
     # ---- frames ---------------------------------------------------------------------------------
@@ -122,11 +121,15 @@ class LoadAssembler:
         jacobians: list[Array],
         frames: tuple[int, ...],
         D: Array,
-        right: list[Array] | None = None,
+        right_jacobians: list[Array] | None = None,
     ) -> None:
-        """Add Jᵀ D J, or Jᵀ D R if `right` is R; D has six rows and columns for each frame."""
+        """Add Jᵀ D J, or Jᵀ D R with `right_jacobians` R; D has six rows and columns per frame."""
         blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
-        others = [self._frame_jacobian(frame, right) for frame in frames] if right else blocks
+        others = (
+            [self._frame_jacobian(frame, right_jacobians) for frame in frames]
+            if right_jacobians
+            else blocks
+        )
         for i, (k, Jk) in enumerate(blocks):
             for j, (m, Jm) in enumerate(others):
                 block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
@@ -140,17 +143,17 @@ class LoadAssembler:
         row: Array,
         columns_of: Iterable[int],
     ) -> None:
-        """Add column ⊗ row, which are zero except at the bodies `rows_of` and `columns_of`."""
+        """Add column ⊗ row; they are zero except at the bodies `rows_of` and `columns_of`."""
         vs = self.system.v_slices
         for k in set(rows_of):
             for m in set(columns_of):
                 target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
 
-    def _bodies(self, frames: tuple[int, int]) -> tuple[int, int]:
+    def _bodies_of(self, frames: tuple[int, int]) -> tuple[int, int]:
         """Return the bodies of two frames."""
         return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
 
-    def _pull(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
+    def _transform(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
         """Transform a row (12,) for the velocities of two frames to a row (nv,) for v."""
         out = np.zeros(self.system.num_velocities)
         for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
@@ -172,7 +175,7 @@ class LoadAssembler:
             self.position, self.rotation, self.velocities, *self._ends, self.angles
         )
 
-    def _seen(self, axis: Axis | None) -> tuple[float, float]:
+    def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
         if axis is None:
             return 0.0, 0.0
@@ -183,17 +186,17 @@ class LoadAssembler:
         """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
         k, _ = axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
         gradient = self._coordinates()[2][axis]
-        return self._pull(
+        return self._transform(
             gradient, (int(self._ends[0][k]), int(self._ends[1][k])), self.jacobians()
         )
 
-    def axis_rate_slope(self, joint: str, motion: str) -> Array:
+    def axis_rate_derivative(self, joint: str, motion: str) -> Array:
         """Return the derivative (nv,) of the rate of a joint coordinate with respect to q.
 
         Call `update_velocities` first.
         """
         axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        return self._slopes(axis, self.jacobians(), self._velocity_tangents())[1]
+        return self._coordinate_derivatives(axis, self.jacobians(), self._velocity_tangents())[1]
 
     def _velocity_tangents(self) -> list[Array]:
         return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
@@ -207,16 +210,16 @@ class LoadAssembler:
         points = self.position[first], self.position[second]
         return kernels.joint_second(points[0], one, points[1], two, np.eye(6)[[2]])[0]
 
-    def _slopes(
+    def _coordinate_derivatives(
         self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array]
     ) -> tuple[Array, Array]:
         """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q."""
         ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
         gradient = self._coordinates()[2][axis]
-        slope = self._pull(gradient, ends, jacobians)
+        derivative = self._transform(gradient, ends, jacobians)
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
-        rate_slope = self._pull(u @ self._axis_second(axis), ends, jacobians)
-        return slope, rate_slope + self._pull(gradient, ends, tangents)
+        rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
+        return derivative, rate_derivative + self._transform(gradient, ends, tangents)
 
     # ---- loads ----------------------------------------------------------------------------------
     def _motion(self, frame: int) -> FrameMotion:
@@ -239,16 +242,18 @@ class LoadAssembler:
 
     def _apply_loads(self, t: float) -> None:
         self.update_velocities()
-        for push, frame in self._frame_loads:
-            self.wrenches[frame] += push.wrench(t, self._motion(frame))
+        for frame_load, frame in self._frame_loads:
+            self.wrenches[frame] += frame_load.wrench(t, self._motion(frame))
         for element, first, second in self._pair_loads:
             wrench = element.wrenches(self._pair(first, second))
             self.wrenches[first] += wrench[:6]
             self.wrenches[second] += wrench[6:]
         if self._joint_loads:
             values, rates, gradients = self._coordinates()
-            for load, axis, seen in self._joint_loads:
-                wrench = load.magnitude(t, values[seen], rates[seen]) * gradients[axis]
+            for load, axis, argument_axis in self._joint_loads:
+                wrench = (
+                    load.magnitude(t, values[argument_axis], rates[argument_axis]) * gradients[axis]
+                )
                 self.wrenches[self._ends[0][axis[0]]] += wrench[:6]
                 self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
 
@@ -256,15 +261,15 @@ class LoadAssembler:
         """Subtract the distributed loads from the residual."""
         for load, k, pattern, axis in self._pattern_loads:
             _, (q, *_), rows, scale, _, _ = self._views[k]
-            push = load.size(t, *self._seen(axis)) * pattern_rows(pattern, q)
-            rows -= push
-            scale += np.abs(push)
+            force = load.size(t, *self._load_coordinate(axis)) * pattern_rows(pattern, q)
+            rows -= force
+            scale += np.abs(force)
 
     def _add_loads(self, t: float, jacobians: list[Array], K: Blocks, C: Blocks) -> None:
         tangents = self._velocity_tangents()
         length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
-        for push, frame in self._frame_loads:
-            D, E = push.derivatives(t, self._motion(frame), length)
+        for frame_load, frame in self._frame_loads:
+            D, E = frame_load.derivatives(t, self._motion(frame), length)
             self._add(K, jacobians, (frame,), -D)
             self._add(C, jacobians, (frame,), -E)
             k, J = self._frame_jacobian(frame, jacobians)
@@ -276,29 +281,33 @@ class LoadAssembler:
             self._add(K, jacobians, (first, second), -E, tangents)
         if self._joint_loads:
             coordinates = self._coordinates()
-            for load, axis, seen in self._joint_loads:
-                self._add_joint_load(t, load, axis, seen, coordinates, jacobians, tangents, K, C)
+            for load, axis, argument_axis in self._joint_loads:
+                self._add_joint_load(
+                    t, load, axis, argument_axis, coordinates, jacobians, tangents, K, C
+                )
 
         for pattern_load, k, pattern, coordinate in self._pattern_loads:
-            value, rate = self._seen(coordinate)
+            value, rate = self._load_coordinate(coordinate)
             q = self._views[k][1][0]
             K.add(k, k, -pattern_load.size(t, value, rate) * pattern_tangent(pattern, q))
             by_value, by_rate = pattern_load.derivatives(t, value, rate)
             if coordinate is not None and (by_value or by_rate):
-                slope, rate_slope = self._slopes(coordinate, jacobians, tangents)
+                derivative, rate_derivative = self._coordinate_derivatives(
+                    coordinate, jacobians, tangents
+                )
                 ends = int(self._ends[0][coordinate[0]]), int(self._ends[1][coordinate[0]])
                 rows = np.zeros(self.system.num_velocities)
                 rows[self.system.v_slices[k]] = -pattern_rows(pattern, q)
-                change = by_value * slope + by_rate * rate_slope
-                self._add_outer(K, rows, (k,), change, self._bodies(ends))
-                self._add_outer(C, rows, (k,), by_rate * slope, self._bodies(ends))
+                change = by_value * derivative + by_rate * rate_derivative
+                self._add_outer(K, rows, (k,), change, self._bodies_of(ends))
+                self._add_outer(C, rows, (k,), by_rate * derivative, self._bodies_of(ends))
 
     def _add_joint_load(
         self,
         t: float,
         load: JointLoad | JointSpring | JointFriction,
         axis: tuple[int, int],
-        seen: tuple[int, int],
+        argument_axis: tuple[int, int],
         coordinates: tuple[Array, Array, Array],
         jacobians: list[Array],
         tangents: list[Array],
@@ -306,15 +315,17 @@ class LoadAssembler:
         C: Blocks,
     ) -> None:
         values, rates, gradients = coordinates
-        value, rate = values[seen], rates[seen]
+        value, rate = values[argument_axis], rates[argument_axis]
         loaded = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
         self._add(K, jacobians, loaded, -load.magnitude(t, value, rate) * self._axis_second(axis))
         by_value, by_rate = load.derivatives(t, value, rate)
         if by_value or by_rate:
-            direction = self._pull(gradients[axis], loaded, jacobians)
-            slope, rate_slope = self._slopes(seen, jacobians, tangents)
-            ends = int(self._ends[0][seen[0]]), int(self._ends[1][seen[0]])
-            pair, others = self._bodies(loaded), self._bodies(ends)
-            change = by_value * slope + by_rate * rate_slope
+            direction = self._transform(gradients[axis], loaded, jacobians)
+            derivative, rate_derivative = self._coordinate_derivatives(
+                argument_axis, jacobians, tangents
+            )
+            ends = int(self._ends[0][argument_axis[0]]), int(self._ends[1][argument_axis[0]])
+            pair, others = self._bodies_of(loaded), self._bodies_of(ends)
+            change = by_value * derivative + by_rate * rate_derivative
             self._add_outer(K, -direction, pair, change, others)
-            self._add_outer(C, -direction, pair, by_rate * slope, others)
+            self._add_outer(C, -direction, pair, by_rate * derivative, others)

@@ -7,22 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.multibody.model.system import SystemData
 
-__all__ = [
-    "DEPENDENT",
-    "NEARLY_DEPENDENT",
-    "Redundancy",
-    "find_redundant",
-    "independent_rows",
-    "least_norm_multipliers",
-    "without_units",
-]
-
-Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-_NOTHING = 1e-12  # largest length of a dimensionless row of B that constrains no motion
+_ZERO_ROW = 1e-12  # largest length of a dimensionless row of B that constrains no motion
 
 #: Largest part of a redundant row of unit length outside the span of the rows before it.
 DEPENDENT = 1e-9
@@ -53,9 +43,9 @@ class Redundancy(NamedTuple):
 def _order(system: SystemData) -> list[int]:
     """Return the constraints in order of priority; the last ones are redundant first.
 
-    Drivers come first, then displacements and rotations. Displacements of hinges along their axes
-    and distances come last: the rotation constraints of hinges with parallel axes already keep the
-    bodies in their planes, in every position, and a misfit of the planes then tilts no body.
+    Drivers come first, then displacements, then rotations. Distances and displacements of hinges
+    along their axes come last. If the hinges are parallel, their rotation constraints alone keep
+    each body in its plane in every position, so that a misfit of the planes does not tilt a body.
     """
     joints = len(system.joints)
 
@@ -99,7 +89,7 @@ def independent_rows(
     earlier independent rows. Rows with a remainder below the limit are redundant.
     """
     lengths = np.linalg.norm(matrix, axis=1)
-    scaled = matrix / np.where(lengths > _NOTHING, lengths, np.inf)[:, None]
+    scaled = matrix / np.where(lengths > _ZERO_ROW, lengths, np.inf)[:, None]
     order = _order(system)
     if len(order) <= matrix.shape[1]:  # in most mechanisms no row is redundant
         diagonal = np.abs(np.diag(np.linalg.qr(scaled[order].T, mode="r")))
@@ -111,13 +101,13 @@ def independent_rows(
     independent: list[int] = []
     basis = np.zeros((min(matrix.shape), matrix.shape[1]))
     for row in order:
-        known = basis[: len(independent)]
-        rest = scaled[row]
+        span = basis[: len(independent)]
+        remainder = scaled[row]
         for _ in range(2):  # the second pass removes round-off
-            rest = rest - known.T @ (known @ rest)
-        remainders[row] = np.linalg.norm(rest)
+            remainder = remainder - span.T @ (span @ remainder)
+        remainders[row] = np.linalg.norm(remainder)
         if remainders[row] > limit and len(independent) < len(basis):
-            basis[len(independent)] = rest / remainders[row]
+            basis[len(independent)] = remainder / remainders[row]
             independent.append(row)
     return independent, remainders
 
@@ -136,23 +126,23 @@ def find_redundant(
     redundant = []
     for row in sorted(set(range(system.num_constraints)) - set(independent)):
         weights = np.linalg.lstsq(matrix[independent].T, matrix[row], rcond=limit)[0]
-        holders = sorted(independent[k] for k in np.flatnonzero(np.abs(weights) > max(1e-6, limit)))
-        names = tuple(system.constraint_name(k) for k in holders)
+        others = sorted(independent[k] for k in np.flatnonzero(np.abs(weights) > max(1e-6, limit)))
+        names = tuple(system.constraint_name(k) for k in others)
         items = (*system.joints, *system.drivers)
-        joints = dict.fromkeys(items[system.row_entry[k]].name for k in holders)
+        joints = dict.fromkeys(items[system.row_entry[k]].name for k in others)
         redundant.append(Redundancy(row, system.constraint_name(row), names, tuple(joints)))
     return redundant
 
 
 def least_norm_multipliers(
-    system: SystemData, whole: Array, part: Array, lam: Array, length: float
+    system: SystemData, B_all: Array, B_part: Array, lam: Array, length: float
 ) -> Array:
     """Return the minimum-norm multipliers (nc,) that give the same forces as `lam`.
 
-    `whole` is B of all constraints, `part` is B of the constraints with multipliers `lam`. Moments
+    `B_all` is B of all constraints, `B_part` is B of those with the multipliers `lam`. Moments
     are divided by `length` to compare them with forces.
     """
     weight = np.where(system.row_motion < 3, 1.0, length)
     rcond = NEARLY_DEPENDENT if system.misfit.any() else 1e-10
-    scaled = np.linalg.lstsq(whole.T * weight, part.T @ lam, rcond=rcond)[0]
+    scaled = np.linalg.lstsq(B_all.T * weight, B_part.T @ lam, rcond=rcond)[0]
     return weight * scaled

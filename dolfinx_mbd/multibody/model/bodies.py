@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import LoadPattern, ModalDamping, ReducedBody
-from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import array, choice, flag, instance, number, refuse, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import assign
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import Stiffening
-from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import array, choice, refuse, vector
 from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import frames as frame_kernels

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import fixed_quad
 
-from dolfinx_mbd.body.parts import assign
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, function, number
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError

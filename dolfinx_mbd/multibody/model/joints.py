@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from dolfinx_mbd.body.parts import assign
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, function, integer, number, refuse
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError

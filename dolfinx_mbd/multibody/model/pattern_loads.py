@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import LoadPattern
-from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import number, refuse
 from dolfinx_mbd.errors import InputTypeError

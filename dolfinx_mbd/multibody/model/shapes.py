@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body.parts import assign
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, integer, memory, number, refuse, vector
 
 __all__ = ["Shape", "box_shape", "cylinder_shape"]

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, instance, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
@@ -23,12 +24,9 @@ from dolfinx_mbd.multibody.start.position_assembly import (
 )
 from dolfinx_mbd.multibody.start.quasi_static import Balance
 
-__all__ = ["check_state", "consistent_state", "move"]
-
-Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-_ITERATIONS = 50
+_MAX_ITERATIONS = 50
 
 
 def consistent_state(
@@ -83,27 +81,27 @@ def consistent_state(
         joint = system.joint(name)
         if joint.kind not in TURNING + SLIDING:
             raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
-    at, free = Assembler(system), np.arange(system.num_velocities)
-    at.q[:] = coordinates(system, q)
+    eqs, free = Assembler(system), np.arange(system.num_velocities)
+    eqs.q[:] = coordinates(system, q)
     if q is None:
-        assemble(at, t, system.rigid)
+        assemble(eqs, t, system.rigid)
         if t == 0.0 or not system.drivers:  # at other times drivers have moved the bodies
-            warn_of_moves(at, t)
+            warn_of_moves(eqs, t)
     start = np.zeros(len(free))
     if v is not None:
         start[:] = array("v", v, start.shape)
     if elastic_start == "undeformed" or not len(system.elastic):
-        restore(at, t, start, rates, free)
+        restore(eqs, t, start, rates, free)
     else:
         start[system.elastic] = 0.0
-        rows = _held_by_deformation(at, t)
+        rows = _held_by_deformation(eqs, t)
         if rows:
             part = system.without_rows(rows)
-            state = consistent_state(part, t, q=at.q, v=start, rates=rates)
-            return _with_held_rows(at, state, rows)
-        Balance(at, t, rates).start(start)
-    at.update_poses(t)
-    return at.state(t)
+            state = consistent_state(part, t, q=eqs.q, v=start, rates=rates)
+            return _with_held_rows(eqs, state, rows)
+        Balance(eqs, t, rates).start(start)
+    eqs.update_poses(t)
+    return eqs.state(t)
 
 
 def check_state(argument: str, state: State, system: SystemData) -> None:
@@ -118,32 +116,32 @@ def check_state(argument: str, state: State, system: SystemData) -> None:
         )
 
 
-def move(at: Assembler, delta: Array) -> None:
+def move(eqs: Assembler, delta: Array) -> None:
     """Move the coordinates of the assembler by increments (nv,)."""
-    at.move(at.q.copy(), delta)
+    eqs.move(eqs.q.copy(), delta)
 
 
 # ---- constraints that are redundant for rigid bodies --------------------------------------------
-def _held_by_deformation(at: Assembler, t: float) -> list[int]:
-    """Return constraints that are redundant for rigid bodies if deformation satisfies them all."""
-    limit = assemble(at, t, at.system.rigid)
-    rows = [r.row for r in redundant_rows(at, limit, at.system.rigid)]
-    return [] if rows and redundant_rows(at, limit) else rows
+def _held_by_deformation(eqs: Assembler, t: float) -> list[int]:
+    """Return the constraints that are redundant for rigid bodies, but not for deformable bodies."""
+    limit = assemble(eqs, t, eqs.system.rigid)
+    rows = [r.row for r in redundant_rows(eqs, limit, eqs.system.rigid)]
+    return [] if rows and redundant_rows(eqs, limit) else rows
 
 
-def _with_held_rows(at: Assembler, state: State, rows: list[int]) -> State:
-    """Return the quasi-static state in which deformation satisfies the constraints `rows` too."""
-    s, t = at.system, state.time
+def _with_held_rows(eqs: Assembler, state: State, rows: list[int]) -> State:
+    """Return the quasi-static state in which deformation also satisfies the constraints `rows`."""
+    s, t = eqs.system, state.time
     others, free = np.setdiff1d(np.arange(s.num_constraints), rows), np.arange(s.num_velocities)
-    at.q[:], at.v[:], at.a[:], at.angles[:] = state.q, state.v, state.a, state.angles
-    at.lam[:], at.lam[others] = 0.0, state.lam
-    _deform(at, t, rows, others)
-    velocities(at, t, state.v, free)
-    accelerations(at, t, free)
-    return at.state(t)
+    eqs.q[:], eqs.v[:], eqs.a[:], eqs.angles[:] = (state.q, state.v, state.a, state.angles)
+    eqs.lam[:], eqs.lam[others] = 0.0, state.lam
+    _deform(eqs, t, rows, others)
+    velocities(eqs, t, state.v, free)
+    accelerations(eqs, t, free)
+    return eqs.state(t)
 
 
-def _deform(at: Assembler, t: float, rows: list[int], others: Index) -> None:
+def _deform(eqs: Assembler, t: float, rows: list[int], others: Index) -> None:
     """Deform the bodies so that they satisfy constraints that are redundant for rigid bodies.
 
     The other constraints R determine the rigid motion δ = −Rᵣ⁺ Rₑ ε due to a deformation ε. With
@@ -152,27 +150,27 @@ def _deform(at: Assembler, t: float, rows: list[int], others: Index) -> None:
 
         [K H̃ᵀ; H̃ 0] (ε, μ) = −(elastic residual, values of H − W R)
     """
-    s = at.system
-    for _ in range(_ITERATIONS):
-        at.residual(t)
-        tangent = at.tangent(t)
+    s = eqs.system
+    for _ in range(_MAX_ITERATIONS):
+        eqs.residual(t)
+        tangent = eqs.tangent(t)
         rigid, elastic = tangent.B[:, s.rigid], tangent.B[:, s.elastic]
         inverse = np.linalg.pinv(rigid[others], rcond=1e-10)
         W = rigid[rows] @ inverse
-        below = W @ at.values[others] - at.values[rows]
+        error = W @ eqs.values[others] - eqs.values[rows]
         step, change = saddle(
             tangent.K[np.ix_(s.elastic, s.elastic)],
             elastic[rows] - W @ elastic[others],
-            -at.rows[s.elastic],
-            below,
+            -eqs.rows[s.elastic],
+            error,
         )
         delta = np.zeros(s.num_velocities)
         delta[s.elastic] = step
-        delta[s.rigid] = -inverse @ (at.values[others] + elastic[others] @ step)
-        move(at, delta)
-        at.lam[rows] += change
-        at.lam[others] -= W.T @ change
-        if np.abs(below).max() <= 1e-12 * s.size:
+        delta[s.rigid] = -inverse @ (eqs.values[others] + elastic[others] @ step)
+        move(eqs, delta)
+        eqs.lam[rows] += change
+        eqs.lam[others] -= W.T @ change
+        if np.abs(error).max() <= 1e-12 * s.size:
             return
     raise AssemblyError(
         "no quasi-static start in which the deformation of the bodies satisfies the constraints "

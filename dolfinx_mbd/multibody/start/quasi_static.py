@@ -6,10 +6,10 @@ accelerations a and the multipliers λ. The elastic equations f(η) = 0 remain. 
 
     df/dη = K X_q + C X_v + M X_a + Bᵀ X_λ   (elastic rows only),
 
-where the matrices X are the derivatives of q, v, a and λ with respect to η. Newton corrections are
-shortened until the next one, with the same derivative, is smaller (Deuflhard's natural monotonicity
-test). If that fails, the loads are applied in steps: p f(η) + (1 − p) K₀ (η − η₀) = 0 for p from 0
-to 1. This is the equilibrium of a body with 1/p times the stiffness.
+where the matrices X are the derivatives of q, v, a and λ with respect to η. A Newton correction is
+shortened until the next correction, computed with the same derivative, is smaller (Deuflhard's
+natural monotonicity test). If this fails, the loads are applied in steps, by solving
+p f(η) + (1 − p) K₀ (η − η₀) = 0 for p from 0 to 1.
 
 References:
     P. Deuflhard, Newton Methods for Nonlinear Problems, Springer 2004, chapters 3 and 5.
@@ -22,9 +22,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag, lu_factor, lu_solve
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.multibody.assembly.rates import rate_rows, saddle, steady_accelerations
@@ -32,18 +32,14 @@ from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.start.position_assembly import restore
 from dolfinx_mbd.multibody.stepping.convergence import Measure
 
-__all__ = ["Balance", "EquilibriumError"]
-
-Array = NDArray[np.float64]
-
-_TOLERANCE = 1e-11  # tolerance of the residual relative to the forces on a body
-_ITERATIONS = 30
-_SHORTEST = 1e-3  # smallest part of a correction that is tried
-_FAST = 0.1  # largest contraction of the corrections at which the derivative is reused
-_TURN = 0.3  # largest correction, rad or relative to the size of the mechanism
-_LEAST_LOAD = 1e-3  # smallest increment of p
-_SMALL = 1e-6  # largest negligible deformation relative to the size of the mechanism
-_DIFFERENCE = 1e-5  # displacement for finite differences relative to the size
+_TOLERANCE = 1e-11  # largest residual relative to the forces on a body
+_MAX_ITERATIONS = 30
+_MIN_FRACTION = 1e-3  # smallest fraction of a correction that is tried
+_REUSE_CONTRACTION = 0.1  # largest contraction of the corrections at which the derivative is reused
+_MAX_CORRECTION = 0.3  # largest correction, rad or relative to the size of the mechanism
+_MIN_LOAD_STEP = 1e-3  # smallest increment of p
+_NEGLIGIBLE = 1e-6  # largest negligible deformation relative to the size of the mechanism
+_DIFFERENCE_STEP = 1e-5  # displacement for finite differences relative to that size
 
 
 class EquilibriumError(SolverError):
@@ -67,18 +63,18 @@ class _Stalled(Exception):
 class Balance:
     """Equilibrium of the elastic coordinates at a given time with given joint rates."""
 
-    def __init__(self, at: Assembler, t: float, rates: Mapping[str, float]) -> None:
-        self._at, self._t, self._rates = at, t, rates
-        s = at.system
+    def __init__(self, eqs: Assembler, t: float, rates: Mapping[str, float]) -> None:
+        self._eqs, self._t, self._rates = eqs, t, rates
+        s = eqs.system
         self._measure = Measure(s)
-        self._length = extent(at)
+        self._length = extent(eqs)
         self._bodies = [
-            (body, at.q[q], at.scale[v][-body.num_elastic :])  # views
+            (body, eqs.q[q], eqs.scale[v][-body.num_elastic :])  # views
             for body, q, v in zip(s.bodies, s.q_slices, s.v_slices, strict=True)
             if body.num_elastic
         ]
         self._names = " and ".join(repr(body.name) for body, *_ in self._bodies)
-        self._v = at.v.copy()
+        self._v = eqs.v.copy()
         self._columns = np.zeros((s.num_velocities, len(s.elastic)))
         self._factor: tuple[Array, Any] | None = None
         self._load = 1.0
@@ -89,39 +85,39 @@ class Balance:
         """Compute the quasi-static state and its elastic rates from velocities v (nv,)."""
         self._v = v
         self._restore()
-        with_rates = self._at.v.copy()
+        with_rates = self._eqs.v.copy()
         self.settle(with_rates.copy())
-        with_rates[self._at.system.elastic] = self.rate()
-        self.settle_along(with_rates)
+        with_rates[self._eqs.system.elastic] = self.rate()
+        self.settle_with_rates(with_rates)
 
     def settle(self, v: Array) -> None:
         """Compute the equilibrium near the current coordinates with the elastic rates of v (nv,).
 
         The other velocities are as close as possible to v.
         """
-        self._v, start, self._load = v, self._at.q.copy(), 1.0
+        self._v, start, self._load = v, self._eqs.q.copy(), 1.0
         self._restore()
         try:
             self._newton()
         except _Stalled:
-            self._at.q[:] = start
-            self._ramp()
+            self._eqs.q[:] = start
+            self._apply_in_steps()
 
-    def settle_along(self, v: Array) -> None:
+    def settle_with_rates(self, v: Array) -> None:
         """Compute the equilibrium with elastic rates, or keep the equilibrium without them.
 
-        The latter is kept if the former is far away: near an unstable equilibrium the rates are
-        meaningless.
+        The equilibrium without rates is kept if the other one is far away, because the rates are
+        meaningless near an unstable equilibrium.
         """
-        q, before, slow = self._at.q.copy(), self._elastic(), self._v
+        q, deformation, velocities = self._eqs.q.copy(), self._elastic(), self._v
         try:
             self.settle(v)
-            change = self._size(self._elastic() - before)
-            if change <= 0.5 * max(self._size(before), _SMALL * self._length):
+            change = self._size(self._elastic() - deformation)
+            if change <= 0.5 * max(self._size(deformation), _NEGLIGIBLE * self._length):
                 return
         except (AssemblyError, EquilibriumError):
             pass
-        self._v = slow
+        self._v = velocities
         self._restore(q)
 
     def rate(self) -> Array:
@@ -129,17 +125,17 @@ class Balance:
 
         ∂f/∂t is a central difference along the motion of all other coordinates.
         """
-        at, t, s = self._at, self._t, self._at.system
+        eqs, t, s = self._eqs, self._t, self._eqs.system
         # Time of a motion by 1e-3 rad, but at most 1e-5 s: a driver may start from rest
-        step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(at.v[s.rigid]).max())))
-        q, v, a = at.q.copy(), at.v.copy(), at.a.copy()
+        step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(eqs.v[s.rigid]).max())))
+        q, v, a = eqs.q.copy(), eqs.v.copy(), eqs.a.copy()
         v[s.elastic] = a[s.elastic] = 0.0
         rows = []
         for h in (step, -step):
-            at.move(q, h * v + 0.5 * h * h * a)
-            restore(at, t + h, v + h * a, {}, s.rigid)
-            at.residual(t + h)
-            rows.append(at.rows[s.elastic].copy())
+            eqs.move(q, h * v + 0.5 * h * h * a)
+            restore(eqs, t + h, v + h * a, {}, s.rigid)
+            eqs.residual(t + h)
+            rows.append(eqs.rows[s.elastic].copy())
         self._restore(q)
         self._warn_if_unstable(self._differentiate())
         return self._solve((rows[1] - rows[0]) / (2 * step))
@@ -148,12 +144,12 @@ class Balance:
     def _restore(self, q: Array | None = None) -> None:
         """Restore the constraints for given η̇ at the current coordinates or at q."""
         if q is not None:
-            self._at.q[:] = q
-        restore(self._at, self._t, self._v, self._rates, self._at.system.rigid)
+            self._eqs.q[:] = q
+        restore(self._eqs, self._t, self._v, self._rates, self._eqs.system.rigid)
 
     def _newton(self) -> None:
         force, error = self._evaluate()
-        for _ in range(_ITERATIONS):
+        for _ in range(_MAX_ITERATIONS):
             if error <= 1.0:
                 return
             fresh = self._factor is None
@@ -162,67 +158,67 @@ class Balance:
             step = self._solve(-force)
             if self._measure.is_round_off(self._columns @ step, self._length):
                 return
-            outcome = self._advance(step, _SHORTEST if fresh else 1.0)
+            outcome = self._advance(step, _MIN_FRACTION if fresh else 1.0)
             if outcome is not None:
                 force, error, contraction = outcome
             elif fresh:
                 raise _Stalled
-            if outcome is None or contraction > _FAST:
+            if outcome is None or contraction > _REUSE_CONTRACTION:
                 self._factor = None
         raise _Stalled
 
-    def _advance(self, step: Array, shortest: float) -> tuple[Array, float, float] | None:
-        """Move by a correction or a part of it.
+    def _advance(self, step: Array, smallest: float) -> tuple[Array, float, float] | None:
+        """Move by a correction or a fraction of it.
 
-        Return the force, its error and the contraction of the corrections. If no part from
-        `shortest` to 1 makes the next correction smaller, return None and do not move.
+        Return the force, its error and the contraction of the corrections. If no fraction from
+        `smallest` to 1 makes the next correction smaller, return None and do not move.
         """
-        at, start = self._at, self._at.q.copy()
+        eqs, start = self._eqs, self._eqs.q.copy()
         move, size = self._columns @ step, self._size(step)
-        largest = max(float(np.abs(move[at.system.rigid]).max()), 1e-300)
-        limit = _TURN * max(self._length, 1.0) / largest
-        part = min(1.0, limit)
-        while np.isfinite(size) and part >= min(shortest, limit):
+        largest = max(float(np.abs(move[eqs.system.rigid]).max()), 1e-300)
+        limit = _MAX_CORRECTION * max(self._length, 1.0) / largest
+        fraction = min(1.0, limit)
+        while np.isfinite(size) and fraction >= min(smallest, limit):
             try:
-                at.move(start, part * move)
+                eqs.move(start, fraction * move)
                 self._restore()
                 force, error = self._evaluate()
-                following = self._size(self._solve(-force))
-                if error <= 1.0 or following <= (1.0 - 0.5 * part) * size:
-                    return force, error, following / size if part == 1.0 else 1.0
+                next_size = self._size(self._solve(-force))
+                if error <= 1.0 or next_size <= (1.0 - 0.5 * fraction) * size:
+                    return force, error, next_size / size if fraction == 1.0 else 1.0
             except AssemblyError:
                 pass
-            part *= 0.5
+            fraction *= 0.5
         self._restore(start)
         self._evaluate()
         return None
 
-    def _ramp(self) -> None:
+    def _apply_in_steps(self) -> None:
         """Apply the loads in steps."""
-        at = self._at
+        eqs = self._eqs
         self._start = self._elastic()
-        self._stiffness = self._at_rest()
-        good, done, increase = at.q.copy(), 0.0, 0.5
-        while done < 1.0:
-            self._load = min(1.0, done + increase)
+        self._stiffness = self._stiffness_at_rest()
+        converged, load, increase = eqs.q.copy(), 0.0, 0.5
+        while load < 1.0:
+            self._load = min(1.0, load + increase)
             self._factor = None
             try:
                 self._restore()
                 self._newton()
             except (_Stalled, AssemblyError):
                 increase *= 0.25
-                at.q[:] = good
-                if increase < _LEAST_LOAD:
+                eqs.q[:] = converged
+                if increase < _MIN_LOAD_STEP:
                     raise EquilibriumError(
                         f"there is no quasi-static equilibrium at t = {self._t:g} s: with more than"
-                        f" {100 * done:.3g} % of the forces of the motion and the loads, the "
+                        f" {100 * load:.3g} % of the forces of the motion and the loads, the "
                         f"deformation of {self._names} has no equilibrium. The motion is too "
                         "fast, or a load too large, for the stiffness of the body; simulate with "
                         "elastic_start='undeformed'",
-                        load=done,
+                        load=load,
                     ) from None
             else:
-                good, done, increase = at.q.copy(), self._load, 2.0 * increase
+                converged, load, increase = eqs.q.copy(), self._load, 2.0 * increase
 
     # ---- the elastic equations and their derivative ---------------------------------------------
     def _elastic(self) -> Array:
@@ -230,9 +226,9 @@ class Balance:
 
     def _evaluate(self) -> tuple[Array, float]:
         """Return the elastic residual (n,) and its largest ratio to the tolerance."""
-        at = self._at
-        at.residual(self._t)
-        force = at.rows[at.system.elastic].copy()
+        eqs = self._eqs
+        eqs.residual(self._t)
+        force = eqs.rows[eqs.system.elastic].copy()
         if self._load < 1.0:
             force *= self._load
             force += (1.0 - self._load) * (self._stiffness @ (self._elastic() - self._start))
@@ -243,7 +239,7 @@ class Balance:
         relative = [np.abs(part).max() / max(scale.max(), 1e-300) for (*_, scale), part in parts]
         return force, float(max(relative)) / _TOLERANCE
 
-    def _at_rest(self) -> Array:
+    def _stiffness_at_rest(self) -> Array:
         """Return the elastic stiffness of the bodies at rest, shape (n, n)."""
         blocks = []
         for body, q, _ in self._bodies:
@@ -255,23 +251,27 @@ class Balance:
 
     def _differentiate(self) -> Array:
         """Factorize df/dη, differentiate all coordinates with respect to η; return df/dη."""
-        self._columns, slope = elastic_derivative(self._at, self._t, self._rates, self._length)
+        self._columns, derivative = elastic_derivative(
+            self._eqs, self._t, self._rates, self._length
+        )
         if self._load < 1.0:
-            slope = self._load * slope + (1.0 - self._load) * self._stiffness
+            derivative = self._load * derivative + (1.0 - self._load) * self._stiffness
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # corrections with a singular matrix are not finite
-            self._factor = lu_factor(slope, check_finite=False)
-        return slope
+            self._factor = lu_factor(derivative, check_finite=False)
+        return derivative
 
-    def _warn_if_unstable(self, slope: Array) -> None:
+    def _warn_if_unstable(self, derivative: Array) -> None:
         """Warn if the equilibrium is unstable in one direction."""
-        least = float(np.linalg.eigvals(np.linalg.solve(self._at_rest(), slope)).real.min())
+        least = float(
+            np.linalg.eigvals(np.linalg.solve(self._stiffness_at_rest(), derivative)).real.min()
+        )
         if least < 0.0:
             text = (
                 f"the quasi-static start at t = {self._t:g} s is an unstable equilibrium: the "
-                f"forces of the motion exceed the elastic stiffness of {self._names} ({least:.3g}"
-                " times it remains in one direction). Only gyroscopic forces can stabilize it; "
-                "a slower motion or a stiffer body would be stable"
+                f"forces of the motion exceed the elastic stiffness of {self._names} (in one "
+                f"direction, {least:.3g} times the stiffness remains). Only gyroscopic forces can "
+                "stabilize it; a slower motion or a stiffer body would be stable"
             )
             warn(ModelRangeWarning(text, quantity="static stiffness", value=least, limit=0.0))
 
@@ -281,58 +281,62 @@ class Balance:
 
     def _size(self, step: Array) -> float:
         """Return the norm of the displacements of a correction."""
-        return float(np.linalg.norm(self._measure.lengths[self._at.system.elastic] * step))
+        return float(np.linalg.norm(self._measure.lengths[self._eqs.system.elastic] * step))
 
 
 def elastic_derivative(
-    at: Assembler, t: float, rates: Mapping[str, float], length: float
+    eqs: Assembler, t: float, rates: Mapping[str, float], length: float
 ) -> tuple[Array, Array]:
     """Return X_q (nv, n) and df/dη (n, n) where the constraints are satisfied.
 
     Derivatives of Φ̈ for zero accelerations are central differences; all others are exact.
     """
-    s = at.system
+    s = eqs.system
     e, r, n = s.elastic, s.rigid, len(s.elastic)
-    at.residual(t)
-    tangent = at.tangent(t)
+    eqs.residual(t)
+    tangent = eqs.tangent(t)
     K, C, M, B = tangent.K, tangent.C, tangent.M, tangent.B
     X = np.zeros((3, s.num_velocities, n))  # derivatives of q, v, a
     X[0, e] = np.eye(n)
     if len(B):
         X[0, r] = -np.linalg.lstsq(B[:, r], B[:, e], rcond=1e-10)[0]
-    inertia, none = M[np.ix_(r, r)], np.zeros((len(r), n))
-    at.update_velocities()
-    rows = np.concatenate([B, rate_rows(at, rates)])
-    slopes = [at.axis_rate_slope(name, s.joint(name).axis_by_default) for name in rates]
+    inertia, zero = M[np.ix_(r, r)], np.zeros((len(r), n))
+    eqs.update_velocities()
+    rows = np.concatenate([B, rate_rows(eqs, rates)])
+    rate_derivatives = [
+        eqs.axis_rate_derivative(name, s.joint(name).axis_by_default) for name in rates
+    ]
     if len(rows):
-        slope = np.concatenate([at.constraint_slopes(at.v, t), *(row[None] for row in slopes)])
-        X[1, r] = saddle(inertia, rows[:, r], none, -slope @ X[0])[0]
-    bias, X[2, e] = _differences(at, t, X, length)
-    below = -(bias + at.constraint_slopes(at.a) @ X[0] + B[:, e] @ X[2, e])
-    right = (K @ X[0] + C @ X[1] + M @ X[2])[r]
-    X[2, r], forces = saddle(inertia, B[:, r], -right, below)
+        derivative = np.concatenate(
+            [eqs.constraint_derivatives(eqs.v, t), *(row[None] for row in rate_derivatives)]
+        )
+        X[1, r] = saddle(inertia, rows[:, r], zero, -derivative @ X[0])[0]
+    bias, X[2, e] = _differences(eqs, t, X, length)
+    lower = -(bias + eqs.constraint_derivatives(eqs.a) @ X[0] + B[:, e] @ X[2, e])
+    upper = (K @ X[0] + C @ X[1] + M @ X[2])[r]
+    X[2, r], forces = saddle(inertia, B[:, r], -upper, lower)
     return X[0], (K @ X[0] + C @ X[1] + M @ X[2] + B.T @ forces)[e]
 
 
-def _differences(at: Assembler, t: float, X: Array, length: float) -> tuple[Array, Array]:
+def _differences(eqs: Assembler, t: float, X: Array, length: float) -> tuple[Array, Array]:
     """Differentiate Φ̈ for zero accelerations (nc, n) and steady elastic accelerations (n, n).
 
     Central differences with small displacements along the columns of X_q and X_v are used.
     """
-    s = at.system
-    beside = Assembler(s)
-    beside.angles[:] = at.angles
+    s = eqs.system
+    nearby = Assembler(s)
+    nearby.angles[:] = eqs.angles
     lengths = Measure(s).lengths[:, None]
-    out = np.zeros((2, s.num_constraints + len(s.elastic), X.shape[2]))
+    values = np.zeros((2, s.num_constraints + len(s.elastic), X.shape[2]))
     size = np.maximum(np.abs(lengths * X[0]).max(axis=0), 1e-300)
-    steps = _DIFFERENCE * length / size
+    steps = _DIFFERENCE_STEP * length / size
     for j, h in enumerate(steps):
         for side, sign in enumerate((1.0, -1.0)):
-            beside.move(at.q, sign * h * X[0, :, j])
-            beside.v[:] = at.v + sign * h * X[1, :, j]
-            beside.update_poses(t)
-            steady = steady_accelerations(beside, s.rigid)[s.elastic]
-            bias = beside.constraint_rates(t)[1] if s.num_constraints else np.zeros(0)
-            out[side, :, j] = np.concatenate([bias, steady])
-    slope = (out[0] - out[1]) / (2 * steps)
-    return slope[: s.num_constraints], slope[s.num_constraints :]
+            nearby.move(eqs.q, sign * h * X[0, :, j])
+            nearby.v[:] = eqs.v + sign * h * X[1, :, j]
+            nearby.update_poses(t)
+            steady = steady_accelerations(nearby, s.rigid)[s.elastic]
+            bias = nearby.constraint_rates(t)[1] if s.num_constraints else np.zeros(0)
+            values[side, :, j] = np.concatenate([bias, steady])
+    derivative = (values[0] - values[1]) / (2 * steps)
+    return derivative[: s.num_constraints], derivative[s.num_constraints :]

@@ -33,7 +33,7 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 _KIND = run_kind("checkpoint")
 _PERIOD = 60.0  # s between two checkpoints if no stride is given
-_SHARE = 20.0  # minimum period relative to the time that writing takes
+_WRITING_RATIO = 20.0  # minimum ratio of the period to the time that writing takes
 
 
 @dataclass
@@ -57,23 +57,23 @@ class Checkpoint:
 
     def __init__(self, path: str | Path | None, stride: int | None, system: SystemData) -> None:
         self.path, self.stride = path, stride
-        self._rows = {} if path is None else system_rows(system)
-        self._written, self._took = time.monotonic(), 0.0
-        self._marked: tuple[State, int, dict[str, Any], dict[str, Any]] | None = None
+        self._system_header = {} if path is None else system_rows(system)
+        self._written, self._duration = time.monotonic(), 0.0
+        self._recorded: tuple[State, int, dict[str, Any], dict[str, Any]] | None = None
 
-    def mark(self, run: Run) -> None:
-        """Record a run as it is between two steps, because an interrupted step may change it."""
+    def record(self, run: Run) -> None:
+        """Record a run between two steps, because an interrupted step may change its data."""
         if self.path is not None:
             memory = run.steps.record(), run.stepper.memory()
-            self._marked = run.state, len(run.states), *memory
+            self._recorded = run.state, len(run.states), *memory
 
-    def offer(self, run: Run) -> None:
-        """Mark the run, and write it if a checkpoint is due."""
-        self.mark(run)
+    def update(self, run: Run) -> None:
+        """Record the run, and write it if a checkpoint is due."""
+        self.record(run)
         if self.stride is not None:
             due = run.steps.taken % self.stride == 0
         else:
-            due = time.monotonic() - self._written > max(_PERIOD, _SHARE * self._took)
+            due = time.monotonic() - self._written > max(_PERIOD, _WRITING_RATIO * self._duration)
         if due:
             self.write_or_warn(run)
 
@@ -85,13 +85,13 @@ class Checkpoint:
             warn(FileWarning(f"the run continues without a checkpoint: {error}"))
 
     def write(self, run: Run) -> None:
-        """Write the run as it was at the last call of `mark`."""
-        if self.path is None or self._marked is None:
+        """Write the run in the state of the last call of `record`."""
+        if self.path is None or self._recorded is None:
             return
         start = time.monotonic()
-        state, count, steps, memory = self._marked
+        state, count, steps, memory = self._recorded
         header: dict[str, Any] = {
-            **self._rows,
+            **self._system_header,
             "every": self.stride,
             "method": asdict(run.stepper.method),
             "tolerance": run.stepper.tolerance,
@@ -104,7 +104,7 @@ class Checkpoint:
         arrays |= {f"stepper_{key}": np.asarray(value) for key, value in memory.items()}
         write_run(self.path, _KIND, header, arrays)
         self._written = time.monotonic()
-        self._took = self._written - start
+        self._duration = self._written - start
 
 
 def read_checkpoint(path: str | Path, system: SystemData) -> tuple[Run, Checkpoint]:

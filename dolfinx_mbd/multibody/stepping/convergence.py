@@ -7,63 +7,65 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.time_steps import relative_residual
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
-Array = NDArray[np.float64]
-
 _SAFETY = 10.0  # ratio of tolerance to predicted error above which the error is not evaluated
-_SLOW = 0.05  # ratio of successive errors above which the next step uses a new matrix
-_TOO_SLOW = 0.3  # ratio of successive errors above which this step uses a new matrix
-_TINY = 1e-14  # increments below this, relative to the size of the mechanism, are round-off
-_MANY = 4  # number of iterations that cost more than a new matrix
+_NEXT_STEP_RATIO = 0.05  # ratio of successive errors above which the next step uses a new matrix
+_THIS_STEP_RATIO = 0.3  # ratio of successive errors above which this step uses a new matrix
+_ROUND_OFF = 1e-14  # largest increment, relative to the mechanism's size, that is round-off
+_COSTLY_ITERATIONS = 4  # number of iterations that cost more than a new matrix
 
 
 class Monitor:
     """History of the errors of the iterations of one step, each relative to its tolerance.
 
     With a fixed matrix, the ratio of successive errors grows towards the spectral radius of the
-    iteration. The first correction reduces the error more than later ones, and matrices become
-    outdated, so that the next error is predicted only from two or more ratios of the same step: the
-    largest, with a margin. If all loads are smooth, the residual is not evaluated after a
-    correction whose error is predicted to be at most a tenth of its tolerance.
+    iteration: the first correction reduces the error more than later ones. The next error is
+    therefore predicted from the largest of two or more ratios of the same step. If all loads are
+    smooth, the residual is not evaluated after a correction whose predicted error is at most a
+    tenth of the tolerance.
     """
 
     def __init__(self, smooth: bool) -> None:
         self.smooth = smooth  # whether no load can jump between two evaluations
         self.error = math.nan  # error of the last evaluation
-        self.tiny = False  # whether the last correction was round-off of the positions
+        self.is_round_off = False  # whether the last correction was round-off of the positions
         self.exhausted = False  # whether such a correction did not reduce the error
         self._factor = 0.0
-        self._factors = -1  # number of known factors
+        self._factors = -1  # number of known ratios
 
-    def see(self, error: float) -> None:
+    def add_error(self, error: float) -> None:
         """Record the evaluated error of an iteration."""
         self._factors += 1
-        self.exhausted = self.tiny and error > 0.5 * self.error
+        self.exhausted = self.is_round_off and error > 0.5 * self.error
         if self._factors > 0:
             self._factor = max(self._factor, error / self.error)
         self.error = error
 
-    def renewed(self) -> None:
+    def reset(self) -> None:
         """Forget the factors because the matrix is new."""
         self._factor, self._factors = 0.0, 0
 
     @property
-    def last(self) -> bool:
+    def skips_residual(self) -> bool:
         """Whether the residual need not be evaluated after the next correction."""
         return self.smooth and self._factors > 1 and self.error * self._factor * _SAFETY <= 1.0
 
     @property
     def slow(self) -> bool:
         """Whether later steps are faster with a new matrix."""
-        return self._factor > _SLOW
+        return self._factor > _NEXT_STEP_RATIO
 
-    def too_slow(self, left: int) -> bool:
-        """Return whether a new matrix is worthwhile if `left` iterations remain after this one."""
-        return self._factor > _TOO_SLOW or self.error * self._factor ** min(_MANY, left) > 1.0
+    def too_slow(self, remaining: int) -> bool:
+        """Return whether a new matrix is worthwhile if `remaining` iterations follow this one."""
+        return (
+            self._factor > _THIS_STEP_RATIO
+            or self.error * self._factor ** min(_COSTLY_ITERATIONS, remaining) > 1.0
+        )
 
 
 class Measure:
@@ -91,24 +93,24 @@ class Measure:
         self._pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
 
-    def error(self, at: Assembler, tolerance: float, by_rate: float) -> float:
+    def error(self, eqs: Assembler, tolerance: float, by_rate: float) -> float:
         """Return the largest ratio of a residual to its tolerance; infinite if one is not finite.
 
         `by_rate` is the derivative of the accelerations with respect to the increments.
         """
         return relative_residual(
-            at.rows, at.scale, self._groups, self._masses, at.values, self._pairs, self._rotations,
-            largest_coordinate(at), tolerance, by_rate,
+            eqs.rows, eqs.scale, self._groups, self._masses, eqs.values,
+            self._pairs, self._rotations, largest_coordinate(eqs), tolerance, by_rate,
         )  # fmt: skip
 
     def is_round_off(self, move: Array, length: float) -> bool:
         """Return whether increments (nv,) are round-off in a mechanism of size `length`, m."""
-        return bool(np.max(np.abs(move) * self.lengths, initial=0.0) <= _TINY * length)
+        return bool(np.max(np.abs(move) * self.lengths, initial=0.0) <= _ROUND_OFF * length)
 
 
-def largest_coordinate(at: Assembler) -> float:
+def largest_coordinate(eqs: Assembler) -> float:
     """Return the largest coordinate of any frame, at least 1e-3 m."""
-    return float(np.max(np.abs(at.position), initial=1e-3))
+    return float(np.max(np.abs(eqs.position), initial=1e-3))
 
 
 def row_groups(system: SystemData) -> NDArray[np.int64]:

@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.kernels.time_steps import correct, predict, right_side
+from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -31,15 +31,16 @@ from dolfinx_mbd.multibody.stepping.iteration_matrix import (
     IterationMatrix,
     SingularMatrix,
     SparseFactor,
-    restored,
+    restore_factor,
 )
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-Array = NDArray[np.float64]
-Slopes = tuple[float, float, float]
+Derivatives = tuple[float, float, float]
 
 _MAX_ITERATIONS = 15
-_LARGE = 400  # number of unknowns above which the iteration matrix of many bodies is sparse
+_SPARSE_UNKNOWNS = (
+    400  # number of unknowns above which the iteration matrix of many bodies is sparse
+)
 
 
 class StepError(SolverError):
@@ -56,7 +57,7 @@ class StepError(SolverError):
 
 
 class Stepper:
-    """Time steps of a system with a generalized-α method, for time loops of your own.
+    """Time steps of a system with a generalized-α method, for user-defined time loops.
 
     Args:
         system: The mechanism.
@@ -100,11 +101,11 @@ class Stepper:
         self.reuse = flag("reuse", reuse)
         self.iterations = self.factorizations = 0
         size = system.num_velocities + system.num_constraints
-        large = size > _LARGE and len(system.bodies) > 20
+        large = size > _SPARSE_UNKNOWNS and len(system.bodies) > 20
         self.sparse = large if sparse is None else flag("sparse", sparse)
         self.assembler = Assembler(system)
-        self._numbers = np.array([method.alpha_m, method.alpha_f, method.beta, method.gamma])
-        self._right = np.zeros(size)
+        self._parameters = np.array([method.alpha_m, method.alpha_f, method.beta, method.gamma])
+        self._rhs = np.zeros(size)
         self._factor: Factor | None = None
         self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self._matrix = IterationMatrix(system, self._mass, self.sparse)
@@ -126,10 +127,14 @@ class Stepper:
         """
         if "algorithmic" in state.memory:
             return state
-        jerk, held = jerk_at(self.system, state, dt)
-        lag, off = self._lags(dt)
+        jerk, constrained = jerk_at(self.system, state, dt)
+        acceleration_offset, velocity_offset = self._start_offsets(dt)
         return replace(
-            state, memory={"algorithmic": state.a + lag * jerk, "velocity": state.v + off * held}
+            state,
+            memory={
+                "algorithmic": state.a + acceleration_offset * jerk,
+                "velocity": state.v + velocity_offset * constrained,
+            },
         )
 
     def step(self, state: State, dt: float) -> State:
@@ -145,30 +150,30 @@ class Stepper:
         """
         if self.system.drivers:
             self.system.check_step(state.time, dt)
-        at, t = self.assembler, state.time + dt
-        slopes = self._slopes(dt)
+        eqs, t = self.assembler, state.time + dt
+        derivatives = self._step_derivatives(dt)
         move, new = self._predicted(state, dt)
-        at.angles[:] = state.angles
+        eqs.angles[:] = state.angles
         if self._factor is not None and self._factor.dt != dt:
             self._factor = None
         monitor = Monitor(self._smooth)
         for iteration in range(_MAX_ITERATIONS + 1):
-            at.move(state.q, move)
-            at.residual(t)
-            error = self._error(slopes[0])
-            monitor.see(error)
+            eqs.move(state.q, move)
+            eqs.residual(t)
+            error = self._error(derivatives[0])
+            monitor.add_error(error)
             if error <= 1.0 or monitor.exhausted:
                 return self._accepted(state, t, new, monitor)
             if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
-            left = _MAX_ITERATIONS - iteration - 1
-            if self._factor is None or not self.reuse or monitor.too_slow(left):
-                self._refactor(t, dt, move, slopes)
-                monitor.renewed()
-            monitor.tiny = self._correct(move, new, slopes)
-            if monitor.last:
-                at.move(state.q, move)
-                at.update_poses(t)
+            remaining = _MAX_ITERATIONS - iteration - 1
+            if self._factor is None or not self.reuse or monitor.too_slow(remaining):
+                self._refactor(t, dt, move, derivatives)
+                monitor.reset()
+            monitor.is_round_off = self._apply_correction(move, new, derivatives)
+            if monitor.skips_residual:
+                eqs.move(state.q, move)
+                eqs.update_poses(t)
                 return self._accepted(state, t, new, monitor)
         self._factor = None
         raise self._failure(t, dt)
@@ -182,7 +187,7 @@ class Stepper:
         """Restore the data that `memory` of another stepper of the same system returned."""
         self.iterations = int(memory["iterations"])
         self.factorizations = int(memory["factorizations"])
-        self._factor = restored(memory)
+        self._factor = restore_factor(memory)
 
     # ---- changes of the step --------------------------------------------------------------------
     def rescaled(self, state: State, dt: float, new: float) -> State:
@@ -193,14 +198,16 @@ class Stepper:
         """
         if new == dt:
             return state
-        fresh, held, free = restart(self.system, state, dt, state.memory["algorithmic"] - state.a)
-        lag, off = self._lags(new)
+        consistent, constrained, free = restart(
+            self.system, state, dt, state.memory["algorithmic"] - state.a
+        )
+        acceleration_offset, velocity_offset = self._start_offsets(new)
         memory = {
-            "algorithmic": fresh.a + (new / dt) * free + lag * held,
-            "velocity": fresh.v + off * held,
+            "algorithmic": consistent.a + (new / dt) * free + acceleration_offset * constrained,
+            "velocity": consistent.v + velocity_offset * constrained,
             "earlier": _resampled(state, new / dt),
         }
-        return replace(fresh, memory=memory)
+        return replace(consistent, memory=memory)
 
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
         """Return the local error of the increments of a step (nv,), and the mass matrix.
@@ -209,37 +216,37 @@ class Stepper:
         matrix projects it onto the free motions, and reduces components that are too stiff for the
         step.
         """
-        m, at, n = self.method, self.assembler, self.system.num_velocities
+        m, eqs, n = self.method, self.assembler, self.system.num_velocities
         if self._factor is None or self._factor.dt != dt:
-            at.put(after)
-            at.residual(after.time)
-            self._refactor(after.time, dt, np.zeros(n), self._slopes(dt))
+            eqs.put(after)
+            eqs.residual(after.time)
+            self._refactor(after.time, dt, np.zeros(n), self._step_derivatives(dt))
         assert self._factor is not None
         c = m.beta + 0.5 * (m.alpha_m - m.alpha_f) - 1 / 6
-        right = np.zeros(n + self.system.num_constraints)
-        right[:n] = self._factor.mass @ (c * dt * dt * (after.a - before.a))
-        return self._factor.solve(right)[:n], self._factor.mass
+        rhs = np.zeros(n + self.system.num_constraints)
+        rhs[:n] = self._factor.mass @ (c * dt * dt * (after.a - before.a))
+        return self._factor.solve(rhs)[:n], self._factor.mass
 
     # ---- formulas of the method -----------------------------------------------------------------
-    def _slopes(self, dt: float) -> Slopes:
+    def _step_derivatives(self, dt: float) -> Derivatives:
         """Return ∂a/∂q, ∂v/∂q and the derivative of algorithmic accelerations with respect to a."""
         m = self.method
         ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
         return 1 / (dt * dt * m.beta * ratio), m.gamma / (dt * m.beta), ratio
 
-    def _lags(self, dt: float) -> tuple[float, float]:
+    def _start_offsets(self, dt: float) -> tuple[float, float]:
         """Return the factors of v̈ in the differences that `begin` describes."""
         m = self.method
         return ((m.alpha_m - m.alpha_f) * dt, (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * dt * dt)
 
     def _predicted(self, state: State, dt: float) -> tuple[Array, Array]:
         """Predict a, λ and v; return the increments and the algorithmic accelerations (nv,)."""
-        at = self.assembler
-        at.a[:], at.lam[:] = _extrapolated(state)
+        eqs = self.assembler
+        eqs.a[:], eqs.lam[:] = _extrapolated(state)
         old = state.memory.get("algorithmic", state.a)
         velocity = state.memory.get("velocity", state.v)
         new, move = np.empty(len(old)), np.empty(len(old))
-        predict(at.a, state.a, old, velocity, self._numbers, dt, new, move, at.v)
+        predict(eqs.a, state.a, old, velocity, self._parameters, dt, new, move, eqs.v)
         return move, new
 
     def _accepted(self, state: State, t: float, new: Array, monitor: Monitor) -> State:
@@ -253,8 +260,8 @@ class Stepper:
         """Return the largest ratio of a residual to its tolerance."""
         return self._measure.error(self.assembler, self.tolerance, by_rate)
 
-    def _refactor(self, t: float, dt: float, move: Array, slopes: Slopes) -> None:
-        matrix, mass = self._matrix.at(self.assembler, t, move, *slopes[:2])
+    def _refactor(self, t: float, dt: float, move: Array, derivatives: Derivatives) -> None:
+        matrix, mass = self._matrix.evaluate(self.assembler, t, move, *derivatives[:2])
         factorize = SparseFactor if self.sparse else DenseFactor.of
         try:
             self._factor = factorize(matrix, dt, mass)
@@ -269,28 +276,28 @@ class Stepper:
             ) from None
         self.factorizations += 1
 
-    def _correct(self, move: Array, new: Array, slopes: Slopes) -> bool:
+    def _apply_correction(self, move: Array, new: Array, derivatives: Derivatives) -> bool:
         """Correct increments, v, a, algorithmic a and λ; return whether this was round-off only."""
         assert self._factor is not None
-        at, mass, (by_rate, by_speed, ratio) = self.assembler, self._mass, slopes
-        right_side(at.rows, at.values, by_rate, mass, self._right)
-        solution = self._factor.solve(self._right)
-        correct(solution, by_speed, by_rate, ratio, mass, move, at.v, at.a, new, at.lam)
+        eqs, mass, (by_rate, by_speed, ratio) = self.assembler, self._mass, derivatives
+        right_hand_side(eqs.rows, eqs.values, by_rate, mass, self._rhs)
+        solution = self._factor.solve(self._rhs)
+        correct(solution, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, new, eqs.lam)
         self.iterations += 1
-        return self._measure.is_round_off(solution[: len(move)], largest_coordinate(at))
+        return self._measure.is_round_off(solution[: len(move)], largest_coordinate(eqs))
 
     def _failure(self, t: float, dt: float) -> StepError:
-        s, at = self.system, self.assembler
-        place = ""
-        if len(at.values):
-            row = int(np.argmax(np.abs(np.nan_to_num(at.values, nan=np.inf))))
-            place = f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g} m or rad; "
-        relative = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / np.maximum(at.scale, 1e-300)
+        s, eqs = self.system, self.assembler
+        reason = ""
+        if len(eqs.values):
+            row = int(np.argmax(np.abs(np.nan_to_num(eqs.values, nan=np.inf))))
+            reason = f"{s.constraint_name(row)} is off by {abs(eqs.values[row]):.3g} m or rad; "
+        relative = np.abs(np.nan_to_num(eqs.rows, nan=np.inf)) / np.maximum(eqs.scale, 1e-300)
         row = int(np.argmax(relative))
-        place += f"the largest residual is {abs(at.rows[row]):.3g} N or N m, {s.row_name(row)}"
+        reason += f"the largest residual is {abs(eqs.rows[row]):.3g} N or N m, {s.row_name(row)}"
         return StepError(
             f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
-            f"{_MAX_ITERATIONS} iterations: {place}. Try a smaller dt; if that fails, "
+            f"{_MAX_ITERATIONS} iterations: {reason}. Try a smaller dt; if that fails, "
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
@@ -324,14 +331,14 @@ class ImplicitEuler(Stepper):
         """Return the state itself, because the method has no memory."""
         return state
 
-    def _slopes(self, dt: float) -> Slopes:
+    def _step_derivatives(self, dt: float) -> Derivatives:
         return 1 / (dt * dt), 1 / dt, 0.0
 
     def _predicted(self, state: State, dt: float) -> tuple[Array, Array]:
-        at = self.assembler
-        at.a[:], at.lam[:] = state.a, state.lam
-        at.v[:] = state.v + dt * at.a
-        return dt * at.v, np.zeros(len(at.v))  # there are no algorithmic accelerations
+        eqs = self.assembler
+        eqs.a[:], eqs.lam[:] = state.a, state.lam
+        eqs.v[:] = state.v + dt * eqs.a
+        return dt * eqs.v, np.zeros(len(eqs.v))  # there are no algorithmic accelerations
 
     def _accepted(self, state: State, t: float, new: Array, monitor: Monitor) -> State:
         return replace(super()._accepted(state, t, new, monitor), memory={})
@@ -352,11 +359,11 @@ def _extrapolated(state: State) -> tuple[Array, Array]:
 def _resampled(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
     """Return a and λ one and two new steps before the state, interpolated from the old steps."""
 
-    def at(x: float, now: Array, *before: Array) -> Array:
+    def interpolate(x: float, now: Array, *before: Array) -> Array:
         slope = now - before[0]
         if len(before) == 1:
             return now + x * slope
         return now + x * slope + 0.5 * x * (x + 1) * (now - 2 * before[0] + before[1])
 
     a, lam = zip((state.a, state.lam), *state.memory["earlier"], strict=True)
-    return tuple((at(-k * ratio, *a), at(-k * ratio, *lam)) for k in (1, 2))
+    return tuple((interpolate(-k * ratio, *a), interpolate(-k * ratio, *lam)) for k in (1, 2))

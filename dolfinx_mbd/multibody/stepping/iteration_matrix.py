@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csc_matrix
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, TangentBlocks
-from dolfinx_mbd.multibody.assembly.blocks import SparseBlocks, Stacked
+from dolfinx_mbd.multibody.assembly.blocks import RepeatedAssembly, SparseBlocks
 from dolfinx_mbd.multibody.model.system import SystemData
-
-Array = NDArray[np.float64]
 
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
 _PARTS = ("data", "indices", "indptr")
@@ -38,37 +37,37 @@ class IterationMatrix:
         n = system.num_velocities
         rows = [slice(s.start + n, s.stop + n) for s in system.entry_slices]
         self._unknowns = [*system.v_slices, *rows]
-        self._stacked = Stacked(self._unknowns, self._unknowns)
-        self._stacked_mass = Stacked(system.v_slices, system.v_slices)
-        still = np.zeros(n)
-        turning = [
+        self._assembly = RepeatedAssembly(self._unknowns, self._unknowns)
+        self._mass_assembly = RepeatedAssembly(system.v_slices, system.v_slices)
+        zero = np.zeros(n)
+        rotating = [
             k
             for k, (body, part) in enumerate(zip(system.bodies, system.v_slices, strict=True))
-            if body.num_velocities and len(body.increment_tangent(still[part]))
+            if body.num_velocities and len(body.increment_tangent(zero[part]))
         ]
-        self._place = {k: place for place, k in enumerate(turning)}
-        self._columns = np.array([system.v_slices[k].start + 3 for k in turning], dtype=np.int64)
+        self._tangent_index = {k: index for index, k in enumerate(rotating)}
+        self._columns = np.array([system.v_slices[k].start + 3 for k in rotating], dtype=np.int64)
 
-    def at(
-        self, at: Assembler, t: float, move: Array, by_rate: float, by_speed: float
+    def evaluate(
+        self, eqs: Assembler, t: float, move: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
         """Return the iteration matrix and the mass matrix, after `residual` at the same point.
 
         `move` contains the increments since the last step (nv,); `by_rate` and `by_speed` are the
         derivatives of accelerations and velocities with respect to the increments.
         """
-        turns = self._turns(move)
+        tangents = self._rotation_tangents(move)
         if self.sparse:
-            return self._by_blocks(at.tangent_blocks(t), turns, by_rate, by_speed)
-        tangent = at.tangent(t)
+            return self._by_blocks(eqs.tangent_blocks(t), tangents, by_rate, by_speed)
+        tangent = eqs.tangent(t)
         size = len(tangent.M) + len(tangent.B)
         S = np.zeros((size, size), order="F")
-        fill(tangent.K, tangent.C, tangent.M, tangent.B, self._columns, turns,
+        fill(tangent.K, tangent.C, tangent.M, tangent.B, self._columns, tangents,
              by_rate, by_speed, self._mass, S)  # fmt: skip
         return S, tangent.M
 
     def _by_blocks(
-        self, tangent: TangentBlocks, turns: Array, by_rate: float, by_speed: float
+        self, tangent: TangentBlocks, tangents: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
         """Return both matrices as sparse matrices without zero blocks."""
         bodies, S = len(self._system.bodies), SparseBlocks(self._unknowns)
@@ -77,25 +76,25 @@ class IterationMatrix:
         for (i, j), block in tangent.C.items():
             S.add(i, j, (by_speed / by_rate) * block)
         for (i, j), block in tangent.K.items():
-            S.add(i, j, self._turned(block, turns, j) / by_rate)
+            S.add(i, j, self._convert_columns(block, tangents, j) / by_rate)
         for (entry, j), block in tangent.B.items():
             scaled = self._mass * block
             S.add(j, bodies + entry, scaled.T)
-            S.add(bodies + entry, j, self._turned(scaled, turns, j))
-        return self._stacked.matrix(S), self._stacked_mass.matrix(tangent.M)
+            S.add(bodies + entry, j, self._convert_columns(scaled, tangents, j))
+        return self._assembly.matrix(S), self._mass_assembly.matrix(tangent.M)
 
-    def _turns(self, move: Array) -> Array:
+    def _rotation_tangents(self, move: Array) -> Array:
         """Return the tangent operators of the rotations of all bodies that rotate, (·, 3, 3)."""
         bodies, slices = self._system.bodies, self._system.v_slices
-        turns = [bodies[k].increment_tangent(move[slices[k]]) for k in self._place]
-        return np.array(turns).reshape(-1, 3, 3)
+        tangents = [bodies[k].increment_tangent(move[slices[k]]) for k in self._tangent_index]
+        return np.array(tangents).reshape(-1, 3, 3)
 
-    def _turned(self, block: Array, turns: Array, body: int) -> Array:
+    def _convert_columns(self, block: Array, tangents: Array, body: int) -> Array:
         """Return a block with its rotation columns converted to corrections of the increment."""
-        if body not in self._place:
+        if body not in self._tangent_index:
             return block
         block = block.copy()
-        block[:, 3:6] = block[:, 3:6] @ turns[self._place[body]]
+        block[:, 3:6] = block[:, 3:6] @ tangents[self._tangent_index[body]]
         return block
 
 
@@ -117,13 +116,13 @@ class DenseFactor:
             raise SingularMatrix(info - 1)
         return cls(lu, pivots, dt, mass)
 
-    def solve(self, right: Array) -> Array:
+    def solve(self, rhs: Array) -> Array:
         """Return the solution for a right-hand side, which is overwritten."""
-        solution, _ = _getrs(self.lu, self.pivots, right, overwrite_b=True)
+        solution, _ = _getrs(self.lu, self.pivots, rhs, overwrite_b=True)
         return solution  # type: ignore[no-any-return]
 
     def memory(self) -> dict[str, Any]:
-        """Return the arrays from which `restored` creates a bitwise equal factor."""
+        """Return the arrays from which `restore_factor` creates a bitwise equal factor."""
         return dict(vars(self))
 
 
@@ -138,9 +137,9 @@ class SparseFactor:
             _, _, info = _getrf(matrix.toarray())
             raise SingularMatrix(max(int(info) - 1, 0)) from None
 
-    def solve(self, right: Array) -> Array:
+    def solve(self, rhs: Array) -> Array:
         """Return the solution for a right-hand side."""
-        return self.lu.solve(right)  # type: ignore[no-any-return]
+        return self.lu.solve(rhs)  # type: ignore[no-any-return]
 
     def memory(self) -> dict[str, Any]:
         """Return the matrices; factorizing them again gives bitwise equal factors."""
@@ -152,7 +151,7 @@ class SparseFactor:
 Factor = DenseFactor | SparseFactor
 
 
-def restored(memory: Mapping[str, Any]) -> Factor | None:
+def restore_factor(memory: Mapping[str, Any]) -> Factor | None:
     """Return the factor that `memory` describes, or None without a factor."""
     if "lu" in memory:
         lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])

@@ -8,20 +8,18 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 
-Array = NDArray[np.float64]
-
 _SAFETY = 0.9  # safety factor of a predicted step
-_GROW, _MOST = 1.4, 2.0  # smallest and largest growth of a step; a change costs a factorization
-_LEAST = 0.25  # smallest ratio of a repeated step to the rejected step
-_NEAR = 0.8  # error relative to the tolerance above which the next step is shorter by this factor
-_DEFORMATION = 1e-6  # minimum scale of deformation errors, relative to the size of the mechanism
+_MIN_GROWTH, _MAX_GROWTH = 1.4, 2.0  # limits of the growth; a change costs a factorization
+_MIN_SHORTENING = 0.25  # smallest ratio of a repeated step to the rejected step
+_CAUTION = 0.8  # relative error above which the next step is shorter by this factor
+_MIN_DEFORMATION = 1e-6  # minimum scale of deformation errors, relative to the mechanism's size
 
 
 @dataclass(frozen=True)
@@ -129,21 +127,21 @@ class AdaptiveSteps:
     def advance(self, stepper: Stepper, state: State) -> State:
         """Return the state after one more step, whose error is within the tolerance."""
         while True:
-            left = self.t_end - state.time  # the last two steps are equal
-            dt = left if left <= self.dt * (1 + 1e-9) else min(self.dt, 0.5 * left)
+            remaining = self.t_end - state.time  # the last two steps are equal
+            dt = remaining if remaining <= self.dt * (1 + 1e-9) else min(self.dt, 0.5 * remaining)
             try:
-                ready = (
+                start = (
                     stepper.rescaled(state, self.last, dt)
                     if self.last
                     else stepper.begin(state, dt)
                 )
-                after = stepper.step(ready, dt)
+                after = stepper.step(start, dt)
             except StepError:
                 if dt <= self.smallest:
                     raise
-                self._shorten(dt, _LEAST)
+                self._shorten(dt, _MIN_SHORTENING)
                 continue
-            error, deformation = self._error(stepper, ready, after, dt)
+            error, deformation = self._error(stepper, start, after, dt)
             if error <= 1.0:
                 self._accept(after, dt, error, deformation)
                 return after
@@ -158,7 +156,7 @@ class AdaptiveSteps:
 
     def _shorten(self, dt: float, factor: float) -> None:
         self.rejected += 1
-        self.dt = max(dt * min(max(factor, _LEAST), _SAFETY), self.smallest)
+        self.dt = max(dt * min(max(factor, _MIN_SHORTENING), _SAFETY), self.smallest)
 
     def _error(
         self, stepper: Stepper, before: State, after: State, dt: float
@@ -172,15 +170,15 @@ class AdaptiveSteps:
                 continue
             e, M = local[part], mass[part, part]
             if not isinstance(body, FloatingBody):
-                errors.append(_mean(e, M, body.typical_mass) / self.length)
+                errors.append(_root_mean_square(e, M, body.typical_mass) / self.length)
                 continue
             errors += [np.abs(e[:3]).max() / self.length, np.abs(e[3:6]).max()]
             if body.num_elastic:
                 M = M[6:, 6:]
-                size = _mean(after.q[q][7:], M, body.typical_mass)
+                size = _root_mean_square(after.q[q][7:], M, body.typical_mass)
                 deformation[k] = max(deformation[k], size)
-                allowed = max(deformation[k], _DEFORMATION * self.length)
-                errors.append(_mean(e[6:], M, body.typical_mass) / allowed)
+                scale = max(deformation[k], _MIN_DEFORMATION * self.length)
+                errors.append(_root_mean_square(e[6:], M, body.typical_mass) / scale)
         return float(max(errors)) / self.control.tolerance, deformation
 
     def _accept(self, after: State, dt: float, error: float, deformation: list[float]) -> None:
@@ -188,10 +186,10 @@ class AdaptiveSteps:
         self.last, self.now, self.deformation = dt, after.time, deformation
         self.done = bool(after.time >= self.t_end - 1e-9 * dt)
         factor = _SAFETY * max(error, 1e-9) ** (-1 / 3)
-        if error > _NEAR:
-            self.dt = max(_NEAR * dt, self.smallest)
-        elif factor >= _GROW and dt >= self.dt:
-            self.dt = min(dt * min(factor, _MOST), self.largest)
+        if error > _CAUTION:
+            self.dt = max(_CAUTION * dt, self.smallest)
+        elif factor >= _MIN_GROWTH and dt >= self.dt:
+            self.dt = min(dt * min(factor, _MAX_GROWTH), self.largest)
 
     @property
     def progress(self) -> int:
@@ -214,6 +212,6 @@ def steps_from(record: Mapping[str, Any]) -> Steps:
     return AdaptiveSteps(**values | {"control": Adaptive(**values["control"])})
 
 
-def _mean(u: Array, mass: Array, whole: float) -> float:
+def _root_mean_square(u: Array, mass: Array, total_mass: float) -> float:
     """Return the displacement of coordinates u as root mean square over the mass, m."""
-    return math.sqrt(max(float(u @ mass @ u), 0.0) / whole)
+    return math.sqrt(max(float(u @ mass @ u), 0.0) / total_mass)

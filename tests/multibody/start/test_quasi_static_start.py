@@ -215,7 +215,7 @@ def test_loads_in_steps_lead_to_the_same_balance() -> None:
     at.q[:] = q
     restore(at, t, v, {})
     stepwise._v = v
-    stepwise._ramp()
+    stepwise._apply_in_steps()
     assert np.abs(expected - q).max() > 1e-5
     assert np.abs(at.q - expected).max() < 1e-12
 

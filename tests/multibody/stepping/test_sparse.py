@@ -88,7 +88,7 @@ def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None
         at = stepper.assembler
         at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, 0.3, 0.1, 5.0
         at.residual(0.2)
-        matrices.append(stepper._matrix.at(at, 0.2, move, 4e6, 2e3))
+        matrices.append(stepper._matrix.evaluate(at, 0.2, move, 4e6, 2e3))
     for one, other in zip(*matrices, strict=True):
         assert scipy.sparse.issparse(other)
         np.testing.assert_allclose(other.toarray(), one, rtol=0, atol=1e-13 * np.abs(one).max())

@@ -147,37 +147,39 @@ def test_what_users_give_is_always_evaluated() -> None:
     assert max(found) <= 1.0
 
 
-def test_a_monitor_foretells_only_from_one_matrix() -> None:
+def test_a_monitor_predicts_from_one_matrix_only() -> None:
     monitor = Monitor(smooth=True)
-    monitor.see(1e5)
-    assert not (monitor.last or monitor.slow or monitor.too_slow(10))  # one error says nothing
-    monitor.see(5.0)
-    assert not monitor.last  # nor do two: the first correction takes more away than others
-    monitor.see(2e-3 * 5.0 + 1.0)
-    assert monitor.slow  # 0.2 of the one before
+    monitor.add_error(1e5)
+    assert not (
+        monitor.skips_residual or monitor.slow or monitor.too_slow(10)
+    )  # one error says nothing
+    monitor.add_error(5.0)
+    assert not monitor.skips_residual  # nor do two: the first correction reduces more than others
+    monitor.add_error(2e-3 * 5.0 + 1.0)
+    assert monitor.slow  # 0.2 times the previous error
     monitor = Monitor(smooth=True)
     for error in (1e5, 1e3, 5.0):
-        monitor.see(error)
-    assert monitor.last  # falls to 0.05 at the slower factor
-    monitor.renewed()
-    assert not monitor.last
+        monitor.add_error(error)
+    assert monitor.skips_residual  # falls to 0.05 at the slower factor
+    monitor.reset()
+    assert not monitor.skips_residual
     jumping = Monitor(smooth=False)
     for error in (1e5, 1e2, 1e-1):
-        jumping.see(error)
-    assert not jumping.last
+        jumping.add_error(error)
+    assert not jumping.skips_residual
     stalled = Monitor(smooth=True)
     for error in (1e5, 9e4):
-        stalled.see(error)
+        stalled.add_error(error)
     assert stalled.slow and stalled.too_slow(10)
     falling = Monitor(smooth=True)
     for error in (1e10, 1e9, 1e8):
-        falling.see(error)
-    assert falling.slow and falling.too_slow(10)  # 0.1 an iteration is too slow for so much
+        falling.add_error(error)
+    assert falling.slow and falling.too_slow(10)  # a ratio of 0.1 is too slow for this error
     near = Monitor(smooth=True)
     for error in (1e4, 1e3, 1e2):
-        near.see(error)
+        near.add_error(error)
     assert not near.too_slow(10)
-    assert near.too_slow(1)  # two iterations would do
+    assert near.too_slow(1)  # two iterations suffice
 
 
 def test_drivers_are_asked_once_a_step() -> None:

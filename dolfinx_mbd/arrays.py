@@ -1,0 +1,43 @@
+"""Types of arrays, and read-only attributes of frozen dataclasses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.checks import array, refuse
+
+Array = NDArray[np.float64]
+ComplexArray = NDArray[np.complex128]
+
+
+def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
+    """Return a read-only copy of an array in C order, after a check of its shape and numbers.
+
+    A length of −1 in `shape` accepts any length. The type is float, complex or an integer type.
+    """
+    sizes = tuple(None if length == -1 else length for length in shape)
+    if isinstance(value, np.ndarray) and np.iscomplexobj(value) and dtype is complex:
+        numbers = array(name, value.real, sizes) + 1j * array(name, value.imag, sizes)
+    else:
+        numbers = array(name, value, sizes)
+    result: NDArray = np.array(numbers, dtype=dtype, order="C")
+    if np.issubdtype(dtype, np.integer) and not np.array_equal(result, numbers):
+        refuse(name, value, "whole numbers")
+    result.flags.writeable = False
+    return result
+
+
+def assign(owner: object, **values: Any) -> None:
+    """Set attributes of a frozen dataclass, for use in its `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(owner, name, value)
+
+
+def freeze(owner: object, label: str = "", **shapes: tuple[int, ...]) -> None:
+    """Replace arrays of a frozen dataclass by checked read-only copies; see `frozen`."""
+    for name, shape in shapes.items():
+        text = f"{label}: {name}" if label else name
+        assign(owner, **{name: frozen(text, getattr(owner, name), shape)})
