@@ -8,8 +8,6 @@ The file `__init__.pyi` lists all names. Each name is loaded when it is first us
 mechanisms do not require DOLFINx and forms do not require numba.
 """
 
-from __future__ import annotations
-
 import lazy_loader
 
 __version__ = "0.1.0"

@@ -1,7 +1,5 @@
 """Run the command line `dolfinx-mbd` as `python3 -m dolfinx_mbd`."""
 
-from __future__ import annotations
-
 import sys
 
 from dolfinx_mbd.cli import main

@@ -11,8 +11,6 @@ The examples of this folder assume the following lines:
     >>> reduction = mbd.reduce_beam(model, interfaces={"root": 0, "tip": 0.5}, num_modes=2)
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.beams.model import BeamModel
 from dolfinx_mbd.beams.reduce import BeamReduction, reduce_beam

@@ -4,8 +4,6 @@ The parts of the package that use a mesh create a `ReducedBody`; the parts that 
 use it. Neither depends on the other, and this folder does not import DOLFINx.
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError

@@ -1,7 +1,5 @@
 """Cables and slender rods with large rotations as bodies in absolute coordinates."""
 
-from __future__ import annotations
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.cables.cable_body import CableBody, CableMotion
 

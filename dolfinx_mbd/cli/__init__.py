@@ -7,8 +7,6 @@
 `python3 -m dolfinx_mbd` is equivalent. `mesh` and `reduce` also run under `mpirun`.
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd.cli.main import main
 
 __all__ = ["main"]

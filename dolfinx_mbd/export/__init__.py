@@ -14,8 +14,6 @@ The examples of this folder assume the following lines:
     >>> body = mbd.reduce(box, mbd.STEEL, interfaces=ends, num_modes=2).body
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd.export.common import FORMATS, ExportReport, Format, export
 from dolfinx_mbd.export.units import SI, UNITS, Units
 

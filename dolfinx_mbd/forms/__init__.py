@@ -14,8 +14,6 @@ is assembled. The examples of this folder assume the following lines:
     >>> beam_space = fem.functionspace(line, ("Lagrange", 1, (6,)))
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd.forms.beam_fields import BeamField
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam, axial_force_of_motion

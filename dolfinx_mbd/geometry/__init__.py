@@ -12,8 +12,6 @@ The examples of this folder assume the following lines:
     >>> gmsh.finalize()
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd.geometry.connecting_rod import ConnectingRod
 from dolfinx_mbd.geometry.step import StepPart, step_surfaces
 

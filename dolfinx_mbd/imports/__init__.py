@@ -28,8 +28,6 @@ in place of another program:
     >>> body = reduce_matrices(FullMatrices(K, M, x), ends, num_modes=3)
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd.imports.craig_bampton import NodeInterface, reduce_matrices
 from dolfinx_mbd.imports.files import read_matrices
 from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError

@@ -4,6 +4,4 @@ Functions of distributed matrices and vectors are collective. Small results are 
 ranks. The caller destroys the PETSc objects that a function returns.
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc

@@ -1,7 +1,5 @@
 """Predefined mechanisms without redundant constraints: slider-crank and inline engine."""
 
-from __future__ import annotations
-
 from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.mechanisms.inline_engine import EngineDesign, inline_engine
 from dolfinx_mbd.mechanisms.kinematics import CrankMotion, SliderCrank

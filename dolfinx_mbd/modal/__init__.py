@@ -1,7 +1,5 @@
 """Natural frequencies and modes of a free or held body."""
 
-from __future__ import annotations
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.modal.natural_modes import ModalAnalysis, modal_analysis
 

@@ -3,8 +3,6 @@
 Plain NumPy, compiled by numba if it is installed; independent of meshes and communicators.
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd.multibody.analyses.equilibrium import equilibrium, quasi_static_motion
 from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     InverseDynamics,

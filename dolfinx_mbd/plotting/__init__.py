@@ -11,8 +11,6 @@ they raise `OSError`. Notebooks display the returned objects.
 Note: Not collective; call these functions on one MPI rank.
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd.plotting import notebook as notebook
 from dolfinx_mbd.plotting.bodies import (
     plot_body,

@@ -21,8 +21,6 @@ The examples of this folder assume the following lines:
     >>> history.acceleration = history.alpha = np.zeros((3, 3))
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.prescribed_motion.modal_coordinates import (
     ModalTransient,

@@ -14,8 +14,6 @@ The examples of this folder assume the following lines:
     >>> eta = np.full(bar.body.num_modes, 1e-6)
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.recovery.sections import section_forces
 from dolfinx_mbd.recovery.skin_stress import skin_stress, skin_values

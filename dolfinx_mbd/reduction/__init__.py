@@ -17,8 +17,6 @@ The examples of this folder assume the following lines:
     >>> bar = mbd.reduce(mesh, mbd.STEEL, interfaces=["left", "right"], num_modes=2)
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.reduction.damping import Viscous, with_damping
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction

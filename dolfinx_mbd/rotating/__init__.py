@@ -14,8 +14,6 @@ The examples of this folder assume the following lines:
     >>> energy = lambda u: mbd.forms.saint_venant_kirchhoff(u, mbd.STEEL)
 """
 
-from __future__ import annotations
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.rotating.hyperelastic import SpinningEquilibrium, spinning_equilibrium
 from dolfinx_mbd.rotating.modes import RotatingModes, rotating_modes
