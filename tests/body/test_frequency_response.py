@@ -259,7 +259,7 @@ def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> N
     q[3] = 1.0
     v[:3], v[3:6], a[:3] = -w @ left, SPIN, -w @ w @ left  # about an axis through the left end
     S, second = body.first_moments[0], body.second_moments[0, 0]
-    # what holds the left end: ∫ρ (x−p)⊗(x−p) turned by ω̃ω̃, force and moment
+    # force and moment at the held left end: ω̃ω̃ times ∫ρ (x−p)⊗(x−p)
     wrenches = np.zeros((2, 6))
     arm = S - body.total_mass * left
     inner = second - np.outer(left, S) - np.outer(arm, left)
@@ -339,7 +339,7 @@ def test_steady_response_of_a_simulation(body: ReducedBody) -> None:
 
 
 def test_a_frame_that_follows_the_rotation(lattice: Lattice, body: ReducedBody) -> None:
-    """Nothing held: elastic coordinates alone, where the axis passes does not matter."""
+    """Without held interfaces only elastic coordinates remain; the axis has no effect."""
     system = linearize_body(body, spin=SPIN)
     assert system.mass.shape == (body.num_modes,) * 2 and system.stiffened
     E = lattice.T @ lattice.modes

@@ -23,7 +23,7 @@ def test_end_of_group() -> None:
 
 
 def test_groups() -> None:
-    """Whatever the order."""
+    """The order of the values has no effect."""
     assert groups_of(np.array([9.0, 4.0, 1.0, 4.0])).tolist() == [2, 1, 0, 1]
     assert groups_of(np.zeros(0)).tolist() == []
 

@@ -395,7 +395,7 @@ def test_the_rod_bends_like_the_exact_beam() -> None:
 
 
 def test_it_agrees_with_a_floating_frame() -> None:
-    """Where deflections are small, 1e-4 of the length: the same beam, reduced."""
+    """With deflections of 1e-4 of the length, the reduced beam gives the same result."""
     speed = 40.0
     turn = 2 * np.pi / speed
     model = BeamModel(

@@ -45,7 +45,7 @@ def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
 
 
 def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """Of another space, linear, or with a support that a floating body must not have."""
+    """Forms on another space, linear forms, and a support of a floating body raise errors."""
     mesh = box(comm).mesh
     spaces = [fem.functionspace(mesh, ("Lagrange", 1, (3,))) for _ in range(2)]
     (u, w), (v, _) = [[f(V) for V in spaces] for f in (ufl.TrialFunction, ufl.TestFunction)]

@@ -116,7 +116,7 @@ def test_other_numbers_need_no_new_code(comm: MPI.Intracomm, case: str) -> None:
 
 
 def test_a_number_in_a_form_is_new_code(comm: MPI.Intracomm) -> None:
-    """What is counted above is found where there is something to find."""
+    """The counter of the other tests finds new forms."""
     mesh = bar(comm, 0).mesh
     number = comm.bcast(float(np.random.default_rng().random()), root=0)
     with compilations() as found:

@@ -341,7 +341,7 @@ def test_errors_of_the_builder_are_raised_on_all_ranks(comm: MPI.Intracomm) -> N
 
     with pytest.raises((_Odd, RuntimeError), match="strange things"):
         build_mesh(fails_oddly, comm)
-    # Nothing is left behind: the next mesh is fine.
+    # The error has no effect on the next mesh.
     assert not gmsh.isInitialized()
     assert _area(build_mesh(box(), comm), "low") == pytest.approx(1.0, rel=1e-13)
 

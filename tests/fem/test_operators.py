@@ -130,7 +130,7 @@ def test_matrix_is_the_assembled_form(problem: ElasticProblem, name: str) -> Non
 
 @pytest.mark.parametrize("name", TERMS)
 def test_product_is_that_of_the_assembled_form(problem: ElasticProblem, name: str) -> None:
-    """Of one vector and of several."""
+    """One vector and several vectors give the same products."""
     W, X, comm = weights(name, problem.dim), field(problem), problem.comm
     A = assembled(problem, name)
     expected = multiply(A, X)

@@ -49,7 +49,7 @@ def under(
 @pytest.mark.parametrize("made_of", [STEEL, dataclasses.replace(CARBON, axes=ANYHOW)])
 @pytest.mark.parametrize("linear", [False, True])
 def test_free_expansion_leaves_no_stress(comm: MPI.Intracomm, made_of: Any, linear: bool) -> None:
-    """Of a uniform rise; and of one linear in space, which quadratic displacements follow."""
+    """Quadratic displacements represent the expansion by a uniform or linear rise exactly."""
     mesh = box(comm, cells=(4, 2, 1))
     x = ufl.SpatialCoordinate(mesh.mesh)
     rise = Temperature(100 * (1 + x[0] / LENGTH - 2 * x[1] / LENGTH) if linear else 100.0)

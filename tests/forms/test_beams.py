@@ -90,7 +90,7 @@ class Setting:
         )
 
     def energy(self) -> ufl.Form:
-        """Of the material points of the three-dimensional beam."""
+        """Return the energy of the material points of the three-dimensional beam."""
         b = self.beam
         field, rate = b.field(self.q), b.field(self.q_dot)
 

@@ -127,7 +127,7 @@ def test_plane_bodies_have_no_energy_in_rigid_motion_only(plane: Plane) -> None:
 
 
 def test_thickness_is_a_factor() -> None:
-    """As a number or as a constant."""
+    """The value is a number or a constant."""
     V = _space(2, 1)
     u = _function(V, np.array([[1.0, 2.0], [-3.0, 0.5]]), np.zeros(2))
     one = _scalar(elastic_stiffness(u, u, STEEL, plane="stress"))

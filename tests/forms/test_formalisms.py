@@ -145,7 +145,7 @@ def test_residuals_agree(case: str) -> None:
         assert largest(assemble("u̇ = ∂H/∂p")) < 1e-12 * largest(momenta)
 
     rates = s.state["u_dot"].x.array
-    for name in NAMES:  # what u̇ brings is Coriolis, which does no work
+    for name in NAMES:  # the terms with u̇ are Coriolis terms, which do no work
         s.randomize(7, ())
         rest = assemble(name)
         s.randomize(7, ("u_dot",))

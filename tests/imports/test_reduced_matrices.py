@@ -59,7 +59,7 @@ def test_there_and_back(tmp_path: Path, format: str, digits: float, units: str) 
 
 
 def test_modal_coordinates_of_any_kind() -> None:
-    """Of modes that move with the interfaces the rigid motion is found; the body is the same."""
+    """Modes that move with the interfaces contain the rigid motion; the body is the same."""
     element = superelement(reference())
     n, random = len(element.stiffness), np.random.default_rng(2)
     change = np.eye(n)

@@ -115,7 +115,7 @@ simulate(engine, t_end=5e-5, dt=1e-5)
 @pytest.mark.skipif(not COMPILED, reason="needs numba")
 @pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts another Python")
 def test_an_engine_needs_only_precompiled_kernels(tmp_path: Path) -> None:
-    """Nothing but small kernels of rotations is compiled after those in the list."""
+    """Only small kernels of rotations are compiled after the kernels in the list."""
     environment = os.environ | {
         "NUMBA_CACHE_DIR": str(tmp_path),
         "DOLFINX_MBD_PRECOMPILE": "0",

@@ -181,7 +181,7 @@ def test_a_force_at_a_frame_does_the_stiffening_work() -> None:
 
 
 def test_a_body_that_only_vibrates() -> None:
-    """Nothing acts on it and its frame rests: the tolerance follows from the vibration itself."""
+    """Without loads, with the frame at rest, the tolerance follows from the vibration."""
     system = System([FlexibleBody("body", Particles(2).body(damping=False), damping_ratio=0.0)])
     start = consistent_state(system, elastic_start="undeformed")
     start.v[6:] = 0.1, -0.2

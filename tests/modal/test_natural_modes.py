@@ -68,7 +68,7 @@ def test_held_bar(comm: MPI.Intracomm) -> None:
 
 
 def test_two_parts_have_twelve_rigid_modes(comm: MPI.Intracomm) -> None:
-    """What is loose is counted, not mistaken for elastic."""
+    """Unconnected parts are counted as rigid motions, not as elastic modes."""
     apart = box(comm, gap=True)
     assert modal_analysis(apart, STEEL, num_modes=2).num_rigid == 12
     assert modal_analysis(apart, STEEL, num_modes=2, held=["left"]).num_rigid == 6

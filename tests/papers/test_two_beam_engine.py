@@ -149,7 +149,7 @@ def test_straight_frame_is_a_beam_on_two_supports() -> None:
     L = 0.177
     exact = np.pi / 2 * np.sqrt(ROD.young * ROD.second_moment / ROD.mass_per_length) / L**2
     error = engine.modes(0.0).frequencies[0] / exact - 1
-    assert 0 < error < np.sqrt(120) / np.pi**2 - 1  # that of a single element, which it contains
+    assert 0 < error < np.sqrt(120) / np.pi**2 - 1  # the error of a single element
     fine = frequencies(*refined(engine, 0.0, 8))
     assert abs(fine[0] / exact - 1) < 1e-5
     slim = dataclasses.replace(ROD, second_moment=1e-6 * ROD.second_moment)  # no rotary inertia

@@ -188,7 +188,7 @@ def test_all_modes_kept_is_the_free_body(comm: MPI.Intracomm) -> None:
 
 
 def test_softer_than_rigid(comm: MPI.Intracomm) -> None:
-    """What is rigid on the facets is a motion that the averaged interface allows too (min-max)."""
+    """An averaged interface allows all motions of a rigid one: lower frequencies (min-max)."""
     mesh = box(comm, cells=(4, 2, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL))
 
@@ -305,7 +305,7 @@ def test_degenerate_interfaces(comm: MPI.Intracomm, kind: Any, size: Any, text: 
 
 
 def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
-    """Nothing can be averaged there, even where point and axes are given."""
+    """Without facets there is no average, even if point and axes are given."""
     mesh = box(comm, cells=(2, 1, 1)).mesh
     facets = locate_entities(mesh, 2, lambda x: np.isclose(x[0], LENGTH / 2))
     spec = InterfaceSpec(facets, point=(0, 0, 0), axes=np.eye(3), kind="averaged")

@@ -119,7 +119,7 @@ def unstiffened(side: float) -> Solution:
 
 
 def deflection(run: Solution) -> np.ndarray:
-    """Of the middle across the chord between the ends, (nt,), m; without the joints' own motion."""
+    """Return the deflection of the middle from the chord between the ends, (nt,), m."""
     rod, eta = run.system.bodies[run.system.body_index("rod")], run.body("rod").eta
     assert isinstance(rod, FlexibleBody)
     body = rod.reduced

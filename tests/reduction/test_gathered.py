@@ -1,4 +1,4 @@
-"""Nothing of the mesh's size is gathered on one rank: all that Python sends is looked at."""
+"""No data of the size of the mesh are gathered on one rank; all messages of Python are measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an interface is and how its axes lie, found from its facets or given."""
+"""Points and axes of interfaces, from their facets or from the user."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def bar(comm: MPI.Intracomm) -> Any:
 
 
 def compliance(body: ReducedBody) -> np.ndarray:
-    """Of the middle of the end, in y and z."""
+    """Return the compliance of the middle of the end in y and z."""
     P = body.point("tip").modes
     return np.asarray(P.T @ np.linalg.solve(body.stiffness, P))[1:, 1:]
 

@@ -86,7 +86,7 @@ def test_same_physics_at_rest(kind: Any, orthonormalize: bool) -> None:
 
 
 def test_attached_to_the_only_interface(comm: MPI.Intracomm) -> None:
-    """What remains are the modes of the clamped body."""
+    """The remaining modes are those of the clamped body."""
     body = bar(interfaces=["left"], attached_to="left", num_modes=5).body
     clamped = modal_analysis(box(comm), STEEL, num_modes=5, held=["left"])
     assert body.frequencies == pytest.approx(clamped.frequencies, rel=1e-9)

@@ -100,7 +100,7 @@ def test_foundation_that_moves_with_an_interface(
 
 
 def test_compliance_on_a_foundation() -> None:
-    """Of the other interface: that of the whole matrix, with its face moving as one."""
+    """The stiffness of the other interface is that of the full matrix with a rigid face."""
     mesh, V, form = forms(MPI.COMM_SELF, 1e8)
     request: dict[str, Any] = {"interfaces": ["left", "right"], "attached_to": "left"}
     body = reduce(

@@ -27,7 +27,7 @@ def bar(request: pytest.FixtureRequest) -> Reduction:
 
 
 def cut(truncation: Truncation, n: int) -> Truncation:
-    """As if only n modes had been computed: what is known without them stays."""
+    """Return the result for n computed modes; data without modes are unchanged."""
     p, squares = truncation.participations, truncation.squares
     whole = truncation.residual + p.T @ (p / squares[:, None])
     return Truncation(

@@ -94,7 +94,7 @@ def blade(axial: int, radius: float, speed: float) -> System:
 
 
 def elastic_residual(system: System, state: State) -> float:
-    """What is left of the elastic rows, over the forces on the body."""
+    """Return the elastic residual relative to the forces on the body."""
     at = Assembler(system)
     at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, state.v, state.a, state.lam
     at.residual(state.time)
