@@ -61,7 +61,7 @@ def petsc(A: Array) -> PETSc.Mat:
 
 
 def craig_bampton(elements: int, num_modes: int) -> Array:
-    """Elastic ω with both ends as interfaces (w, w') and so many fixed-interface modes."""
+    """Return ω with both ends as interfaces (w, w') and a number of fixed-interface modes."""
     K, M, R = beam(elements)
     n = len(K)
     held = np.array([0, 1, n - 2, n - 1], dtype=np.int32)

@@ -92,7 +92,7 @@ def test_twisting_blade() -> None:
 
 
 def test_campbell_diagram_and_springs() -> None:
-    """Forward and backward whirls part with the speed; a spring form holds a free end."""
+    """The speed separates forward and backward whirl; a spring form supports a free end."""
     model = BeamModel(dmesh.create_interval(WORLD, 6, [0.0, 1.0]), Section.circle(0.05), mbd.STEEL)
     u, v = ufl.TrialFunction(model.space), ufl.TestFunction(model.space)
     soft = 1e7 * ufl.inner(ufl.as_vector([u[i] for i in range(6)]), v) * ufl.ds

@@ -123,7 +123,7 @@ def test_every_flipped_bit_of_a_file_is_refused_or_changes_nothing(tmp_path: Pat
 
 
 def test_flipped_bits_of_a_body(tmp_path: Path) -> None:
-    """A sample of the zip directory and of everything else."""
+    """Return positions in the zip directory and in the other parts of the file."""
     path = body().save(tmp_path / "rod.npz")
     data, rng = path.read_bytes(), np.random.default_rng(1)
     directory = rng.choice(directory_bits(data), 1500, replace=False).tolist()
@@ -133,7 +133,7 @@ def test_flipped_bits_of_a_body(tmp_path: Path) -> None:
 
 
 def test_a_name_in_the_directory_cannot_hide_an_array(tmp_path: Path) -> None:
-    """One bit in a name, in both places where it stands: before, the body had no stiffening."""
+    """A changed bit in both copies of a name is detected; version 0.1 dropped the stiffening."""
     path = body().save(tmp_path / "rod.npz")
     data = path.read_bytes()
     for name in (b"stiffening_spin.npy", b"skin_points.npy", b"stress_modes.npy"):

@@ -67,7 +67,7 @@ def test_free_body_is_the_full_model(lattice: Lattice, body: ReducedBody) -> Non
 
 
 def test_free_body_flies_as_a_rigid_one_at_low_frequency(body: ReducedBody) -> None:
-    """H → −(1/m + arms over inertia)/ω²; what is left is elastic, (f/f₁)²; C does not resist."""
+    """H → −(1/m + arms²/inertia)/ω²; the rest is elastic, (f/f₁)²; damping has no effect."""
     damped = body.with_damping(Rayleigh(mass=1e3), ModalDamping(0.1))
     f = np.array([0.5, 5.0])
     H = frequency_response(damped, f).receptance("left")

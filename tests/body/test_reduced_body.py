@@ -132,7 +132,7 @@ def test_nothing_is_half_written(tmp_path: Path) -> None:
 
 
 def _save_on_a_full_disk(path: Path) -> None:
-    """Save where every write fails with 'no space left', as /dev/full does."""
+    """Save to /dev/full, where each write fails with 'no space left'."""
     part_of(path).symlink_to("/dev/full")
     body().save(path)
 

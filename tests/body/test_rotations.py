@@ -65,7 +65,7 @@ def test_derivative_of_the_tangent_operator(angle: float) -> None:
 
 
 def test_series_meet_the_closed_forms() -> None:
-    """The tangent operator is continuous where its series ends (0.1 rad)."""
+    """The tangent operator is continuous at the limit of its series (0.1 rad)."""
     direction = np.array([0.6, 0.0, 0.8])
     below, above = (so3.tangent(angle * direction) for angle in (0.1 - 1e-13, 0.1 + 1e-13))
     assert np.allclose(below, above, atol=1e-13)

@@ -41,7 +41,7 @@ def history() -> SimpleNamespace:
 
 @pytest.mark.parametrize("spread", [1.0, 1e-5, 1e-10, 0.0])
 def test_principal_values_are_eigenvalues(spread: float) -> None:
-    """Also where two or three of them are close, to round-off."""
+    """The values are exact up to round-off, even if two or three of them are close."""
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.standard_normal((500, 3, 3)))[0]
     values = np.array([[3.0], [3.0], [-1.0]]) + spread * rng.standard_normal((3, 500))

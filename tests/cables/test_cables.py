@@ -378,7 +378,7 @@ def across(big: Array, middle: Array, small: Array) -> Array:
 
 
 def test_the_rod_bends_like_the_exact_beam() -> None:
-    """At 150 rad/s, where deflections are a percent and forces half of Euler's load."""
+    """At 150 rad/s, deflections are one percent and forces half of Euler's load."""
     speed = 150.0
     turn = 2 * np.pi / speed
     dt, t_end = turn / 400, 2.0 * turn

@@ -71,7 +71,7 @@ PLANES: list[dict[str, Any]] = [{}] + [
 
 @pytest.mark.parametrize("options", PLANES, ids=["space", "strain", "stress"])
 def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any]) -> None:
-    """Written as orthotropic, turned anyhow, graded, or in two groups: K and M to round-off."""
+    """Orthotropic with any axes, graded, or in two groups: K and M agree up to round-off."""
     dim = 2 if options else 3
     mesh = grouped(plate(comm) if options else box(comm), lambda x: x[0] < LENGTH / 3)
     x = ufl.SpatialCoordinate(mesh.mesh)

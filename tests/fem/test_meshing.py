@@ -70,7 +70,7 @@ def _write(comm: MPI.Intracomm, builder: Callable[[Any], None], path: Path) -> P
 
 
 def _write_raw(comm: MPI.Intracomm, builder: Callable[[Any], None], path: Path) -> Path:
-    """Write by gmsh alone what `write_mesh` would refuse."""
+    """Write a mesh by gmsh that `write_mesh` would reject."""
     if comm.rank == 0:
         gmsh.initialize(interruptible=False)
         gmsh.option.setNumber("General.Terminal", 0)

@@ -146,7 +146,7 @@ def test_product_is_that_of_the_assembled_form(problem: ElasticProblem, name: st
 
 @pytest.mark.parametrize("only", ["acceleration", "omega", "alpha", "gravity", None])
 def test_load_is_the_assembled_one(problem: ElasticProblem, only: str | None) -> None:
-    """Each load by itself, and all together from fields computed before."""
+    """Each load alone, and all loads together from precomputed fields."""
     motion = MOTION[problem.dim]
     v, rho, mesh = ufl.TestFunction(problem.space), density(problem), problem.space.mesh
     make = {

@@ -190,7 +190,7 @@ def test_what_the_paper_omits() -> None:
 
 
 class Solid:
-    """A stubby box whose points move as those of a beam: P3 holds cubic along, linear across."""
+    """A box with the displacements of a beam, which P3 elements represent exactly."""
 
     def __init__(self) -> None:
         self.beam = Beam(STUBBY, MATERIAL)

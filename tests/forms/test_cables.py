@@ -219,7 +219,7 @@ def test_rigid_motions_cost_nothing() -> None:
 
 
 def test_five_motions_are_free() -> None:
-    """Translations and two rotations: a straight cable has no spin, and nothing else is free."""
+    """A straight cable has five motions without stiffness: translations and two rotations."""
     line = Line(UNEVEN, SOFT)
     values = np.linalg.eigvalsh(line.tangent(line.straight()))
     assert (np.abs(values[:5]) < 1e-10 * values[-1]).all()

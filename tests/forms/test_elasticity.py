@@ -110,7 +110,7 @@ def test_plane_stress() -> None:
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
 def test_plane_bodies_have_no_energy_in_rigid_motion_only(plane: Plane) -> None:
-    """Three rigid motions and nothing else; both assumptions agree where ν = 0."""
+    """Only three rigid motions have no stiffness; both assumptions agree for ν = 0."""
     V = fem.functionspace(mesh.create_unit_square(MPI.COMM_SELF, 1, 1), ("Lagrange", 1, (2,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
 

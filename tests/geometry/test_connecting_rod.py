@@ -229,7 +229,7 @@ def test_split_big_end(rod: TaggedMesh, split: TaggedMesh) -> None:
 
 
 def test_split_bore_is_whole(split: TaggedMesh) -> None:
-    """The interface of the crank pin takes both halves."""
+    """The interface of the crank pin contains both halves."""
     ds = ufl.Measure("ds", split.mesh, subdomain_data=split.facet_tags)
     area = _integral(split, fem.Constant(split.mesh, 1.0), ds(split.groups["big_end"][1]))
     assert area == pytest.approx(math.pi * SPLIT.big_bore * SPLIT.big_width, rel=2e-4)
@@ -262,7 +262,7 @@ def _inside(name: str, share: float) -> float:
 
 
 def _meshes_or_is_refused(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]) -> bool:
-    """Whether a rod can be: then it meshes; else a ValueError says why before gmsh is called."""
+    """Return whether a rod is valid; otherwise a ValueError is raised before gmsh is called."""
     try:
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, "gmsh", None)

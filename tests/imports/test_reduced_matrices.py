@@ -130,7 +130,7 @@ def test_hinged_parts_are_refused() -> None:
 
 
 def test_op4_without_a_line(tmp_path: Path) -> None:
-    """Any line that is missing is noticed; pyNastran takes missing values for zeros."""
+    """Each missing line raises an error; pyNastran would read missing values as zeros."""
     op4 = export(reference(), tmp_path / "bar", "op4").paths[0]
     lines = op4.read_text().splitlines()
     for k in range(len(lines)):

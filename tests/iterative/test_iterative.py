@@ -99,7 +99,7 @@ def test_preconditioner_is_symmetric_and_positive(comm: MPI.Intracomm, degree: i
 
 
 def test_coarse_functions_are_linear_elements(comm: MPI.Intracomm) -> None:
-    """P reproduces a rigid motion where nothing is held."""
+    """P reproduces a rigid motion if the body is not held."""
     problem, _, _ = held(comm)
     P, coarse_held, positions = linear_interpolation(problem.space, np.zeros(0, np.int32))
     assert len(coarse_held) == 0
@@ -202,7 +202,7 @@ def test_lobpcg_on_known_eigenvalues(comm: MPI.Intracomm, multiplicity: int) -> 
 
 
 def test_tolerance_below_round_off(comm: MPI.Intracomm) -> None:
-    """Conjugate gradients stop at round-off, where more iterations change nothing."""
+    """Conjugate gradients stop at the level of round-off."""
     problem, _, dofs = held(comm)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
     B = random(solver, 3)
@@ -323,7 +323,7 @@ def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
 
 
 def test_choice_by_memory(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A factor is given up where it is not expected to fit."""
+    """The iterative solver is chosen if the factor is not expected to fit into memory."""
     problem, _, _ = held(comm)
     assert factorization_memory(2_000_000) > 2 * factorization_memory(1_000_000)
     assert choose_solver(problem, "auto") == "direct"

@@ -20,7 +20,7 @@ MODES = (0, 1, 4)
 
 
 class Point:
-    """A random state of a body and what it needs for an evaluation."""
+    """A random state of a body and the arguments of its evaluation."""
 
     def __init__(self, num_modes: int, stiffening: bool = False) -> None:
         rng = np.random.default_rng(1)

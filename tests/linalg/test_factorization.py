@@ -64,7 +64,7 @@ def test_indefinite_matrices_are_refused(comm: MPI.Intracomm, ground: float) -> 
 def test_package_is_told_and_may_be_chosen(
     comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """CHOLMOD on one rank, where it is; MUMPS on several, and where it is asked for."""
+    """CHOLMOD on one rank if it is available; MUMPS on several ranks and on request."""
     A = chain(comm, 1.0)
     chosen: tuple[dict[str, object] | None, ...] = (
         None,

@@ -276,7 +276,7 @@ def _parts(comm: MPI.Intracomm, **ranges: tuple[float, float]) -> tuple[TaggedMe
 
 @pytest.mark.parametrize("kinds", [("averaged", "averaged"), ("averaged", "rigid")])
 def test_interfaces_that_overlap(comm: MPI.Intracomm, kinds: tuple[Any, Any]) -> None:
-    """By name, and with what they share."""
+    """The error contains the names and the number of shared facets."""
     mesh, facets = _parts(comm, most=(0.0, 0.75), top=(0.5, 1.0))
     specs = {n: InterfaceSpec(f, kind=k) for (n, f), k in zip(facets.items(), kinds, strict=True)}
     text = "'most' and 'top' overlap: they share 1 facets"
@@ -343,7 +343,7 @@ def test_part_without_interface(comm: MPI.Intracomm) -> None:
 
 
 def test_more_modes_than_there_are(comm: MPI.Intracomm) -> None:
-    """Each averaged interface takes six."""
+    """Each averaged interface removes six degrees of freedom."""
     mesh = box(comm, cells=(1, 1, 1))
     text = "num_modes=13, but the mesh has only 12 dofs that no interface holds"
     arguments: Any = {"interfaces": ENDS, "kind": "averaged", "degree": 1, "num_modes": 13}

@@ -126,7 +126,7 @@ def _rigid(point: np.ndarray) -> np.ndarray:
 
 
 def test_a_load_on_a_rigid_interface_has_no_mode(comm: MPI.Intracomm) -> None:
-    """It does not deform the body; what it does to the interface as a whole stays."""
+    """The load does not deform the body, but it has a resultant at the interface."""
     mesh = box(comm)
     push = {"push": pressure(mesh, "right"), "press": pressure(mesh, "top")}
     options: dict[str, Any] = {"interfaces": ["left", "right"], "num_modes": 2}

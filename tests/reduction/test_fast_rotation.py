@@ -266,7 +266,7 @@ def test_axes_do_not_matter() -> None:
 
 
 def test_the_driver_does_the_work() -> None:
-    """Energy with stiffening is what the driver puts in, but for dt²."""
+    """The energy with stiffening equals the work of the driver up to O(dt²)."""
     errors = []
     for run in (rod_run(bar(0.005), dt=2 * DT), stiffened(0.005)):
         rate = np.array([run_up(t)[1] for t in run.time])

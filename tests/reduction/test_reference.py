@@ -75,7 +75,7 @@ def test_attached(comm: MPI.Intracomm, kind: Any) -> None:
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 @pytest.mark.parametrize("orthonormalize", [True, False])
 def test_same_physics_at_rest(kind: Any, orthonormalize: bool) -> None:
-    """Rigid motions and modes span the same space: what the interfaces feel is the same."""
+    """Rigid motions and modes span the same space, so that the response is the same."""
     mean = bar(kind=kind).body
     other = bar(kind=kind, attached_to="right", orthonormalize=orthonormalize).body
     for factor in (0.3, 1.3, 2.7):

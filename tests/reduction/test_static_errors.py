@@ -131,7 +131,7 @@ def test_errors_are_those_of_the_mesh(comm: MPI.Comm, kind: Any) -> None:
 
 
 def test_errors_of_a_plate_and_of_a_beam(comm: MPI.Comm) -> None:
-    """A plate does not deform under what acts out of its plane; a beam is a rod like any other."""
+    """A plate does not deform under loads out of its plane; beams behave as solids."""
     model = mbd.ElasticModel(plate(comm, cells=(12, 2)), mbd.STEEL, plane="stress", thickness=0.01)
     body = mbd.reduce(model, interfaces=["left", "right"], num_modes=2).body
     errors = static_errors(body)

@@ -50,7 +50,7 @@ def test_the_dynamic_stiffness_is_the_bodys(bar: Reduction) -> None:
 
 
 def test_the_residual_is_what_further_modes_have(bar: Reduction) -> None:
-    """S is positive, falls with every mode, and what is left of it after 60 modes is little."""
+    """S is positive, decreases with each mode, and is small after 60 modes."""
     assert bar.truncation is not None
     sizes = []
     scale = 1 / np.sqrt(np.diag(bar.truncation.stiffness))
@@ -89,7 +89,7 @@ def test_accurate_to(bar: Reduction) -> None:
 
 
 def test_one_interface(comm: MPI.Intracomm) -> None:
-    """Its constraint modes are rigid motions, without stiffness; nothing else changes."""
+    """The constraint modes are rigid motions without stiffness; other results are unchanged."""
     made = reduce(
         box(comm), STEEL, interfaces=["left"], num_modes=12, options=ReductionOptions(skin=False)
     )

@@ -46,7 +46,7 @@ def strip(comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]) 
 def test_tangents_at_rest_are_hookes_stiffness(
     comm: MPI.Comm, energy: Energy, dim: int, plane: Any
 ) -> None:
-    """And there is no stress at rest."""
+    """The stress at rest is zero."""
     if dim == 2:
         mesh = dmesh.create_unit_square(comm, 2, 2)
     else:

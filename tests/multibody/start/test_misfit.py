@@ -96,7 +96,7 @@ def test_nearly_redundant_constraints_are_found(offset: float) -> None:
 
 
 def test_joints_that_do_not_fit_are_named() -> None:
-    """Above 1e-5 of the size of the mechanism there is an error instead of a motion."""
+    """A misfit above 1e-5 of the size of the mechanism raises an error."""
     for offset in (1e-5, 1e-3):
         with pytest.raises(AssemblyError) as caught:
             simulate(four_bar(offset), **RUN, redundant="drop")

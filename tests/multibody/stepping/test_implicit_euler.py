@@ -111,7 +111,7 @@ def test_a_step_that_fails_says_so() -> None:
     ball = RigidBody("ball", 1.0, np.ones(3), frames={"centre": Frame()})
 
     def push(t: float, motion: FrameMotion) -> tuple[float, float, float]:
-        """Push to the other side of x = 0, where the ball is: no step has a solution."""
+        """Return a force towards the other side of x = 0: no step has a solution."""
         return -1e3 if motion.position[0] >= 0 else 1e3, 0.0, 0.0
 
     system = System([ball], loads=[force("wild", ball.frame("centre"), push)])

@@ -50,7 +50,7 @@ def motion(**settings: object) -> np.ndarray:
 
 @pytest.mark.parametrize("tolerance", [1e-8, 1e-11])
 def test_with_and_without_reuse(tolerance: float) -> None:
-    """A matrix for each iteration or one for many: what differs is below the tolerance."""
+    """With one matrix for many iterations, the difference is below the tolerance."""
     system = engine()
     start = consistent_state(system)
     runs = []
@@ -111,7 +111,7 @@ def errors(system: System, state: State, steps: int, dt: float = DT) -> tuple[li
 
 @pytest.mark.parametrize("start", ["quasi-static", "undeformed"])
 def test_every_accepted_step_has_converged(start: str) -> None:
-    """Also where the last correction is not evaluated."""
+    """This also holds if the last correction is not evaluated."""
     system = engine()
     found, not_evaluated = errors(system, consistent_state(system, elastic_start=start), 150)  # type: ignore[arg-type]
     assert not_evaluated > 10
@@ -119,7 +119,7 @@ def test_every_accepted_step_has_converged(start: str) -> None:
 
 
 def test_a_matrix_that_ages_is_not_trusted() -> None:
-    """A pendulum whose first corrections take so much away that few steps are evaluated twice."""
+    """The first corrections of this pendulum are so good that few steps are evaluated twice."""
     length, tilt = 0.8, 0.5
     place = (length * np.sin(tilt), 0.0, -length * np.cos(tilt))
     bob = RigidBody("bob", 1.5, [1e-3] * 3, frames={"c": Frame()}, position=place)
@@ -133,7 +133,7 @@ def test_a_matrix_that_ages_is_not_trusted() -> None:
 
 
 def test_what_users_give_is_always_evaluated() -> None:
-    """A force that may jump: no state is accepted on what the errors before foretell."""
+    """If a force may jump, no state is accepted on the basis of a predicted error."""
     system = engine()
     frame = next(b for b in system.bodies if b.name == "piston 1").frame("pin")  # type: ignore[attr-defined]
     loaded = System(
