@@ -28,7 +28,7 @@ from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.fields import History, as_function, write_history
 from dolfinx_mbd.fem.mesh_checks import warn_of_materials
-from dolfinx_mbd.fem.operators import euler
+from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.linalg.blocks import gram, multiply
@@ -277,7 +277,7 @@ def _stiffening(
     """
     R = problem.rigid_motions()
     relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())
-    accelerations = -np.array([euler(alpha) for alpha in relief[3:].T])
+    accelerations = -np.array([spin_matrix(alpha) for alpha in relief[3:].T])
     accelerations[: len(SPINS)] += spin_matrices()
     n = vectors.shape[1]
     reduced = np.zeros((len(accelerations), n, n))

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def spin_matrix(omega: ArrayLike) -> Array:
-    """Return ω̃ with ω̃ u = ω×u, of shape (3, 3), or (2, 2) for a scalar ω about z."""
+    """Return ω̃ with ω̃ u = ω×u, of shape (3, 3), or (2, 2) for a scalar ω about z.
+
+    For the angular acceleration α it is W = α̃ of the Euler stiffness.
+    """
     w = np.asarray(omega, dtype=float)
     if w.shape == ():
         return np.array([[0.0, -w], [w, 0.0]])
@@ -42,11 +45,6 @@ def centrifugal(omega: ArrayLike) -> Array:
     """Return W = ω̃ω̃ of spin softening; it is symmetric and negative semi-definite."""
     spin = spin_matrix(omega)
     return spin @ spin
-
-
-def euler(alpha: ArrayLike) -> Array:
-    """Return W = α̃ of the Euler stiffness; it is skew."""
-    return spin_matrix(alpha)
 
 
 def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
@@ -176,7 +174,7 @@ def frame_load(
     if omega is not None:
         spin += centrifugal(array("omega", omega, shape))
     if alpha is not None:
-        spin += euler(array("alpha", alpha, shape))
+        spin += spin_matrix(array("alpha", alpha, shape))
     if fields is None:
         fields = load_fields(problem)
     _check_rows("fields", fields, problem.num_owned // dim, (2,))

@@ -23,10 +23,10 @@ from dolfinx_mbd.fem.operators import (
     apply_inertia,
     centrifugal,
     coriolis,
-    euler,
     frame_load,
     inertia_matrix,
     load_fields,
+    spin_matrix,
 )
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.geometry import ConnectingRod
@@ -82,7 +82,7 @@ def weights(name: str, dim: int) -> np.ndarray:
         "mass": np.eye(dim),
         "coriolis": coriolis(omega),
         "centrifugal": centrifugal(omega),
-        "euler": euler(alpha),
+        "euler": spin_matrix(alpha),
     }[name]
 
 
@@ -189,7 +189,7 @@ def test_wrong_shapes_are_named(comm: MPI.Intracomm) -> None:
     with pytest.raises(ValueError, match=r"angular velocities as scalars"):
         inertia_matrix(flat, coriolis([0.0, 0.0, 1.0]))
     with pytest.raises(ValueError, match=r"angular velocities of shape \(3,\)"):
-        apply_inertia(solid, euler(1.0), np.zeros(solid.num_owned))
+        apply_inertia(solid, spin_matrix(1.0), np.zeros(solid.num_owned))
     with pytest.raises(InputError) as caught:
         coriolis([1.0, 2.0])
     assert caught.value.argument == "omega"

@@ -160,7 +160,7 @@ class Stepper:
         for iteration in range(_MAX_ITERATIONS + 1):
             eqs.move(state.q, move)
             eqs.residual(t)
-            error = self._error(derivatives[0])
+            error = self._measure.error(eqs, self.tolerance, derivatives[0])
             monitor.add_error(error)
             if error <= 1.0 or monitor.exhausted:
                 return self._accepted(state, t, new, monitor)
@@ -256,10 +256,6 @@ class Stepper:
         return replace(self.assembler.state(t), memory={"algorithmic": new, "earlier": earlier})
 
     # ---- Newton's method ------------------------------------------------------------------------
-    def _error(self, by_rate: float) -> float:
-        """Return the largest ratio of a residual to its tolerance."""
-        return self._measure.error(self.assembler, self.tolerance, by_rate)
-
     def _refactor(self, t: float, dt: float, move: Array, derivatives: Derivatives) -> None:
         matrix, mass = self._matrix.evaluate(self.assembler, t, move, *derivatives[:2])
         factorize = SparseFactor if self.sparse else DenseFactor.of

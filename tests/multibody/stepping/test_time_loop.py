@@ -105,7 +105,7 @@ def errors(system: System, state: State, steps: int, dt: float = DT) -> tuple[li
         at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, state.v, state.a, state.lam
         at.angles[:] = state.angles
         at.residual(state.time)
-        found.append(other._error(by_rate))
+        found.append(other._measure.error(other.assembler, other.tolerance, by_rate))
     return found, not_evaluated
 
 
