@@ -94,8 +94,8 @@ def errors(system: System, state: State, steps: int, dt: float = DT) -> tuple[li
     ratio = (1 - method.alpha_f) / (1 - method.alpha_m)
     by_rate = 1 / (dt * dt * method.beta * ratio)
     evaluated: list[float] = []
-    measure = stepper._error
-    stepper._error = lambda by: evaluated.append(measure(by)) or evaluated[-1]  # type: ignore
+    measure, error = stepper._measure, stepper._measure.error
+    measure.error = lambda *args: evaluated.append(error(*args)) or evaluated[-1]  # type: ignore
     found, not_evaluated = [], 0
     state = stepper.begin(state, dt)
     for _ in range(steps):
