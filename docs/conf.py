@@ -43,7 +43,6 @@ nb_execution_mode = "cache"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
-nb_execution_excludepatterns = ["tutorials/parameter_study.py"]  # worker processes need a script
 nb_merge_streams = True
 nb_output_stderr = "remove"
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]

@@ -129,7 +129,7 @@ def warn_of_stretch(motions: Iterable[tuple[ReducedBody, Array, Array]]) -> None
     share, doubtful = worst
     if doubtful is not None and share > STRETCH_LIMIT:
         text = (
-            f"the {doubtful.num_modes} modes of body {doubtful.name!r} leave out {100 * share:.2g} "
+            f"the {doubtful.num_modes} modes of body {doubtful.name!r} leave out {100 * share:.3g} "
             "% of the strain energy of its deformation: its rotation does not lengthen it as much "
             "as it should. Use more modes, until one of them is axial, or give the load in `loads` "
             "with load_modes=True; body.summary() lists all such unit loads"
