@@ -25,7 +25,8 @@ from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.fields import History, as_function, write_history
+from dolfinx_mbd.fem.field_files import History, write_history
+from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.mesh_checks import warn_of_materials
 from dolfinx_mbd.fem.operators import euler
 from dolfinx_mbd.fem.phases import Phases
@@ -84,10 +85,10 @@ class BeamReduction:
         return as_function(self.space, self.modes @ values, out)
 
     def write(self, path: str | Path, history: History, **options: Any) -> None:
-        """Write the motion of the axis to a VTX file for ParaView, in parallel.
+        """Write the motion of the axis to a file for ParaView, in parallel.
 
         Args:
-            path: Path that ends with ``.bp``.
+            path: Path that ends with ``.bp`` or ``.pvd``; see `Reduction.write`.
             history: Motion of the body; see `Reduction.write`.
             **options: `times`, `stride`, `motion` and `scale` of `Reduction.write`.
 

@@ -23,6 +23,10 @@ SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 """Pairs (i, j) of the products ω_iω_j, in the order of `Stiffening.spin`."""
 
 
+AMPLITUDE = 0.08
+"""Default largest displacement of a mode in pictures and scenes, relative to the body's size."""
+
+
 def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = float) -> NDArray:
     """Return a read-only copy of an array in C order, after a check of its shape and numbers.
 
@@ -123,6 +127,15 @@ class Mode:
         assign(self, frequency=number(f"{label}: frequency", self.frequency, unit="Hz"))
         for key in ("character", "reason"):
             instance(f"{label}: {key}", getattr(self, key), str)
+
+
+def mode_titles(modes: Iterable[Mode]) -> list[str]:
+    """Return the number, from 1 on, the label and the frequency of each mode as a text."""
+    digits: dict[str, Any] = {"precision": 5, "fractional": False, "trim": "-"}
+    return [
+        f"{k}: {mode.label}, {np.format_float_positional(mode.frequency, **digits)} Hz"
+        for k, mode in enumerate(modes, 1)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

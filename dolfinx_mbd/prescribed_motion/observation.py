@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import having, integer
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space
-from dolfinx_mbd.fem.fields import as_function, locate, write_history
+from dolfinx_mbd.fem.field_files import write_history
+from dolfinx_mbd.fem.fields import as_function, locate
 from dolfinx_mbd.prescribed_motion.supports import interface_rows
 from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
 from dolfinx_mbd.reduction.interfaces import MeshInterface
@@ -84,10 +85,10 @@ class Transient:
         return as_function(self.space, self.fields.displacement[:, k], out)
 
     def write(self, path: str | Path, history: Any = None, *, scale: float = 1.0) -> None:
-        """Write the fields to a VTX file for ParaView, in parallel; see `Reduction.write`.
+        """Write all fields to a file for ParaView, in parallel; see `Reduction.write`.
 
         Args:
-            path: Path that ends with ``.bp``.
+            path: Path that ends with ``.bp`` or ``.pvd``.
             history: Motion of the frame, for example ``run.body("rod 1")``, whose nearest recorded
                 times are used. By default only the elastic displacement is written.
             scale: Factor that multiplies the elastic part of `displacement`.
@@ -109,6 +110,7 @@ class Transient:
             self.positions,
             path,
             cast(Any, fields),
+            stride=1,
             motion="body" if history is None else "global",
             scale=scale,
         )

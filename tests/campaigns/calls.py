@@ -576,7 +576,7 @@ PICTURES: dict[str, Call] = {
     "player": lambda b: (plotting.player, {"source": b.crank, "path": b.folder / "rest.html"}),
     "write_gltf": lambda b: (
         plotting.write_gltf,
-        {"source": b.rod, "path": b.folder / "body.glb"},
+        {"run": b.run, "path": b.folder / "run.glb"},
     ),
     "Picture.save": lambda b: (_picture().save, {"path": b.folder / "picture.png"}),
     "animate": lambda b: (

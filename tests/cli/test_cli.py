@@ -126,11 +126,37 @@ def test_compare(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_export(folder: Path, name: str, comm: MPI.Intracomm) -> None:
+    if name == "gltf":
+        pytest.importorskip("pygltflib")
     path = folder / f"exported-{name}{FORMATS[name].extension}"
     words = ["export", str(folder / "rod.npz"), "--to", name, "--units", "mm-t-s"]
     assert main([*words, "-o", str(path)]) == 0
     comm.Barrier()
     assert path.stat().st_size > 500
+
+
+def test_help_of_export(capsys: pytest.CaptureFixture[str]) -> None:
+    """The line of each format lists its options, and each option is described."""
+    assert main(["export", "--help"]) == 0
+    if MPI.COMM_WORLD.rank == 0:
+        rows = {
+            words[0]: words[1:]
+            for line in capsys.readouterr().out.splitlines()
+            if (words := line.replace(",", "").split())
+        }
+        for target in FORMATS.values():
+            options = rows[target.name][len(rows[target.name]) - len(target.options) :]
+            assert options == list(target.options)
+            assert all(rows[name] for name in target.options)
+
+
+def test_modes_for_paraview(folder: Path, comm: MPI.Intracomm) -> None:
+    words = ["reduce", str(folder / "rod.msh"), "-q", "--material", "steel", "--modes", "1"]
+    words += ["--interface", "big_end", "--degree", "1", "-o", str(folder / "shown.npz")]
+    assert main([*words, "--write-modes", str(folder / "modes.vtk")]) == 1
+    assert not (folder / "shown.npz").exists()
+    assert main([*words, "--write-modes", str(folder / "modes.pvd")]) == 0
+    assert len(list((folder / "modes_vtu").glob("*.vtu"))) == comm.size
 
 
 def test_export_has_names_of_its_own(
