@@ -47,6 +47,7 @@ from .multibody import Adaptive as Adaptive
 from .multibody import BodyHistory as BodyHistory
 from .multibody import Bushing as Bushing
 from .multibody import Driver as Driver
+from .multibody import ElementHistory as ElementHistory
 from .multibody import FlexibleBody as FlexibleBody
 from .multibody import Frame as Frame
 from .multibody import FrameLoad as FrameLoad

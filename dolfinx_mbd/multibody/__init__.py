@@ -56,7 +56,12 @@ from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
-from dolfinx_mbd.multibody.results.histories import BodyHistory, Energies, JointHistory
+from dolfinx_mbd.multibody.results.histories import (
+    BodyHistory,
+    ElementHistory,
+    Energies,
+    JointHistory,
+)
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import redundancies
@@ -78,6 +83,7 @@ __all__ = [
     "BodyState",
     "Bushing",
     "Driver",
+    "ElementHistory",
     "Energies",
     "EquilibriumError",
     "FlexibleBody",

@@ -12,7 +12,6 @@ from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, SparseBlocks
 from dolfinx_mbd.multibody.assembly.loads import LoadAssembler
-from dolfinx_mbd.multibody.model.pattern_loads import pattern_rows
 from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
@@ -167,6 +166,15 @@ class Assembler(LoadAssembler):
                 detours[entry] = exp_rotation((1.0 - 1.0 / size) * theta)
         return detours
 
+    def joint_wrenches(self) -> Array:
+        """Return forces and moments of each joint and driver on its two frames, (entries, 12).
+
+        Call `update_poses` first.
+        """
+        s, lam = self.system, np.zeros((self._entries, 6))
+        lam[s.row_entry, s.row_motion] = self.lam
+        return -np.einsum("jm,jmk->jk", lam, kernels.joint_gradients(*self._joint_frames()))
+
     def constraint_matrix(self, jacobians: list[Array]) -> Array:
         """Return B, shape (nc, nv), at the current poses."""
         B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
@@ -289,9 +297,8 @@ class Assembler(LoadAssembler):
                 for row in range(part.start, part.stop)
             )
         power = float(np.vdot(self.wrenches, self.velocities))
-        for load, k, pattern, axis in self._pattern_loads:
-            _, (q, v, *_), *_ = self._views[k]
-            power += load.size(t, *self._seen(axis)) * float(pattern_rows(pattern, q) @ v)
+        for _, k, size, push in self.pattern_forces(t):
+            power += size * float(push @ self._views[k][1][1])
         return power
 
     def tangent(self, t: float) -> Tangent:

@@ -137,6 +137,12 @@ class Bushing(PairElement):
         s = self.coordinates(pair)
         return 0.5 * float(s @ self._K @ s)
 
+    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+        """Return displacement (m) and rotation vector (rad) from the neutral pose, and rates."""
+        s, _, rate = self._rates(pair)
+        names = "displacement", "rotation", "displacement_rate", "rotation_rate"
+        return dict(zip(names, (*s.reshape(2, 3), *rate.reshape(2, 3)), strict=True))
+
 
 def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array:
     """Return the derivative (12, 12) of Hᵀg with respect to both poses for constant g (6,)."""
