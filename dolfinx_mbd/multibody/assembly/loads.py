@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dolfinx_mbd.multibody.model.force_elements import (
 )
 from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
-from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.model.system import Load, SystemData
 
 __all__ = ["LoadAssembler"]
 
@@ -237,26 +237,40 @@ class LoadAssembler:
                     energy += load.energy(float(values[axis]))
         return float(energy)
 
-    def _apply_loads(self, t: float) -> None:
+    def frame_wrenches(self, t: float) -> Iterator[tuple[Load, int, Array]]:
+        """Yield each load with a frame at which it acts and its wrench (6,) on this frame.
+
+        Loads between two frames come twice, first with the first frame. Distributed loads are
+        omitted; see `pattern_forces`.
+        """
         self.update_velocities()
         for push, frame in self._frame_loads:
-            self.wrenches[frame] += push.wrench(t, self._motion(frame))
+            yield push, frame, push.wrench(t, self._motion(frame))
         for element, first, second in self._pair_loads:
             wrench = element.wrenches(self._pair(first, second))
-            self.wrenches[first] += wrench[:6]
-            self.wrenches[second] += wrench[6:]
+            yield element, first, wrench[:6]
+            yield element, second, wrench[6:]
         if self._joint_loads:
             values, rates, gradients = self._coordinates()
             for load, axis, seen in self._joint_loads:
                 wrench = load.magnitude(t, values[seen], rates[seen]) * gradients[axis]
-                self.wrenches[self._ends[0][axis[0]]] += wrench[:6]
-                self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
+                yield load, int(self._ends[0][axis[0]]), wrench[:6]
+                yield load, int(self._ends[1][axis[0]]), wrench[6:]
+
+    def pattern_forces(self, t: float) -> Iterator[tuple[PatternLoad, int, Array]]:
+        """Yield each distributed load, the index of its body and its forces; see `pattern_rows`."""
+        for load, k, pattern, axis in self._pattern_loads:
+            rows = pattern_rows(pattern, self._views[k][1][0])
+            yield load, k, load.size(t, *self._seen(axis)) * rows
+
+    def _apply_loads(self, t: float) -> None:
+        for _, frame, wrench in self.frame_wrenches(t):
+            self.wrenches[frame] += wrench
 
     def _apply_patterns(self, t: float) -> None:
         """Subtract the distributed loads from the residual."""
-        for load, k, pattern, axis in self._pattern_loads:
-            _, (q, *_), rows, scale, _, _ = self._views[k]
-            push = load.size(t, *self._seen(axis)) * pattern_rows(pattern, q)
+        for _, k, push in self.pattern_forces(t):
+            _, _, rows, scale, _, _ = self._views[k]
             rows -= push
             scale += np.abs(push)
 
