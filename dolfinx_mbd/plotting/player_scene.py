@@ -21,7 +21,8 @@ from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
-from dolfinx_mbd.plotting.bodies import skin_of
+from dolfinx_mbd.plotting.bodies import skin_of, stress_on_skin
+from dolfinx_mbd.plotting.marks import frame_histories
 from dolfinx_mbd.plotting.mechanism import (
     drawn_part,
     mechanism_camera,
@@ -31,7 +32,6 @@ from dolfinx_mbd.plotting.player_data import block, continuous, integers, sample
 from dolfinx_mbd.plotting.player_marks import (
     Signals,
     cable_lines,
-    frame_histories,
     marks_of,
     signal_curves,
 )
@@ -277,12 +277,8 @@ def _largest_displacement(modes: Array, eta: Array) -> float:
 
 def _skin_stress(body: ReducedBody, modes: Any) -> Array | None:
     """Return the stress of modes at the nodes of the skin, shape (m, ns, 6), if it is known."""
-    skin, stress = body.skin, body.stress
-    if skin is None or stress is None or stress.points.shape != skin.points.shape:
-        return None
-    if not np.allclose(stress.points, skin.points, rtol=0, atol=1e-9 * length_of(skin.points)):
-        return None
-    return np.moveaxis(stress.stress[:, :, modes], (2, 1, 0), (0, 1, 2))
+    stress = stress_on_skin(body)
+    return None if stress is None else np.moveaxis(stress.stress[:, :, modes], (2, 1, 0), (0, 1, 2))
 
 
 def _corners(points: Array, q: Array) -> Array:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import pickle
+
 import pytest
+from matplotlib.figure import Figure
 from mpi4py import MPI
 
+from dolfinx_mbd import plotting
 from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.multibody import simulate
 from tests.plotting.test_plotting import bar
@@ -26,3 +31,26 @@ def test_tables_and_viewers() -> None:
 def test_a_body_that_cannot_be_drawn_has_a_table_only() -> None:
     text = rigid_rod(0.2, 1.0)._repr_html_()
     assert "<table>" in text and "<iframe" not in text
+
+
+CELL = """
+import dolfinx_mbd as mbd
+mbd.plotting.campbell_diagram([0.0, 100.0], [[10.0], [12.0]])
+"""
+
+
+def test_figures_display_themselves() -> None:
+    """A figure at the end of a cell is a picture, without `%matplotlib inline`."""
+    nbclient, nbformat = (pytest.importorskip(name) for name in ("nbclient", "nbformat"))
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    (output,) = notebook.cells[0].outputs
+    image = base64.b64decode(output["data"]["image/png"])
+    assert image[:4] == b"\x89PNG" and len(image) > 5000
+
+
+def test_a_chart_is_an_ordinary_figure() -> None:
+    figure = plotting.campbell_diagram([0.0, 100.0], [[10.0], [12.0]])
+    copy = pickle.loads(pickle.dumps(figure))
+    assert isinstance(copy, Figure) and copy._repr_png_()[:4] == b"\x89PNG"
