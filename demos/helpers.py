@@ -32,6 +32,7 @@ __all__ = [
     "solve",
     "tagged_bar",
     "timed",
+    "viewer",
 ]
 
 root = MPI.COMM_WORLD.rank == 0
@@ -158,6 +159,19 @@ def plot_histories(
                     loc="lower right", bbox_to_anchor=(1, 1), ncols=len(curves), frameon=False
                 )
         axes[-1, 0].set(xlabel=x[0], **axis)
+
+
+def viewer(source: Any, path: Path, **options: Any) -> Any:
+    """Return the interactive page of a run on rank 0, which writes it; a notebook shows the page.
+
+    Args:
+        source: Result of a simulation, a mechanism or a reduced body.
+        path: File to write.
+        **options: Further arguments of `mbd.plotting.player`.
+    """
+    import dolfinx_mbd as mbd
+
+    return mbd.plotting.player(source, path, **options) if root else None
 
 
 def chord_displacement(rod: mbd.ReducedBody, eta: np.ndarray) -> np.ndarray:

@@ -96,6 +96,10 @@ if comm.rank == 0:
     mbd.plotting.plot_modes(rod, path=results / "modes.png")
 # -
 
+# The picture shows the modes at rest. In the viewer they move; rotate and magnify them.
+
+helpers.viewer(rod, results / "modes.html")
+
 # ## Files
 #
 # The reduced body is plain NumPy data. `save` writes one small file, and loading it needs neither

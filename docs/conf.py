@@ -15,6 +15,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(ROOT / "demos"), os.environ.get("PYTHONPATH", "")])
 )  # for the notebooks: they import demos/helpers.py
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["TQDM_DISABLE"] = "1"  # progress bars do not belong in pages
 os.environ.pop("MPLBACKEND", None)  # figures appear in the pages
 
 project = "dolfinx_mbd"
@@ -31,6 +32,7 @@ extensions = [
     "command_line",
     "llms",
     "mathml",
+    "viewers",
 ]
 exclude_patterns = ["_build", "_ext", "conf.py"]
 default_role = "code"
@@ -64,6 +66,13 @@ html_theme = "furo"
 html_title = "dolfinx_mbd"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#a8410f", "color-brand-content": "#1d5fc4"},
+    "dark_css_variables": {"color-brand-primary": "#f08a4b", "color-brand-content": "#6cabff"},
+}
 html_copy_source = False
 html_show_sourcelink = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

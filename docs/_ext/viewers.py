@@ -1,0 +1,71 @@
+"""Viewers as files of their own, which share one copy of three.js and are loaded when visible."""
+
+from __future__ import annotations
+
+import html
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+FOLDER = "_viewers"
+FRAME = re.compile(r'<iframe style="[^"]*" sandbox="[^"]*" srcdoc="([^"]*)"></iframe>')
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"\s+content="[^"]*">\n')
+SHARED = ("three.min.js", "player.js", "player.css")
+
+
+def assets() -> dict[str, str]:
+    """Return the texts that all viewers contain, by the names of their files."""
+    folder = files("dolfinx_mbd.plotting") / "assets"
+    return {name: (folder / name).read_text(encoding="utf-8") for name in SHARED}
+
+
+def linked(page: str, texts: dict[str, str]) -> str:
+    """Return the page of a viewer with links in place of the shared texts."""
+    for name, text in texts.items():
+        link = f'<script src="{name}"></script>'
+        start, end = "<script>", "</script>"
+        if name.endswith(".css"):
+            start, end, link = "<style>", "</style>", f'<link rel="stylesheet" href="{name}">'
+        page = page.replace(f"{start}\n{text}\n{end}", link)
+    return POLICY.sub("", page)
+
+
+def move_viewers(app: Sphinx, name: str, template: str, context: dict[str, Any], _: Any) -> None:
+    """Replace each viewer in a page by a frame that loads it from a file."""
+    body = context.get("body")
+    if not body or "srcdoc=" not in body or app.builder.format != "html":
+        return
+    folder = Path(app.outdir, FOLDER)
+    folder.mkdir(exist_ok=True)
+    texts, up = assets(), "../" * name.count("/")
+    number = 0
+
+    def frame(match: re.Match[str]) -> str:
+        nonlocal number
+        number += 1
+        path = folder / f"{name.replace('/', '-')}-{number}.html"
+        path.write_text(linked(html.unescape(match[1]), texts), encoding="utf-8")
+        return (
+            f'<iframe class="viewer" loading="lazy" src="{up}{FOLDER}/{path.name}" '
+            'title="Interactive scene" allowfullscreen></iframe>'
+        )
+
+    context["body"] = FRAME.sub(frame, body)
+
+
+def copy_assets(app: Sphinx, error: Exception | None) -> None:
+    """Write the shared files beside the viewers."""
+    folder = Path(app.outdir, FOLDER)
+    if error is None and folder.is_dir():
+        for name, text in assets().items():
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the steps."""
+    app.connect("html-page-context", move_viewers)
+    app.connect("build-finished", copy_assets)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
