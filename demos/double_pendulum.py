@@ -115,7 +115,7 @@ with helpers.figure(results / "pendulum.png", 1, 2) as (left, right):
 
 # The softest arm, with its deformation enlarged 5 times:
 
-helpers.viewer(runs["1 times"], results / "pendulum.html", scale=5)
+helpers.show(mbd.plotting.player, runs["1 times"], results / "pendulum.html", scale=5)
 
 # ## Checks
 

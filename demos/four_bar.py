@@ -127,7 +127,7 @@ with helpers.figure(results / "linkage.png", 1, 2) as (left, right):
     left.legend()
     right.plot(np.degrees(angle - angle[0])[1000:] - 360, torque[1000:])
     right.set(xlabel="crank angle in the second turn (°)", ylabel="drive torque (N m)")
-helpers.viewer(run, results / "four_bar.html")
+helpers.show(mbd.plotting.player, run, results / "four_bar.html")
 # -
 
 # ## Checks

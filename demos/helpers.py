@@ -6,8 +6,9 @@ does a notebook in `demos/`. The scripts in `demos/papers/` append `demos/` to t
 
 from __future__ import annotations
 
+import builtins
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +30,10 @@ __all__ = [
     "results_folder",
     "save_report",
     "shank_section",
+    "show",
     "solve",
     "tagged_bar",
     "timed",
-    "viewer",
 ]
 
 root = MPI.COMM_WORLD.rank == 0
@@ -161,17 +162,20 @@ def plot_histories(
         axes[-1, 0].set(xlabel=x[0], **axis)
 
 
-def viewer(source: Any, path: Path, **options: Any) -> Any:
-    """Return the interactive page of a run on rank 0, which writes it; a notebook shows the page.
+def show(draw: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    """Draw a picture or a page on rank 0; a notebook shows it, a script only writes its file.
 
     Args:
-        source: Result of a simulation, a mechanism or a reduced body.
-        path: File to write.
-        **options: Further arguments of `mbd.plotting.player`.
+        draw: A function of `mbd.plotting`.
+        *arguments: Its arguments.
+        **options: Its further arguments.
     """
-    import dolfinx_mbd as mbd
+    if root:
+        picture = draw(*arguments, **options)
+        if hasattr(builtins, "get_ipython"):
+            from IPython.display import display
 
-    return mbd.plotting.player(source, path, **options) if root else None
+            display(picture)
 
 
 def chord_displacement(rod: mbd.ReducedBody, eta: np.ndarray) -> np.ndarray:

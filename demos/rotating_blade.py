@@ -22,6 +22,8 @@ literature. Files go to `results/rotating_blade`. Runs on one rank and under `mp
 # +
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from mpi4py import MPI
 
@@ -127,11 +129,9 @@ difference = np.abs(state.modes(4).frequencies / linear - 1).max()
 strain = steel.density * top**2 * length**2 / (2 * steel.young)
 helpers.save_report(results / "campbell.txt")
 for name, part in (("with_stiffening", diagram), ("without_stiffening", without)):
-    if comm.rank == 0:
-        path, title = results / f"{name}.png", name.replace("_", " ")
-        mbd.plotting.campbell_diagram(
-            speeds, part.frequencies, path, whirl=part.whirl, growing=part.growing, title=title
-        )
+    style = {"whirl": part.whirl, "growing": part.growing, "title": name.replace("_", " ")}
+    draw = partial(mbd.plotting.campbell_diagram, speeds, part.frequencies, **style)
+    helpers.show(draw, results / f"{name}.png")
 # -
 
 # ## Checks

@@ -119,7 +119,7 @@ helpers.plot_histories(results / "slider_crank.png", angle, rows, xticks=np.aran
 
 # Watch the mechanism, with the deformation of the rod enlarged 100 times.
 
-helpers.viewer(run, results / "slider_crank.html", scale=100)
+helpers.show(mbd.plotting.player, run, results / "slider_crank.html", scale=100)
 
 # ## Checks
 #

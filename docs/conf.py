@@ -15,7 +15,6 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(ROOT / "demos"), os.environ.get("PYTHONPATH", "")])
 )  # for the notebooks: they import demos/helpers.py
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["TQDM_DISABLE"] = "1"  # progress bars do not belong in pages
 os.environ.pop("MPLBACKEND", None)  # figures appear in the pages
 
 project = "dolfinx_mbd"
@@ -94,7 +93,7 @@ HEADER = """# ---
 
 
 def copy_demos() -> None:
-    """Copy the demos as pages of the tutorials, without the docstrings that scripts have."""
+    """Copy the demos as pages of the tutorials, without their docstrings and progress bars."""
     for folder, target in (("demos", "tutorials"), ("demos/papers", "papers")):
         (HERE / target).mkdir(exist_ok=True)
         for path in sorted((ROOT / folder).glob("*.py")):
@@ -105,7 +104,7 @@ def copy_demos() -> None:
             page = (
                 HEADER
                 + "".join(
-                    line
+                    line.replace(", progress=comm.rank == 0", "")
                     for line in lines[ast.parse(source).body[0].end_lineno :]
                     if not line.startswith("sys.path.append(")  # PYTHONPATH has the folder
                 ).lstrip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 from importlib.resources import files
@@ -17,9 +18,13 @@ SHARED = ("three.min.js", "player.js", "player.css")
 
 
 def assets() -> dict[str, str]:
-    """Return the texts that all viewers contain, by the names of their files."""
+    """Return the texts that all viewers contain, by names of files that change with the texts."""
     folder = files("dolfinx_mbd.plotting") / "assets"
-    return {name: (folder / name).read_text(encoding="utf-8") for name in SHARED}
+    texts = ((Path(name), (folder / name).read_text(encoding="utf-8")) for name in SHARED)
+    return {
+        f"{path.stem}-{hashlib.sha256(text.encode()).hexdigest()[:8]}{path.suffix}": text
+        for path, text in texts
+    }
 
 
 def linked(page: str, texts: dict[str, str]) -> str:
@@ -54,18 +59,12 @@ def move_viewers(app: Sphinx, name: str, template: str, context: dict[str, Any],
         )
 
     context["body"] = FRAME.sub(frame, body)
-
-
-def copy_assets(app: Sphinx, error: Exception | None) -> None:
-    """Write the shared files beside the viewers."""
-    folder = Path(app.outdir, FOLDER)
-    if error is None and folder.is_dir():
-        for name, text in assets().items():
-            (folder / name).write_text(text, encoding="utf-8")
+    for asset, text in texts.items():
+        if not (folder / asset).exists():
+            (folder / asset).write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the steps."""
+    """Move the viewers when a page is written."""
     app.connect("html-page-context", move_viewers)
-    app.connect("build-finished", copy_assets)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -344,10 +344,19 @@ def _frame_of(camera: Any, points: Array) -> dict[str, Any]:
     return {
         "centre": (0.5 * (low + high)).tolist(),
         "length": float(np.linalg.norm(high - low)) or 1.0,
-        "box": [low.tolist(), high.tolist()],
+        "hull": _extreme_points(points).tolist(),
         "towards": camera.towards.tolist(),
         "up": camera.up.tolist(),
     }
+
+
+def _extreme_points(points: Array) -> Array:
+    """Return the points that are extreme in one of 300 evenly spread directions."""
+    k = np.arange(300)
+    z, angle = 1 - (2 * k + 1) / 300, np.pi * (1 + 5**0.5) * k  # spiral of Fibonacci
+    ring = np.sqrt(1 - z**2)
+    directions = np.stack([ring * np.cos(angle), ring * np.sin(angle), z])
+    return np.asarray(points[np.unique((points @ directions).argmax(axis=0))])
 
 
 # ---- small motions ------------------------------------------------------------------------------

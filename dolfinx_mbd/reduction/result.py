@@ -15,6 +15,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import vector
 from dolfinx_mbd.fem.fields import History, as_function, write_history
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.truncation import Truncation
 
 __all__ = ["Reduction"]
@@ -54,6 +55,8 @@ class Reduction:
     truncation: Truncation | None = None
     stress: Callable[[Any], Expr] | None = None
     residuals: Array | None = None
+
+    __repr__ = short_repr
 
     def _repr_html_(self) -> str:
         return self.body._repr_html_()

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, refuse, vector
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import rotation_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body
@@ -61,6 +62,8 @@ class BodyHistory:
     eta_acceleration: Array
     _wrenches: Callable[[], dict[str, Array]] = field(default=dict, repr=False)
 
+    __repr__ = short_repr
+
     @cached_property
     def wrenches(self) -> dict[str, Array]:
         """Forces and moments on the body at each interface, by name, (nt, 6), N and N m.
@@ -98,6 +101,8 @@ class JointHistory:
     moment: Array
     rotation: Array
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, eq=False)
 class Energies:
@@ -119,6 +124,8 @@ class Energies:
     kinetic: Array
     elastic: Array
     gravity: Array
+
+    __repr__ = short_repr
 
     @property
     def total(self) -> Array:

@@ -453,8 +453,8 @@ window.player = (() => {
     const right = new THREE.Vector3().crossVectors(camera.up, direction).normalize();
     const top = new THREE.Vector3().crossVectors(direction, right), centre = new THREE.Vector3(...data.centre);
     let most = 0;
-    for (let i = 0; i < 8; i++) {
-      const corner = new THREE.Vector3(...[0, 1, 2].map((j) => data.box[(i >> j) & 1][j])).sub(centre);
+    for (const point of data.hull) {
+      const corner = new THREE.Vector3(...point).sub(centre);
       const half = Math.max((Math.abs(corner.dot(right)) * height) / width, Math.abs(corner.dot(top)));
       most = Math.max(most, half / up + corner.dot(direction));
     }
@@ -483,7 +483,7 @@ window.player = (() => {
     const limit = views[0].limit, [factor, symbol] = unit(settings.colour, limit);
     const colours = MAP.map((c) => `rgb(${c})`).join(",");
     box.innerHTML = modal
-      ? `${name}<i style="background:linear-gradient(90deg,${colours})"></i><span><b>0</b><b>greatest of each mode</b></span>`
+      ? `${name}<i style="background:linear-gradient(90deg,${colours})"></i><span><b>0</b><b>largest</b></span>`
       : `${name} (${symbol})<i style="background:linear-gradient(90deg,${colours})"></i>` +
         `<span><b>0</b><b>${format(0.5 * factor * limit)}</b><b>${format(factor * limit)}</b></span>`;
   }
@@ -577,7 +577,7 @@ window.player = (() => {
         oninput: change(() => { settings.scale = 10 ** Number(magnify.value); showScale(); }) });
       const shown = element("output");
       const showScale = () => { shown.textContent = `× ${format(settings.scale)}`; };
-            controlsOf.showScale = () => { magnify.value = Math.log10(settings.scale); showScale(); };
+      controlsOf.showScale = () => { magnify.value = Math.log10(settings.scale); showScale(); };
       showScale();
       panel.append(
         element("h2", { textContent: "Colour" }),
