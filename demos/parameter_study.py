@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import xarray
@@ -81,11 +82,13 @@ def case(speed: float, modulus: float, rod: mbd.ReducedBody) -> dict[str, np.nda
 # +
 def studied(rod: mbd.ReducedBody) -> xarray.Dataset | None:
     """Return the study on rank 0; cases that its folder contains are not computed again."""
-    comm = MPI.COMM_WORLD
+    comm, cases = MPI.COMM_WORLD, results / "cases"
+    grid, fixed = {"speed": speeds, "modulus": moduli}, {"rod": rod}
+    executor: Any
     with nullcontext() if comm.size == 1 else MPICommExecutor(comm) as executor:
-        grid = {"speed": speeds, "modulus": moduli}
-        options = {"fixed": {"rod": rod}, "path": results / "cases", "progress": True}
-        return mbd.sweep(case, grid, executor=executor, **options) if comm.rank == 0 else None
+        if comm.rank:  # (this rank has worked for rank 0)
+            return None
+        return mbd.sweep(case, grid, fixed=fixed, executor=executor, path=cases, progress=True)
 
 
 # -

@@ -31,6 +31,7 @@ extensions = [
     "command_line",
     "llms",
     "mathml",
+    "viewers",
 ]
 exclude_patterns = ["_build", "_ext", "conf.py"]
 default_role = "code"
@@ -63,6 +64,13 @@ html_theme = "furo"
 html_title = "dolfinx_mbd"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#a8410f", "color-brand-content": "#1d5fc4"},
+    "dark_css_variables": {"color-brand-primary": "#f08a4b", "color-brand-content": "#6cabff"},
+}
 html_copy_source = False
 html_show_sourcelink = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -84,7 +92,7 @@ HEADER = """# ---
 
 
 def copy_demos() -> None:
-    """Copy the demos as pages of the tutorials, without the docstrings that scripts have."""
+    """Copy the demos as pages of the tutorials, without their docstrings and progress bars."""
     for folder, target in (("demos", "tutorials"), ("demos/papers", "papers")):
         (HERE / target).mkdir(exist_ok=True)
         for path in sorted((ROOT / folder).glob("*.py")):
@@ -95,7 +103,7 @@ def copy_demos() -> None:
             page = (
                 HEADER
                 + "".join(
-                    line
+                    line.replace(", progress=comm.rank == 0", "")
                     for line in lines[ast.parse(source).body[0].end_lineno :]
                     if not line.startswith("sys.path.append(")  # PYTHONPATH has the folder
                 ).lstrip()

@@ -31,6 +31,7 @@ from dolfinx_mbd.fem.mesh_checks import warn_of_materials
 from dolfinx_mbd.fem.operators import euler
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.reduction.basis import Basis, free_basis
@@ -60,6 +61,8 @@ class BeamReduction:
     model: BeamModel
     modes: Array  # displacements and rotations of the nodes on this rank, shape (owned dofs, n)
     truncation: Truncation | None = None  # of fixed-interface modes; None without interfaces
+
+    __repr__ = short_repr
 
     @property
     def space(self) -> fem.FunctionSpace:

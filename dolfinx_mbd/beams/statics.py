@@ -17,6 +17,7 @@ from dolfinx_mbd.checks import choice, instance, integer, names, refuse, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangle
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
@@ -57,6 +58,8 @@ class BeamModes:
     modes: tuple[fem.Function, ...]  # on `model.space`, ∫ρ ψ·ψ = 1
     num_rigid: int  # number of rigid motions
     model: BeamModel
+
+    __repr__ = short_repr
 
 
 def beam_modes(

@@ -29,6 +29,7 @@ from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, unknown
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
@@ -75,6 +76,8 @@ class FrequencyResponse:
     inputs: tuple[str, ...]
     values: ComplexArray
     body: str = "body"
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, frequencies=(-1,))

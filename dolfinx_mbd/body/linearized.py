@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body.parts import SPINS, freeze
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse, vector
+from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 
@@ -60,6 +61,8 @@ class LinearizedBody:
     elastic: Array
     basis: Array
     stiffened: bool = False
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, mass=(-1, -1))

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, choice, instance, integer, number, refuse
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 
@@ -93,6 +94,8 @@ class Interface:
     axes: Array
     motion: Array
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         label = f"interface {checked_name('name', self.name)!r}"
         choice(f"{label}: kind", self.kind, ("rigid", "averaged"))
@@ -156,6 +159,8 @@ class Station:
     position: Array
     modes: Array
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         freeze(self, f"point {checked_name('name', self.name)!r}", position=(3,), modes=(-1, 3))
 
@@ -187,6 +192,8 @@ class LoadPattern:
     modes: Array
     moments: Array
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
         freeze(self, label, force=(3,), moment=(3,), modes=(-1,))
@@ -211,6 +218,8 @@ class Skin:
     points: Array
     triangles: NDArray[np.int64]
     modes: Array
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, "skin", points=(-1, 3))
@@ -246,6 +255,8 @@ class Stiffening:
     spin: Array
     interfaces: Array
     work: Array | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, "stiffening", spin=(6, -1, -1))

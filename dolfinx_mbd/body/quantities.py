@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import unknown
+from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 Combine = Callable[[Array], Array]
@@ -40,6 +41,8 @@ class Quantity:
     finish: Combine | None = None  # increasing function of the values
     shape: tuple[int, ...] = ()  # of one value: (), (3,) or (3, 3)
     bound: Callable[[Array, float], Array] | None = None
+
+    __repr__ = short_repr
 
     @property
     def linear(self) -> bool:

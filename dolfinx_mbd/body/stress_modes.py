@@ -19,6 +19,7 @@ from dolfinx_mbd.body.parts import freeze, mode_numbers
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.checks import array, choice, integer, refuse
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 Extreme = Literal["greatest", "least"]
@@ -157,6 +158,8 @@ class StressModes:
 
     points: Array
     stress: Array
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, "stress modes", points=(-1, 3))

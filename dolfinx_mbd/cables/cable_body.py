@@ -14,6 +14,7 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.cables.line_body import AbsoluteBody, LineForms, hermite
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.cables import Cable
+from dolfinx_mbd.html import short_repr
 
 __all__ = ["CableBody", "CableFrame", "CableMotion"]
 
@@ -67,6 +68,8 @@ class CableMotion:
     strain: Array
     curvature: Array
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, eq=False)
 class CableBody(AbsoluteBody):
@@ -109,6 +112,8 @@ class CableBody(AbsoluteBody):
     elements: int | Sequence[float] = 9
     length: float | None = None
     frames: Mapping[str, float] = field(default_factory=dict)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         checks.name("name", self.name)

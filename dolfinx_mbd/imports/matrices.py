@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, number, refuse
 from dolfinx_mbd.errors import FileError, InputError
+from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 
@@ -84,6 +85,8 @@ class FullMatrices:
     labels: NDArray[np.int64] | None = None
     damping: Any = None
     triangles: NDArray[np.int64] | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         nodes = positions("nodes", self.nodes)

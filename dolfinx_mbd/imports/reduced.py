@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body import Interface, Mode, ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse
 from dolfinx_mbd.errors import ModelRangeWarning, warn
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.imports.matrices import (
     MatrixError,
     check_free,
@@ -77,6 +78,8 @@ class ReducedMatrices:
     names: Sequence[str] | None = None
     damping: Array | None = None
     axes: ArrayLike | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         points = positions("points", self.points)

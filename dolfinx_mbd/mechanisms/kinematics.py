@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import number, refuse
+from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 
@@ -32,6 +33,9 @@ class CrankMotion(NamedTuple):
     rod_angle: Array
     rod_velocity: Array
     rod_acceleration: Array
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array
 from dolfinx_mbd.multibody.model.force_elements import PairElement
+from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.marks import Arrow, frame_histories, joint_arrows, load_arrows
 from dolfinx_mbd.plotting.player_data import block, outline
@@ -80,15 +82,37 @@ def _items(arrows: Iterable[Arrow]) -> list[dict[str, Any]]:
     ]
 
 
-def cable_lines(run: Solution, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return the moving centre lines of bodies that are drawn as lines, such as cables."""
+def cable_lines(run: Solution, rows: NDArray[np.int64]) -> dict[str, Array]:
+    """Return the centre lines of cables at the saved times `rows` by name, shape (nr, np, 3)."""
+    return {
+        body.name: body.motion(run, _places(body)).position[rows] for body in _cables(run.system)
+    }
+
+
+def cable_increments(system: SystemData, state: State, vector: Any) -> list[Any]:
+    """Return the complex displacements of the centre lines for an increment (nv,), (np, 3) each."""
     lines = []
-    for body in run.system.bodies:
-        motion = getattr(body, "motion", None)
-        if motion is not None:
-            points = motion(run).position[rows]
-            lines.append({"name": body.name, "count": points.shape[1], "points": block(points)})
+    for body in _cables(system):
+        k = system.body_index(body.name)
+        states = []
+        for change in (0.0 * vector.real, vector.real, vector.imag):
+            q = state.q.copy()
+            q[system.q_slices[k]] += change[system.v_slices[k]]
+            states.append(replace(state, q=q))
+        rest, real, imaginary = body.motion(Solution(system, states), _places(body)).position
+        lines.append(real - rest + 1j * (imaginary - rest))
     return lines
+
+
+def _cables(system: SystemData) -> list[Any]:
+    """Return the bodies that are lines in absolute coordinates."""
+    return [body for body in system.bodies if hasattr(body, "motion")]
+
+
+def _places(body: Any) -> Array:
+    """Return places at which a cable is drawn: its nodes, and three between them, m."""
+    last = len(body.nodes) - 1
+    return np.interp(np.linspace(0, last, 4 * last + 1), np.arange(last + 1), body.nodes)
 
 
 def signal_curves(run: Solution, signals: Signals) -> list[dict[str, Any]]:

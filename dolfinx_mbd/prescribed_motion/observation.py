@@ -18,6 +18,7 @@ from dolfinx_mbd.checks import having, integer
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space
 from dolfinx_mbd.fem.field_files import write_history
 from dolfinx_mbd.fem.fields import as_function, locate
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.prescribed_motion.supports import interface_rows
 from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
 from dolfinx_mbd.reduction.interfaces import MeshInterface
@@ -71,6 +72,8 @@ class Transient:
     num_steps: int
     num_solves: int  # number of solves with the constant factor in all steps
     most_solves: int  # largest number of these solves in a step
+
+    __repr__ = short_repr
 
     def displacement(self, k: int, out: fem.Function | None = None) -> fem.Function:
         """Return the k-th field as a function, m.

@@ -30,6 +30,7 @@ from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import field_file
 from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
 
 __all__ = [
@@ -59,6 +60,8 @@ class Points:
     reference: Array  # points in the reference cell, shape (points of a cell, dim)
     cells: NDArray[np.int32]  # owned cells
     dofs: NDArray[np.int32]  # dofs of the scalar space at the points, cell by cell, shape (np,)
+
+    __repr__ = short_repr
 
     def space(self, shape: tuple[int, ...] = ()) -> fem.FunctionSpace:
         """Return the space for values of the given shape at these points. Collective."""
@@ -180,6 +183,8 @@ class Fields:
     time: Array  # (nt,), s
     eta: Array  # (nt, n)
 
+    __repr__ = short_repr
+
     def __len__(self) -> int:
         return len(self.time)
 
@@ -212,6 +217,8 @@ class Envelope:
     value: fem.Function  # on a discontinuous space
     time: fem.Function  # on the same space, s
     points: Points
+
+    __repr__ = short_repr
 
     def values(self) -> tuple[Array, Array]:
         """Return values and times at the points of this rank, shape (np,) each."""

@@ -18,6 +18,7 @@ from dolfinx_mbd.checks import number, refuse, vector
 from dolfinx_mbd.fem.field_files import History, write_history, write_shapes
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.truncation import Truncation
 
 __all__ = ["Reduction"]
@@ -58,6 +59,8 @@ class Reduction:
     truncation: Truncation | None = None
     stress: Callable[[Any], Expr] | None = None
     residuals: Array | None = None
+
+    __repr__ = short_repr
 
     def _repr_html_(self) -> str:
         return self.body._repr_html_()

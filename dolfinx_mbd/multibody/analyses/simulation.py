@@ -228,10 +228,10 @@ def _solution(run: Run) -> Solution:
 
 
 def progress_bar(total: int, show: bool, title: str, unit: str) -> AbstractContextManager[Any]:
-    """Return a tqdm progress bar, or a null context without `show` or tqdm."""
+    """Return a progress bar, in notebooks their own, or a null context without `show` or tqdm."""
     if show:
         try:
-            from tqdm import tqdm
+            from tqdm.auto import tqdm
         except ImportError:
             warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
         else:

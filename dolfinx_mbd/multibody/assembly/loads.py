@@ -19,7 +19,7 @@ from dolfinx_mbd.multibody.model.force_elements import (
 )
 from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
-from dolfinx_mbd.multibody.model.system import Load, SystemData
+from dolfinx_mbd.multibody.model.system import SystemData
 
 __all__ = ["LoadAssembler"]
 

@@ -14,6 +14,7 @@ from dolfinx_mbd.body.parts import assign
 from dolfinx_mbd.checks import array, choice, flag, instance, number, refuse, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.joints import FrameRef
 from dolfinx_mbd.multibody.model.pattern_loads import PatternRef
@@ -51,6 +52,8 @@ class Ground:
     num_velocities: int = field(default=0, init=False)
     num_elastic: int = field(default=0, init=False)
     typical_mass: float = field(default=0.0, init=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         assign(self, frames=checked_frames(checked_name("name", self.name), self.frames))
@@ -138,6 +141,8 @@ class RigidBody(FloatingBody):
     position: ArrayLike = (0.0, 0.0, 0.0)
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     shape: Shape | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         label = f"body {checked_name('name', self.name)!r}"
@@ -294,6 +299,8 @@ class FlexibleBody(FloatingBody):
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     damping_ratio: float | None = None
     stiffening: bool | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         label = f"body {checked_name('name', self.name)!r}"

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, instance, name, refuse, vector
 from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.html import short_repr
 
 __all__ = ["Body", "BodyState", "Frame", "checked_frames"]
 
@@ -55,6 +56,9 @@ class BodyState(NamedTuple):
     a: Array  # rates of the velocities (nv,)
     gravity: Array  # in global components (3,), m/s²
     wrenches: Array  # forces and moments at the frames in global components (F, 6), N and N m
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 @runtime_checkable

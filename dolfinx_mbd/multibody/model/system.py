@@ -16,7 +16,7 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.html import HtmlView
+from dolfinx_mbd.html import HtmlView, short_repr
 from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
 from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.force_elements import (
@@ -69,6 +69,8 @@ class State:
     lam: Array
     angles: Array
     memory: dict[str, Any] = field(default_factory=dict)
+
+    __repr__ = short_repr
 
 
 def _slices(counts: Iterable[int]) -> list[slice]:

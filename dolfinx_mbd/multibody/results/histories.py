@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import cumulative_trapezoid
 
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import rotation_rows
 
 Array = NDArray[np.float64]
@@ -99,6 +100,8 @@ class BodyHistory:
     def angular_momentum(self) -> Array:
         """Angular momentum about the global origin in global components, (nt, 3), kg m²/s."""
         return self._momentum[:, 3:]
+
+    __repr__ = short_repr
 
     @cached_property
     def wrenches(self) -> dict[str, Array]:
@@ -243,6 +246,8 @@ class ElementHistory:
         """Work on the bodies since the first saved time, (nt,), J, by the trapezoidal rule."""
         return np.asarray(cumulative_trapezoid(self.power, self.time, initial=0.0), dtype=float)
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, eq=False)
 class Energies:
@@ -264,6 +269,8 @@ class Energies:
     kinetic: Array
     elastic: Array
     gravity: Array
+
+    __repr__ = short_repr
 
     @property
     def total(self) -> Array:

@@ -201,7 +201,8 @@ window.player = (() => {
   const JOINT = new THREE.MeshStandardMaterial({ color: 0xc8551b, roughness: 0.5 });
   const SPRING = new THREE.LineBasicMaterial({ color: 0x2f9e63 });
   const GROUND = new THREE.MeshStandardMaterial({ color: 0x777777, roughness: 0.9 });
-  const CABLE = new THREE.LineBasicMaterial({ color: 0x3b62c2 });
+  const CABLE = new THREE.MeshStandardMaterial({ color: 0x3b62c2, roughness: 0.6 });
+  const ROD = new THREE.CylinderGeometry(1, 1, 1, 10, 1).translate(0, 0.5, 0); // from 0 to 1 along y
   const FORCE = {
     "joint forces": new THREE.MeshStandardMaterial({ color: 0xd63a6a, roughness: 0.6, depthTest: false, transparent: true }),
     loads: new THREE.MeshStandardMaterial({ color: 0x8f47c2, roughness: 0.6, depthTest: false, transparent: true }),
@@ -245,9 +246,7 @@ window.player = (() => {
       const add = (name, object) => { this.groups[name].add(object); return object; };
       this.joints = (data.joints ?? []).map((joint) =>
         [joint, add("joints", joint.kind === "distance"
-          ? new THREE.Line(new THREE.BufferGeometry().setAttribute("position",
-            new THREE.BufferAttribute(new Float32Array([0, 0, 0, 0, 1, 0]), 3)), CABLE)
-          : new THREE.Mesh(jointShape(joint.kind), JOINT))]);
+          ? new THREE.Mesh(ROD, CABLE) : new THREE.Mesh(jointShape(joint.kind), JOINT))]);
       this.springs = (data.springs ?? []).map((spring) => [spring, add("springs", new THREE.Line(coil(), SPRING))]);
       this.ground = [...frames.values()].filter((frame) => frame.ground).map((frame) =>
         [frame, add("ground", new THREE.Mesh(new THREE.BoxGeometry(0.05 * size, 0.012 * size, 0.05 * size), GROUND))]);
@@ -257,15 +256,14 @@ window.player = (() => {
           new THREE.Mesh(new THREE.ConeGeometry(2.6 * r, 7 * r, 16).translate(0, 3.5 * r, 0), FORCE[arrow.group]));
         return [arrow, group];
       });
-      this.cables = cables.map((cable) => [cable, add("cables", new THREE.Line(
-        new THREE.BufferGeometry().setAttribute("position",
-          new THREE.BufferAttribute(new Float32Array(3 * cable.count), 3)), CABLE))]);
+      this.cables = cables.map((cable) =>
+        Array.from({ length: cable.count - 1 }, () => add("cables", new THREE.Mesh(ROD, CABLE))));
     }
 
-    move(where, poses) {
+    move(where, poses, lines) {
       const vector = new THREE.Vector3();
       for (const [joint, mark] of this.joints) {
-        if (joint.kind === "distance") { stretch(mark, poses(joint.first).position, poses(joint.second).position, 1); continue; }
+        if (joint.kind === "distance") { stretch(mark, poses(joint.first).position, poses(joint.second).position, 0.004 * size); continue; }
         mark.position.copy(poses(joint.second).position);
         mark.quaternion.setFromUnitVectors(Z, poses(joint.first).axis);
       }
@@ -282,11 +280,10 @@ window.player = (() => {
         group.children[0].scale.y = Math.max(length, 1e-9);
         group.children[1].position.y = length;
       }
-      for (const [cable, line] of this.cables) {
-        line.geometry.attributes.position.array.set(between(cable.points, 3 * cable.count, where));
-        line.geometry.attributes.position.needsUpdate = true;
-        line.frustumCulled = false;
-      }
+      this.cables.forEach((pieces, k) => {
+        const points = lines(k), at = (i) => new THREE.Vector3().fromArray(points, 3 * i);
+        pieces.forEach((piece, i) => stretch(piece, at(i), at(i + 1), 0.004 * size));
+      });
     }
   }
 
@@ -366,11 +363,18 @@ window.player = (() => {
     return { position, axis };
   }
 
+  function cablePoints(k, view, where) {
+    const { points, count } = cables[k], out = between(points, 3 * count, where);
+    if (!view.mode?.cables) return out;
+    const move = real(view.mode.cables[k], 2 * Math.PI * t);
+    return out.map((value, i) => value + settings.scale * move[i]);
+  }
+
   function update() {
     const where = place(modal ? start : t);
     for (const view of views) {
       view.surfaces.forEach((surface, k) => surface.move(bodyState(k, view, where), settings.scale));
-      view.marks.move(where, (index) => framePose(index, view, where));
+      view.marks.move(where, (index) => framePose(index, view, where), (k) => cablePoints(k, view, where));
       const running = greatest(view.surfaces.map((surface) =>
         settings.hidden.has(surface.name) ? 0 : surface.evaluate(settings.colour)));
       view.limit = settings.range === "running" ? running : fixedLimit(view, running);
@@ -449,8 +453,8 @@ window.player = (() => {
     const right = new THREE.Vector3().crossVectors(camera.up, direction).normalize();
     const top = new THREE.Vector3().crossVectors(direction, right), centre = new THREE.Vector3(...data.centre);
     let most = 0;
-    for (let i = 0; i < 8; i++) {
-      const corner = new THREE.Vector3(...[0, 1, 2].map((j) => data.box[(i >> j) & 1][j])).sub(centre);
+    for (const point of data.hull) {
+      const corner = new THREE.Vector3(...point).sub(centre);
       const half = Math.max((Math.abs(corner.dot(right)) * height) / width, Math.abs(corner.dot(top)));
       most = Math.max(most, half / up + corner.dot(direction));
     }
@@ -479,7 +483,7 @@ window.player = (() => {
     const limit = views[0].limit, [factor, symbol] = unit(settings.colour, limit);
     const colours = MAP.map((c) => `rgb(${c})`).join(",");
     box.innerHTML = modal
-      ? `${name}<i style="background:linear-gradient(90deg,${colours})"></i><span><b>0</b><b>greatest of each mode</b></span>`
+      ? `${name}<i style="background:linear-gradient(90deg,${colours})"></i><span><b>0</b><b>largest</b></span>`
       : `${name} (${symbol})<i style="background:linear-gradient(90deg,${colours})"></i>` +
         `<span><b>0</b><b>${format(0.5 * factor * limit)}</b><b>${format(factor * limit)}</b></span>`;
   }
@@ -573,7 +577,7 @@ window.player = (() => {
         oninput: change(() => { settings.scale = 10 ** Number(magnify.value); showScale(); }) });
       const shown = element("output");
       const showScale = () => { shown.textContent = `× ${format(settings.scale)}`; };
-            controlsOf.showScale = () => { magnify.value = Math.log10(settings.scale); showScale(); };
+      controlsOf.showScale = () => { magnify.value = Math.log10(settings.scale); showScale(); };
       showScale();
       panel.append(
         element("h2", { textContent: "Colour" }),
@@ -611,7 +615,7 @@ window.player = (() => {
       "<tr><td><kbd>D</kbd></td><td>light, dark</td></tr><tr><td><kbd>P</kbd></td><td>save a picture</td></tr>" }));
     const menu = document.getElementById("menu");
     menu.onclick = change(() => panel.classList.toggle("closed"));
-    if (window.matchMedia("(max-width: 700px)").matches) panel.classList.add("closed");
+    if (window.matchMedia("(max-width: 800px)").matches) panel.classList.add("closed");
   }
 
   function buildBar() {
@@ -741,6 +745,10 @@ window.player = (() => {
     dirty = true;
   });
   window.addEventListener("resize", () => { dirty = true; });
+  window.addEventListener("message", ({ data: message }) => { // the page around the viewer changes its theme
+    if (message?.theme) document.documentElement.classList.toggle("dark", message.theme === "dark");
+    dirty = true;
+  });
   canvas.addEventListener("pointermove", tell);
   canvas.addEventListener("pointerleave", () => { hint.hidden = true; });
 
