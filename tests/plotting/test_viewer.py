@@ -481,6 +481,10 @@ def test_modes_side_by_side(browser: Any, tmp_path: Path, width: int) -> None:
     assert np.abs(tab.image() - first).max() > 50
     visible = tab.do("document.documentElement.scrollWidth <= window.innerWidth")
     assert visible
+    dark = "document.documentElement.classList.contains('dark')"
+    for theme in ("dark", "light"):  # as the page around an embedded viewer says
+        tab.do(f"window.postMessage({{theme: '{theme}'}}, '*')")
+        tab.page.wait_for_function(dark if theme == "dark" else f"!{dark}", timeout=5000)
 
 
 def test_mechanisms_at_rest_and_their_modes(browser: Any, tmp_path: Path) -> None:
