@@ -129,9 +129,9 @@ difference = np.abs(state.modes(4).frequencies / linear - 1).max()
 strain = steel.density * top**2 * length**2 / (2 * steel.young)
 helpers.save_report(results / "campbell.txt")
 for name, part in (("with_stiffening", diagram), ("without_stiffening", without)):
-    draw = partial(mbd.plotting.campbell_diagram, speeds, part.frequencies, whirl=part.whirl)
-    draw = partial(draw, growing=part.growing, title=name.replace("_", " "))
-    helpers.show(draw, results / f"{name}.png")
+    draw = partial(mbd.plotting.campbell_diagram, whirl=part.whirl, growing=part.growing)
+    path, title = results / f"{name}.png", name.replace("_", " ")
+    helpers.show(draw, speeds, part.frequencies, path, title=title)
 # -
 
 # ## Checks

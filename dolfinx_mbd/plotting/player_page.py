@@ -139,6 +139,7 @@ def player(
     if rotating is not None and isinstance(source, rotating.RotatingModes):
         return _rotating_page(source, path, modes, scale, title)
     instance("source", source, (Solution, SystemData, ReducedBody, LinearizedSystem))
+    assert isinstance(source, Solution | SystemData | ReducedBody | LinearizedSystem)
     if isinstance(source, ReducedBody):
         scene = body_scene(source, _numbers(modes, source.num_modes))
         name = source.name

@@ -481,6 +481,10 @@ def test_modes_side_by_side(browser: Any, tmp_path: Path, width: int) -> None:
     assert np.abs(tab.image() - first).max() > 50
     visible = tab.do("document.documentElement.scrollWidth <= window.innerWidth")
     assert visible
+    dark = "document.documentElement.classList.contains('dark')"
+    for theme in ("dark", "light"):  # as the page around an embedded viewer says
+        tab.do(f"window.postMessage({{theme: '{theme}'}}, '*')")
+        tab.page.wait_for_function(dark if theme == "dark" else f"!{dark}", timeout=5000)
 
 
 def test_mechanisms_at_rest_and_their_modes(browser: Any, tmp_path: Path) -> None:
@@ -510,6 +514,40 @@ def test_mechanisms_at_rest_and_their_modes(browser: Any, tmp_path: Path) -> Non
     modes = tmp_path / "modes.html"
     player(linearize(system, equilibrium(system)), modes)
     assert "Hz" in Tab(browser, modes).page.locator("#titles").inner_text()
+
+
+def test_marks_are_at_their_frames_and_forces_balance() -> None:
+    """A weight that hangs at rest from a ball joint and a spring, which share its weight."""
+    ground = Ground({"ceiling": Frame((0.0, 0.0, 0.5)), "left": Frame((-0.1, 0.0, 0.6))})
+    weight = RigidBody(
+        "weight",
+        2.0,
+        [1e-2] * 3,
+        frames={"top": Frame((0.0, 0.0, 0.2)), "side": Frame((-0.1, 0.0, 0.2))},
+        position=(0.0, 0.0, 0.3),
+    )
+    top = weight.frame("top")
+    system = System(
+        [ground, weight],
+        [spherical("hook", ground.frame("ceiling"), top)],
+        loads=[
+            SpringDamper("spring", ground.frame("left"), weight.frame("side"), stiffness=1e-6),
+            force("lift", top, (0.0, 0.0, 4.0)),
+        ],
+        gravity=(0.0, 0.0, -10.0),
+    )
+    run = simulate(system, t_end=0.01, dt=1e-3)
+    scene = scene_in(player(run))
+    frames = {f["index"]: numbers(f["position"]).reshape(-1, 3) for f in scene["frames"]}
+    on_ground = {f["index"]: f["ground"] for f in scene["frames"]}
+    (hook,), (spring,) = scene["joints"], scene["springs"]
+    assert np.allclose(frames[hook["first"]], [0.0, 0.0, 0.5], atol=1e-6)
+    assert np.allclose(frames[hook["second"]], [0.0, 0.0, 0.5], atol=1e-6)
+    assert on_ground[hook["first"]] and not on_ground[hook["second"]]
+    assert np.allclose(frames[spring["second"]], run.sensor("weight", "side")[0], atol=1e-4)
+    arrows = {arrow["group"]: numbers(arrow["vector"]).reshape(-1, 3) for arrow in scene["arrows"]}
+    assert np.allclose(arrows["loads"], [0.0, 0.0, 4.0])
+    assert np.allclose(arrows["joint forces"], [0.0, 0.0, 16.0], atol=1e-3)  # on the weight
 
 
 def test_a_body_without_modes_is_refused() -> None:

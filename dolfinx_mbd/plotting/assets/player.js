@@ -314,7 +314,7 @@ window.player = (() => {
     const title = document.createElement("b"), small = document.createElement("small");
     title.textContent = mode ? mode.title : data.title;
     if (mode) small.textContent = `${format(mode.frequency)} Hz` +
-      (mode.damping === undefined ? "" : `, damping ratio ${format(mode.damping)}`);
+      (mode.damping === undefined ? "" : `, damping ratio ${format(Math.abs(mode.damping) < 1e-9 ? 0 : mode.damping)}`);
     label.append(title, small);
     return { mode, scene, lamp, surfaces, marks: new Marks(scene), label, limits: {} };
   });
@@ -410,13 +410,15 @@ window.player = (() => {
     return view.limits[settings.colour];
   }
 
-  /** Rectangle of a view in pixels of the page. */
+  const HEAD = modal ? 40 : 0; // height of the title of a mode
+
+  /** Rectangle of a view below its title, in pixels of the page. */
   function tile(k) {
     const { clientWidth: width, clientHeight: height } = stage, count = views.length;
     const columns = Math.max(1, Math.min(count, Math.round(Math.sqrt((count * width) / (1.35 * height)))));
     const rows = Math.ceil(count / columns);
-    return { x: ((k % columns) * width) / columns, y: (Math.floor(k / columns) * height) / rows,
-      width: width / columns, height: height / rows };
+    return { x: ((k % columns) * width) / columns, y: (Math.floor(k / columns) * height) / rows + HEAD,
+      width: width / columns, height: height / rows - HEAD };
   }
 
   function draw() {
@@ -431,7 +433,7 @@ window.player = (() => {
       view.lamp.position.copy(camera.position).addScaledVector(camera.up, 0.5 * size);
       view.lamp.target.position.copy(controls.target);
       view.label.style.left = `${x}px`;
-      view.label.style.top = `${y}px`;
+      view.label.style.top = `${y - HEAD}px`;
       renderer.render(view.scene, camera);
     });
   }
@@ -693,11 +695,14 @@ window.player = (() => {
       pad.width = width * ratio;
       pad.height = height * ratio;
       pen.scale(ratio, ratio);
-      const low = y.reduce((a, b) => Math.min(a, b), 0), high = y.reduce((a, b) => Math.max(a, b), 0) || 1;
+      let low = y.reduce((a, b) => Math.min(a, b)), high = y.reduce((a, b) => Math.max(a, b));
+      if (low > 0 && low < high - low) low = 0; // zero belongs to a curve that comes near it
+      if (high < 0 && -high < high - low) high = 0;
+      if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
       const across = (value) => (width * (value - start)) / (end - start);
       const down = (value) => height - 6 - ((height - 26) * (value - low)) / (high - low);
       pen.strokeStyle = style.getPropertyValue("--line");
-      pen.beginPath(); pen.moveTo(0, down(0)); pen.lineTo(width, down(0)); pen.stroke();
+      if (low <= 0 && high >= 0) { pen.beginPath(); pen.moveTo(0, down(0)); pen.lineTo(width, down(0)); pen.stroke(); }
       pen.strokeStyle = style.getPropertyValue("--mark");
       pen.beginPath();
       for (let i = 0; i < x.length; i++) pen.lineTo(across(x[i]), down(y[i]));
