@@ -64,5 +64,6 @@ def _keep_imports() -> None:
 def _tidy() -> Iterator[None]:
     """PETSc objects are destroyed together on all ranks, not when a rank happens to collect."""
     yield
-    gc.collect()
-    MPI.COMM_WORLD.Barrier()
+    if MPI.COMM_WORLD.size > 1:
+        gc.collect()
+        MPI.COMM_WORLD.Barrier()
