@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from importlib.metadata import version as installed
 from pathlib import Path
+
+import dolfinx_mbd
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -20,7 +21,7 @@ os.environ.pop("MPLBACKEND", None)  # figures appear in the pages
 project = "dolfinx_mbd"
 author = "The dolfinx_mbd developers"
 copyright = "The dolfinx_mbd developers, LGPL-3.0-or-later"
-version = release = installed("dolfinx_mbd")
+version = release = dolfinx_mbd.__version__
 
 extensions = [
     "myst_nb",

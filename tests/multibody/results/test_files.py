@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -206,7 +207,7 @@ def rising(t: float) -> tuple[float, float, float]:
         (float, int),
         (np, json),
     ],
-    ids=str,
+    ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", str(value)),
 )
 def test_digests_tell_objects_apart(one: object, two: object) -> None:
     assert digest(one) != digest(two)
