@@ -70,7 +70,7 @@ def rows(
 
 # ---- Mechanisms of rigid bodies
 
-OWN = "independent ODE solution"
+INDEPENDENT = "independent ODE solution"
 
 
 def planar_motion() -> Iterator[Row]:
@@ -78,21 +78,23 @@ def planar_motion() -> Iterator[Row]:
     times = [0.2, 0.4, 0.6, 0.8, 1.0]
     run = mbd.simulate(planar_mechanisms.robotic_arm(), t_end=1.0, dt=1e-4, stride=2000)
     angles = run.joint("base").rotation[1:]
-    own = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
+    exact = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
     names = [f"arm, φ({t:g} s), rad" for t in times]
-    yield from rows(OWN, 1.6e-5, angles, dict(zip(names, own, strict=True)))  # six decimals
+    yield from rows(
+        INDEPENDENT, 1.6e-5, angles, dict(zip(names, exact, strict=True))
+    )  # six decimals
     yield from rows("Adams, in the paper", 3e-4, angles[-1:], {names[-1]: 0.884672})
     run = mbd.simulate(planar_mechanisms.crank_from_rest(), t_end=0.5, dt=1e-4, stride=1000)
     angles = run.joint("main").rotation[1:]
-    own = [0.245340903, 0.801813625, 1.463351621, 2.451874435, 4.211921311]
+    exact = [0.245340903, 0.801813625, 1.463351621, 2.451874435, 4.211921311]
     names = [f"slider-crank, φ({k / 10:g} s), rad" for k in range(1, 6)]
-    yield from rows(OWN, 1e-5, angles, dict(zip(names, own, strict=True)))
+    yield from rows(INDEPENDENT, 1e-5, angles, dict(zip(names, exact, strict=True)))
     yield from rows("Adams, in the paper", 3e-4, angles[-1:], {names[-1]: 4.210979})
     yield from rows(
-        OWN,
+        INDEPENDENT,
         1e-5,
         [planar_mechanisms.stick_angle()],
-        {"the same by the paper's stick model": own[-1]},
+        {"the same by the paper's stick model": exact[-1]},
     )
 
 
@@ -178,21 +180,21 @@ def four_bar_chain() -> Iterator[Row]:
 
 def flexible_slider_crank() -> Iterator[Row]:
     """Flexible slider-crank of the IVP test set, a rod of four shapes (Simeon)."""
-    found, end = ivp.components(ivp.precise_run()), ivp.END
+    end, exact = ivp.components(ivp.precise_run()), ivp.END
     source = "IVP test set, problem 24"
-    first = {"φ₂(0.1 s), rad": end["phi"], "x₃, m": end["x"]}
-    yield from rows(source, 1e-9, [found["phi"], found["x"]], first)
-    yield from rows(source, 2e-7, found["q"][:2], {"q₁, m": end["q"][0], "q₂, m": end["q"][1]})
-    rates = {"rate of φ₂, rad/s": end["omega"], "rate of x₃, m/s": end["speed"]}
-    yield from rows(source, 1e-6, [found["omega"], found["speed"]], rates)
+    first = {"φ₂(0.1 s), rad": exact["phi"], "x₃, m": exact["x"]}
+    yield from rows(source, 1e-9, [end["phi"], end["x"]], first)
+    yield from rows(source, 2e-7, end["q"][:2], {"q₁, m": exact["q"][0], "q₂, m": exact["q"][1]})
+    rates = {"rate of φ₂, rad/s": exact["omega"], "rate of x₃, m/s": exact["speed"]}
+    yield from rows(source, 1e-6, [end["omega"], end["speed"]], rates)
     names = ("λ₁, N", "λ₂, N", "λ₃, N m")
-    yield from rows(source, 1e-5, found["lam"], dict(zip(names, end["lam"], strict=True)))
+    yield from rows(source, 1e-5, end["lam"], dict(zip(names, exact["lam"], strict=True)))
 
 
 def spinning_up() -> Iterator[Row]:
     """Spin-up of a cantilever to 6 rad/s, tip deflection of the reduced body (Kane et al. 1987)."""
-    found, across = spin_up.tip_deflection(14.0, 2e-2)
-    values = np.interp(list(spin_up.EXACT), found, across)
+    instants, across = spin_up.tip_deflection(14.0, 2e-2)
+    values = np.interp(list(spin_up.EXACT), instants, across)
     references = {f"v({t} s), m": value for t, value in spin_up.EXACT.items()}
     bound, source = 0.01 * 0.5738, "geometrically exact beam"
     yield from rows(source, bound, values, references, absolute=True)
@@ -213,10 +215,10 @@ def rotating_cantilever() -> Iterator[Row]:
     model = mbd.BeamModel(create_interval(SELF, 40, [0.0, 1.0]), thin, material)
     structure = mbd.rotating_beam(model, held=[0.0])
     for gamma, frequencies in WRIGHT.items():
-        found = 2 * np.pi * mbd.rotating_modes(structure, float(gamma), num_modes=4).frequencies
+        omega = 2 * np.pi * mbd.rotating_modes(structure, float(gamma), num_modes=4).frequencies
         names = [f"{name}, γ = {gamma}" for name in ("lag 1", "flap 1", "lag 2", "flap 2")]
         source = "Wright; spectral solution"
-        yield from rows(source, 3e-4, found, dict(zip(names, frequencies, strict=True)))
+        yield from rows(source, 3e-4, omega, dict(zip(names, frequencies, strict=True)))
     lost = mbd.critical_speed(structure, 6.0, stiffening=False)
     structure.destroy()
     name = "γ of the false loss of stability without geometric stiffness"
@@ -269,8 +271,8 @@ def closed_forms() -> Iterator[Row]:
 def free_solids() -> Iterator[Row]:
     """Natural frequencies of a free cube (ωL√(ρ/G)) and of a free bar of steel, quadratic cells."""
     source, steel = "Rayleigh-Ritz", mbd.Material(2.1e11, 0.3, 7850.0)
-    found = mbd.modal_analysis(bodies.box(SELF, (1.0,) * 3, (4, 4, 4)), steel, num_modes=11)
-    omega = 2 * np.pi * found.frequencies * np.sqrt(steel.density / steel.shear)
+    cube = mbd.modal_analysis(bodies.box(SELF, (1.0,) * 3, (4, 4, 4)), steel, num_modes=11)
+    omega = 2 * np.pi * cube.frequencies * np.sqrt(steel.density / steel.shear)
     exact = {"cube, first pair": 2.85605, "first triple": 3.84598, "second triple": 3.91125}
     exact["Lamé's modes, π√2"] = np.pi * np.sqrt(2)
     yield from rows(source, 3e-3, omega[[0, 2, 5, 8]], exact)
@@ -297,10 +299,10 @@ def craig_bampton() -> Iterator[Row]:
             stiffening=False,
             options=mbd.ReductionOptions(skin=False),
         ).body
-        found = 2 * np.pi * body.frequencies[: len(errors)] / exact[: len(errors)] - 1
+        ratios = 2 * np.pi * body.frequencies[: len(errors)] / exact[: len(errors)] - 1
         names = [f"n = {n}: relative error of frequency {k}" for k in range(1, len(errors) + 1)]
         references = dict(zip(names, errors, strict=True))
-        yield from rows("spectral solution, two digits", 0.03, found, references)
+        yield from rows("spectral solution, two digits", 0.03, ratios, references)
 
 
 def same_body_in_exudyn() -> Iterator[Row]:
