@@ -70,7 +70,7 @@ def rows(
 
 # ---- Mechanisms of rigid bodies
 
-INDEPENDENT = "independent ODE solution"
+ODE = "independent ODE solution"
 
 
 def planar_motion() -> Iterator[Row]:
@@ -80,22 +80,17 @@ def planar_motion() -> Iterator[Row]:
     angles = run.joint("base").rotation[1:]
     exact = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
     names = [f"arm, φ({t:g} s), rad" for t in times]
-    yield from rows(
-        INDEPENDENT, 1.6e-5, angles, dict(zip(names, exact, strict=True))
-    )  # six decimals
+    references = dict(zip(names, exact, strict=True))  # six decimals
+    yield from rows(ODE, 1.6e-5, angles, references)
     yield from rows("Adams, in the paper", 3e-4, angles[-1:], {names[-1]: 0.884672})
     run = mbd.simulate(planar_mechanisms.crank_from_rest(), t_end=0.5, dt=1e-4, stride=1000)
     angles = run.joint("main").rotation[1:]
     exact = [0.245340903, 0.801813625, 1.463351621, 2.451874435, 4.211921311]
     names = [f"slider-crank, φ({k / 10:g} s), rad" for k in range(1, 6)]
-    yield from rows(INDEPENDENT, 1e-5, angles, dict(zip(names, exact, strict=True)))
+    yield from rows(ODE, 1e-5, angles, dict(zip(names, exact, strict=True)))
     yield from rows("Adams, in the paper", 3e-4, angles[-1:], {names[-1]: 4.210979})
-    yield from rows(
-        INDEPENDENT,
-        1e-5,
-        [planar_mechanisms.stick_angle()],
-        {"the same by the paper's stick model": exact[-1]},
-    )
+    references = {"the same by the paper's stick model": exact[-1]}
+    yield from rows(ODE, 1e-5, [planar_mechanisms.stick_angle()], references)
 
 
 def rigid_engine() -> Iterator[Row]:
