@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import ufl
@@ -315,9 +316,9 @@ def same_body_in_exudyn() -> Iterator[Row]:
     yield from rows("Exudyn", 1e-9, body.frequencies[:4], exact)
     exact = {"mass, kg": peer.totalMass, "Jzz, kg m²": peer.inertiaLocal[2, 2]}
     yield from rows("Exudyn", 1e-9, [body.total_mass, body.inertia[2, 2]], exact)
-    settings = {"t_end": 0.05, "dt": 2e-5, "stride": 10, "method": test_motion.METHOD}
-    system = test_motion.slider_crank_here(body)
-    run = mbd.simulate(system, elastic_start="undeformed", **settings)
+    system, method = test_motion.slider_crank_here(body), test_motion.METHOD
+    options: dict[str, Any] = {"stride": 10, "method": method, "elastic_start": "undeformed"}
+    run = mbd.simulate(system, t_end=0.05, dt=2e-5, **options)
     theirs = test_motion.slider_crank_there(model, reduction.modes).run(0.05, 2e-5, 2e-4)
     path, eta = run.body("piston").position, run.body("rod").eta
     off = [test_motion.compare(path, theirs["piston"]), test_motion.compare(eta, theirs["rod eta"])]

@@ -13,6 +13,8 @@ References:
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.integrate import solve_ivp
 
@@ -40,7 +42,7 @@ STIFFNESS[1, 1] = 16 * STIFFNESS[0, 0]
 STIFFNESS[2:, 2:] = YOUNG * SIDE**2 / (3 * L2) * np.array([[16.0, -8.0], [-8.0, 7.0]])
 
 #: The test set's solution at t = 0.1 s.
-END = {
+END: dict[str, Any] = {
     "phi": -3.311734987910881e-1,
     "x": 1.697373326718410e-1,
     "q": [1.893192460247178e-4, 2.375751865617931e-5, -5.323907988763734e-6, -8.363283141616840e-6],
@@ -110,7 +112,7 @@ def multipliers(run: Solution) -> np.ndarray:
     return np.array([-guide[0], -M3 * piston[0], -run.joint("drive").moment[-1, 2]])
 
 
-def components(run: Solution) -> dict[str, np.ndarray]:
+def components(run: Solution) -> dict[str, Any]:
     turn = rotation_matrix(run.body("rod").rotation[-1])
     return {
         "phi": np.arctan2(turn[1, 0], turn[0, 0]),
