@@ -12,9 +12,10 @@ import dolfinx_mbd
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE / "_ext"))
+NOTEBOOK_MODULES = [ROOT / "demos", HERE / "verification"]  # helpers.py, reference_cases.py
 os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(ROOT / "demos"), os.environ.get("PYTHONPATH", "")])
-)  # for the notebooks: they import demos/helpers.py
+    filter(None, [*map(str, NOTEBOOK_MODULES), os.environ.get("PYTHONPATH", "")])
+)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MPLBACKEND", None)  # figures appear in the pages
 
@@ -34,7 +35,7 @@ extensions = [
     "mathml",
     "viewers",
 ]
-exclude_patterns = ["_build", "_ext", "conf.py"]
+exclude_patterns = ["_build", "_ext", "conf.py", "verification/reference_cases.py"]
 default_role = "code"
 nitpicky = False
 
