@@ -236,16 +236,16 @@ def _pair(load: PairElement, start: Array, end: Array, z: Array, r: float) -> An
 class Marks:
     """Marks of a mechanism at the saved times `rows` of a run; instants are indices into `rows`.
 
-    `kinds` are some of `MARKS`, and `length` is the size of the mechanism (m). Symbols and labels
-    are aligned with the camera. Cables are always drawn.
+    `kinds` are some of `MARKS`. Sizes are relative to the depth of the camera, the size of the
+    mechanism, and symbols and labels are aligned with it. Cables are always drawn.
     """
 
     def __init__(
-        self, run: Solution, rows: Rows, kinds: Iterable[str], length: float, camera: scene.Camera
+        self, run: Solution, rows: Rows, kinds: Iterable[str], camera: scene.Camera
     ) -> None:
         self.kinds, self.system = tuple(kinds), run.system
-        self.length, self.camera = length, camera
-        self.radius = 0.014 * length
+        self.length, self.camera = camera.depth, camera
+        self.radius = 0.014 * self.length
         self.position, self.rotation = frame_histories(run.system, run.q[rows])
         self.arrows: list[Arrow] = []
         if "loads" in self.kinds:
@@ -270,7 +270,7 @@ class Marks:
         If there is one instant only, the points include the ends of labels.
         """
         shapes = [build(k) for *_, build in self.shapes]
-        width = 0.2 * self.length * self.camera.right
+        width = 0.16 * self.length * self.camera.right
         labels = [point + width for point, _ in self._labels(k) if len(self.position) == 1]
         return np.vstack([*(s.points for s in shapes if s is not None), *labels])
 

@@ -239,7 +239,7 @@ class Drawing:
         seen = [points for k in some for points in self.points(k)]
         frames = frame_poses(system, self.states[0])[0]
         camera = mechanism_camera(system, self.states[0], np.vstack([frames, *seen]), view)
-        self.marks = Marks(run, rows, marks, length, camera)
+        self.marks = Marks(run, rows, marks, camera)
         if self.marks.shapes:
             seen += [self.marks.points(k) for k in some]
             camera = mechanism_camera(system, self.states[0], np.vstack(seen), view)
