@@ -70,7 +70,7 @@ def plot_system(
             block), `springs` (with dampers and bushings), `ground` (points that are fixed to it),
             `loads` (forces, moments and the moments of drivers, with their values), `joint forces`
             (on the second body of each joint), `names` (of joints), `frames` (axes of all frames: x
-            red, y green, z blue).
+            red, y green, z blue). Arrows below 1 % of the longest one are omitted.
         assembled: Whether to draw the assembled mechanism. False draws the bodies at their given
             positions, which shows why a mechanism cannot be assembled.
         opacity: Opacity of rigid bodies; 1 hides the inside.

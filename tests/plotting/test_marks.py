@@ -206,3 +206,32 @@ def test_cables_are_drawn() -> None:
     gaps = np.linalg.norm(points[:, None] - line[None], axis=2).min(axis=0)
     assert gaps.max() < 0.01 and line[-1, 1] < -0.1
     plotter.close()
+
+
+def test_spring_along_a_joint_and_marks_that_vanish() -> None:
+    ground = mbd.Ground({"guide": mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])})
+    x_axis = {"guide": mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])}
+    block = mbd.RigidBody.box(
+        "block", (0.1, 0.1, 0.1), mass=1.0, frames=x_axis, position=(0.4, 0, 0)
+    )
+    guide = mbd.prismatic("guide", ground.frame("guide"), block.frame("guide"))
+    late = mbd.force("late", block.frame("guide"), lambda t, motion: (max(t - 0.05, 0.0), 0, 0))
+    system = mbd.System(
+        [ground, block], [guide], loads=[mbd.JointSpring("coil", "guide", 1e3), late]
+    )
+    run = mbd.simulate(system, t_end=0.1, dt=1e-3)
+    plotter = pv.Plotter(off_screen=True)
+    plotting.plot_system(system, plotter=plotter)
+    coil = actors(plotter)["spring coil"].points
+    z = np.asarray(x_axis["guide"].axes)[:, 2]
+    assert ((coil @ z).min(), (coil @ z).max()) == pytest.approx((0.0, 0.4), abs=1e-5)
+    plotter.close()
+    picture = plotting.plot_system(run, 0.0, marks=("loads",), window=SMALL)  # no force yet
+    assert picture.image.std() > 5
+    drawing = drawing_of(run, [0, 100])
+    plotter = pv.Plotter(off_screen=True)
+    drawing.add_to(plotter, cmap="turbo", opacity=0.5)
+    assert not plotter.actors["loads: late (N)"].visibility
+    drawing.move(1)
+    assert plotter.actors["loads: late (N)"].visibility
+    plotter.close()
