@@ -214,7 +214,7 @@ def _moment(point: Array, vector: Array, r: float) -> Any:
     return _joined(_tube(arc, 0.13 * head), _cone(arc[-1], tangent, head, 0.38 * head))
 
 
-def _pair(load: PairElement, start: Array, end: Array, z: Array, r: float) -> Any:
+def _pair(load: PairElement | JointSpring, start: Array, end: Array, z: Array, r: float) -> Any:
     """Return a coil, a damper or both; a sleeve about the axis z if the points are close."""
     pv, along = scene.pyvista(), end - start
     length, n = _polar(along)
@@ -222,12 +222,12 @@ def _pair(load: PairElement, start: Array, end: Array, z: Array, r: float) -> An
         return _joined(
             pv.Cylinder(center=0.5 * (start + end), direction=z, radius=1.6 * r, height=2.4 * r)
         )
-    parts = []
-    if not isinstance(load, SpringDamper) or load.stiffness > 0 or load.law is not None:
+    parts, kinds = [], (SpringDamper, JointSpring)
+    if not isinstance(load, kinds) or load.stiffness > 0 or load.law is not None:
         coil = _spiral(start + 0.15 * along, 0.7 * along, n, np.full(240, 1.4 * r), 8)
         ends = start + 0.12 * along, end - 0.12 * along
         parts.append(_tube(np.vstack([start, ends[0], coil, ends[1], end]), 0.2 * r))
-    if not parts or (isinstance(load, SpringDamper) and load.damping > 0):
+    if isinstance(load, kinds) and (load.damping > 0 or not parts):
         parts.append(_tube([start, end], 0.25 * r))
         centre = start + 0.45 * along
         parts.append(pv.Cylinder(center=centre, direction=n, radius=0.75 * r, height=0.35 * length))
@@ -238,16 +238,16 @@ def _pair(load: PairElement, start: Array, end: Array, z: Array, r: float) -> An
 class Marks:
     """Marks of a mechanism at the saved times `rows` of a run; instants are indices into `rows`.
 
-    `kinds` are some of `MARKS`, and `length` is the size of the mechanism (m). Symbols and labels
-    are aligned with the camera. Cables are always drawn.
+    `kinds` are some of `MARKS`. Sizes are relative to the depth of the camera, the size of the
+    mechanism, and symbols and labels are aligned with it. Cables are always drawn.
     """
 
     def __init__(
-        self, run: Solution, rows: Rows, kinds: Iterable[str], length: float, camera: scene.Camera
+        self, run: Solution, rows: Rows, kinds: Iterable[str], camera: scene.Camera
     ) -> None:
         self.kinds, self.system = tuple(kinds), run.system
-        self.length, self.camera = length, camera
-        self.radius = 0.014 * length
+        self.length, self.camera = camera.depth, camera
+        self.radius = 0.014 * self.length
         self.position, self.rotation = frame_histories(run.system, run.q[rows])
         self.arrows: list[Arrow] = []
         if "loads" in self.kinds:
@@ -272,9 +272,9 @@ class Marks:
         If there is one instant only, the points include the ends of labels.
         """
         shapes = [build(k) for *_, build in self.shapes]
-        width = 0.2 * self.length * self.camera.right
+        width = 0.16 * self.length * self.camera.right
         labels = [point + width for point, _ in self._labels(k) if len(self.position) == 1]
-        return np.vstack([*(s.points for s in shapes if s is not None), *labels])
+        return np.vstack([np.zeros((0, 3)), *(s.points for s in shapes if s is not None), *labels])
 
     def add_to(self, plotter: Any, k: int) -> None:
         """Add the marks at an instant to a plotter."""
@@ -330,11 +330,8 @@ class Marks:
                 yield f"joint {joint.name}", "joints", partial(self._joint, joint)
         if "springs" in self.kinds:
             for load in self.system.loads:
-                if isinstance(load, PairElement):
+                if isinstance(load, PairElement | JointSpring):
                     yield f"spring {load.name}", "springs", partial(self._spring, load)
-                elif isinstance(load, JointSpring) and load.motion == "rotation":
-                    joint = self.system.joint(load.joint)
-                    yield f"spring {load.name}", "springs", partial(self._coil, joint)
         for arrow in self.arrows:
             name = f"{arrow.group}: {arrow.name} ({arrow.unit})"
             yield name, arrow.group, partial(self._arrow, arrow)
@@ -408,16 +405,17 @@ class Marks:
             parts.append(_cone(p - 2.6 * r * up, up, 2.6 * r, 1.5 * r))
         return _joined(*parts)
 
-    def _spring(self, load: PairElement, k: int) -> Any:
-        (start, z), (end, _) = self._pose(load.first, k), self._pose(load.second, k)
-        return _pair(load, start, end, z, self.radius)
-
-    def _coil(self, joint: Joint, k: int) -> Any:
-        """Return a spiral about the axis of a joint."""
-        (_, axis), r = self._pose(joint.first, k), self.radius
+    def _spring(self, load: PairElement | JointSpring, k: int) -> Any:
+        """Return the shape of a pair, or a spiral about the axis of a joint."""
+        ends, r = (
+            self.system.joint(load.joint) if isinstance(load, JointSpring) else load,
+            self.radius,
+        )
+        (start, z), (end, _) = self._pose(ends.first, k), self._pose(ends.second, k)
+        if not isinstance(load, JointSpring) or load.motion == "displacement":
+            return _pair(load, start, end, z, r)
         radii = r * np.linspace(0.8, 2.8, 160, dtype=float)
-        centre = self._pose(joint.second, k)[0]
-        return _joined(_tube(_spiral(centre, np.zeros(3), axis, radii, 3.5), 0.2 * r))
+        return _joined(_tube(_spiral(end, np.zeros(3), z, radii, 3.5), 0.2 * r))
 
     def _visible(self, arrow: Arrow, k: int) -> bool:
         size = float(np.linalg.norm(arrow.vectors[k]))
@@ -431,7 +429,7 @@ class Marks:
         moment = arrow.unit == "N m"
         unit = _LONGEST[moment] * self.length / self.greatest[arrow.unit]
         vector = unit * arrow.vectors[k]
-        outwards = arrow.points - self.position.mean(axis=(0, 1))
+        outwards = arrow.points - self.camera.centre
         sizes = np.linalg.norm(outwards, axis=1) * np.linalg.norm(arrow.vectors, axis=1)
         start = arrow.points[k]
         if moment:

@@ -70,7 +70,7 @@ def plot_system(
             block), `springs` (with dampers and bushings), `ground` (points that are fixed to it),
             `loads` (forces, moments and the moments of drivers, with their values), `joint forces`
             (on the second body of each joint), `names` (of joints), `frames` (axes of all frames: x
-            red, y green, z blue).
+            red, y green, z blue). Arrows below 1 % of the longest one are omitted.
         assembled: Whether to draw the assembled mechanism. False draws the bodies at their given
             positions, which shows why a mechanism cannot be assembled.
         opacity: Opacity of rigid bodies; 1 hides the inside.
@@ -239,7 +239,7 @@ class Drawing:
         seen = [points for k in some for points in self.points(k)]
         frames = frame_poses(system, self.states[0])[0]
         camera = mechanism_camera(system, self.states[0], np.vstack([frames, *seen]), view)
-        self.marks = Marks(run, rows, marks, length, camera)
+        self.marks = Marks(run, rows, marks, camera)
         if self.marks.shapes:
             seen += [self.marks.points(k) for k in some]
             camera = mechanism_camera(system, self.states[0], np.vstack(seen), view)

@@ -59,6 +59,11 @@ def hung() -> mbd.System:
     return mbd.System([ground, beam], [hinge], loads=loads, gravity=(0, -9.81, 0))
 
 
+def drawing_of(run: Solution, rows: list[int]) -> Drawing:
+    options: dict[str, Any] = {"scale": 1.0, "quantity": "displacement", "view": None}
+    return Drawing(run, np.array(rows), marks=DRAWN, **options)
+
+
 def actors(plotter: Any) -> dict[str, Any]:
     """Return the meshes of a plotter by the names of their actors."""
     meshes = {name: getattr(a, "mapper", None) for name, a in plotter.actors.items()}
@@ -105,12 +110,11 @@ def test_arrows_have_the_directions_and_the_sizes_of_loads(hung: mbd.System) -> 
     push = next(a for a in load_arrows(run, np.array([0, 100])) if a.name == "push")
     A = mbd.multibody.results.histories.rotation_matrices(run.body("beam").rotation[100])
     np.testing.assert_allclose(push.vectors[1], A @ [30.0, -40.0, 0.0], atol=1e-9)
+    marks = drawing_of(at_rest(hung), [0]).marks
     plotter = pv.Plotter(off_screen=True)
-    plotting.plot_system(hung, plotter=plotter)
-    shape = actors(plotter)["loads: push (N)"].points
-    along = shape @ [0.6, -0.8, 0.0]
-    length = np.linalg.norm(np.ptp([(0, 0, 0), (1, 0.4, 0), (0.8, -0.3, 0)], axis=0))
-    assert np.ptp(along) == pytest.approx(0.2 * length, rel=0.02)  # it is the longest arrow
+    marks.add_to(plotter, 0)
+    along = actors(plotter)["loads: push (N)"].points @ [0.6, -0.8, 0.0]
+    assert np.ptp(along) == pytest.approx(0.2 * marks.length, rel=0.02)  # it is the longest arrow
     plotter.close()
 
 
@@ -149,8 +153,7 @@ def test_distributed_load_has_its_resultant_on_its_line_of_action() -> None:
 
 def test_marks_move_with_the_mechanism(hung: mbd.System) -> None:
     run = mbd.simulate(hung, t_end=0.2, dt=2e-3)
-    options: dict[str, Any] = {"scale": 1.0, "quantity": "displacement", "view": None}
-    drawing = Drawing(run, np.array([0, 50]), marks=DRAWN, **options)
+    drawing = drawing_of(run, [0, 50])
     plotter = pv.Plotter(off_screen=True)
     drawing.add_to(plotter, cmap="turbo", opacity=0.5)
     for k, row in ((0, 0), (1, 50), (0, 0)):
@@ -202,4 +205,33 @@ def test_cables_are_drawn() -> None:
     line, points = rope.motion(run).position[-1], actors(plotter)["cable rope"].points
     gaps = np.linalg.norm(points[:, None] - line[None], axis=2).min(axis=0)
     assert gaps.max() < 0.01 and line[-1, 1] < -0.1
+    plotter.close()
+
+
+def test_spring_along_a_joint_and_marks_that_vanish() -> None:
+    ground = mbd.Ground({"guide": mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])})
+    x_axis = {"guide": mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])}
+    block = mbd.RigidBody.box(
+        "block", (0.1, 0.1, 0.1), mass=1.0, frames=x_axis, position=(0.4, 0, 0)
+    )
+    guide = mbd.prismatic("guide", ground.frame("guide"), block.frame("guide"))
+    late = mbd.force("late", block.frame("guide"), lambda t, motion: (max(t - 0.05, 0.0), 0, 0))
+    system = mbd.System(
+        [ground, block], [guide], loads=[mbd.JointSpring("coil", "guide", 1e3), late]
+    )
+    run = mbd.simulate(system, t_end=0.1, dt=1e-3)
+    plotter = pv.Plotter(off_screen=True)
+    plotting.plot_system(system, plotter=plotter)
+    coil = actors(plotter)["spring coil"].points
+    z = np.asarray(x_axis["guide"].axes)[:, 2]
+    assert ((coil @ z).min(), (coil @ z).max()) == pytest.approx((0.0, 0.4), abs=1e-5)
+    plotter.close()
+    picture = plotting.plot_system(run, 0.0, marks=("loads",), window=SMALL)  # no force yet
+    assert picture.image.std() > 5
+    drawing = drawing_of(run, [0, 100])
+    plotter = pv.Plotter(off_screen=True)
+    drawing.add_to(plotter, cmap="turbo", opacity=0.5)
+    assert not plotter.actors["loads: late (N)"].visibility
+    drawing.move(1)
+    assert plotter.actors["loads: late (N)"].visibility
     plotter.close()

@@ -9,6 +9,8 @@ from dolfinx_mbd.multibody import box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.shapes import Shape
 from dolfinx_mbd.plotting.rounding import Rounding
 
+pv = pytest.importorskip("pyvista", exc_type=ImportError)
+
 
 def rounded(shape: Shape, times: int = 1) -> Shape:
     for _ in range(times):
@@ -52,3 +54,19 @@ def test_deformed_surface_rotates_with_its_points() -> None:
     linear = shape.points @ [1.0, -2.0, 3.0]
     ends = shape.points[rounding.edges].mean(axis=1) @ [1.0, -2.0, 3.0]
     np.testing.assert_allclose(rounding.values(linear), [*linear, *ends], atol=1e-12)
+
+
+def test_surfaces_without_smooth_or_without_sharp_edges() -> None:
+    corners = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    rounding = Rounding(corners, faces)
+    np.testing.assert_allclose(rounding.points(corners)[4:], corners[rounding.edges].mean(axis=1))
+    torus = pv.ParametricTorus(ringradius=2.0, crosssectionradius=1.0, u_res=20, v_res=20).clean()
+    points, triangles = np.array(torus.points, dtype=float), torus.faces.reshape(-1, 4)[:, 1:]
+    rounding = Rounding(points, triangles)
+    middle = rounding.points(points)[len(points) :]
+
+    def error(x: np.ndarray) -> float:
+        return float(np.abs(np.hypot(np.hypot(x[:, 0], x[:, 1]) - 2, x[:, 2]) - 1).max())
+
+    assert error(middle) < error(points[rounding.edges].mean(axis=1)) / 5
