@@ -81,6 +81,9 @@ def is_body_file(path: Path) -> bool:
 
 def read_body(path: str | Path, create: Callable[..., T]) -> T:
     """Return the body in a file; `create` is called with the attributes of a body."""
+    if file_path("path", path).suffix.lower() == ".msh":
+        text = f"{path}: a mesh, not a reduced body; read it with read_mesh and reduce it"
+        raise BodyFileError(f"{text}, or use 'dolfinx-mbd reduce'", path=path)
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
         heads: dict[str, list[dict[str, Any]]] = {

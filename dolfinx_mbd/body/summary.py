@@ -112,7 +112,7 @@ def warn_of_units(mass: float, size: float, verb: str = "weighs") -> None:
     if mass > HEAVY:
         text = (
             f"implausible: the body is {size:.3g} m long and {verb} {mass:.3g} kg. If its mesh "
-            "is in millimetres, read it with read_mesh(..., unit=1e-3), or with --unit mm on the "
+            "is in millimetres, read it with read_mesh(..., unit='mm'), or with --unit mm on the "
             "command line; scale a mesh of your own by mesh.geometry.x[:] *= 1e-3 before you "
             "reduce it"
         )
