@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dolfinx_mbd.archive import Kind, archive_writer, damage_as, is_archive, read_archive
-from dolfinx_mbd.body.parts import Interface, LoadPattern, Mode, Skin, Station, Stiffening
+from dolfinx_mbd.body.parts import (
+    EffectiveMasses,
+    Interface,
+    LoadPattern,
+    Mode,
+    Skin,
+    Station,
+    Stiffening,
+)
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError
@@ -34,6 +42,10 @@ _PARTS: dict[str, tuple[type[Any], dict[str, str]]] = {
     "skin": (Skin, {f"skin_{key}": key for key in ("points", "triangles", "modes")}),
     "stiffening": (Stiffening, {f"stiffening_{k}": k for k in ("spin", "interfaces", "work")}),
     "stress": (StressModes, {"stress_points": "points", "stress_modes": "stress"}),
+    "effective_masses": (
+        EffectiveMasses,
+        {f"effective_mass_{key}": key for key in ("frequencies", "shares")},
+    ),
 }
 """Optional parts of the body: class, and a mapping from array names to attributes."""
 
