@@ -203,6 +203,7 @@ def reduce_beam(
         points=beam_points(model, nodal, points or {}),
         skin=beam_skin(model, nodal) if options.skin else None,
         provenance=facts,
+        effective_masses=None if basis.truncation is None else basis.truncation.labelled_masses(),
         **entries,
     )
     problem.destroy()

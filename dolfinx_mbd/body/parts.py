@@ -232,6 +232,45 @@ class Skin:
 
 
 @dataclass(frozen=True, eq=False)
+class EffectiveMasses:
+    """Shares of the fixed-interface modes of a reduction in the inertia of the rigid body.
+
+    The modes are those of the body that is held at its interfaces. They are part of the elastic
+    coordinates of the body, but not single coordinates.
+
+    Attributes:
+        frequencies: Frequencies, shape (m,), Hz.
+        shares: Share of each mode in the mass and in the moments of inertia about the centre of
+            mass, shape (m, 6), in the plane (m, 3); the sum of a column is at most 1.
+
+    Example:
+        >>> masses = mbd.body.EffectiveMasses([900.0, 2400.0], [[0.6, 0, 0], [0.2, 0, 0.5]])
+        >>> masses.labels
+        ('fixed 1', 'fixed 2')
+    """
+
+    frequencies: Array
+    shares: Array
+
+    def __post_init__(self) -> None:
+        freeze(self, "effective masses", frequencies=(-1,))
+        freeze(self, "effective masses", shares=(len(self.frequencies), -1))
+        if self.shares.shape[1] not in (3, 6):
+            refuse("effective masses: shares", self.shares, "an array with 3 or 6 columns")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the modes, as in the table of modes that were left out."""
+        return tuple(f"fixed {k}" for k in range(1, len(self.frequencies) + 1))
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """Names of the columns of `shares`."""
+        plane = self.shares.shape[1] == 3
+        return ("x", "y", "about z") if plane else ("x", "y", "z", "about x", "about y", "about z")
+
+
+@dataclass(frozen=True, eq=False)
 class Stiffening:
     """Reduced geometric stiffness matrices of the stresses under unit loads.
 

@@ -184,8 +184,9 @@ def _all_quantities() -> dict[str, Quantity]:
 QUANTITIES = _all_quantities()
 
 
-def quantity(name: str) -> Quantity:
-    """Return the quantity with the given name."""
+def quantity(name: str, accepts: Callable[[Quantity], bool] = lambda _: True) -> Quantity:
+    """Return the quantity with the given name; an error lists the names that `accepts` accepts."""
     if not isinstance(name, str) or name not in QUANTITIES:
-        unknown("quantity", name, QUANTITIES, "use one of")
+        names = [known for known, entry in QUANTITIES.items() if accepts(entry)]
+        unknown("quantity", name, names, "use one of")
     return QUANTITIES[name]

@@ -208,14 +208,17 @@ class StressModes:
             InputError: The quantity is unknown, not a scalar or needs more than stress, or the
                 history is wrong.
         """
-        definition = self._quantity(name)
+        definition = self._quantity(name, scalar=True)
         time, eta = motion_of(history, self.num_modes)
         value, row = envelope_over_time([self.stress], eta, definition, extreme)
         return PointEnvelope(value, time[row])
 
     @staticmethod
-    def _quantity(name: str) -> Quantity:
-        definition = quantity(name)
+    def _quantity(name: str, *, scalar: bool = False) -> Quantity:
+        def accepts(entry: Quantity) -> bool:
+            return entry.needs == ("stress",) and not (scalar and entry.shape)
+
+        definition = quantity(name, accepts)
         if definition.needs != ("stress",):
             needs = " and ".join(definition.needs)
             refuse("name", name, f"a quantity of stress alone ({name!r} needs {needs}: recover it)")

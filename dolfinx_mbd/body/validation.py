@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.parts import (
+    EffectiveMasses,
     Interface,
     LoadPattern,
     Mode,
@@ -36,7 +37,12 @@ _LISTS: dict[str, type[Any]] = {
     "left_out": Mode,
     "loads": LoadPattern,
 }
-_PARTS: dict[str, type[Any]] = {"skin": Skin, "stiffening": Stiffening, "stress": StressModes}
+_PARTS: dict[str, type[Any]] = {
+    "skin": Skin,
+    "stiffening": Stiffening,
+    "stress": StressModes,
+    "effective_masses": EffectiveMasses,
+}
 
 
 def check_body(body: ReducedBody) -> None:

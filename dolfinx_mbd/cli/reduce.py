@@ -11,7 +11,15 @@ from dolfinx_mbd.body.files import is_body_file
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import array, file_path, integer, refuse
 from dolfinx_mbd.cli.materials import chosen_materials, known_materials
-from dolfinx_mbd.cli.values import add_unit, assignments, frequency, output_path, setting
+from dolfinx_mbd.cli.values import (
+    add_unit,
+    assignments,
+    coordinate,
+    frequency,
+    length,
+    output_path,
+    setting,
+)
 from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,8 +85,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     text = "polynomial degree of the elements (default 2)"
     add("--degree", type=int, metavar="P", help=text)
     add("--plane", choices=("stress", "strain"), help="state of a plane mesh")
-    add("--thickness", type=float, metavar="M", help="thickness of a plane mesh, m")
-    text = "coordinates of a point whose displacement can be recovered, m"
+    text = "thickness of a plane mesh, for example 5mm or 0.005"
+    add("--thickness", type=length, metavar="LENGTH", help=text)
+    text = "coordinates of a point whose displacement can be recovered, for example tip=70mm,0,0"
     add_list("--point", "NAME=X,Y,Z", text)
     text = "omit the surface; the file is smaller, but pictures are not possible"
     add_flag("--no-skin", text)
@@ -195,7 +204,9 @@ def _attached(text: str) -> str | None:
 
 def _point(name: str, text: str) -> list[float]:
     try:
-        return list(array(f"--point {name}", [float(part) for part in text.split(",")], (None,)))
+        return list(
+            array(f"--point {name}", [coordinate(part) for part in text.split(",")], (None,))
+        )
     except ValueError:
         refuse("--point", text, f"{name}=X,Y,Z with finite numbers")
 

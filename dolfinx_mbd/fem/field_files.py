@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 import basix.ufl
 import numpy as np
 from dolfinx import fem
-from dolfinx.io import VTKFile, VTXMeshPolicy, VTXWriter
+from dolfinx.io import VTKFile, VTXWriter
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.stress_modes import motion_of, rows_at
@@ -102,9 +102,8 @@ def field_file(
             writers[0].write_function(list(functions), time)
 
     try:
-        if vtx:  # with the mesh once, which ParaView 5.12 and newer read
-            policy = VTXMeshPolicy.reuse
-            writers.append(VTXWriter(comm, str(whole), list(functions), mesh_policy=policy))
+        if vtx:  # with the mesh at each time, for versions of ParaView before 5.12
+            writers.append(VTXWriter(comm, str(whole), list(functions)))
         else:
             writers.append(VTKFile(comm, str(whole), "w"))
         yield write
@@ -122,7 +121,7 @@ def field_file(
 def size_on_disk(functions: Sequence[fem.Function], frames: int, suffix: str) -> float:
     """Return the size of a file with functions at several times, bytes; 20 % accurate. Collective.
 
-    The functions share their mesh and their scalar element. VTX files contain the mesh once.
+    The functions share their mesh and their scalar element. Each time contains the mesh.
     """
     space = functions[0].function_space
     mesh, blocks, cells = space.mesh, space.dofmap.index_map, space.mesh.topology.index_map
@@ -131,8 +130,7 @@ def size_on_disk(functions: Sequence[fem.Function], frames: int, suffix: str) ->
     components = sum(f.function_space.dofmap.bs for f in functions)
     real, index = _BYTES[suffix]
     grid = num_nodes * (3 * real + index) + num_cells * (space.dofmap.list.shape[1] + 1) * index
-    local = frames * num_nodes * components * real + (1 if suffix == ".bp" else frames) * grid
-    return float(mesh.comm.allreduce(local))
+    return float(frames * mesh.comm.allreduce(num_nodes * components * real + grid))
 
 
 def _pieces(path: Path) -> Path:

@@ -148,10 +148,13 @@ class Recovery:
             )
         return _six(self.stress(expression("u", u, ((2,), (3,)))))
 
-    def ingredients(self, what: What) -> tuple[list[Array], Quantity]:
-        """Return linear quantities (components, np, m) and the quantity that they define."""
+    def ingredients(self, what: What, *, scalar: bool = False) -> tuple[list[Array], Quantity]:
+        """Return linear quantities (components, np, m) and the quantity that they define.
+
+        With `scalar`, an error about an unknown name lists scalar quantities only.
+        """
         if isinstance(what, str):
-            definition = quantity(what)
+            definition = quantity(what, lambda entry: not (scalar and entry.shape))
             return [self._linear(name)[0] for name in definition.needs], definition
         if not callable(what):
             checks.refuse(
@@ -338,7 +341,7 @@ def envelope(
     recovery = recovery_of(source)
     checks.choice("extreme", extreme, ("greatest", "least"))
     time, eta = recovery.motion(history)
-    modes, definition = recovery.ingredients(what)
+    modes, definition = recovery.ingredients(what, scalar=True)
     value, row = envelope_over_time(modes, eta, definition, extreme)
     points = recovery.points
     greatest = fem.Function(points.space(), name=f"{extreme} {definition.name}")

@@ -109,9 +109,9 @@ class Reduction:
         and `elastic`, u in body components without the factor `scale`.
 
         Args:
-            path: A name that ends with ``.bp`` (VTX, which needs ParaView 5.12 or newer) or with
-                ``.pvd`` (VTK, larger, also read by PyVista; its pieces are in a folder, `rod_vtu`
-                for `rod.pvd`). Missing directories are created.
+            path: A name that ends with ``.bp`` (VTX) or with ``.pvd`` (VTK, about twice as
+                large, also read by PyVista; its pieces are in a folder, `rod_vtu` for `rod.pvd`).
+                Missing directories are created.
             history: Motion with `time` (nt,), s, `eta` (nt, n), `position` (nt, 3), m, and
                 `rotation` (nt, 4), quaternions, such as ``run.body("rod")``.
             times: Times to write, s; the nearest recorded times are used. By default all

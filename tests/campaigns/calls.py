@@ -88,6 +88,7 @@ MESHES: dict[str, Call] = {
     "skin_values": lambda b: (mbd.recovery.skin_values, {"function": b.ufl.s}),
     "static_errors": lambda b: (mbd.body.static_errors, {"body": b.reduction.body}),
     "Reduction.write": lambda b: (b.reduction.write, {"path": "run.bp", "history": b.history}),
+    "Reduction.write_modes": lambda b: (b.reduction.write_modes, {"path": "modes.bp"}),
     "RotatingModes.functions": lambda b: (
         mbd.rotating_modes(b.structure, 10.0, num_modes=2).functions,
         {"k": 0},
@@ -467,6 +468,10 @@ BODIES: dict[str, Call] = {
     "ReducedBody.with_damping": lambda b: (
         b.rod.with_damping,
         {"*dampings": (mbd.Rayleigh(1.0, 1e-6),)},
+    ),
+    "EffectiveMasses": lambda b: (
+        body.EffectiveMasses,
+        {"frequencies": [100.0, 200.0], "shares": np.full((2, 6), 0.3)},
     ),
     "Skin": lambda b: (
         body.Skin,

@@ -73,6 +73,21 @@ def test_a_unit_is_the_meshes(folder: Path, comm: MPI.Intracomm) -> None:
     assert small.total_mass == pytest.approx(1e-9 * rod.total_mass, rel=1e-9)
 
 
+def test_lengths_with_units(folder: Path, comm: MPI.Intracomm) -> None:
+    """Sizes and points may have units; elements larger than the part are refused."""
+    same, file = folder / "same.msh", folder / "rod.msh"
+    assert main(["mesh", "rod", "--size", "12mm", "--order", "1", "-o", str(same)]) == 0
+    comm.Barrier()
+    assert same.read_bytes() == file.read_bytes()
+    assert main(["mesh", "rod", "--size", "5", "-o", str(folder / "large.msh")]) == 1
+    assert not (folder / "large.msh").exists()
+    words = ["--material", "steel", "--interface", "big_end", "--modes", "1", "--degree", "1"]
+    words += ["-q", "--point", "mid=70mm,-0e0,0mm", "-o", str(folder / "point.npz")]
+    assert main(["reduce", str(file), *words]) == 0
+    comm.Barrier()
+    assert np.allclose(ReducedBody.load(folder / "point.npz").point("mid").position, [0.07, 0, 0])
+
+
 def test_help_of_a_rod_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mesh", "rod", "--help"]) == 0
     if MPI.COMM_WORLD.rank == 0:

@@ -91,6 +91,7 @@ def test_scaling_knows_every_field() -> None:
         "stiffening",
         "stress",
         "loads",
+        "effective_masses",
     }
     assert {f.name for f in fields(ReducedBody)} == without_units | with_units
 

@@ -286,7 +286,7 @@ class Solution(HtmlView):
         example ``rod.position.x [m]``.
 
         Args:
-            path: Path of the file.
+            path: Path of the file; missing directories are created.
             names: Names of the bodies, joints, drivers and loads to write; by default all.
 
         Raises:

@@ -66,6 +66,7 @@ def test_a_table(run: Solution, path: Path) -> None:
     assert np.array_equal(column["rod.eta.2 [SI]"], run.body("rod").eta[:, 1])
     assert np.array_equal(column["piston pin.force.x [N]"], run.joint("piston pin").force[:, 0])
     assert np.array_equal(column["main.rotation [rad]"], run.joint("main").rotation)
+    assert run.to_csv(path.parent / "new" / "folder" / "run.csv").is_file()
     few = run.to_csv(path.with_suffix(".csv"), names=["drive"]).read_text().splitlines()[0]
     assert few.startswith("time [s],drive.force.x [N]") and "rod" not in few
     with pytest.raises(InputError, match="wheel"):
