@@ -69,7 +69,8 @@ class Body(Protocol):
     rates a and increments of q have nv entries; derivatives with respect to q refer to increments.
     Wrenches (F, 6) are forces and moments at the points of the frames in global components.
 
-    Optional methods are `steady_rates(q, v)`, the rates of v (nv,) in a rotation without
+    Optional methods are `initial_velocities()`, the velocities at the start (nv,), NaN where they
+    follow from the constraints; `steady_rates(q, v)`, the rates of v (nv,) in a rotation without
     deformation, for a quasi-static start; `check(system)`, which raises an error if a system cannot
     contain the body; and `motion(solution)`, if its motion is not position, rotation and η.
     """
