@@ -56,7 +56,7 @@ class Simulator(Run):
         system: The mechanism; it is not changed.
         dt: Time step, s, adjusted with `t_end` so that a whole number of steps fits; or an
             `Adaptive` control, which needs `t_end` and admits no inputs.
-        t_end: End time, s; by default there is none.
+        t_end: End time, s; by default the simulation has no end.
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
         start: Rates of joints at t = 0 by name, or an initial state; see `simulate`.

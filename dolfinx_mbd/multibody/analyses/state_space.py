@@ -34,7 +34,7 @@ StateSpace = tuple[Array, Array, Array, Array]
 """Matrices A, B, C, D of ẋ = A x + B u, y = C x + D u."""
 
 _OFFSETS = np.array([1, 2, 3, -1, -2, -3])
-_WEIGHTS = np.array([45, -9, 1]) / 60  # of the differences between opposite offsets
+_WEIGHTS: Array = np.array([0.75, -0.15, 1 / 60])  # of the differences between opposite offsets
 _STEP = 1e-2  # displacement of a difference, relative to the size of the mechanism
 _INPUT_STEP = 1e-2  # step of an input, relative to its value, or absolute if it is zero
 _LARGEST = 1e-2  # largest step of a rigid coordinate, rad or m
@@ -103,13 +103,14 @@ def _slope(function: Callable[[Array], Array], step: float, unit: Array) -> Arra
     try:
         values = [function(offset * step * unit) for offset in _OFFSETS]
     except InputError:  # numbers that cannot be negative, such as a stiffness, act linearly
-        return (function(step * unit) - function(0.0 * unit)) / step
-    return _derivative(np.array(values)) / step
+        values = [function(factor * step * unit) for factor in (1.0, 0.0)]
+        return np.asarray((values[0] - values[1]) / step, dtype=float)
+    return np.asarray(_derivative(np.array(values)) / step, dtype=float)
 
 
 def _derivative(values: Array) -> Array:
     """Return the derivative of values at `_OFFSETS`; exactly zero if the values are equal."""
-    return np.tensordot(_WEIGHTS, values[:3] - values[3:], 1)  # type: ignore[no-any-return]
+    return np.asarray(np.tensordot(_WEIGHTS, values[:3] - values[3:], 1), dtype=float)
 
 
 def _output_slopes(at: Assembler, state: State, outputs: Outputs) -> list[Array]:
