@@ -64,6 +64,7 @@ from .multibody import JointSpring as JointSpring
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
 from .multibody import Shape as Shape
+from .multibody import Simulator as Simulator
 from .multibody import Solution as Solution
 from .multibody import SpringDamper as SpringDamper
 from .multibody import State as State

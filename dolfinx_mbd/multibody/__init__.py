@@ -14,6 +14,7 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
+from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.assembly.assembler import AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
@@ -109,6 +110,7 @@ __all__ = [
     "RigidBody",
     "RunFileError",
     "Shape",
+    "Simulator",
     "Solution",
     "Spectrum",
     "SpringDamper",

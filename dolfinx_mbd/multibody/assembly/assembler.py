@@ -83,7 +83,8 @@ class Assembler(LoadAssembler):
 
     # ---- states ---------------------------------------------------------------------------------
     def put(self, state: State) -> None:
-        """Set the point of evaluation to a state."""
+        """Set the point of evaluation to a state, and forget the motions of the drivers."""
+        self._motions = np.nan, []
         self.q[:], self.v[:], self.a[:], self.lam[:] = state.q, state.v, state.a, state.lam
         self.angles[:] = state.angles
 

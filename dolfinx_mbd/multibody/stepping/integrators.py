@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 Slopes = tuple[float, float, float]
 
 _MAX_ITERATIONS = 15
+_JUMP_ITERATIONS = 2  # corrections of the accelerations after a jump, for outdated matrices
 _LARGE = 400  # number of unknowns above which the iteration matrix of many bodies is sparse
 
 
@@ -201,6 +202,36 @@ class Stepper:
             "earlier": _resampled(state, new / dt),
         }
         return replace(fresh, memory=memory)
+
+    def after_jump(self, state: State, dt: float) -> State:
+        """Return a state prepared for the next step after a jump of the loads at its time.
+
+        Accelerations and multipliers change, so that the loads of the next step act from its
+        beginning. The iteration matrix leaves out motions that are too stiff for the step; these
+        follow the loads in the next step.
+
+        Args:
+            state: A state returned by `begin` or `step` before the loads changed.
+            dt: Next time step, s.
+        """
+        at, slopes, n = self.assembler, self._slopes(dt), self.system.num_velocities
+        at.put(state)
+        for _ in range(_JUMP_ITERATIONS):
+            at.residual(state.time)
+            if self._factor is None or self._factor.dt != dt:
+                self._refactor(state.time, dt, np.zeros(n), slopes)
+            assert self._factor is not None
+            right = np.zeros(len(self._right))
+            right[:n] = -at.rows
+            solution = self._factor.solve(right)
+            at.a += solution[:n]
+            at.lam += self._mass * solution[n:]
+        a, lam = at.a - state.a, at.lam - state.lam
+        memory = state.memory | {
+            "algorithmic": state.memory["algorithmic"] + a,
+            "earlier": tuple((x + a, y + lam) for x, y in state.memory.get("earlier", ())),
+        }
+        return replace(state, a=state.a + a, lam=state.lam + lam, memory=memory)
 
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
         """Return the local error of the increments of a step (nv,), and the mass matrix.
