@@ -1,6 +1,9 @@
 # docker build -t dolfinx_mbd . && docker run -it --rm -v "$PWD:/work" dolfinx_mbd
 FROM dolfinx/dolfinx:stable
-ENV OMP_NUM_THREADS=1
+# OpenGL without a display, for pictures
+RUN apt-get update && apt-get install -y --no-install-recommends libegl1 libegl-mesa0 && \
+    rm -rf /var/lib/apt/lists/*
+ENV MPLBACKEND=Agg OMP_NUM_THREADS=1 VTK_DEFAULT_OPENGL_WINDOW=vtkEGLRenderWindow
 COPY . /opt/dolfinx_mbd
 RUN python3 -m pip install --no-cache-dir '/opt/dolfinx_mbd[plot,fast]'
 WORKDIR /work

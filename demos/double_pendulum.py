@@ -113,6 +113,10 @@ with helpers.figure(results / "pendulum.png", 1, 2) as (left, right):
     right.legend()
 # -
 
+# The softest arm, with its deformation enlarged 5 times:
+
+helpers.show(mbd.plotting.player, runs["1 times"], results / "pendulum.html", scale=5)
+
 # ## Checks
 
 # +

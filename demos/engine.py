@@ -166,12 +166,12 @@ rows = {
 plot(results / "piston.png", rows=rows, title="Piston 1, flexible and rigid rods")
 
 stress = mbd.recovery.skin_values(envelope.value)
-if comm.rank == 0:
-    mbd.plotting.plot_skin(rod, stress, results / "stress.png", title="greatest von Mises stress")
-stress_modes = mbd.recovery.skin_stress(reduction)
-rod.replace(stress=stress_modes).save(results / "rod.npz", comm=comm)
+title = "greatest von Mises stress"
+helpers.show(mbd.plotting.plot_skin, rod, stress, results / "stress.png", title=title)
+rod.replace(stress=mbd.recovery.skin_stress(reduction)).save(results / "rod.npz", comm=comm)
 reduction.write(results / "rod_1.bp", motion, stride=40, scale=50.0)  # enlarged 50 times
 report(f"{results}: rod.npz, stress.png, stress.bp and rod_1.bp for ParaView")
+helpers.show(mbd.plotting.player, run, results / "engine.html", scale=100)
 # -
 
 # ## Checks

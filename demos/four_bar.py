@@ -111,8 +111,7 @@ period = 2 * np.pi / speed
 run = mbd.simulate(linkage, t_end=2 * period, dt=period / 1000).projected()
 # -
 
-# `projected` moves velocities and forces onto the constraints, which the integrator satisfies for
-# positions only.
+# `projected` moves velocities and forces onto the constraints, which positions satisfy already.
 
 # +
 angle, time = run.joint("main").rotation, run.time
@@ -128,6 +127,7 @@ with helpers.figure(results / "linkage.png", 1, 2) as (left, right):
     left.legend()
     right.plot(np.degrees(angle - angle[0])[1000:] - 360, torque[1000:])
     right.set(xlabel="crank angle in the second turn (°)", ylabel="drive torque (N m)")
+helpers.show(mbd.plotting.player, run, results / "four_bar.html")
 # -
 
 # ## Checks

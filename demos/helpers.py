@@ -6,8 +6,9 @@ does a notebook in `demos/`. The scripts in `demos/papers/` append `demos/` to t
 
 from __future__ import annotations
 
+import builtins
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ __all__ = [
     "results_folder",
     "save_report",
     "shank_section",
+    "show",
     "solve",
     "tagged_bar",
     "timed",
@@ -158,6 +160,22 @@ def plot_histories(
                     loc="lower right", bbox_to_anchor=(1, 1), ncols=len(curves), frameon=False
                 )
         axes[-1, 0].set(xlabel=x[0], **axis)
+
+
+def show(draw: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    """Draw a picture or a page on rank 0; a notebook shows it, a script only writes its file.
+
+    Args:
+        draw: A function of `mbd.plotting`.
+        *arguments: Its arguments.
+        **options: Its further arguments.
+    """
+    if root:
+        picture = draw(*arguments, **options)
+        if hasattr(builtins, "get_ipython"):
+            from IPython.display import display
+
+            display(picture)
 
 
 def chord_displacement(rod: mbd.ReducedBody, eta: np.ndarray) -> np.ndarray:

@@ -1,22 +1,19 @@
 """A parameter study: how far a connecting rod bends, over its speed and its stiffness.
 
-Sixteen runs of a slider-crank side by side, in worker processes or on MPI ranks; a table and a plot
-go to `results/parameter_study`. Runs serial and under `mpirun -n 2`.
+You run this script serially or under `mpirun -n 2`. Files go to `results/parameter_study`.
 """
 
 # # A parameter study
 #
-# A rod shall be made of a fibre-reinforced plastic, whose modulus can be chosen, and the engine
-# shall run faster. How far does the rod bend, and how large is the force in the crank pin? One
-# simulation of a slider-crank answers this for one modulus and one speed; `mbd.sweep` does all.
+# You want a rod of fibre-reinforced plastic, whose modulus you can choose, and a faster engine. How
+# far does the rod bend, and how large is the force in the crank pin? One simulation of a
+# slider-crank answers this for one modulus and one speed. `mbd.sweep` makes all sixteen.
 
 # +
 from __future__ import annotations
 
 import shutil
-import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,20 +22,13 @@ from mpi4py import MPI
 from mpi4py.futures import MPICommExecutor
 
 import dolfinx_mbd as mbd
+import helpers
+from helpers import check, check_close, report
 
-results = Path("results/parameter_study")
-geometry, density, poisson = mbd.ConnectingRod(size=0.008), 1600.0, 0.3
+results = helpers.results_folder("parameter_study")
 moduli = 18e9 * 2.0 ** np.arange(4)  # Pa
 speeds = 100 * np.pi * np.sqrt(2.0) ** np.arange(4)  # rad/s, 3000 to 8485 rpm
-STEPS = 240  # in a turn of the crank
-
-
-def report(text: str) -> None:
-    """Print once, not once a rank."""
-    if MPI.COMM_WORLD.rank == 0:
-        print(text, flush=True)
-
-
+STEPS = 240  # in a revolution of the crank
 # -
 
 # ## One run
@@ -50,23 +40,28 @@ def report(text: str) -> None:
 
 
 # +
-def mechanism(rod: mbd.ReducedBody, speed: float) -> mbd.System:
-    """Return a slider-crank of the size of the engine, without gas forces."""
-    return mbd.mechanisms.slider_crank(
+def reduced_rod() -> mbd.ReducedBody:
+    """Return a rod with the least modulus."""
+    mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.008), MPI.COMM_WORLD)
+    plastic = mbd.Material(density=1600.0, young=moduli[0], poisson=0.3)
+    points = {"middle": (0.0685, 0.0, 0.0)}
+    ends = ["big_end", "small_end"]
+    return mbd.reduce(mesh, plastic, interfaces=ends, num_modes=16, points=points, name="rod").body
+
+
+def simulated(rod: mbd.ReducedBody, speed: float) -> mbd.Solution:
+    """Return a revolution of a slider-crank of the size of the engine, without gas forces."""
+    mechanism = mbd.mechanisms.slider_crank(
         rod, crank_radius=0.040, crank_mass=0.952, piston_mass=0.214, speed=speed
     )
+    return mbd.simulate(mechanism, t_end=2 * np.pi / speed, dt=2 * np.pi / speed / STEPS)
 
 
-def run(speed: float, modulus: float, rod: mbd.ReducedBody) -> dict[str, np.ndarray]:
-    """Return bending and pin force over a turn of the crank, and their peaks."""
-    rod = rod.replace(stiffness=modulus * rod.stiffness, modes=())
-    turn = 2 * np.pi / speed
-    solution = mbd.simulate(mechanism(rod, speed), t_end=turn, dt=turn / STEPS)
-    eta = solution.body("rod").eta
-    big, small, middle = rod.interface("big_end"), rod.interface("small_end"), rod.point("middle")
-    shape = middle.modes - 0.5 * (big.motion + small.motion)[:3].T
-    bending = (eta @ shape)[:, 1]
-    force = np.linalg.norm(solution.joint("crank pin").force, axis=1)
+def case(speed: float, modulus: float, rod: mbd.ReducedBody) -> dict[str, np.ndarray]:
+    """Return the bending and the pin force over a revolution of the crank, and their maxima."""
+    run = simulated(rod.replace(stiffness=modulus / moduli[0] * rod.stiffness, modes=()), speed)
+    bending = helpers.chord_displacement(rod, run.body("rod").eta)[:, 1]
+    force = np.linalg.norm(run.joint("crank pin").force, axis=1)
     peaks = {"peak_bending": np.abs(bending).max(), "peak_force": force.max()}
     return {"bending": bending, "force": force, **peaks}
 
@@ -77,36 +72,20 @@ def run(speed: float, modulus: float, rod: mbd.ReducedBody) -> dict[str, np.ndar
 #
 # Two lists make a grid, and the result is an `xarray.Dataset` whose dimensions are the parameters.
 # Each case is written to the folder `cases` when it ends. If the study is stopped, by Ctrl-C or
-# otherwise, the same call goes on from there. By default there is a worker process for each core.
-# Under MPI, rank 0 hands the cases to the other ranks: any executor of `concurrent.futures` works.
+# otherwise, the same call continues it. By default there is a worker process for each core. Under
+# MPI, rank 0 hands the cases to the other ranks: any executor of `concurrent.futures` works.
 
 
 # +
-def reduced_rod() -> mbd.ReducedBody:
-    """Return a rod with a modulus of 1 Pa."""
-    material = mbd.Material(density=density, young=1.0, poisson=poisson)
-    mesh = mbd.build_mesh(geometry, MPI.COMM_WORLD)
-    middle = {"middle": (geometry.length / 2, 0.0, 0.0)}
-    ends = ["big_end", "small_end"]
-    reduction = mbd.reduce(mesh, material, interfaces=ends, num_modes=6, points=middle, name="rod")
-    return reduction.body
-
-
 def studied(rod: mbd.ReducedBody) -> xarray.Dataset | None:
-    """Return the study on rank 0; cases that its folder has are not done again."""
-    comm = MPI.COMM_WORLD
+    """Return the study on rank 0; cases that its folder contains are not computed again."""
+    comm, cases = MPI.COMM_WORLD, results / "cases"
+    grid, fixed = {"speed": speeds, "modulus": moduli}, {"rod": rod}
     executor: Any
     with nullcontext() if comm.size == 1 else MPICommExecutor(comm) as executor:
         if comm.rank:  # (this rank has worked for rank 0)
             return None
-        return mbd.sweep(
-            run,
-            {"speed": speeds, "modulus": moduli},
-            fixed={"rod": rod},
-            executor=executor,
-            path=results / "cases",
-            progress=True,
-        )
+        return mbd.sweep(case, grid, fixed=fixed, executor=executor, path=cases, progress=True)
 
 
 # -
@@ -117,94 +96,55 @@ def studied(rod: mbd.ReducedBody) -> xarray.Dataset | None:
 # Without gas and gravity the deformation depends on $\Omega^2/E$ alone, and forces are $\Omega^2$
 # times a function of it. Twice the modulus with $\sqrt2$ times the speed gives the same
 # deformation, so that only seven of the sixteen runs differ. This holds with geometric stiffening,
-# with modal damping and for equally many steps in a turn. The bending of a stiff, slow rod is
+# with modal damping and for equally many steps in a revolution. The bending of a stiff, slow rod is
 # $c\,\Omega^2/E$, and its pin force is that of a rigid rod.
 
 
 # +
-def plot(study: xarray.Dataset, path: Path) -> None:
+def plot(study: xarray.Dataset) -> None:
     """Plot the greatest bending over the speed for each modulus, and as one curve."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    canvas, axes = plt.subplots(1, 2, figsize=(11, 4), constrained_layout=True)
-    load = study["speed"] ** 2 / study["modulus"]
+    load = 1e6 * study["speed"] ** 2 / study["modulus"]
     slow = (study["peak_bending"] / load).sel(speed=speeds[0], modulus=moduli[-1]).item()
-    for k, modulus in enumerate(moduli):
-        bending = 1e3 * study["peak_bending"].sel(modulus=modulus)
-        label = f"{1e-9 * modulus:.0f} GPa"
-        axes[0].plot(speeds * 30 / np.pi, bending, "o-", label=label)
-        axes[1].loglog(1e6 * load.sel(modulus=modulus), bending, "o", ms=11 - 2 * k, label=label)
-    ends = np.array([load.min(), load.max()])
-    axes[1].loglog(1e6 * ends, 1e3 * slow * ends, "k:", lw=1)
-    axes[0].set(xlabel="speed (1/min)", ylabel="greatest bending (mm)")
-    axes[1].set(xlabel="Ω²/E (1e-6 s⁻² Pa⁻¹)", ylabel="greatest bending (mm)")
-    axes[0].legend()
-    axes[1].legend(title="dotted: c Ω²/E")
-    for ax in axes:
-        ax.grid(alpha=0.3)
-    canvas.savefig(path, dpi=110)
-    plt.close(canvas)
+    with helpers.figure(results / "study.png", 1, 2) as axes:
+        for k, modulus in enumerate(moduli):
+            bending = 1e3 * study["peak_bending"].sel(modulus=modulus)
+            axes[0].plot(speeds * 30 / np.pi, bending, "o-", label=f"{modulus / 1e9:.0f} GPa")
+            axes[1].loglog(load.sel(modulus=modulus), bending, "o", ms=11 - 2 * k)
+        ends = np.array([load.min(), load.max()])
+        axes[1].loglog(ends, 1e3 * slow * ends, "k:", label="stiff, slow rod: c Ω²/E")
+        axes[0].set(xlabel="speed (1/min)", ylabel="greatest bending (mm)")
+        axes[1].set(xlabel="Ω²/E (1e-6 s⁻² Pa⁻¹)", ylabel="greatest bending (mm)")
+        axes[0].legend()
+        axes[1].legend()
 
 
 # -
 
-# ## Does it hold?
-
+# ## Checks
+#
+# Worker processes import this script, so the work stands under `if __name__ == "__main__"`.
 
 # +
-def checked(study: xarray.Dataset, again: xarray.Dataset, rigid: float) -> bool:
-    """Print each number with its bounds, and return whether all are inside."""
-    fine = True
-
-    def check(what: str, value: float, low: float, high: float) -> None:
-        nonlocal fine
-        ok = low <= value <= high
-        fine &= ok
-        report(f"{'ok  ' if ok else 'FAIL'} {what:<56} {value:10.3g} in [{low:g}, {high:g}]")
-
-    force = study["force"] / study["speed"] ** 2
-    check("cases that failed", int((study["case_status"] != "done").sum()), 0, 0)
-    for what, table in (
-        ("bending", study["bending"].values),
-        ("pin force over Ω²", force.transpose("speed", "modulus", ...).values),
-    ):
-        off = np.abs(table[1:, 1:] - table[:-1, :-1]).max(axis=-1) / np.abs(table[1:, 1:]).max(-1)
-        check(f"{what}: E twice, Ω √2 times, relative difference", off.max(), 0, 1e-8)
-    stiff = study["peak_bending"].values[0] * moduli / speeds[0] ** 2
-    check(
-        "bending of the stiffest, E/Ω² over half of E, off by",
-        abs(stiff[3] / stiff[2] - 1),
-        0,
-        0.01,
-    )
-    off = abs(study["peak_force"].values[0, 3] / speeds[0] ** 2 / rigid - 1)
-    check("pin force of the stiffest over a rigid rod's, off by", off, 0, 1e-3)
-    check("the folder gives the study back, and no case is done", again.identical(study), 1, 1)
-    return fine
-
-
-def main() -> bool:
-    """Do the study, write its files and check it."""
-    if MPI.COMM_WORLD.rank == 0:
-        shutil.rmtree(results, ignore_errors=True)
-    MPI.COMM_WORLD.Barrier()
-    rod = reduced_rod()
-    study, again = studied(rod), studied(rod)
-    twin = mbd.simulate(mechanism(rod.rigid(), 1.0), t_end=2 * np.pi, dt=2 * np.pi / STEPS)
-    rigid = np.linalg.norm(twin.joint("crank pin").force, axis=1).max()
-    if study is None or again is None:  # (on the other ranks)
-        return True
-    report(str(study))
-    study.to_netcdf(results / "study.nc")
-    study[["peak_bending", "peak_force"]].to_dataframe().to_csv(results / "study.csv")
-    plot(study, results / "study.png")
-    report(f"\n{results}/study.nc, study.csv and study.png are written\n")
-    return checked(study, again, float(rigid))
-
-
 if __name__ == "__main__":
-    sys.exit(not main())
+    if helpers.root:
+        shutil.rmtree(results / "cases", ignore_errors=True)
+    rod = reduced_rod()
+    rigid = np.linalg.norm(simulated(rod.rigid(), speeds[0]).joint("crank pin").force, axis=1)
+    study, again = studied(rod), studied(rod)
+    if study is not None and again is not None:  # (rank 0)
+        report(study)
+        study.to_netcdf(results / "study.nc")
+        study[["peak_bending", "peak_force"]].to_dataframe().to_csv(results / "study.csv")
+        plot(study)
+        check("cases that failed", int((study["case_status"] != "done").sum()), 0, 0)
+        for name, power in {"bending": 0, "force": 2}.items():
+            table = study[name].values / speeds[:, None, None] ** power
+            difference = np.abs(table[1:, 1:] - table[:-1, :-1]).max()
+            label = f"{name}: modulus × 2 and speed × √2, relative difference"
+            check(label, difference / np.abs(table).max(), 0, 1e-8)
+        scaled = study["peak_bending"].values[0] * moduli
+        check_close("peak bending × E, stiffest rod and half as stiff", scaled[3], scaled[2], 0.01)
+        force = study["peak_force"].values[0, 3]
+        check_close("pin force of the stiffest and of a rigid rod", force, rigid.max(), 1e-3, "N")
+        check("the same study again, from its folder", again.identical(study), 1, 1)
 # -

@@ -48,10 +48,13 @@ if root:
 #
 # The package solves for the initial positions of the bodies; a picture shows whether they are what
 # you meant. Pins are revolute and cylindrical joints, balls spherical ones, and lines are guides.
+# Grey cones stand on the ground, and purple arrows are loads, here the gas forces and the moment of
+# the drive. `marks` chooses what is drawn.
 
 engine = mbd.mechanisms.inline_engine(rod, speed=628.318)
 if root:
-    start = plotting.plot_system(engine, path=results / "engine.png", marks=("joints", "names"))
+    marks = ("joints", "ground", "loads", "names")
+    start = plotting.plot_system(engine, path=results / "engine.png", marks=marks)
 
 # To turn the mechanism with the mouse, use a plotter of your own:
 #
@@ -64,7 +67,8 @@ if root:
 # ## The running engine
 #
 # One turn of the crank. `scale` enlarges the deformation 50 times, the colours are true to scale.
-# A path that ends in `.mp4` gives a film, if imageio-ffmpeg is installed.
+# With `quantity="von Mises"` they show the stress, if the body has the stress of its modes. A path
+# that ends in `.mp4` gives a film, if imageio-ffmpeg is installed.
 
 # +
 run = mbd.simulate(engine, t_end=0.01, dt=2e-5)

@@ -92,9 +92,12 @@ with helpers.figure(results / "convergence.png") as axes:
         axes.semilogy(numbers, [errors[n][k] for n in numbers], "o-", label=label)
     axes.set(xlabel="fixed-interface modes", ylabel="relative error of the frequency")
     axes.legend(title="free rod")
-if comm.rank == 0:
-    mbd.plotting.plot_modes(rod, path=results / "modes.png")
+helpers.show(mbd.plotting.plot_modes, rod, path=results / "modes.png")
 # -
+
+# In the viewer the modes move; rotate and magnify them.
+
+helpers.show(mbd.plotting.player, rod, results / "modes.html")
 
 # ## Files
 #

@@ -22,7 +22,7 @@ literature. Files go to `results/rotating_blade`. Runs on one rank and under `mp
 # +
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 from mpi4py import MPI
@@ -100,6 +100,7 @@ speeds = np.linspace(0.0, top, 13)
 damped = mbd.rotating_structure(blade, steel, held=["root"], damping=mbd.Rayleigh(stiffness=2e-5))
 diagram = mbd.campbell(damped, speeds, num_modes=4)
 report(f"\n{diagram.summary()}")
+mbd.plotting.player(mbd.rotating_modes(damped, top, num_modes=4), results / "modes.html")
 # -
 
 # ## Without geometric stiffness
@@ -128,10 +129,9 @@ difference = np.abs(state.modes(4).frequencies / linear - 1).max()
 strain = steel.density * top**2 * length**2 / (2 * steel.young)
 helpers.save_report(results / "campbell.txt")
 for name, part in (("with_stiffening", diagram), ("without_stiffening", without)):
-    style: Any = {"whirl": part.whirl, "growing": part.growing, "title": name.replace("_", " ")}
-    if comm.rank == 0:
-        path = results / f"{name}.png"
-        mbd.plotting.campbell_diagram(speeds, part.frequencies, path, **style)
+    draw = partial(mbd.plotting.campbell_diagram, whirl=part.whirl, growing=part.growing)
+    path, title = results / f"{name}.png", name.replace("_", " ")
+    helpers.show(draw, speeds, part.frequencies, path, title=title)
 # -
 
 # ## Checks

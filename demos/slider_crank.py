@@ -117,6 +117,10 @@ angle = "crank angle (°)", np.rad2deg(speed * run.time)
 helpers.plot_histories(results / "slider_crank.png", angle, rows, xticks=np.arange(0, 721, 90))
 # -
 
+# Watch the mechanism, with the deformation of the rod enlarged 100 times.
+
+helpers.show(mbd.plotting.player, run, results / "slider_crank.html", scale=100)
+
 # ## Checks
 #
 # Without gas and friction the drive does no work over a whole turn, and its work since the start is

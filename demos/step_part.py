@@ -114,6 +114,7 @@ rows = {
     "pin (N)": {"": np.linalg.norm(run.joint("pivot").force, axis=1)},
 }
 helpers.plot_histories(results / "pendulum.png", ("time (s)", run.time), rows)
+helpers.show(mbd.plotting.player, run, results / "pendulum.html")
 # -
 
 # ## Checks

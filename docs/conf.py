@@ -5,22 +5,24 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from importlib.metadata import version as installed
 from pathlib import Path
+
+import dolfinx_mbd
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE / "_ext"))
+NOTEBOOK_MODULES = [ROOT / "demos", HERE / "verification"]  # helpers.py, reference_cases.py
 os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(ROOT / "demos"), os.environ.get("PYTHONPATH", "")])
-)  # for the notebooks: they import demos/helpers.py
+    filter(None, [*map(str, NOTEBOOK_MODULES), os.environ.get("PYTHONPATH", "")])
+)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MPLBACKEND", None)  # figures appear in the pages
 
 project = "dolfinx_mbd"
 author = "The dolfinx_mbd developers"
 copyright = "The dolfinx_mbd developers, LGPL-3.0-or-later"
-version = release = installed("dolfinx_mbd")
+version = release = dolfinx_mbd.__version__
 
 extensions = [
     "myst_nb",
@@ -31,8 +33,9 @@ extensions = [
     "command_line",
     "llms",
     "mathml",
+    "viewers",
 ]
-exclude_patterns = ["_build", "_ext", "conf.py"]
+exclude_patterns = ["_build", "_ext", "conf.py", "verification/reference_cases.py"]
 default_role = "code"
 nitpicky = False
 
@@ -43,7 +46,6 @@ nb_execution_mode = "cache"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
-nb_execution_excludepatterns = ["tutorials/parameter_study.py"]  # worker processes need a script
 nb_merge_streams = True
 nb_output_stderr = "remove"
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
@@ -64,6 +66,13 @@ html_theme = "furo"
 html_title = "dolfinx_mbd"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#a8410f", "color-brand-content": "#1d5fc4"},
+    "dark_css_variables": {"color-brand-primary": "#f08a4b", "color-brand-content": "#6cabff"},
+}
 html_copy_source = False
 html_show_sourcelink = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -85,7 +94,7 @@ HEADER = """# ---
 
 
 def copy_demos() -> None:
-    """Copy the demos as pages of the tutorials, without the docstrings that scripts have."""
+    """Copy the demos as pages of the tutorials, without their docstrings and progress bars."""
     for folder, target in (("demos", "tutorials"), ("demos/papers", "papers")):
         (HERE / target).mkdir(exist_ok=True)
         for path in sorted((ROOT / folder).glob("*.py")):
@@ -96,7 +105,7 @@ def copy_demos() -> None:
             page = (
                 HEADER
                 + "".join(
-                    line
+                    line.replace(", progress=comm.rank == 0", "")
                     for line in lines[ast.parse(source).body[0].end_lineno :]
                     if not line.startswith("sys.path.append(")  # PYTHONPATH has the folder
                 ).lstrip()

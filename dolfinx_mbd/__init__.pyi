@@ -47,6 +47,7 @@ from .multibody import Adaptive as Adaptive
 from .multibody import BodyHistory as BodyHistory
 from .multibody import Bushing as Bushing
 from .multibody import Driver as Driver
+from .multibody import ElementHistory as ElementHistory
 from .multibody import FlexibleBody as FlexibleBody
 from .multibody import Frame as Frame
 from .multibody import FrameLoad as FrameLoad
@@ -63,6 +64,7 @@ from .multibody import JointSpring as JointSpring
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
 from .multibody import Shape as Shape
+from .multibody import Simulator as Simulator
 from .multibody import Solution as Solution
 from .multibody import SpringDamper as SpringDamper
 from .multibody import State as State

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -84,6 +85,30 @@ def number(
     except OverflowError:
         refuse(argument, value, expected)
     if real - real != 0.0 or (positive and real <= 0) or _outside(real, low, high):
+        refuse(argument, value, expected)
+    return real
+
+
+LENGTHS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}
+"""Units of length by name, m."""
+
+
+def length(argument: str, value: Any) -> float:
+    """Return a positive length in m; a text consists of a number, a unit, or both, such as `5mm`.
+
+    A unit alone, such as `mm`, is its own length.
+    """
+    expected = f"a positive length in m, or with a unit, such as '5mm' ({', '.join(LENGTHS)})"
+    if not isinstance(value, str):
+        return number(argument, value, positive=True, unit="m, or a text such as '5mm'")
+    match = re.fullmatch(r"\s*(\d*\.?\d*(?:[eE][-+]?\d+)?)\s*([a-z]*)\s*", value)
+    if match is None or not value.strip() or match[2] not in ("", *LENGTHS):
+        refuse(argument, value, expected)
+    try:
+        real = float(match[1] or 1.0) * LENGTHS[match[2] or "m"]
+    except ValueError:
+        refuse(argument, value, expected)
+    if not 0.0 < real < float("inf"):
         refuse(argument, value, expected)
     return real
 

@@ -147,7 +147,7 @@ class AccuracyWarning(MbdWarning):
 
 
 class FileWarning(MbdWarning):
-    """A file that was not written, was written only partly, or has no checksum."""
+    """A file that was not written, was written only partly, is large, or has no checksum."""
 
 
 def warn(warning: MbdWarning) -> None:

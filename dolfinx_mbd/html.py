@@ -1,4 +1,4 @@
-"""Views of bodies, mechanisms and runs in notebooks: a table, and a scene if it can be drawn."""
+"""Views of objects: short texts, and in notebooks a table and a scene if it can be drawn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import html
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any
+
+LONGEST = 60
+"""Largest number of characters of a field in the text of an object."""
 
 _SCENES: dict[type, Callable[[Any], str]] = {}
 
@@ -17,6 +21,21 @@ def register_scene(kind: type, scene: Callable[[Any], str]) -> None:
     `dolfinx_mbd.plotting` calls this function, so that the classes do not depend on it.
     """
     _SCENES[kind] = scene
+
+
+def short_repr(self: Any) -> str:
+    """Return a record on one line: large arrays by their shapes, long texts abbreviated."""
+    named = getattr(self, "_fields", None) or [f.name for f in fields(self) if f.repr]
+    parts = [f"{name}={_short(getattr(self, name))}" for name in named]
+    return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _short(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and hasattr(value, "tolist"):
+        return f"array{shape}" if value.size > 4 else repr(value.tolist())
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 class HtmlView(ABC):

@@ -3,10 +3,48 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from mpi4py import MPI
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the whole suite on all cores if pytest-xdist is installed.
+
+    Runs of named files or folders, runs under MPI and runs with `-s`, `--pdb` or `-n` are left
+    alone.
+    """
+    option = config.option
+    if (
+        config.pluginmanager.hasplugin("xdist")
+        and not hasattr(config, "workerinput")
+        and option.numprocesses is None
+        and config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        and MPI.COMM_WORLD.size == 1
+        and option.capture != "no"
+        and not option.usepdb
+    ):
+        option.numprocesses, option.dist = "auto", "worksteal"
+        _wait_for_compiled_forms(config)
+
+
+def _wait_for_compiled_forms(config: pytest.Config) -> None:
+    """Let a process wait five minutes, not ten seconds, for a form that another one compiles."""
+    user = Path(os.environ.get("XDG_CONFIG_HOME", Path.home() / ".config"))
+    folder = TemporaryDirectory(prefix="pytest-config-")
+    config.add_cleanup(folder.cleanup)
+    for path in user.glob("*"):
+        if path.name != "dolfinx":
+            Path(folder.name, path.name).symlink_to(path)
+    options = Path(folder.name, "dolfinx", "dolfinx_jit_options.json")
+    options.parent.mkdir()
+    options.write_text('{"timeout": 300}')
+    os.environ["XDG_CONFIG_HOME"] = folder.name
 
 
 @pytest.fixture
@@ -26,5 +64,6 @@ def _keep_imports() -> None:
 def _tidy() -> Iterator[None]:
     """PETSc objects are destroyed together on all ranks, not when a rank happens to collect."""
     yield
-    gc.collect()
-    MPI.COMM_WORLD.Barrier()
+    if MPI.COMM_WORLD.size > 1:
+        gc.collect()
+        MPI.COMM_WORLD.Barrier()

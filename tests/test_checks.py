@@ -218,3 +218,27 @@ def test_objects_with_attributes() -> None:
         with pytest.raises(InputTypeError) as caught:
             checks.having("path", value, "name", "suffix")
         assert caught.value.argument == "path"
+
+
+@pytest.mark.parametrize(
+    ("value", "metres"),
+    [
+        (0.005, 5e-3),
+        ("0.005", 5e-3),
+        ("5mm", 5e-3),
+        ("5e0 mm", 5e-3),
+        ("mm", 1e-3),
+        ("2in", 0.0508),
+    ],
+)
+def test_lengths(value: float | str, metres: float) -> None:
+    assert checks.length("size", value) == pytest.approx(metres, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "value", [0.0, -1.0, "0mm", "-5mm", "5 parsec", "", " ", ".", "1e999m", None]
+)
+def test_no_lengths(value: Any) -> None:
+    with pytest.raises(InputError) as error:
+        checks.length("size", value)
+    assert error.value.argument == "size"

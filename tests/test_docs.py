@@ -50,3 +50,15 @@ def test_every_page_is_in_a_table_of_contents() -> None:
                     entries.add((path.parent / line).resolve())
     missing = [p for p in PAGES if p.with_suffix("").resolve() not in entries]
     assert [p.relative_to(DOCS).as_posix() for p in missing] == ["index.md"]
+
+
+def test_parts_of_files_that_pages_include_exist() -> None:
+    """Included files exist, and contain each text at which a part starts or ends exactly once."""
+    block = re.compile(r"```\{include\} (\S+)\n(.*?)```", re.DOTALL)
+    options = re.compile(r"^:(?:start-after|end-before): (.*)$", re.MULTILINE)
+    includes = [(page, *match) for page in PAGES for match in block.findall(page.read_text())]
+    assert includes
+    for page, name, text in includes:
+        target = (page.parent / name).resolve()
+        for marker in options.findall(text):
+            assert target.read_text().count(marker.strip("\"'")) == 1, (page.name, marker)

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the package.
+"""The examples in the docstrings of the package, and the texts of the objects that they create.
 
 The docstring of each folder's `__init__.py` runs first. The names that it defines are available to
 the examples of all modules of the folder, each of which gets its own copy of them. In the folders
@@ -57,6 +57,9 @@ OTHERS = ("archive", "checks", "cli", "errors", "files", "multibody.studies", "p
 MODULES = ("fem.elastic_model", "modal.natural_modes", "multibody.system")
 """Modules whose examples are run on any number of ranks."""
 
+SHOWN: set[type] = set()
+"""Classes of the package of which an example has created an object."""
+
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 
 
@@ -82,6 +85,11 @@ def run(test: doctest.DocTest) -> None:
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     runner.run(test, out=report.append, clear_globs=False)
     assert not runner.failures, "".join(report)
+    for name, value in test.globs.items():
+        if type(value).__module__.startswith("dolfinx_mbd."):
+            lines = repr(value).count("\n") + 1
+            assert lines <= 10, f"{test.name}: the text of {name} has {lines} lines: {value!r}"
+            SHOWN.add(type(value))
 
 
 @lru_cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,13 @@ def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess:
 def test_scripts_are_bash(script: str) -> None:
     assert os.access(ROOT / script, os.X_OK)
     assert run("bash", "-n", ROOT / script).stderr == ""
+
+
+@pytest.mark.parametrize("script", ["with-fenicsx", ".ci/run", ".ci/rank-0-speaks"])
+def test_shellcheck_has_no_warning(script: str) -> None:
+    if not shutil.which("shellcheck"):
+        pytest.skip("needs shellcheck")
+    assert run("shellcheck", "--severity=warning", ROOT / script).stdout == ""
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",)])

@@ -39,7 +39,8 @@ def page(part: str, title: str) -> str:
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.isclass(value):
-            lines += [f".. autoclass:: {name}", "   :members:", ""]
+            members = [] if issubclass(value, tuple) else ["   :members:"]
+            lines += [f".. autoclass:: {name}", *members, ""]
         elif callable(value):
             lines += [f".. autofunction:: {name}", ""]
     return "\n".join([*lines, "```", ""])

@@ -26,11 +26,13 @@ from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.fields import History, as_function, write_history
+from dolfinx_mbd.fem.field_files import History, write_history
+from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.mesh_checks import warn_of_materials
 from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.reduction.basis import Basis, free_basis
@@ -57,6 +59,8 @@ class BeamReduction:
     modes: Array  # displacements and rotations of the nodes on this rank, shape (owned dofs, n)
     truncation: Truncation | None = None  # of fixed-interface modes; None without interfaces
 
+    __repr__ = short_repr
+
     @property
     def space(self) -> fem.FunctionSpace:
         """Space of displacements and rotations of the nodes: P1 with six components."""
@@ -81,10 +85,10 @@ class BeamReduction:
         return as_function(self.space, self.modes @ values, out)
 
     def write(self, path: str | Path, history: History, **options: Any) -> None:
-        """Write the motion of the axis to a VTX file for ParaView, in parallel.
+        """Write the motion of the axis to a file for ParaView, in parallel.
 
         Args:
-            path: Path that ends with ``.bp``.
+            path: Path that ends with ``.bp`` or ``.pvd``; see `Reduction.write`.
             history: Motion of the body; see `Reduction.write`.
             **options: `times`, `stride`, `motion` and `scale` of `Reduction.write`.
 
@@ -196,6 +200,7 @@ def reduce_beam(
         points=beam_points(model, nodal, points or {}),
         skin=beam_skin(model, nodal) if options.skin else None,
         provenance=facts,
+        effective_masses=None if basis.truncation is None else basis.truncation.labelled_masses(),
         **entries,
     )
     problem.destroy()

@@ -92,9 +92,20 @@ def beam_skin(model: BeamModel, nodal: Array) -> Skin:
     else:
         angle = 2 * np.pi * np.arange(CORNERS) / CORNERS
         outline = 2 * np.column_stack([np.cos(angle), np.sin(angle)])
-    n, m = len(radii), len(outline)
-    arms = np.concatenate([outline[None] * radii[:, None], np.zeros((n, 1, 2))], axis=1)
-    arms = arms @ axes[:, 1:].T  # (n, m + 1, 3), the last on the axis
+    arms = np.concatenate([outline[None] * radii[:, None], np.zeros((len(radii), 1, 2))], axis=1)
+    return surface_around(model.chain, arms @ axes[:, 1:].T, nodal)
+
+
+def surface_around(chain: Array, arms: Array, nodal: Array) -> Skin:
+    """Return a closed surface around a line, with modes that keep its sections plane.
+
+    Args:
+        chain: Positions along the line, shape (n, 3), m.
+        arms: Outline of each section relative to the line, shape (n, m + 1, 3), m; the last point
+            is on the line.
+        nodal: Displacement and rotation of each section in each mode, shape (n, 6, k).
+    """
+    n, m = len(arms), arms.shape[1] - 1
     d, theta = nodal[:, :3], nodal[:, 3:]
     displacements = d[:, None] + np.cross(theta[:, None], arms[..., None], axis=2)
     surface = np.ones((n, m + 1), dtype=bool)  # only the ends of the axis are on the surface
@@ -109,5 +120,5 @@ def beam_skin(model: BeamModel, nodal: Array) -> Skin:
         (last, ring[-1], next_ring[-1]),
     ]
     triangles = np.concatenate([np.stack(face, axis=-1).reshape(-1, 3) for face in faces])
-    points = (model.chain[:, None] + arms)[surface]
+    points = (chain[:, None] + arms)[surface]
     return Skin(points, triangles, np.ascontiguousarray(displacements[surface].transpose(2, 0, 1)))

@@ -19,6 +19,7 @@ from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import assembled_matrix
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangular_factor
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
@@ -47,6 +48,8 @@ class BeamModes:
     modes: tuple[fem.Function, ...]  # on `model.space`, ∫ρ ψ·ψ = 1
     num_rigid: int  # number of rigid motions
     model: BeamModel
+
+    __repr__ = short_repr
 
 
 def beam_modes(

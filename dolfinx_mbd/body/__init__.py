@@ -10,7 +10,15 @@ from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body
 from dolfinx_mbd.body.participation import Participation, participation
-from dolfinx_mbd.body.parts import Interface, LoadPattern, MaterialPoint, Mode, Skin, Stiffening
+from dolfinx_mbd.body.parts import (
+    EffectiveMasses,
+    Interface,
+    LoadPattern,
+    MaterialPoint,
+    Mode,
+    Skin,
+    Stiffening,
+)
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.resonance import HalfPower, half_power
 from dolfinx_mbd.body.static_errors import static_errors
@@ -19,6 +27,7 @@ from dolfinx_mbd.body.stress_modes import StressModes
 __all__ = [
     "BodyFileError",
     "Comparison",
+    "EffectiveMasses",
     "FrequencyResponse",
     "HalfPower",
     "Interface",

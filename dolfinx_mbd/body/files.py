@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dolfinx_mbd.archive import Kind, archive_writer, damage_as, is_archive, read_archive
-from dolfinx_mbd.body.parts import Interface, LoadPattern, MaterialPoint, Mode, Skin, Stiffening
+from dolfinx_mbd.body.parts import (
+    EffectiveMasses,
+    Interface,
+    LoadPattern,
+    MaterialPoint,
+    Mode,
+    Skin,
+    Stiffening,
+)
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError
@@ -34,6 +42,10 @@ _PARTS: dict[str, tuple[type[Any], dict[str, str]]] = {
     "skin": (Skin, {f"skin_{key}": key for key in ("points", "triangles", "modes")}),
     "stiffening": (Stiffening, {f"stiffening_{k}": k for k in ("spin", "interfaces", "work")}),
     "stress": (StressModes, {"stress_points": "points", "stress_modes": "stress"}),
+    "effective_masses": (
+        EffectiveMasses,
+        {f"effective_mass_{key}": key for key in ("frequencies", "shares")},
+    ),
 }
 """Optional parts of the body: class, and a mapping from array names to attributes."""
 
@@ -81,6 +93,9 @@ def is_body_file(path: Path) -> bool:
 
 def read_body(path: str | Path, create: Callable[..., T]) -> T:
     """Return the body in a file; `create` is called with the attributes of a body."""
+    if file_path("path", path).suffix.lower() == ".msh":
+        text = f"{path}: a mesh, not a reduced body; read it with read_mesh and reduce it"
+        raise BodyFileError(f"{text}, or use 'dolfinx-mbd reduce'", path=path)
     header, arrays = read_archive(path, _KIND)
     with damage_as(_KIND, path):
         heads: dict[str, list[dict[str, Any]]] = {

@@ -29,6 +29,7 @@ from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, unknown
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 
 MOTIONS = ("ux", "uy", "uz", "rx", "ry", "rz")
 FORCES = ("fx", "fy", "fz", "mx", "my", "mz")
@@ -72,6 +73,8 @@ class FrequencyResponse:
     inputs: tuple[str, ...]
     values: ComplexArray
     body: str = "body"
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, frequencies=(-1,))

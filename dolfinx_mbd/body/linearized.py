@@ -30,6 +30,7 @@ from dolfinx_mbd.arrays import Array, freeze
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse, vector
+from dolfinx_mbd.html import short_repr
 
 RANK_TOLERANCE = 1e-9  # relative singular value below which conditions are treated as dependent
 
@@ -59,6 +60,8 @@ class LinearizedBody:
     elastic: Array
     basis: Array
     stiffened: bool = False
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, mass=(-1, -1))

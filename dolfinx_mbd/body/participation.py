@@ -11,6 +11,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.checks import instance, number, refuse
+from dolfinx_mbd.html import short_repr
 
 _COMPONENTS = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 
@@ -33,6 +34,8 @@ class Participation:
     loads: tuple[str, ...]
     shares: Array
     groups: NDArray[np.int64] | None = None
+
+    __repr__ = short_repr
 
     def most(self, share: float) -> list[int]:
         """Return the indices of the fewest modes with a given share of the work of every load.

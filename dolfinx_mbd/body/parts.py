@@ -17,9 +17,14 @@ from dolfinx_mbd.arrays import Array, assign, freeze, frozen
 from dolfinx_mbd.checks import choice, instance, integer, number, refuse, rotation_matrix
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.html import short_repr
 
 SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 """Pairs (i, j) of the products ω_iω_j, in the order of `Stiffening.spin`."""
+
+
+AMPLITUDE = 0.08
+"""Default largest displacement of a mode in pictures and scenes, relative to the body's size."""
 
 
 def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
@@ -58,6 +63,8 @@ class Interface:
     axes: Array
     motion: Array
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         label = f"interface {checked_name('name', self.name)!r}"
         choice(f"{label}: kind", self.kind, ("rigid", "averaged"))
@@ -92,6 +99,15 @@ class Mode:
             instance(f"{label}: {key}", getattr(self, key), str)
 
 
+def mode_titles(modes: Iterable[Mode]) -> list[str]:
+    """Return the number, from 1 on, the label and the frequency of each mode as a text."""
+    digits: dict[str, Any] = {"precision": 5, "fractional": False, "trim": "-"}
+    return [
+        f"{k}: {mode.label}, {np.format_float_positional(mode.frequency, **digits)} Hz"
+        for k, mode in enumerate(modes, 1)
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class MaterialPoint:
     """A named material point whose displacement can be recovered.
@@ -109,6 +125,8 @@ class MaterialPoint:
     name: str
     position: Array
     modes: Array
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, f"point {checked_name('name', self.name)!r}", position=(3,), modes=(-1, 3))
@@ -141,6 +159,8 @@ class LoadPattern:
     modes: Array
     moments: Array
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
         freeze(self, label, force=(3,), moment=(3,), modes=(-1,))
@@ -166,6 +186,8 @@ class Skin:
     triangles: NDArray[np.int64]
     modes: Array
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         freeze(self, "skin", points=(-1, 3))
         count = len(self.points)
@@ -174,6 +196,45 @@ class Skin:
             refuse("skin: triangles", self.triangles, f"indices from 0 to {count - 1}")
         assign(self, triangles=triangles)
         freeze(self, "skin", modes=(-1, count, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class EffectiveMasses:
+    """Shares of the fixed-interface modes of a reduction in the inertia of the rigid body.
+
+    The modes are those of the body that is held at its interfaces. They are part of the elastic
+    coordinates of the body, but not single coordinates.
+
+    Attributes:
+        frequencies: Frequencies, shape (m,), Hz.
+        shares: Share of each mode in the mass and in the moments of inertia about the centre of
+            mass, shape (m, 6), in the plane (m, 3); the sum of a column is at most 1.
+
+    Example:
+        >>> masses = mbd.body.EffectiveMasses([900.0, 2400.0], [[0.6, 0, 0], [0.2, 0, 0.5]])
+        >>> masses.labels
+        ('fixed 1', 'fixed 2')
+    """
+
+    frequencies: Array
+    shares: Array
+
+    def __post_init__(self) -> None:
+        freeze(self, "effective masses", frequencies=(-1,))
+        freeze(self, "effective masses", shares=(len(self.frequencies), -1))
+        if self.shares.shape[1] not in (3, 6):
+            refuse("effective masses: shares", self.shares, "an array with 3 or 6 columns")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the modes, as in the table of modes that were left out."""
+        return tuple(f"fixed {k}" for k in range(1, len(self.frequencies) + 1))
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """Names of the columns of `shares`."""
+        plane = self.shares.shape[1] == 3
+        return ("x", "y", "about z") if plane else ("x", "y", "z", "about x", "about y", "about z")
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +261,8 @@ class Stiffening:
     spin: Array
     interfaces: Array
     work: Array | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, "stiffening", spin=(6, -1, -1))

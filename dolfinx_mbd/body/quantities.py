@@ -14,6 +14,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import unknown
+from dolfinx_mbd.html import short_repr
 
 Combine = Callable[[Array], Array]
 
@@ -41,6 +42,8 @@ class Quantity:
     finish: Combine | None = None  # increasing function of the values
     shape: tuple[int, ...] = ()  # of one value: (), (3,) or (3, 3)
     bound: Callable[[Array, float], Array] | None = None
+
+    __repr__ = short_repr
 
     @property
     def linear(self) -> bool:
@@ -182,8 +185,9 @@ def _all_quantities() -> dict[str, Quantity]:
 QUANTITIES = _all_quantities()
 
 
-def quantity(name: str) -> Quantity:
-    """Return the quantity with the given name."""
+def quantity(name: str, accepts: Callable[[Quantity], bool] = lambda _: True) -> Quantity:
+    """Return the quantity with the given name; an error lists the names that `accepts` accepts."""
     if not isinstance(name, str) or name not in QUANTITIES:
-        unknown("quantity", name, QUANTITIES, "use one of")
+        names = [known for known, entry in QUANTITIES.items() if accepts(entry)]
+        unknown("quantity", name, names, "use one of")
     return QUANTITIES[name]

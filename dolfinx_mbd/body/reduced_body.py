@@ -25,6 +25,7 @@ from dolfinx_mbd.body.damping import Damping, damping_matrix
 from dolfinx_mbd.body.files import read_body, save_body
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (
+    EffectiveMasses,
     Interface,
     LoadPattern,
     MaterialPoint,
@@ -69,6 +70,7 @@ class ReducedBody(HtmlView):
         left_out: Modes that the reduction computed but left out, each with the reason.
         stress: Stress per unit of each elastic coordinate at the nodes of the skin, or None.
         loads: Distributed loads with a known shape.
+        effective_masses: Effective masses of the fixed-interface modes, or None.
 
     Example:
         >>> body
@@ -101,6 +103,7 @@ class ReducedBody(HtmlView):
     left_out: tuple[Mode, ...] = ()
     stress: StressModes | None = None
     loads: tuple[LoadPattern, ...] = ()
+    effective_masses: EffectiveMasses | None = None
 
     def __post_init__(self) -> None:
         check_body(self)
@@ -287,7 +290,8 @@ class ReducedBody(HtmlView):
     def rigid(self) -> ReducedBody:
         """Return the rigid body with the same mass, interfaces and points."""
         body = self.truncated(0)
-        return body.replace(reference="rigid", stiffening=None, stress=None, left_out=())
+        rest = {"stiffening": None, "stress": None, "effective_masses": None}
+        return body.replace(reference="rigid", left_out=(), **rest)
 
     def summary(self) -> str:
         """Return a text with mass properties, interfaces, modes, static errors and provenance."""

@@ -130,7 +130,7 @@ def warn_of_stretch(motions: Iterable[tuple[ReducedBody, Array, Array]]) -> None
     if inaccurate is not None and share > STRETCH_LIMIT:
         text = (
             f"the {inaccurate.num_modes} modes of body {inaccurate.name!r} leave out "
-            f"{100 * share:.2g} % of the strain energy of its deformation: its rotation does not "
+            f"{100 * share:.3g} % of the strain energy of its deformation: its rotation does not "
             "lengthen it as much as it should. Use more modes, until one of them is axial, or give "
             "the load in `loads` with load_modes=True; body.summary() lists all such unit loads"
         )

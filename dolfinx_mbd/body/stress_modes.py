@@ -20,6 +20,7 @@ from dolfinx_mbd.body.parts import mode_numbers
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.checks import array, choice, integer, refuse
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 
 Extreme = Literal["greatest", "least"]
 
@@ -158,6 +159,8 @@ class StressModes:
     points: Array
     stress: Array
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         freeze(self, "stress modes", points=(-1, 3))
         freeze(self, "stress modes", stress=(6, len(self.points), -1))
@@ -205,14 +208,17 @@ class StressModes:
             InputError: The quantity is unknown, not a scalar or needs more than stress, or the
                 history is wrong.
         """
-        definition = self._quantity(name)
+        definition = self._quantity(name, scalar=True)
         time, eta = motion_of(history, self.num_modes)
         value, row = envelope_over_time([self.stress], eta, definition, extreme)
         return PointEnvelope(value, time[row])
 
     @staticmethod
-    def _quantity(name: str) -> Quantity:
-        definition = quantity(name)
+    def _quantity(name: str, *, scalar: bool = False) -> Quantity:
+        def accepts(entry: Quantity) -> bool:
+            return entry.needs == ("stress",) and not (scalar and entry.shape)
+
+        definition = quantity(name, accepts)
         if definition.needs != ("stress",):
             needs = " and ".join(definition.needs)
             refuse("name", name, f"a quantity of stress alone ({name!r} needs {needs}: recover it)")

@@ -22,7 +22,8 @@ MAX_PLAUSIBLE_MASS = 1e6
 
 def summary(body: ReducedBody) -> str:
     """Return the text of `ReducedBody.summary`."""
-    lines = [*_properties(body), *_places(body), *_table_of_modes(body), *_static_response(body)]
+    lines = [*_properties(body), *_places(body), *_table_of_modes(body)]
+    lines += [*_effective_masses(body), *_static_response(body)]
     if body.skin is not None:
         lines += ["", f"skin: {len(body.skin.points)} nodes, {len(body.skin.triangles)} triangles"]
     if body.stress is not None:
@@ -79,6 +80,23 @@ def _table_of_modes(body: ReducedBody) -> list[str]:
     return lines
 
 
+def _effective_masses(body: ReducedBody) -> list[str]:
+    """Return the table of effective masses in percent, with their sums."""
+    masses = body.effective_masses
+    if masses is None:
+        return []
+    columns = "".join(f"  {name:>7}" for name in masses.directions)
+    rows = zip(masses.labels, masses.frequencies, masses.shares, strict=True)
+    lines = _head(f"     effective mass (%)       frequency (Hz){columns}")
+    for label, frequency, shares in rows:
+        lines.append(f"     {label:<24} {frequency:14.2f}{_percent(shares)}")
+    return [*lines, f"     {'sum':<24} {'':14}{_percent(masses.shares.sum(axis=0))}"]
+
+
+def _percent(shares: np.ndarray) -> str:
+    return "".join(f"  {100 * share:7.2f}" for share in shares)
+
+
 def _static_response(body: ReducedBody) -> list[str]:
     """Return the table of unit loads whose static response the modes do not represent."""
     errors = static_errors(body)
@@ -112,7 +130,7 @@ def warn_of_units(mass: float, size: float, verb: str = "weighs") -> None:
     if mass > MAX_PLAUSIBLE_MASS:
         text = (
             f"implausible: the body is {size:.3g} m long and {verb} {mass:.3g} kg. If its mesh "
-            "is in millimetres, read it with read_mesh(..., unit=1e-3), or with --unit mm on the "
+            "is in millimetres, read it with read_mesh(..., unit='mm'), or with --unit mm on the "
             "command line; scale a mesh in memory by mesh.geometry.x[:] *= 1e-3 before you "
             "reduce it"
         )

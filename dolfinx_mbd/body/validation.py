@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array, assign, freeze, frozen
-from dolfinx_mbd.body.parts import Interface, LoadPattern, MaterialPoint, Mode, Skin, Stiffening
+from dolfinx_mbd.body.parts import (
+    EffectiveMasses,
+    Interface,
+    LoadPattern,
+    MaterialPoint,
+    Mode,
+    Skin,
+    Stiffening,
+)
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import array, instance, items, name, number, refuse
 from dolfinx_mbd.errors import InputError
@@ -25,7 +33,12 @@ _LISTS: dict[str, type[Any]] = {
     "left_out": Mode,
     "loads": LoadPattern,
 }
-_PARTS: dict[str, type[Any]] = {"skin": Skin, "stiffening": Stiffening, "stress": StressModes}
+_PARTS: dict[str, type[Any]] = {
+    "skin": Skin,
+    "stiffening": Stiffening,
+    "stress": StressModes,
+    "effective_masses": EffectiveMasses,
+}
 
 
 def check_body(body: ReducedBody) -> None:

@@ -15,6 +15,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.cables.line_body import AbsoluteBody, LineForms, hermite
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.cables import Cable
+from dolfinx_mbd.html import short_repr
 
 #: Joints that constrain only the point of a frame, and joints that also constrain its z axis.
 _BY_POINT = ("spherical", "distance")
@@ -64,6 +65,8 @@ class CableMotion:
     strain: Array
     curvature: Array
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, eq=False)
 class CableBody(AbsoluteBody):
@@ -106,6 +109,8 @@ class CableBody(AbsoluteBody):
     elements: int | Sequence[float] = 9
     length: float | None = None
     frames: Mapping[str, float] = field(default_factory=dict)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         checks.name("name", self.name)

@@ -16,7 +16,7 @@ from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.cli.values import add_force, add_unit, assignments, numbers, output_path, setting
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export import FORMATS, UNITS, export
+from dolfinx_mbd.export import FORMATS, OPTIONS, UNITS, export
 from dolfinx_mbd.forms import STEEL
 
 
@@ -144,13 +144,18 @@ def _view(options: argparse.Namespace) -> int:
 
 
 def _add_export(commands: Any) -> None:
-    formats = "\n".join(f"  {f.name:<10} {f.title} (*{f.extension})" for f in FORMATS.values())
+    formats = [
+        f"  {f.name:<10} {f'{f.title} (*{f.extension})':<27} {', '.join(f.options)}".rstrip()
+        for f in FORMATS.values()
+    ]
+    options = [f"  {name:<12} {text}" for name, text in OPTIONS.items()]
+    epilog = "\n".join(["formats and their options:", *formats, "", "--option:", *options])
     parser = commands.add_parser(
         "export",
         help="write a body for another program",
         description="Write a reduced body for another program, and list the data that its format "
         "cannot contain.",
-        epilog=f"formats:\n{formats}",
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
@@ -159,7 +164,7 @@ def _add_export(commands: Any) -> None:
     add("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help=text)
     text = "units of the numbers in the file (default m-kg-s)"
     add("--units", default="m-kg-s", choices=tuple(UNITS), help=text)
-    text = "option of the format, for example dialect=fembeam for sid"
+    text = "option of the format, for example dialect=fembeam for sid; see below"
     add("--option", action="append", default=[], metavar="NAME=VALUE", help=text)
     text = "file to write (default: name of the input file with the suffix of the format)"
     add("-o", "--output", help=text)

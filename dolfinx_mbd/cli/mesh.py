@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from dolfinx_mbd.cli.values import add_force, assignments, numbers, output_path
+from dolfinx_mbd.cli.values import add_force, assignments, length, numbers, output_path
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.geometry import ConnectingRod, StepPart, step_surfaces
 
@@ -27,7 +27,7 @@ def _add_rod(parts: Any) -> None:
         "rod",
         help="a parametric connecting rod",
         description="Mesh a connecting rod with the interfaces big_end and small_end. "
-        "Lengths are in metres.",
+        "Lengths are in metres, or have a unit, for example 5mm.",
     )
     descriptions = _descriptions(ConnectingRod)
     for field in fields(ConnectingRod):
@@ -36,7 +36,8 @@ def _add_rod(parts: Any) -> None:
         if isinstance(field.default, bool):
             rod.add_argument(option, action="store_true", help=text)
             continue
-        kind, metavar = (int, "N") if isinstance(field.default, int) else (float, "M")
+        whole = isinstance(field.default, int)
+        kind, metavar = (int, "N") if whole else (length, "LENGTH")
         text = f"{text} (default {field.default:g})"
         rod.add_argument(option, type=kind, default=field.default, metavar=metavar, help=text)
     rod.add_argument("-o", "--output", default="rod.msh", help="file to write (default rod.msh)")
@@ -59,7 +60,8 @@ def _add_step(parts: Any) -> None:
     add("--interface", **lists, help=text)
     text = "group of these solids, for several materials (default: 'part' for all solids)"
     add("--volume", **lists, help=text)
-    add("--size", type=float, metavar="M", help="largest size of an element, m")
+    text = "largest size of an element, for example 5mm or 0.005 (default: 1/20 of the part)"
+    add("--size", type=length, metavar="LENGTH", help=text)
     text = "order of the elements, 1 (straight) or 2 (curved, default)"
     add("--order", type=int, default=2, choices=(1, 2), help=text)
     add("-o", "--output", help="file to write (default: name of the STEP file with .msh)")

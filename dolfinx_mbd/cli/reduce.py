@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from dolfinx_mbd.body.files import is_body_file
 from dolfinx_mbd.body.summary import warn_of_units
-from dolfinx_mbd.checks import array, integer, refuse
+from dolfinx_mbd.checks import array, file_path, integer, refuse
 from dolfinx_mbd.cli.materials import chosen_materials, known_materials
-from dolfinx_mbd.cli.values import add_unit, assignments, frequency, output_path, setting
+from dolfinx_mbd.cli.values import (
+    add_unit,
+    assignments,
+    coordinate,
+    frequency,
+    length,
+    output_path,
+    setting,
+)
 from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,12 +85,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     text = "polynomial degree of the elements (default 2)"
     add("--degree", type=int, metavar="P", help=text)
     add("--plane", choices=("stress", "strain"), help="state of a plane mesh")
-    add("--thickness", type=float, metavar="M", help="thickness of a plane mesh, m")
-    text = "coordinates of a point whose displacement can be recovered, m"
+    text = "thickness of a plane mesh, for example 5mm or 0.005"
+    add("--thickness", type=length, metavar="LENGTH", help=text)
+    text = "coordinates of a point whose displacement can be recovered, for example tip=70mm,0,0"
     add_list("--point", "NAME=X,Y,Z", text)
     text = "omit the surface; the file is smaller, but pictures are not possible"
     add_flag("--no-skin", text)
     add_flag("--stress", "store the stress of the modes at the surface")
+    text = "write the mode shapes on the mesh for ParaView to a file .bp or .pvd"
+    add("--write-modes", metavar="FILE", help=text)
     add("--name", help="name of the body (default: name of the file)")
     text = "direct, or iterative with half the memory; auto (default): direct if memory suffices"
     add("--solver", choices=("auto", "direct", "iterative"), default="auto", help=text)
@@ -99,6 +110,7 @@ def _reduce(options: argparse.Namespace) -> int:
     from dolfinx_mbd.body import ModalDamping
     from dolfinx_mbd.fem import ElasticModel, read_mesh
     from dolfinx_mbd.fem.facets import facet_groups
+    from dolfinx_mbd.fem.field_files import SUFFIXES
     from dolfinx_mbd.recovery import skin_stress
     from dolfinx_mbd.reduction import ReductionOptions, pressure, reduce
 
@@ -113,6 +125,8 @@ def _reduce(options: argparse.Namespace) -> int:
     if output and not Path(output).suffix and not Path(output).is_dir():
         output += ".npz"
     path = output_path(output, options.file, ".npz", is_body_file)
+    if options.write_modes is not None:
+        file_path("--write-modes", options.write_modes, SUFFIXES)
     mesh = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
     groups = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
     pressures = {}
@@ -149,6 +163,9 @@ def _reduce(options: argparse.Namespace) -> int:
     body.save(path, comm=MPI.COMM_WORLD)
     print(body.summary())
     print(f"\nwrote {path} ({path.stat().st_size / 1e6:.2f} MB)")
+    if options.write_modes is not None:
+        reduction.write_modes(options.write_modes)
+        print(f"wrote {options.write_modes}")
     return 0
 
 
@@ -187,7 +204,9 @@ def _attached(text: str) -> str | None:
 
 def _point(name: str, text: str) -> list[float]:
     try:
-        return list(array(f"--point {name}", [float(part) for part in text.split(",")], (None,)))
+        return list(
+            array(f"--point {name}", [coordinate(part) for part in text.split(",")], (None,))
+        )
     except ValueError:
         refuse("--point", text, f"{name}=X,Y,Z with finite numbers")
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from dolfinx_mbd.checks import refuse
-from dolfinx_mbd.errors import MissingFileError, OverwriteError
+from dolfinx_mbd import checks
+from dolfinx_mbd.checks import LENGTHS, refuse
+from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 
-_LENGTHS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}
 _FREQUENCIES = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6}
 
 MANY = 100_000  # largest range of numbers; larger ones are considered mistakes
@@ -22,10 +22,26 @@ MANY = 100_000  # largest range of numbers; larger ones are considered mistakes
 
 def length_unit(text: str) -> float:
     """Return the length of a unit such as `mm` or `in`, m."""
-    if text not in _LENGTHS:
-        known = ", ".join(_LENGTHS)
+    if text not in LENGTHS:
+        known = ", ".join(LENGTHS)
         raise argparse.ArgumentTypeError(f"unknown unit of length {text!r}; known are {known}")
-    return _LENGTHS[text]
+    return LENGTHS[text]
+
+
+def length(text: str) -> float:
+    """Return the positive length in a text such as `0.005` or `5mm`, m."""
+    try:
+        return checks.length("the length", text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def coordinate(text: str) -> float:
+    """Return the coordinate in a text such as `-0.07` or `-70mm`, m; raise a ValueError."""
+    name = re.sub(r".*[^a-z]", "", text.strip())
+    return (
+        float(text.strip().removesuffix(name)) * LENGTHS[name] if name in LENGTHS else float(text)
+    )
 
 
 def frequency(text: str) -> float:

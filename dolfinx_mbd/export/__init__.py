@@ -14,7 +14,7 @@ The examples of this folder assume the following lines:
     >>> body = mbd.reduce(box, mbd.STEEL, interfaces=ends, num_modes=2).body
 """
 
-from dolfinx_mbd.export.common import FORMATS, ExportReport, Format, export
+from dolfinx_mbd.export.common import FORMATS, OPTIONS, ExportReport, Format, export
 from dolfinx_mbd.export.units import SI, UNITS, Units
 
-__all__ = ["FORMATS", "SI", "UNITS", "ExportReport", "Format", "Units", "export"]
+__all__ = ["FORMATS", "OPTIONS", "SI", "UNITS", "ExportReport", "Format", "Units", "export"]

@@ -72,7 +72,8 @@ class Format:
         title: Name of the format in messages.
         extension: Extension that is added to paths without an extension.
         holds: Names of the features that the format can hold.
-        needs: Parts that a body must have: `interfaces`, `modes` or both.
+        needs: Parts that a body must have: `interfaces`, `modes` and `a skin`.
+        options: Names of the options of the format, which `OPTIONS` describes.
 
     Example:
         >>> FORMATS["dmig"].extension
@@ -86,6 +87,7 @@ class Format:
     extension: str
     holds: frozenset[str]
     needs: frozenset[str] = frozenset()
+    options: tuple[str, ...] = ()
 
     @property
     def cannot_hold(self) -> tuple[str, ...]:
@@ -95,7 +97,8 @@ class Format:
     @property
     def writer(self) -> Callable[..., ExportReport]:
         """The function that writes the format."""
-        file = self.name if self.name in ("exudyn", "mbdyn", "sid") else "matrix_formats"
+        files = ("exudyn", "gltf", "mbdyn", "sid")
+        file = self.name if self.name in files else "matrix_formats"
         module = importlib.import_module(f"dolfinx_mbd.export.{file}")
         return getattr(module, f"write_{self.name}")  # type: ignore[no-any-return]
 
@@ -104,15 +107,23 @@ class Format:
         features = _features(instance("body", body, ReducedBody))
         return self._sentences(name for name, present in features.items() if present)
 
+    @property
+    def for_pictures(self) -> bool:
+        """Whether the format holds shapes only, so that no program can simulate the body."""
+        return self.holds == {"shapes"}
+
     def _sentences(self, features: Iterable[str]) -> tuple[str, ...]:
+        if self.for_pictures:
+            return (f"{self.title} contains shapes for pictures and no data for a simulation",)
         return tuple(f"{self.title} {_LOSSES[name]}" for name in features if name not in self.holds)
 
     def check(self, body: ReducedBody) -> None:
-        """Raise an error if a body lacks interfaces or modes that this format requires."""
+        """Raise an error if a body lacks interfaces, modes or a skin that the format requires."""
         instance("body", body, ReducedBody)
         for name, argument, present in (
             ("interfaces", "interfaces=[...]", bool(body.interfaces)),
             ("modes", "num_modes > 0", body.num_modes > 0),
+            ("a skin", "skin=True", body.skin is not None and len(body.skin.triangles) > 0),
         ):
             if name in self.needs and not present:
                 hint = f"reduce {body.name!r} with {argument}"
@@ -122,20 +133,35 @@ class Format:
 def _formats() -> Iterator[Format]:
     stiffening = ("spin stiffening", "force stiffening")
     matrices = ("inertia invariants", "shapes", *stiffening)
-    both = "interfaces modes"
-    for name, title, extension, losses, needs in (
-        ("abaqus", "Abaqus substructure", ".mtx", {*matrices, "damping", "interface axes"}, ""),
-        ("dmig", "Nastran DMIG", ".pch", {*matrices, "interface axes"}, ""),
-        ("exudyn", "Exudyn", ".npz", {*stiffening, "damping", "interface axes"}, "modes"),
-        ("mbdyn", "MBDyn", ".fem", {"interface axes"}, both),
-        ("op4", "Nastran OP4", ".op4", {*matrices, "interface axes"}, ""),
-        ("sid", "SID_FEM", ".SID_FEM", {"second-order inertia", "interface axes"}, both),
-        ("simscape", "Simscape", ".mat", {*matrices}, ""),
+    second, axes = "second-order inertia", "interface axes"
+    ends, both = "interfaces", "interfaces, modes"
+    abaqus = {*matrices, "damping", axes}
+    for name, title, extension, losses, needs, options in (
+        ("abaqus", "Abaqus substructure", ".mtx", abaqus, ends, "interfaces first_node"),
+        ("dmig", "Nastran DMIG", ".pch", {*matrices, axes}, ends, "interfaces first_point"),
+        ("exudyn", "Exudyn", ".npz", {*stiffening, "damping", axes}, "modes", ""),
+        ("gltf", "glTF", ".glb", {*_LOSSES} - {"shapes"}, "modes, a skin", "amplitude"),
+        ("mbdyn", "MBDyn", ".fem", {axes}, both, "skin"),
+        ("op4", "Nastran OP4", ".op4", {*matrices, axes}, ends, "interfaces"),
+        ("sid", "SID_FEM", ".SID_FEM", {second, axes}, both, "dialect skin"),
+        ("simscape", "Simscape", ".mat", {*matrices}, ends, "interfaces"),
     ):
-        needed = frozenset((needs or "interfaces").split())
+        needed, names = frozenset(needs.split(", ")), tuple(options.split())
         features = frozenset(_LOSSES) - {"distributed loads", "stress modes"} - losses
-        yield Format(name, title, extension, features, needed)
+        yield Format(name, title, extension, features, needed, names)
 
+
+OPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "amplitude": "largest displacement of a mode relative to the size of the body (0.08)",
+        "dialect": "program that reads the file: simpack (default), embslib or fembeam",
+        "first_node": "number of the first interface node (1)",
+        "first_point": "number of the first interface grid (1)",
+        "interfaces": "list of interfaces in the order of the file (all)",
+        "skin": "True writes the nodes of the surface, for pictures (False)",
+    }
+)
+"""Descriptions of the options of the formats, with their defaults."""
 
 FORMATS: Mapping[str, Format] = MappingProxyType({f.name: f for f in _formats()})
 """Formats by name."""
@@ -229,7 +255,7 @@ def export(
         units: Units of the numbers in the file: a name in `UNITS`, or your own `Units`.
         overwrite: Whether to replace an existing file. By default an existing file must have the
             same content, for example if a script runs again.
-        **options: Options of the format; see `FORMATS[format].writer`.
+        **options: Options of the format; see `FORMATS[format].options` and `OPTIONS`.
 
     Returns:
         A report with the files and the features of the body that the format cannot hold.
@@ -238,6 +264,7 @@ def export(
         InputError: The format, the units or the value of an option is unknown, or the body lacks
             interfaces or modes that the format requires.
         TypeError: The format has no such option.
+        ImportError: The package that writes the format is not installed.
         OverwriteError: The file exists with different content.
         OSError: The file cannot be written; no part of it remains.
 
@@ -254,6 +281,7 @@ def export(
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():
         path = path.with_name(path.name + target.extension)
-    notes = () if body.damping.any() or not body.num_modes else (_UNDAMPED,)
+    undamped = body.num_modes > 0 and not body.damping.any()
+    notes = (_UNDAMPED,) if undamped and not target.for_pictures else ()
     report = ExportReport(format, units, losses=target.losses(body), notes=notes)
     return target.writer(Task(scaled(body, units), body, path, report, overwrite), **options)

@@ -37,6 +37,7 @@ from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.checks import refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.invariants import cross_moments
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import skew
 
 Array = NDArray[np.float64]
@@ -60,6 +61,8 @@ class Superelement:
     damping: Array
     frequencies: Array  # of the fixed-interface modes, cycles per unit of time
     transform: Array  # T of (r, η) = T (q, p), shape (6 + n, 6 p + m)
+
+    __repr__ = short_repr
 
     @property
     def names(self) -> tuple[str, ...]:

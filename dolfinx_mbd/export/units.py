@@ -97,7 +97,7 @@ def as_units(units: Units | str) -> Units:
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
     """Return a body converted from SI to other units; the module lists the factors.
 
-    The result has no stress modes and no distributed loads, which no format can hold.
+    The result has no stress modes, distributed loads and effective masses, which no format holds.
     """
     units = as_units(units)
     if (units.length, units.mass, units.time) == (1.0, 1.0, 1.0):
@@ -122,6 +122,7 @@ def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
         ),
         points=tuple(replace(p, position=L * p.position, modes=L * p.modes) for p in body.points),
         loads=(),
+        effective_masses=None,
         skin=skin,
         stiffening=cases,
         stress=None,

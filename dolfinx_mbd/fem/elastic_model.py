@@ -19,6 +19,7 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials, Materials, body_mater
 from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements, warn_of_materials
 from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh
 from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic, Plane, Temperature
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.options import require_real
 
 MAX_DEGREE = 20  # DOLFINx has no quadrature for a stiffness of higher degree
@@ -83,6 +84,8 @@ class ElasticModel:
     displacements: fem.FunctionSpace = field(init=False, repr=False)
     materials: BodyMaterials | None = field(init=False, repr=False)
     mass_density: Expr = field(init=False, repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         require_real()

@@ -1,51 +1,27 @@
-"""Displacement fields of modes, material points, mesh surfaces, and files for ParaView."""
+"""Displacement fields of modes, material points and mesh surfaces."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
-import basix.ufl
+import basix
 import numpy as np
 from dolfinx import fem, geometry
-from dolfinx.io import VTXWriter
 from dolfinx.mesh import Mesh, entities_to_geometry, exterior_facet_indices
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import MaterialPoint, Skin
-from dolfinx_mbd.body.stress_modes import motion_of, rows_at
-from dolfinx_mbd.checks import array, choice, file_path, instance, number, refuse
-from dolfinx_mbd.errors import InputError, OverwriteError
+from dolfinx_mbd.checks import array, instance, refuse
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.parallel import agreed, on_rank_zero
 
 POINT_TOLERANCE = 1e-8
 """Distance from the mesh, relative to its size, up to which a point counts as inside."""
-
-
-class History(Protocol):
-    """The motion of a flexible body, as a simulation returns it."""
-
-    @property
-    def time(self) -> Array:
-        """Time, shape (nt,), s."""
-
-    @property
-    def eta(self) -> Array:
-        """Elastic coordinates, shape (nt, n)."""
-
-    @property
-    def position(self) -> Array:
-        """Origin of the body frame, shape (nt, 3), m."""
-
-    @property
-    def rotation(self) -> Array:
-        """Quaternions (w, x, y, z) from body to global components, shape (nt, 4)."""
 
 
 def as_function(
@@ -213,61 +189,3 @@ def surface_nodes(space: fem.FunctionSpace) -> NDArray[np.int64]:
     corners = np.unique(_surface_triangles(space.mesh))
     keys = np.asarray(space.mesh.geometry.input_global_indices)[corners]
     return np.unique(np.concatenate(space.mesh.comm.allgather(keys)))
-
-
-def output_folder(comm: Any, path: str | Path) -> Path:
-    """Check the name of a VTX folder (``.bp``) and create its parent directory (collective).
-
-    An existing VTX folder is accepted; any other existing path raises an `OverwriteError`.
-    """
-    folder = file_path("path", path, (".bp",))
-
-    def create() -> None:
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OSError(f"cannot write {folder}: {error}") from error
-        empty = folder.is_dir() and not any(folder.iterdir())
-        if folder.exists() and not empty and not (folder / "md.idx").is_file():
-            raise OverwriteError(f"'{folder}' exists and is not a VTX folder; choose another name")
-
-    on_rank_zero(comm, create)
-    return folder
-
-
-def write_history(
-    space: fem.FunctionSpace,
-    modes: Array,
-    positions: Array,
-    path: str | Path,
-    history: History,
-    *,
-    times: ArrayLike | None = None,
-    stride: int = 1,
-    motion: Literal["global", "body"] = "global",
-    scale: float = 1.0,
-) -> None:
-    """Write the motion of a body as VTX (``.bp``), in parallel; see `Reduction.write`."""
-    comm = space.mesh.comm
-    choice("motion", motion, ("global", "body"))
-    number("scale", scale)
-    file_path("path", path)
-    time, eta = motion_of(history, modes.shape[1])
-    rows = rows_at(time, times, stride)
-    path = output_folder(comm, path)
-    # Three components also for a plane body, which may move out of its plane.
-    element = space.ufl_element().sub_elements[0]
-    space_of_output = fem.functionspace(space.mesh, basix.ufl.blocked_element(element, shape=(3,)))
-    total = fem.Function(space_of_output, name="displacement")
-    elastic = fem.Function(space_of_output, name="elastic")
-    x = in_space(positions)
-    with VTXWriter(comm, str(path), [total, elastic]) as writer:
-        for row in rows:
-            u = in_space((modes @ eta[row]).reshape(-1, space.dofmap.bs))
-            as_function(space_of_output, u.ravel(), elastic)
-            displacement = scale * u
-            if motion == "global":
-                A = rotation_matrix(np.asarray(history.rotation[row], dtype=float))
-                displacement = history.position[row] + (x + displacement) @ A.T - x
-            as_function(space_of_output, displacement.ravel(), total)
-            writer.write(float(time[row]))

@@ -19,7 +19,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import file_path, flag, function, instance, integer, name, number, refuse
+from dolfinx_mbd.checks import file_path, flag, function, instance, integer, length, name, refuse
 from dolfinx_mbd.errors import InputError, MeshError, MissingFileError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.files import write_aside
@@ -188,7 +188,11 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
 
 
 def read_mesh(
-    path: str | os.PathLike[str], comm: MPI.Comm, *, gdim: int | None = None, unit: float = 1.0
+    path: str | os.PathLike[str],
+    comm: MPI.Comm,
+    *,
+    gdim: int | None = None,
+    unit: float | str = 1.0,
 ) -> TaggedMesh:
     """Read a mesh from a Gmsh file (`.msh`, format 2 or 4) and distribute it.
 
@@ -199,7 +203,7 @@ def read_mesh(
         path: Path of the file; it is read on rank 0 only.
         comm: Communicator of the mesh.
         gdim: Number of coordinates; by default 2 for faces in the plane z = 0, otherwise 3.
-        unit: Length unit of the file, m: 0.001 for a mesh in millimetres.
+        unit: Length unit of the file: its name, such as `mm`, or its length, m. By default 1 m.
 
     Returns:
         The mesh with its tags and the names of its physical groups.
@@ -218,7 +222,7 @@ def read_mesh(
         True
     """
     gdim = _checked(comm, gdim)
-    unit = number("unit", unit, positive=True, unit="m (0.001 for a mesh in millimetres)")
+    factor = length("unit", unit)
     file = file_path("path", path)
 
     def work() -> MeshArrays:
@@ -227,8 +231,8 @@ def read_mesh(
         return read_msh(file, gdim)
 
     tagged = _distribute(comm, work, f"cannot use '{file}' as a mesh: ")
-    if unit != 1:
-        tagged.mesh.geometry.x[:] *= unit
+    if factor != 1:
+        tagged.mesh.geometry.x[:] *= factor
     return tagged
 
 

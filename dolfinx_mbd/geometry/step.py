@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class StepPart:
     """The solids of a STEP file as a builder for `build_mesh` and `write_mesh`.
 
@@ -40,13 +40,14 @@ class StepPart:
 
     Example:
         >>> from mpi4py import MPI
-        >>> pin = StepPart(path="pin.step", interfaces={"side": [1]}, size=0.02, order=1)
+        >>> pin = StepPart("pin.step", interfaces={"side": [1]}, size=0.02, order=1)
         >>> mesh = mbd.build_mesh(pin, MPI.COMM_SELF)
         >>> sorted(mesh.groups)
         ['part', 'side']
     """
 
     path: str | os.PathLike[str]
+    _: KW_ONLY
     interfaces: Mapping[str, Sequence[int]] = field(default_factory=dict)
     size: float | None = None
     order: int = 2

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, number, refuse
 from dolfinx_mbd.errors import FileError, InputError
+from dolfinx_mbd.html import short_repr
 
 SYMMETRY_TOLERANCE = (
     1e-8  # largest permitted difference from the transpose, relative to the largest entry
@@ -85,6 +86,8 @@ class FullMatrices:
     labels: NDArray[np.int64] | None = None
     damping: Any = None
     triangles: NDArray[np.int64] | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         nodes = positions("nodes", self.nodes)

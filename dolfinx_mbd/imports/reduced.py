@@ -29,6 +29,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Interface, Mode, ReducedBody
 from dolfinx_mbd.checks import array, instance, names, refuse
 from dolfinx_mbd.errors import ModelRangeWarning, warn
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.imports.matrices import (
     MatrixError,
     check_free,
@@ -76,6 +77,8 @@ class ReducedMatrices:
     names: Sequence[str] | None = None
     damping: Array | None = None
     axes: ArrayLike | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         points = positions("points", self.points)

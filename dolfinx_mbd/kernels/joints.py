@@ -202,10 +202,12 @@ def _angle_terms(Q1: Array, Q2: Array, i: int, j: int) -> tuple[float, float, Ve
 def _angle_gradient(Q1: Array, Q2: Array, i: int, j: int) -> Vector3:
     """Return the gradient of the angle about z with respect to rotation 1.
 
-    For rotation 2 it is the negative. It is parallel to e_z only if the z axes are parallel.
+    For rotation 2 it is the negative. It is parallel to e_z only if the z axes are parallel. It is
+    NaN if the angle is not defined, because f_x is along e_z.
     """
     x, y, w = _angle_terms(Q1, Q2, i, j)
-    return scaled3(1.0 / (x * x + y * y), cross3(w, _axis(Q2, j, 0)))
+    size = x * x + y * y
+    return scaled3(1.0 / size if size > 0.0 else math.nan, cross3(w, _axis(Q2, j, 0)))
 
 
 @kernel

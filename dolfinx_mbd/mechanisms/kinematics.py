@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number, refuse
+from dolfinx_mbd.html import short_repr
 
 
 class CrankMotion(NamedTuple):
@@ -31,6 +32,9 @@ class CrankMotion(NamedTuple):
     rod_angle: Array
     rod_velocity: Array
     rod_acceleration: Array
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 @dataclass(frozen=True)

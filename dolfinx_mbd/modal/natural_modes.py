@@ -22,6 +22,7 @@ from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import prestressed
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
 
@@ -61,6 +62,8 @@ class ModalAnalysis:
     space: fem.FunctionSpace
     seconds: Mapping[str, float]
     num_requested: int
+
+    __repr__ = short_repr
 
     def summary(self) -> str:
         """Return the frequencies as a table."""

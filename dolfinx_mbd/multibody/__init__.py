@@ -12,6 +12,7 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
+from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.assembly.assembler import AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
@@ -54,7 +55,12 @@ from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
-from dolfinx_mbd.multibody.results.histories import BodyHistory, Energies, JointHistory
+from dolfinx_mbd.multibody.results.histories import (
+    BodyHistory,
+    ElementHistory,
+    Energies,
+    JointHistory,
+)
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import redundancies
@@ -76,6 +82,7 @@ __all__ = [
     "BodyState",
     "Bushing",
     "Driver",
+    "ElementHistory",
     "Energies",
     "EquilibriumError",
     "FlexibleBody",
@@ -101,6 +108,7 @@ __all__ = [
     "RigidBody",
     "RunFileError",
     "Shape",
+    "Simulator",
     "Solution",
     "Spectrum",
     "SpringDamper",

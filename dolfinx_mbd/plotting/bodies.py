@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import ReducedBody, Skin
+from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, refuse, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.plotting import scene
 from dolfinx_mbd.plotting.output import Picture, check_drawing, check_size, taken
-from dolfinx_mbd.plotting.scene import CMAP, DrawnSurface, add_bar, add_text, camera_of
+from dolfinx_mbd.plotting.scene import CMAP, Camera, DrawnSurface, add_bar, add_text, camera_of
 
 Array = NDArray[np.float64]
 
@@ -205,7 +207,10 @@ def plot_skin(
     view: str | ArrayLike | None = None,
     window: tuple[int, int] = (900, 620),
 ) -> Picture:
-    """Draw a body coloured by values at the nodes of its skin.
+    """Draw a body coloured by values at the nodes of its skin, and mark the maximum.
+
+    A ring marks the node with the largest value, or with the least if none is positive; the caption
+    states its value and position. By default the camera is on a side on which this node is visible.
 
     Args:
         body: A reduced body with a skin.
@@ -245,9 +250,46 @@ def plot_skin(
     elif len(increasing("limits", limits)) != 2:
         refuse("limits", limits, "the minimum and the maximum of the colours")
     plotter = scene.new_plotter(window)
-    _draw(plotter, skin, skin.points, shown, limits, cmap, True)
+    surface = _draw(plotter, skin, skin.points, shown, limits, cmap, True)
     add_bar(plotter, label, limits, cmap)
-    return scene.complete(plotter, title or body.name, camera_of(skin.points, view), path)
+    name, k = ("maximum", np.argmax(shown)) if shown.max() > 0 else ("minimum", np.argmin(shown))
+    point = skin.points[k]
+    camera = camera_of(skin.points, view)
+    cameras = [camera] if view is not None else _mirrored(skin, camera)
+    visible = [one for one in cameras if _sees(one, surface, point)]
+    camera = visible[0] if visible else camera
+    value = " ".join([f"{shown[k]:.4g}", *re.findall(r"\((.*)\)$", label)])
+    scene.add_ring(plotter, point)
+    length = scene.length_of(skin.points)
+    scene.add_labels(plotter, point[None] + 0.02 * length * camera.right, [value])
+    factor, unit = (1e3, "mm") if length < 10 else (1.0, "m")
+    place = ", ".join(f"{x:.4g}" for x in factor * point)
+    hidden = "" if visible else " (behind the surface)"
+    caption = f"{title or body.name}: {name} {value} at ({place}) {unit}{hidden}"
+    return scene.complete(plotter, caption, camera, path)
+
+
+def _mirrored(skin: Skin, camera: Camera) -> list[Camera]:
+    """Return a camera and its mirror images in planes normal to the axes."""
+    signs = itertools.product((1.0, -1.0), repeat=3)
+    others = [camera_of(skin.points, camera.towards * np.array(s)[::-1]) for s in signs]
+    return [camera, *others[1:]]
+
+
+def _sees(camera: Camera, surface: DrawnSurface, point: Array) -> bool:
+    """Return whether a camera sees a point of a surface."""
+    start = point + 1e-3 * camera.depth * camera.towards
+    hits, _ = surface.mesh.ray_trace(start, point + 2 * camera.depth * camera.towards)
+    return len(hits) == 0
+
+
+def stress_on_skin(body: ReducedBody) -> StressModes | None:
+    """Return the stress of the modes of a body if it is known at the nodes of its skin."""
+    skin, stress = body.skin, body.stress
+    if skin is None or stress is None or stress.points.shape != skin.points.shape:
+        return None
+    slack = 1e-9 * scene.length_of(skin.points)
+    return stress if np.allclose(stress.points, skin.points, rtol=0, atol=slack) else None
 
 
 def skin_of(body: ReducedBody) -> Skin:
@@ -267,13 +309,14 @@ def _draw(
     limits: tuple[float, float],
     cmap: str,
     outline: bool,
-) -> None:
+) -> DrawnSurface:
     """Draw a skin with its nodes at `points`, coloured by `values`, and its undeformed edges."""
     surface = DrawnSurface(skin)
     surface.move(points, values)
     surface.add_to(plotter, limits=limits, cmap=cmap)
     if outline:
         surface.add_outline(plotter)
+    return surface
 
 
 def _mode_numbers(body: ReducedBody, modes: Iterable[int] | None) -> list[int]:

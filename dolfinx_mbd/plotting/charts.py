@@ -237,10 +237,10 @@ def _by_name(argument: str, value: Any, kind: type[Any]) -> Mapping[str, Any]:
 def _new_figure(width: float, height: float) -> Any:
     """Return an empty matplotlib figure with the given width and height in inches."""
     try:
-        from matplotlib.figure import Figure
+        from dolfinx_mbd.plotting.figures import Chart
     except ImportError as error:
         raise ImportError("charts are drawn with matplotlib: pip install matplotlib") from error
-    return Figure(figsize=(width, height), layout="constrained")
+    return Chart(figsize=(width, height), layout="constrained")
 
 
 def _saved(figure: Any, path: str | Path | None) -> Any:

@@ -10,25 +10,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.body import StressModes
 from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.body.quantities import QUANTITIES
 from dolfinx_mbd.checks import array, choice, flag, instance, names, number, refuse
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
-from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import coordinates
 from dolfinx_mbd.plotting import scene
-from dolfinx_mbd.plotting.bodies import skin_displacement, skin_points
+from dolfinx_mbd.plotting.bodies import skin_displacement, skin_points, stress_on_skin
+from dolfinx_mbd.plotting.marks import MARKS, Marks, frame_poses
 from dolfinx_mbd.plotting.output import Picture, check_drawing
-from dolfinx_mbd.plotting.scene import CMAP, INK, Camera, DrawnSurface, camera_of, length_of
+from dolfinx_mbd.plotting.scene import CMAP, Camera, DrawnSurface, camera_of, length_of
 
 Array = NDArray[np.float64]
 
 _RIGID_COLOUR = "#8fa3b5"
-_JOINT_COLOUR = "#c8551b"
-_AXIS_COLOURS = ("#c23b3b", "#3a8f4d", "#3b62c2")
+DISPLACEMENT = "displacement"
+STRESSES = tuple(q.name for q in QUANTITIES.values() if q.needs == ("stress",) and not q.shape)
+"""Quantities that determine colours."""
+DRAWN = ("joints", "springs", "ground", "loads")
+"""Marks that are drawn by default."""
 
 
 def plot_system(
@@ -37,7 +43,8 @@ def plot_system(
     path: str | Path | None = None,
     *,
     scale: float = 1.0,
-    marks: Iterable[str] = ("joints",),
+    quantity: str = "displacement",
+    marks: Iterable[str] = DRAWN,
     assembled: bool = True,
     opacity: float = 0.45,
     cmap: str = CMAP,
@@ -47,16 +54,23 @@ def plot_system(
 ) -> Picture:
     """Draw a mechanism at one time.
 
-    Flexible bodies are drawn by their skins, coloured by elastic displacement, rigid bodies by
-    their shapes. Other bodies are drawn as bars from their centre of mass to their frames.
+    Flexible bodies are drawn by their skins, coloured by elastic displacement or stress, rigid
+    bodies by their shapes. Other bodies are drawn as bars from their centre of mass to their
+    frames.
 
     Args:
         source: A mechanism, drawn in its initial position, or the result of a simulation.
         time: Time, s, by default the start; for a result the nearest saved time is drawn.
         path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         scale: Scale factor of the elastic displacement; colours are not scaled.
+        quantity: Quantity that determines the colours: `displacement`, or a scalar stress such as
+            `von Mises`, for which a body needs the stress of its modes, see
+            `mbd.recovery.skin_stress`.
         marks: Additional objects: `joints` (a pin along a free axis, a ball, a line of sliding, a
-            block), `names` (of joints), `frames` (axes of all frames: x red, y green, z blue).
+            block), `springs` (with dampers and bushings), `ground` (points that are fixed to it),
+            `loads` (forces, moments and the moments of drivers, with their values), `joint forces`
+            (on the second body of each joint), `names` (of joints), `frames` (axes of all frames: x
+            red, y green, z blue). Arrows below 1 % of the longest one are omitted.
         assembled: Whether to draw the assembled mechanism. False draws the bodies at their given
             positions, which shows why a mechanism cannot be assembled.
         opacity: Opacity of rigid bodies; 1 hides the inside.
@@ -81,24 +95,34 @@ def plot_system(
     scale = number("scale", scale)
     flag("assembled", assembled)
     check_drawing(None, cmap, window, opacity)
-    marks = [choice("every entry of marks", mark, _MARKS) for mark in names("marks", marks)]
+    kinds = check_marks(marks)
     time = time if time is None else number("time", time)
     if isinstance(source, Solution):
-        k = 0 if time is None else saved_rows(source, "time", time)[0]
-        system, q, t = source.system, source.q[k], float(source.time[k])
+        run, rows = source, saved_rows(source, "time", source.time[0] if time is None else time)
     else:
-        system, t = source, time or 0.0
-        q = consistent_state(source, t).q if assembled else coordinates(source)
+        run, rows = _at_rest(source, time or 0.0, assembled), np.zeros(1, dtype=np.int64)
+    if not (isinstance(source, Solution) or assembled):
+        kinds = [kind for kind in kinds if kind not in ("loads", "joint forces")]
     check_drawing(path, cmap)
+    drawing = Drawing(run, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
     canvas = scene.plotter_of(plotter, window)
-    drawing = Drawing(system, q[None], scale=scale)
-    points = drawing.move(q)
     drawing.add_to(canvas, cmap=cmap, opacity=opacity)
-    for mark in marks:
-        _MARKS[mark](canvas, system, q, length_of(points))
-    camera = mechanism_camera(system, q, points, view)
-    caption = f"t = {1e3 * t:.4g} ms{drawing.note}"
-    return scene.complete(canvas, caption, camera, path, plotter, drawing.foot)
+    drawing.marks.add_labels(canvas, 0)
+    return scene.complete(canvas, drawing.caption(0), drawing.camera, path, plotter, drawing.foot)
+
+
+def _at_rest(system: SystemData, t: float, assembled: bool) -> Solution:
+    """Return the initial state of a mechanism, or the bodies at their given positions."""
+    if assembled:
+        return Solution(system, [consistent_state(system, t)])
+    v, lam = np.zeros(system.num_velocities), np.zeros(system.num_constraints)
+    state = State(t, coordinates(system), v, v, lam, np.zeros(len(system.joints)))
+    return Solution(system, [state])
+
+
+def check_marks(marks: Iterable[str]) -> list[str]:
+    """Return kinds of marks as a list; raise an error if a kind is unknown."""
+    return [choice("every entry of marks", mark, MARKS) for mark in names("marks", marks)]
 
 
 def saved_rows(solution: Solution, argument: str, times: ArrayLike) -> NDArray[np.int64]:
@@ -117,6 +141,7 @@ class Part:
 
     skin: Skin
     bars: bool = False  # whether bars replace an unknown shape of the body
+    stress: StressModes | None = None  # at the nodes of the skin
 
     @property
     def flexible(self) -> bool:
@@ -128,9 +153,26 @@ class Part:
         eta = q[7:] if self.flexible else np.zeros(0)
         return skin_points(self.skin, eta, scale=scale, position=q[:3], rotation=q[3:7])
 
-    def displacement(self, q: Array) -> Array:
-        """Return the magnitude of the elastic displacement of a flexible part, shape (ns,), m."""
-        return np.linalg.norm(skin_displacement(self.skin, q[7:]), axis=1)
+    def has(self, quantity: str) -> bool:
+        """Return whether a quantity is known at the points."""
+        return self.flexible and (quantity == DISPLACEMENT or self.stress is not None)
+
+    def values(self, q: Array, quantity: str) -> Array:
+        """Return a quantity at the points, shape (ns,), m or Pa."""
+        if quantity == DISPLACEMENT or self.stress is None:
+            return np.linalg.norm(skin_displacement(self.skin, q[7:]), axis=1)
+        return self.stress.values(quantity, q[7:])[0]
+
+    def limits(self, states: Array, quantity: str) -> tuple[float, float]:
+        """Return the extreme values of a quantity at states (nt, nq), m or Pa."""
+        if quantity == DISPLACEMENT or self.stress is None:
+            return 0.0, max(float(self.values(q, quantity).max()) for q in states)
+        extremes = (
+            self.stress.envelope(quantity, states[:, 7:], extreme=extreme).value
+            for extreme in ("least", "greatest")
+        )
+        low, high = extremes
+        return float(low.min()), float(high.max())
 
 
 def drawn_part(body: Body, length: float) -> Part | None:
@@ -142,7 +184,7 @@ def drawn_part(body: Body, length: float) -> Part | None:
     if isinstance(body, FlexibleBody):
         reduced = body.reduced
         if reduced.skin is not None and len(reduced.skin.triangles):
-            return Part(reduced.skin)
+            return Part(reduced.skin, stress=stress_on_skin(reduced))
         centre, points = reduced.centre, [i.point for i in reduced.interfaces]
     elif isinstance(body, RigidBody):
         points = [np.asarray(Frame(*frame).point, dtype=float) for frame in body.frames.values()]
@@ -170,56 +212,92 @@ def _bars(centre: Array, points: list[Array], radius: float) -> Shape:
 
 
 class Drawing:
-    """Surfaces of all bodies of a mechanism, coloured by elastic displacement.
+    """Surfaces and marks of a mechanism at the saved times `rows` of a run, and a camera.
 
-    The range of the colours includes the displacements at all `states`, coordinates (nt, nq).
+    Instants are indices into `rows`; the range of the colours includes all of them.
     """
 
-    def __init__(self, system: SystemData, states: Array, *, scale: float) -> None:
-        length = system_length(system, states[0])
+    def __init__(
+        self,
+        run: Solution,
+        rows: NDArray[np.int64],
+        *,
+        scale: float,
+        quantity: str,
+        marks: Iterable[str],
+        view: str | ArrayLike | None,
+    ) -> None:
+        system, self.states, self.time = run.system, run.q[rows], run.time[rows]
+        self.scale = scale
+        self.quantity = choice("quantity", quantity, (DISPLACEMENT, *STRESSES))
+        length = system_length(system, self.states[0])
         parts = [drawn_part(body, length) for body in system.bodies]
         self.parts = [(p, s) for p, s in zip(parts, system.q_slices, strict=True) if p is not None]
         self.surfaces = [DrawnSurface(part.skin) for part, _ in self.parts]
-        self.scale = scale
-        flexible = [(part, s) for part, s in self.parts if part.flexible]
-        sizes = (part.displacement(q[s]).max() for q in states for part, s in flexible)
-        greatest = max(sizes, default=0.0)
-        self.factor, unit = scene.unit_of(greatest)
-        self.limits = (0.0, scene.rounded_up(self.factor * greatest)) if flexible else None
-        self.title = f"elastic displacement ({unit})"
-        self.foot = scene.FOOT if flexible else 0.02
-        self.note = f", elastic part × {scale:g}" if flexible and scale != 1 else ""
+        self._set_limits()
+        some = np.unique(np.linspace(0, len(rows) - 1, 40).round().astype(int))
+        seen = [points for k in some for points in self.points(k)]
+        frames = frame_poses(system, self.states[0])[0]
+        camera = mechanism_camera(system, self.states[0], np.vstack([frames, *seen]), view)
+        self.marks = Marks(run, rows, marks, camera)
+        if self.marks.shapes:
+            seen += [self.marks.points(k) for k in some]
+            camera = mechanism_camera(system, self.states[0], np.vstack(seen), view)
+        self.camera = camera
 
-    def points(self, q: Array) -> list[Array]:
-        """Return the points of every part for coordinates q (nq,)."""
-        return [part.points(q[s], self.scale) for part, s in self.parts]
+    def _set_limits(self) -> None:
+        """Determine the range of the colours, their unit, and the texts that describe them."""
+        coloured = [(part, s) for part, s in self.parts if part.has(self.quantity)]
+        flexible = any(part.flexible for part, _ in self.parts)
+        if flexible and not coloured:
+            how = "add the stress of the modes: body.replace(stress=mbd.recovery.skin_stress(...))"
+            expected = f"{DISPLACEMENT!r}, because no body has stress at its skin"
+            refuse("quantity", self.quantity, expected, hint=how)
+        limits = [part.limits(self.states[:, s], self.quantity) for part, s in coloured]
+        low = min((low for low, _ in limits), default=0.0)
+        high = max((high for _, high in limits), default=0.0)
+        self.factor, unit = 1e-6, "MPa"
+        title = self.quantity + " stress" * ("stress" not in self.quantity)
+        if self.quantity == DISPLACEMENT:
+            (self.factor, unit), title = scene.unit_of(high), "elastic displacement"
+        top = scene.rounded_up(self.factor * high)
+        self.limits = (min(0.0, self.factor * low), top) if coloured else None
+        self.title = f"{title} ({unit})"
+        self.foot = scene.FOOT if coloured else 0.02
+        self.note = f", elastic part × {self.scale:g}" if flexible and self.scale != 1 else ""
 
-    def move(self, q: Array) -> Array:
-        """Move the surfaces to the coordinates q (nq,) and return all their points."""
-        moved = self.points(q)
-        for (part, s), surface, points in zip(self.parts, self.surfaces, moved, strict=True):
-            surface.move(points, self.factor * part.displacement(q[s]) if part.flexible else None)
-        return np.vstack(moved)
+    def caption(self, k: int, digits: str = ".4g") -> str:
+        """Return the time of an instant and the scale factor as text."""
+        return f"t = {1e3 * self.time[k]:{digits}} ms{self.note}"
+
+    def points(self, k: int) -> list[Array]:
+        """Return the points of every part at an instant."""
+        return [part.points(self.states[k, s], self.scale) for part, s in self.parts]
+
+    def move(self, k: int) -> None:
+        """Move surfaces and marks to their places at an instant."""
+        for (part, s), surface, points in zip(
+            self.parts, self.surfaces, self.points(k), strict=True
+        ):
+            values = None
+            if part.has(self.quantity):
+                values = self.factor * part.values(self.states[k, s], self.quantity)
+            surface.move(points, values)
+        self.marks.move(k)
 
     def add_to(self, plotter: Any, *, cmap: str, opacity: float) -> None:
-        """Add the surfaces to a plotter, and a colour bar if a body is flexible."""
+        """Add surfaces and marks at the first instant to a plotter, and a colour bar."""
+        self.move(0)
         for (part, _), surface in zip(self.parts, self.surfaces, strict=True):
-            if part.flexible:
+            if part.has(self.quantity):
                 surface.add_to(plotter, limits=self.limits, cmap=cmap)
-            elif part.bars:
+            elif part.bars or part.flexible:
                 surface.add_to(plotter, color=_RIGID_COLOUR)
             else:
                 surface.add_glass(plotter, _RIGID_COLOUR, opacity)
+        self.marks.add_to(plotter, 0)
         if self.limits is not None:
             scene.add_bar(plotter, self.title, self.limits, cmap)
-
-
-def frame_poses(system: SystemData, q: Array) -> tuple[Array, Array]:
-    """Return positions (F, 3) and rotation matrices (F, 3, 3) of all frames for coordinates q."""
-    position, rotation = np.zeros((system.num_frames, 3)), np.zeros((system.num_frames, 3, 3))
-    for body, qs, fs in zip(system.bodies, system.q_slices, system.frame_slices, strict=True):
-        body.poses(q[qs], position[fs], rotation[fs])
-    return position, rotation
 
 
 def system_length(system: SystemData, q: Array) -> float:
@@ -240,53 +318,3 @@ def mechanism_camera(
         normal = normal * np.sign(normal[np.argmax(np.abs(normal))])
     up = -system.gravity if system.gravity.any() else None
     return camera_of(points, view, normal=normal, up=up)
-
-
-def _draw_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
-    """Mark each joint at its second frame, the frame that slides."""
-    pv = scene.pyvista()
-    position, rotation = frame_poses(system, q)
-    r = 0.014 * length
-    for joint in system.joints:
-        first, p = system.frame_index(joint.first), position[system.frame_index(joint.second)]
-        z = rotation[first, :, 2]
-        if joint.kind in ("revolute", "cylindrical"):
-            mark = pv.Cylinder(center=p, direction=z, radius=0.6 * r, height=5 * r)
-        elif joint.kind == "spherical":
-            mark = pv.Sphere(radius=r, center=p)
-        elif joint.kind == "distance":
-            mark = pv.Line(pointa=position[first], pointb=p).tube(radius=0.25 * r)
-        elif joint.kind in ("prismatic", "point_on_line"):
-            mark = pv.Line(pointa=p - 9 * r * z, pointb=p + 9 * r * z).tube(radius=0.25 * r)
-        else:
-            mark = pv.Cube(center=p, x_length=2 * r, y_length=2 * r, z_length=2 * r)
-        smooth = joint.kind == "spherical"
-        plotter.add_mesh(mark, color=_JOINT_COLOUR, smooth_shading=smooth, ambient=0.3)
-
-
-def _draw_frames(plotter: Any, system: SystemData, q: Array, length: float) -> None:
-    for p, axes in zip(*frame_poses(system, q), strict=True):
-        for axis, colour in zip(axes.T, _AXIS_COLOURS, strict=True):
-            line = scene.pyvista().Line(pointa=p, pointb=p + 0.06 * length * axis)
-            plotter.add_mesh(line, color=colour, line_width=3)
-
-
-def _name_joints(plotter: Any, system: SystemData, q: Array, length: float) -> None:
-    """Add labels; joints at the same position share one."""
-    position, _ = frame_poses(system, q)
-    points: list[Array] = []
-    labels: list[str] = []
-    for joint in system.joints:
-        p = position[system.frame_index(joint.second)]
-        same = [k for k, x in enumerate(points) if np.linalg.norm(x - p) < 0.01 * length]
-        if same:
-            labels[same[0]] += f"\n{joint.name}"
-        else:
-            points.append(p)
-            labels.append(joint.name)
-    text = {"font_size": 14, "text_color": INK, "show_points": False, "always_visible": True}
-    box = {"shape": "rounded_rect", "shape_color": "white", "shape_opacity": 0.8}
-    plotter.add_point_labels(np.array(points), labels, **text, **box)
-
-
-_MARKS = {"joints": _draw_joints, "frames": _draw_frames, "names": _name_joints}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import instance, integer, memory, number, refuse
 from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.mechanism import Drawing, mechanism_camera, saved_rows
+from dolfinx_mbd.plotting.mechanism import DISPLACEMENT, DRAWN, Drawing, check_marks, saved_rows
 from dolfinx_mbd.plotting.output import check_drawing, checked_path
-from dolfinx_mbd.plotting.scene import CMAP, Camera, add_caption, new_plotter
+from dolfinx_mbd.plotting.scene import CMAP, add_caption, new_plotter
 
 Array = NDArray[np.float64]
 Image = NDArray[np.uint8]
@@ -57,26 +57,30 @@ def animate(
     path: str | Path,
     *,
     times: ArrayLike | None = None,
-    stride: int | None = None,
     frames: int = 100,
     scale: float = 50.0,
+    quantity: str = DISPLACEMENT,
+    marks: Iterable[str] = DRAWN,
     fps: float = 25.0,
     opacity: float = 0.45,
     cmap: str = CMAP,
     view: str | ArrayLike | None = None,
     window: tuple[int, int] = (800, 600),
 ) -> Animation:
-    """Write an animation of a motion, coloured by elastic displacement.
+    """Write an animation of a motion, coloured by elastic displacement or stress.
+
+    The range of the colours and the scale of the arrows are the same in all pictures.
 
     Args:
         solution: Result of a simulation.
         path: File to write, `.gif` or `.mp4`.
-        times: Times to show, s; the nearest saved times are used. By default see `stride`.
-        stride: Show every n-th saved time; not together with `times`. By default see `frames`.
-        frames: Number of pictures, spread evenly over the simulation, if neither `times` nor
-            `stride` is given.
+        times: Times to show, s; the nearest saved times are used. By default see `frames`.
+        frames: Number of pictures, spread evenly over the simulation, if `times` is not given.
         scale: Scale factor of the elastic displacement; the rigid motion and the colours are not
             scaled.
+        quantity: Quantity that determines the colours, as for `plot_system`.
+        marks: Additional objects as for `plot_system`, without names and values; the caption has
+            the value of the longest arrow.
         fps: Pictures per second. GIF rounds their duration to 0.01 s, and viewers show at most 50
             pictures per second.
         opacity: Opacity of rigid bodies; 1 hides the inside.
@@ -98,46 +102,32 @@ def animate(
     scale = number("scale", scale)
     check_drawing(None, cmap, window, opacity)
     write = _gif if path.suffix.lower() == ".gif" else _mp4_writer(window)
-    rows = _rows(solution, times, stride, frames)
+    rows = _rows(solution, times, frames)
     memory("window", window, 4.0 * len(rows) * window[0] * window[1])
-    system, states = solution.system, solution.q[rows]
-    drawing = Drawing(system, states, scale=scale)
-    some = states[np.unique(np.linspace(0, len(states) - 1, 40).round().astype(int))]
-    seen = np.vstack([points for q in some for points in drawing.points(q)])
-    camera = mechanism_camera(system, states[0], seen, view)
-    options = {"cmap": cmap, "opacity": opacity, "window": window}
-    images = _images(solution.time[rows], states, drawing, camera, options)
+    kinds = check_marks(marks)
+    drawing = Drawing(solution, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
+    images = _images(drawing, {"cmap": cmap, "opacity": opacity}, window)
     write_aside(path, lambda file: write(file, images, fps), "animation")
     return Animation(path, solution.time[rows], fps)
 
 
-def _rows(
-    solution: Solution, times: ArrayLike | None, stride: int | None, frames: int
-) -> NDArray[np.int64]:
+def _rows(solution: Solution, times: ArrayLike | None, frames: int) -> NDArray[np.int64]:
     """Return the indices of the saved times to show."""
-    count = len(solution.time)
-    if times is not None and stride is not None:
-        refuse("stride", stride, "None if times are given")
     if times is not None:
         return saved_rows(solution, "times", times)
-    if stride is not None:
-        return np.arange(0, count, min(integer("stride", stride, low=1), count))
-    frames = integer("frames", frames, low=1)
+    count, frames = len(solution.time), integer("frames", frames, low=1)
     return np.unique(np.linspace(0, count - 1, min(frames, count)).round().astype(np.int64))
 
 
-def _images(
-    times: Array, states: Array, drawing: Drawing, camera: Camera, options: dict[str, Any]
-) -> Iterator[Image]:
-    """Yield a picture (height, width, 3) for each state, with a fixed camera."""
-    plotter = new_plotter(options["window"])
+def _images(drawing: Drawing, options: dict[str, Any], window: tuple[int, int]) -> Iterator[Image]:
+    """Yield a picture (height, width, 3) for each instant, with a fixed camera."""
+    plotter = new_plotter(window)
     try:
-        drawing.move(states[0])
-        drawing.add_to(plotter, cmap=options["cmap"], opacity=options["opacity"])
-        caption = add_caption(plotter, "t", camera, drawing.foot)
-        for t, q in zip(times, states, strict=True):
-            drawing.move(q)
-            caption.input = f"t = {1e3 * t:.2f} ms{drawing.note}"
+        drawing.add_to(plotter, **options)
+        caption = add_caption(plotter, "t", drawing.camera, drawing.foot)
+        for k in range(len(drawing.time)):
+            drawing.move(k)
+            caption.input = drawing.caption(k, ".2f") + drawing.marks.note
             plotter.render()
             yield np.array(plotter.screenshot(None, return_img=True)[..., :3])
     finally:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array
 from dolfinx_mbd.multibody.model.force_elements import PairElement
-from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion
-from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.mechanism import frame_poses
+from dolfinx_mbd.plotting.marks import Arrow, frame_histories, joint_arrows, load_arrows
 from dolfinx_mbd.plotting.player_data import block, outline
 
 Array = NDArray[np.float64]
 Signals = Mapping[str, ArrayLike] | None
-
-
-def frame_histories(system: SystemData, q: Array) -> tuple[Array, Array]:
-    """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
-    poses = [frame_poses(system, row) for row in q]
-    return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
 
 
 def marks_of(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
@@ -52,7 +45,8 @@ def marks_of(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
     fixed = [
         k for k, body in enumerate(system.frame_body) if not system.bodies[body].num_velocities
     ]
-    arrows = _joint_arrows(run, rows, rotation) + _load_arrows(run, rows, position, rotation)
+    arrows = _items(joint_arrows(run, rows) if len(run) > 1 else [])
+    arrows += _items(load_arrows(run, rows))
     used: list[int] = sorted(
         {f for m in joints + springs for f in (m["first"], m["second"])}
         | {a["frame"] for a in arrows}
@@ -73,74 +67,52 @@ def marks_of(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
     }
 
 
-def _arrow(name: str, group: str, frame: int, vectors: Array) -> list[dict[str, Any]]:
-    """Return a list with an arrow, which is empty if the force is always zero."""
-    greatest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
-    if not greatest > 0.0:
-        return []
+def _items(arrows: Iterable[Arrow]) -> list[dict[str, Any]]:
+    """Return the forces at frames as JSON objects."""
     return [
         {
-            "name": name,
-            "group": group,
-            "frame": frame,
-            "vector": block(vectors),
-            "greatest": greatest,
+            "name": arrow.name,
+            "group": arrow.group,
+            "frame": arrow.frame,
+            "vector": block(arrow.vectors),
+            "greatest": arrow.size,
         }
+        for arrow in arrows
+        if arrow.unit == "N" and arrow.frame >= 0
     ]
 
 
-def _joint_arrows(run: Solution, rows: NDArray[np.int64], rotation: Array) -> list[dict[str, Any]]:
-    if len(run) == 1:
-        return []
-    system, arrows = run.system, []
-    for joint in system.joints:
-        local = run.joint(joint.name).force[rows]
-        if joint.kind == "distance":  # its x axis is the line between the points
-            continue
-        vectors = np.einsum("tij,tj->ti", rotation[:, system.frame_index(joint.first)], local)
-        arrows += _arrow(joint.name, "joint forces", system.frame_index(joint.second), vectors)
-    return arrows
+def cable_lines(run: Solution, rows: NDArray[np.int64]) -> dict[str, Array]:
+    """Return the centre lines of cables at the saved times `rows` by name, shape (nr, np, 3)."""
+    return {
+        body.name: body.motion(run, _places(body)).position[rows] for body in _cables(run.system)
+    }
 
 
-def _load_arrows(
-    run: Solution, rows: NDArray[np.int64], position: Array, rotation: Array
-) -> list[dict[str, Any]]:
-    system, arrows = run.system, []
-    for load in system.loads:
-        if isinstance(load, FrameLoad) and load.kind == "force":
-            f = system.frame_index(load.frame)
-            motion = partial(_frame_motion, system, f)
-            vectors = [
-                load.wrench(
-                    float(run.time[r]),
-                    motion(run.q[r], run.v[r], position[i, f], rotation[i, f]),
-                )[:3]
-                for i, r in enumerate(rows)
-            ]
-            arrows += _arrow(load.name, "loads", f, np.array(vectors))
-    return arrows
-
-
-def _frame_motion(
-    system: SystemData, frame: int, q: Array, v: Array, position: Array, rotation: Array
-) -> FrameMotion:
-    k = int(system.frame_body[frame])
-    body, frames = system.bodies[k], system.frame_slices[k]
-    rates = np.zeros((frames.stop - frames.start, 6))
-    body.frame_velocities(q[system.q_slices[k]], v[system.v_slices[k]], rates)
-    rate = rates[frame - frames.start]
-    return FrameMotion(position, rotation, rate[:3], rate[3:])
-
-
-def cable_lines(run: Solution, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return the moving centre lines of bodies that are drawn as lines, such as cables."""
+def cable_increments(system: SystemData, state: State, vector: Any) -> list[Any]:
+    """Return the complex displacements of the centre lines for an increment (nv,), (np, 3) each."""
     lines = []
-    for body in run.system.bodies:
-        motion = getattr(body, "motion", None)
-        if motion is not None:
-            points = motion(run).position[rows]
-            lines.append({"name": body.name, "count": points.shape[1], "points": block(points)})
+    for body in _cables(system):
+        k = system.body_index(body.name)
+        states = []
+        for change in (0.0 * vector.real, vector.real, vector.imag):
+            q = state.q.copy()
+            q[system.q_slices[k]] += change[system.v_slices[k]]
+            states.append(replace(state, q=q))
+        rest, real, imaginary = body.motion(Solution(system, states), _places(body)).position
+        lines.append(real - rest + 1j * (imaginary - rest))
     return lines
+
+
+def _cables(system: SystemData) -> list[Any]:
+    """Return the bodies that are lines in absolute coordinates."""
+    return [body for body in system.bodies if hasattr(body, "motion")]
+
+
+def _places(body: Any) -> Array:
+    """Return places at which a cable is drawn: its nodes, and three between them, m."""
+    last = len(body.nodes) - 1
+    return np.interp(np.linspace(0, last, 4 * last + 1), np.arange(last + 1), body.nodes)
 
 
 def signal_curves(run: Solution, signals: Signals) -> list[dict[str, Any]]:

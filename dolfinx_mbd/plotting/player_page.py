@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import json
 import re
+import sys
 from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import file_path, instance, integer, number, refuse
@@ -17,6 +18,7 @@ from dolfinx_mbd.files import write_aside
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.player_marks import Signals
 from dolfinx_mbd.plotting.player_scene import (
     body_scene,
@@ -24,6 +26,9 @@ from dolfinx_mbd.plotting.player_scene import (
     motion_scene,
     system_scene,
 )
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.rotating import CriticalSpeed, RotatingModes
 
 __all__ = ["Player", "player"]
 
@@ -87,7 +92,7 @@ def _asset(name: str) -> str:
 
 
 def player(
-    source: Solution | SystemData | ReducedBody | LinearizedSystem,
+    source: Solution | SystemData | ReducedBody | LinearizedSystem | RotatingModes | CriticalSpeed,
     path: str | Path | None = None,
     *,
     modes: Iterable[int] | None = None,
@@ -102,8 +107,11 @@ def player(
     colours bodies by displacement or von Mises stress.
 
     Args:
-        source: Result of a simulation; a mechanism, shown at rest; a reduced body or the result of
-            `mbd.linearize`, whose modes are shown side by side.
+        source: Result of a simulation; a mechanism, shown at rest; or one of the following, whose
+            modes are shown side by side: a reduced body, the result of `mbd.linearize`, of
+            `mbd.rotating_modes` or of `mbd.critical_speed`. Complex modes z are shown as
+            Re(z exp(iφ)), and their titles contain the sense of the whirl. Modes of a rotating
+            body are shown in the rotating frame.
         path: File to write, with the suffix `.html`; by default no file is written.
         modes: Zero-based indices of the modes to show; by default the first six.
         signals: Curves below the scene of a simulation by label, shape (nt,) each; by default the
@@ -119,11 +127,19 @@ def player(
         >>> mbd.plotting.player(run, "run.html", scale=10)
         <Player 'mechanism': 0.6 MB>
 
-    Note: Not collective; call this function on one MPI rank.
+    Note: Collective for modes of a rotating body, whose mesh may be distributed; rank 0 writes the
+        file. Otherwise not collective; call this function on one MPI rank.
     """
-    kinds = (Solution, SystemData, ReducedBody, LinearizedSystem)
-    instance("source", source, kinds)
     number("scale", scale)
+    instance("title", title, str)
+    rotating = sys.modules.get("dolfinx_mbd.rotating")  # loaded if the source is one of its results
+    if rotating is not None and isinstance(source, rotating.CriticalSpeed):
+        title = title or f"{source.kind} at {source.speed:.4g} rad/s"
+        source = source.modes
+    if rotating is not None and isinstance(source, rotating.RotatingModes):
+        return _rotating_page(source, path, modes, scale, title)
+    instance("source", source, (Solution, SystemData, ReducedBody, LinearizedSystem))
+    assert isinstance(source, Solution | SystemData | ReducedBody | LinearizedSystem)
     if isinstance(source, ReducedBody):
         scene = body_scene(source, _numbers(modes, source.num_modes))
         name = source.name
@@ -134,15 +150,36 @@ def player(
         scene, name = motion_scene(source, signals=signals), "mechanism"
     else:
         scene, name = system_scene(source), "mechanism"
-    page = Player({"title": instance("title", title, str) or name, "scale": scale, **scene})
+    page = Player({"title": title or name, "scale": scale, **scene})
     if path is not None:
         page.save(path)
     return page
 
 
+def _rotating_page(
+    source: RotatingModes,
+    path: str | Path | None,
+    modes: Iterable[int] | None,
+    scale: float,
+    title: str,
+) -> Player:
+    """Return the page of the modes of a rotating body; rank 0 writes it (collective)."""
+    from dolfinx_mbd.plotting.player_rotating import rotating_scene
+
+    scene = rotating_scene(source, _numbers(modes, len(source.eigenvalues)))
+    name = title or f"modes at {source.speed:.4g} rad/s"
+    page = Player({"title": name, "scale": scale, **scene})
+    if path is not None:
+        on_rank_zero(source.space.mesh.comm, lambda: page.save(path))
+    return page
+
+
 def _numbers(modes: Iterable[int] | None, count: int) -> list[int]:
     if modes is None:
-        return list(range(min(6, count)))
+        modes = range(min(6, count))
     if isinstance(modes, str) or not isinstance(modes, Iterable):
         refuse("modes", modes, "a list of numbers of modes", InputTypeError)
-    return [integer("every entry of modes", k, low=0, high=count - 1) for k in modes]
+    numbers = [integer("every entry of modes", k, low=0, high=count - 1) for k in modes]
+    if not numbers:
+        refuse("modes", modes, "a list that is not empty")
+    return numbers

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.protocol import Body
-from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
-from dolfinx_mbd.plotting.bodies import skin_of
+from dolfinx_mbd.plotting.bodies import skin_of, stress_on_skin
+from dolfinx_mbd.plotting.marks import frame_histories
 from dolfinx_mbd.plotting.mechanism import (
     drawn_part,
     mechanism_camera,
@@ -30,14 +31,21 @@ from dolfinx_mbd.plotting.mechanism import (
 from dolfinx_mbd.plotting.player_data import block, continuous, integers, sampled_rows
 from dolfinx_mbd.plotting.player_marks import (
     Signals,
+    cable_increments,
     cable_lines,
-    frame_histories,
     marks_of,
     signal_curves,
 )
 from dolfinx_mbd.plotting.scene import camera_of, length_of
 
-__all__ = ["body_scene", "linearized_scene", "motion_scene", "system_scene"]
+__all__ = [
+    "body_scene",
+    "linearized_scene",
+    "modes_scene",
+    "motion_scene",
+    "system_scene",
+    "whirl_title",
+]
 
 Array = NDArray[np.float64]
 
@@ -77,24 +85,41 @@ class _Surfaces:
 
 def body_scene(body: ReducedBody, modes: list[int]) -> dict[str, Any]:
     """Return the scene that shows modes of a body side by side."""
-    skin, surfaces = skin_of(body), _Surfaces()
-    shapes, stress = skin.modes[modes], _skin_stress(body, modes)
-    length = length_of(skin.points)
-    part = surfaces.add(0, skin.points, skin.triangles, shapes, stress)
-    views = []
-    for k, number in enumerate(modes):
-        amount = MODE_AMPLITUDE * length / (_sizes(shapes[k : k + 1])[0] or 1.0)
-        eta = np.zeros(len(modes))
-        eta[k] = amount
-        mode = body.modes[number]
-        views.append(
-            {
-                "title": f"{number + 1}: {mode.label}",
-                "frequency": mode.frequency,
-                "bodies": [_increment(np.zeros(6), eta)],
-            }
-        )
-    item = _body_item(body.name, part, np.zeros((1, 3)), _identity(1), np.zeros((1, len(modes))))
+    skin = skin_of(body)
+    views = [
+        {
+            "title": f"{number + 1}: {body.modes[number].label}",
+            "frequency": body.modes[number].frequency,
+        }
+        for number in modes
+    ]
+    return modes_scene(body.name, skin, skin.modes[modes], views, _skin_stress(body, modes))
+
+
+def modes_scene(
+    name: str, skin: Skin, shapes: Any, views: list[dict[str, Any]], stress: Array | None = None
+) -> dict[str, Any]:
+    """Return the scene that shows real or complex shapes of a surface side by side.
+
+    Args:
+        name: Name of the body.
+        skin: The surface at rest.
+        shapes: Modes z at its points, shape (m, ns, 3); the view shows Re(z exp(iφ)).
+        views: Title, frequency (Hz) and, optionally, damping ratio of each mode.
+        stress: Stress of each real mode, shape (m, ns, 6), or None.
+    """
+    surfaces, length = _Surfaces(), length_of(skin.points)
+    m, waves = len(shapes), np.iscomplexobj(shapes)
+    parts = np.concatenate([shapes.real, shapes.imag]) if waves else shapes
+    part = surfaces.add(0, skin.points, skin.triangles, parts, stress)
+    sizes = _sizes(np.abs(shapes))
+    for k, view in enumerate(views):
+        eta = np.zeros(len(parts), dtype=complex)
+        eta[k] = MODE_AMPLITUDE * length / (sizes[k] or 1.0)
+        if waves:
+            eta[m + k] = 1j * eta[k]
+        view["bodies"] = [_increment(np.zeros(6), eta)]
+    item = _body_item(name, part, np.zeros((1, 3)), _identity(1), np.zeros((1, len(parts))))
     return {
         **_frame_of(camera_of(skin.points, None), skin.points),
         "kind": "modes",
@@ -103,6 +128,12 @@ def body_scene(body: ReducedBody, modes: list[int]) -> dict[str, Any]:
         "bodies": [item],
         "views": views,
     }
+
+
+def whirl_title(number: int, whirl: float) -> str:
+    """Return the title of a mode with its whirl, which is 1 for forward circles."""
+    sense = "forward whirl" if whirl > 0 else "backward whirl"
+    return f"mode {number + 1}" + (f": {sense}" if abs(whirl) > 0.1 else "")
 
 
 def system_scene(system: SystemData) -> dict[str, Any]:
@@ -127,8 +158,11 @@ def motion_scene(run: Solution, *, signals: Signals) -> dict[str, Any]:
         for k, body, s in _numbered(system)
     ]
     shown = [item for item in bodies if item is not None]
+    lines = cable_lines(run, rows)
     corners = np.vstack(
-        [item.pop("corners") for item in shown] + [frame_histories(system, q[:1])[0][0]]
+        [item.pop("corners") for item in shown]
+        + [line[:: max(1, len(rows) // 50)].reshape(-1, 3) for line in lines.values()]
+        + [frame_histories(system, q[:1])[0][0]]
     )
     camera = mechanism_camera(system, q[0], corners, None)
     return {
@@ -137,7 +171,10 @@ def motion_scene(run: Solution, *, signals: Signals) -> dict[str, Any]:
         "time": block(run.time[rows], "f8"),
         "parts": surfaces.parts,
         "bodies": shown,
-        "cables": cable_lines(run, rows),
+        "cables": [
+            {"name": name, "count": line.shape[1], "points": block(line)}
+            for name, line in lines.items()
+        ],
         "signals": signal_curves(run, signals),
         **marks_of(run, rows),
     }
@@ -148,27 +185,30 @@ def linearized_scene(linearized: LinearizedSystem, modes: list[int]) -> dict[str
     system, state = linearized.system, linearized.state
     scene = motion_scene(Solution(system, [state]), signals={})
     jacobians = _frame_increments(system, state.q)
+    axis = _spin_axis(system, state)
     drawn = [
-        (body, s)
-        for body, s in zip(system.bodies, system.v_slices, strict=True)
+        (body, q, v)
+        for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True)
         if drawn_part(body, scene["length"]) is not None
     ]
     views = []
     for number in modes:
         vector = linearized.modes[:, number]
         frames = jacobians @ vector
-        reach = [_reach(body, vector[s]) for body, s in drawn]
-        reach.append(float(np.abs(frames[:, :3]).max(initial=0.0)))
-        amount = MODE_AMPLITUDE * scene["length"] / (max(reach) or 1.0)
+        lines = cable_increments(system, state, vector)
+        surfaces = [_displacement(body, state.q[q], vector[v]) for body, q, v in drawn]
+        moved = np.vstack([*surfaces, *lines, frames[:, :3]])
+        amount = MODE_AMPLITUDE * scene["length"] / (_sizes(np.abs(moved)[None])[0] or 1.0)
         views.append(
             {
-                "title": f"mode {number + 1}",
+                "title": whirl_title(number, _whirl(moved, axis)),
                 "frequency": float(abs(linearized.poles[number].imag) / (2 * np.pi)),
                 "damping": float(linearized.damping_ratios[number]),
                 "bodies": [
-                    _increment(amount * vector[s][:6], amount * vector[s][6:]) for _, s in drawn
+                    _increment(amount * vector[v][:6], amount * vector[v][6:]) for _, _, v in drawn
                 ],
                 "frames": [_pair(amount * frame) for frame in frames],
+                "cables": [_pair(amount * line.ravel()) for line in lines],
             }
         )
     return {**scene, "kind": "modes", "views": views}
@@ -277,12 +317,8 @@ def _largest_displacement(modes: Array, eta: Array) -> float:
 
 def _skin_stress(body: ReducedBody, modes: Any) -> Array | None:
     """Return the stress of modes at the nodes of the skin, shape (m, ns, 6), if it is known."""
-    skin, stress = body.skin, body.stress
-    if skin is None or stress is None or stress.points.shape != skin.points.shape:
-        return None
-    if not np.allclose(stress.points, skin.points, rtol=0, atol=1e-9 * length_of(skin.points)):
-        return None
-    return np.moveaxis(stress.stress[:, :, modes], (2, 1, 0), (0, 1, 2))
+    stress = stress_on_skin(body)
+    return None if stress is None else np.moveaxis(stress.stress[:, :, modes], (2, 1, 0), (0, 1, 2))
 
 
 def _corners(points: Array, q: Array) -> Array:
@@ -304,10 +340,19 @@ def _frame_of(camera: Any, points: Array) -> dict[str, Any]:
     return {
         "centre": (0.5 * (low + high)).tolist(),
         "length": float(np.linalg.norm(high - low)) or 1.0,
-        "box": [low.tolist(), high.tolist()],
+        "hull": _extreme_points(points).tolist(),
         "towards": camera.towards.tolist(),
         "up": camera.up.tolist(),
     }
+
+
+def _extreme_points(points: Array) -> Array:
+    """Return the points that are extreme in one of 300 evenly spread directions."""
+    k = np.arange(300)
+    z, angle = 1 - (2 * k + 1) / 300, np.pi * (1 + 5**0.5) * k  # spiral of Fibonacci
+    ring = np.sqrt(1 - z**2)
+    directions = np.stack([ring * np.cos(angle), ring * np.sin(angle), z])
+    return np.asarray(points[np.unique((points @ directions).argmax(axis=0))])
 
 
 # ---- small motions ------------------------------------------------------------------------------
@@ -320,16 +365,34 @@ def _increment(rigid: Any, eta: Any) -> dict[str, Any]:
     return {"rigid": _pair(rigid), "eta": _pair(eta)}
 
 
-def _reach(body: Body, vector: Any) -> float:
-    """Return a bound on the displacement of a body's surface for a complex increment, m."""
+def _displacement(body: Body, q: Array, vector: Any) -> Any:
+    """Return the complex displacement of a body's surface in global components, shape (ns, 3)."""
     part = drawn_part(body, 1.0)
-    if part is None:
-        return 0.0
-    points = part.skin.points
-    moved = vector[:3] + np.cross(vector[3:6], points)
+    assert part is not None
+    moved = np.cross(vector[3:6], part.skin.points)
     if part.flexible:
         moved = moved + np.tensordot(vector[6:], part.skin.modes, axes=1)
-    return float(np.sqrt((np.abs(moved) ** 2).sum(axis=1).max(initial=0.0)))
+    return vector[:3] + moved @ rotation_matrices(q[3:7]).T
+
+
+def _spin_axis(system: SystemData, state: State) -> Array:
+    """Return the unit vector of the fastest rotation of a frame, or zero if nothing rotates."""
+    rates = _frame_increments(system, state.q) @ state.v
+    spins = rates[:, 3:]
+    speeds = np.linalg.norm(spins, axis=1)
+    fastest = int(np.argmax(speeds))
+    return np.asarray(spins[fastest] / (speeds[fastest] or 1.0))
+
+
+def _whirl(moved: Any, axis: Array) -> float:
+    """Return the sense of the orbits of points about an axis.
+
+    For displacements Re((a + ib) exp(iωt)) this is -2 Σ n·(a×b)/Σ(|a|² + |b|²): 1 for forward
+    circles, 0 for straight lines, -1 for backward circles.
+    """
+    size = float((np.abs(moved) ** 2).sum())
+    area = float((np.cross(moved.real, moved.imag) @ axis).sum())
+    return -2 * area / size if size else 0.0
 
 
 def _frame_increments(system: SystemData, q: Array) -> Array:

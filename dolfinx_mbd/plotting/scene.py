@@ -16,11 +16,13 @@ from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import array, instance, refuse
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.plotting.output import Picture, taken
+from dolfinx_mbd.plotting.rounding import Rounding
 
 Array = NDArray[np.float64]
 
 INK = "#2b2f36"
 CMAP = "turbo"
+FINE = 20_000  # number of triangles above which a surface is not subdivided
 FOOT = 0.13  # fraction of the height of a picture that its colour bar occupies
 
 VIEWS = {
@@ -78,6 +80,11 @@ class Camera:
     centre: Array  # centre of the visible rectangle, m
     half: tuple[float, float]  # half width and half height of the rectangle, m
     depth: float  # size of the scene, m
+
+    @property
+    def right(self) -> Array:
+        """Unit vector that points to the right in the picture."""
+        return np.asarray(np.cross(self.up, self.towards), dtype=float)
 
     def apply(
         self, plotter: Any, *, below: float = 0.0, above: float = 0.0, margin: float = 0.06
@@ -155,12 +162,20 @@ def length_of(points: ArrayLike) -> float:
 
 
 class DrawnSurface:
-    """The surface of a skin with moving points and smooth shading except at sharp edges."""
+    """The surface of a skin with moving points and smooth shading except at sharp edges.
+
+    Coarse surfaces are subdivided, so that curved faces look round.
+    """
 
     def __init__(self, skin: Skin) -> None:
-        faces = np.column_stack([np.full(len(skin.triangles), 3), skin.triangles]).ravel()
-        mesh = pyvista().PolyData(np.array(skin.points), faces)
-        mesh.point_data["node"] = np.arange(len(skin.points))
+        self.roundings: list[Rounding] = []
+        points, triangles = skin.points, skin.triangles
+        while len(triangles) < FINE and len(self.roundings) < 2:
+            self.roundings.append(Rounding(points, triangles))
+            points, triangles = self.roundings[-1].points(points), self.roundings[-1].triangles
+        faces = np.column_stack([np.full(len(triangles), 3), triangles]).ravel()
+        mesh = pyvista().PolyData(np.array(points), faces)
+        mesh.point_data["node"] = np.arange(len(points))
         self.outline = mesh.extract_feature_edges(
             30.0, boundary_edges=True, manifold_edges=False, non_manifold_edges=False
         )
@@ -170,10 +185,13 @@ class DrawnSurface:
         )
         self.nodes = np.array(self.mesh.point_data["node"])
         self.mesh.point_data.remove("node")
-        self.points, self.edges_move = skin.points, False
+        self.points, self.edges_move = points, False
 
     def move(self, points: Array, values: Array | None = None) -> None:
         """Move the nodes to points (ns, 3), and set the values (ns,) that determine the colours."""
+        for rounding in self.roundings:
+            points = rounding.points(points)
+            values = None if values is None else rounding.values(values)
         self.mesh.points = points[self.nodes]
         self.mesh.compute_normals(
             cell_normals=False, split_vertices=False, consistent_normals=False, inplace=True
@@ -259,6 +277,37 @@ def add_text(
     actor.prop.font_size = 15
     actor.prop.justification_horizontal, actor.prop.justification_vertical = align
     return actor
+
+
+def add_ring(plotter: Any, point: Array) -> None:
+    """Add a ring around a point, which no surface hides."""
+    from vtkmodules.vtkRenderingCore import vtkActor2D, vtkPolyDataMapper2D
+
+    ring = pyvista().Disc(inner=5.0, outer=8.0, c_res=40)  # pixels
+    for colour, scale in (("white", 1.25), (INK, 1.0)):
+        mapper = vtkPolyDataMapper2D()
+        mapper.SetInputData(ring.scale(scale, inplace=False))
+        actor = vtkActor2D()
+        actor.SetMapper(mapper)
+        actor.GetProperty().SetColor(pyvista().Color(colour).float_rgb)
+        actor.GetPositionCoordinate().SetCoordinateSystemToWorld()
+        actor.GetPositionCoordinate().SetValue(*point)
+        plotter.add_actor(actor, name=f"ring {colour}", reset_camera=False)
+
+
+def put_in_front(actor: Any) -> None:
+    """Let no surface hide a closed surface."""
+    actor.prop.culling = "back"  # because all of its points have the same depth
+    actor.mapper.SetResolveCoincidentTopologyToPolygonOffset()
+    actor.mapper.SetRelativeCoincidentTopologyPolygonOffsetParameters(0.0, -66000.0)
+
+
+def add_labels(plotter: Any, points: Array, labels: list[str]) -> None:
+    """Add texts in boxes at points (n, 3), which no surface hides."""
+    font = {"font_size": 14, "text_color": INK, "always_visible": True}
+    box = {"shape": "rounded_rect", "shape_color": "white", "shape_opacity": 0.8}
+    options = {"show_points": False, "reset_camera": False, "name": "labels"}
+    plotter.add_point_labels(points, labels, **font, **box, **options)
 
 
 def add_caption(plotter: Any, caption: str, camera: Camera, foot: float = FOOT) -> Any:

@@ -26,6 +26,7 @@ from dolfinx_mbd.body.static_errors import warn_of_stretch
 from dolfinx_mbd.checks import array, flag, instance, refuse
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.operators import spin_matrix
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion, check_interfaces
 from dolfinx_mbd.prescribed_motion.observation import PointHistory
 from dolfinx_mbd.prescribed_motion.time_stepping import (
@@ -55,6 +56,8 @@ class ModalTransient:
     eta_acceleration: Array  # 1/s²
     points: Mapping[str, PointHistory]  # elastic motion at the named points of the body
     interfaces: Mapping[str, PointHistory]
+
+    __repr__ = short_repr
 
 
 class _ModalEquations:

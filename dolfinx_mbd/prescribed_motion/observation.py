@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import having, integer
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, scalar_space
-from dolfinx_mbd.fem.fields import as_function, locate, write_history
+from dolfinx_mbd.fem.field_files import write_history
+from dolfinx_mbd.fem.fields import as_function, locate
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.prescribed_motion.supports import interface_rows
 from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
 from dolfinx_mbd.reduction.interfaces import MeshInterface
@@ -68,6 +70,8 @@ class Transient:
     num_solves: int  # number of solves with the constant factor in all steps
     most_solves: int  # largest number of these solves in a step
 
+    __repr__ = short_repr
+
     def displacement(self, k: int, out: fem.Function | None = None) -> fem.Function:
         """Return the k-th field as a function, m.
 
@@ -81,10 +85,10 @@ class Transient:
         return as_function(self.space, self.fields.displacement[:, k], out)
 
     def write(self, path: str | Path, history: Any = None, *, scale: float = 1.0) -> None:
-        """Write the fields to a VTX file for ParaView, in parallel; see `Reduction.write`.
+        """Write all fields to a file for ParaView, in parallel; see `Reduction.write`.
 
         Args:
-            path: Path that ends with ``.bp``.
+            path: Path that ends with ``.bp`` or ``.pvd``.
             history: Motion of the frame, for example ``run.body("rod 1")``, whose nearest recorded
                 times are used. By default only the elastic displacement is written.
             scale: Factor that multiplies the elastic part of `displacement`.
@@ -106,6 +110,7 @@ class Transient:
             self.positions,
             path,
             cast(Any, fields),
+            stride=1,
             motion="body" if history is None else "global",
             scale=scale,
         )

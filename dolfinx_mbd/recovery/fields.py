@@ -17,7 +17,6 @@ import basix.ufl
 import numpy as np
 import ufl
 from dolfinx import fem
-from dolfinx.io import VTXWriter
 from dolfinx.mesh import Mesh
 from numpy.typing import NDArray
 from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
@@ -29,7 +28,9 @@ from dolfinx_mbd.body.quantities import Quantity
 from dolfinx_mbd.body.stress_modes import values_over_time
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.fields import as_function, output_folder
+from dolfinx_mbd.fem.field_files import field_file
+from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
 
 __all__ = [
@@ -59,6 +60,8 @@ class Points:
     reference: Array  # points in the reference cell, shape (points of a cell, dim)
     cells: NDArray[np.int32]  # owned cells
     dofs: NDArray[np.int32]  # dofs of the scalar space at the points, cell by cell, shape (np,)
+
+    __repr__ = short_repr
 
     def space(self, shape: tuple[int, ...] = ()) -> fem.FunctionSpace:
         """Return the space for values of the given shape at these points. Collective."""
@@ -180,6 +183,8 @@ class Fields:
     time: Array  # (nt,), s
     eta: Array  # (nt, n)
 
+    __repr__ = short_repr
+
     def __len__(self) -> int:
         return len(self.time)
 
@@ -213,15 +218,17 @@ class Envelope:
     time: fem.Function  # on the same space, s
     points: Points
 
+    __repr__ = short_repr
+
     def values(self) -> tuple[Array, Array]:
         """Return values and times at the points of this rank, shape (np,) each."""
         return self.value.x.array[self.points.dofs], self.time.x.array[self.points.dofs]
 
     def write(self, path: str | Path) -> None:
-        """Write the extreme values and their times to a VTX file for ParaView.
+        """Write the extreme values and their times to a file for ParaView.
 
         Args:
-            path: Path that ends with ``.bp``; missing directories are created.
+            path: Path that ends with ``.bp`` or ``.pvd``; missing directories are created.
 
         Raises:
             InputError: The path is invalid, or the values are at quadrature points.
@@ -230,9 +237,8 @@ class Envelope:
         Note: Collective.
         """
         check_writable(self.points)
-        comm = self.points.mesh.comm
-        with VTXWriter(comm, str(output_folder(comm, path)), [self.value, self.time]) as writer:
-            writer.write(0.0)
+        with field_file(path, [self.value, self.time], 1) as write:
+            write(0.0)
 
 
 def check_writable(points: Points) -> None:

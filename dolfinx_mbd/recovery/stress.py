@@ -15,7 +15,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import ufl
 from dolfinx import fem
-from dolfinx.io import VTXWriter
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd import checks, forms
@@ -29,7 +28,8 @@ from dolfinx_mbd.body.stress_modes import (
 )
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
-from dolfinx_mbd.fem.fields import locate, output_folder
+from dolfinx_mbd.fem.field_files import SUFFIXES, field_file, frame_rows
+from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.fem.material_fields import body_materials
 from dolfinx_mbd.forms import AnyMaterial, GradedMaterial, Material, Orthotropic, Plane
 from dolfinx_mbd.forms.arguments import expression
@@ -148,10 +148,13 @@ class Recovery:
             )
         return _six(self.stress(expression("u", u, ((2,), (3,)))))
 
-    def ingredients(self, what: What) -> tuple[list[Array], Quantity]:
-        """Return linear quantities (components, np, m) and the quantity that they define."""
+    def ingredients(self, what: What, *, scalar: bool = False) -> tuple[list[Array], Quantity]:
+        """Return linear quantities (components, np, m) and the quantity that they define.
+
+        With `scalar`, an error about an unknown name lists scalar quantities only.
+        """
         if isinstance(what, str):
-            definition = quantity(what)
+            definition = quantity(what, lambda entry: not (scalar and entry.shape))
             return [self._linear(name)[0] for name in definition.needs], definition
         if not callable(what):
             checks.refuse(
@@ -227,32 +230,38 @@ class Recovery:
         what: What | Sequence[What] = "von Mises",
         *,
         times: ArrayLike | None = None,
-        stride: int = 1,
+        stride: int | None = None,
     ) -> None:
-        """Write quantities over time to a VTX file for ParaView, always with `displacement`.
+        """Write quantities over time to a file for ParaView, always with `displacement`.
 
         Args:
-            path: Path that ends with ``.bp``; missing directories are created.
+            path: Path that ends with ``.bp`` or ``.pvd``; see `Reduction.write`.
             history: See `recover`.
             what: One quantity or a list of quantities; see `recover`.
-            times: See `recover`.
-            stride: See `recover`.
+            times: See `recover`. By default all instants, or 200 that are distributed evenly over
+                the time if there are more.
+            stride: Without `times`, every `stride`-th instant is written.
+
+        Warns:
+            FileWarning: The file takes more than 500 MB.
 
         Raises:
             InputError: See `recover`; or values at quadrature points were requested.
             OSError: The file cannot be written.
         """
         check_writable(self.points)
-        folder = output_folder(self.space.mesh.comm, path)
+        checks.file_path("path", path, SUFFIXES)
+        time, _ = self.motion(history)
+        times = time[frame_rows(time, times, stride)]
         requested: Sequence[Any] = what if isinstance(what, (list, tuple)) else [what]
         kinds = ["displacement", *(entry for entry in requested if entry != "displacement")]
-        fields = [recover(self, history, kind, times=times, stride=stride) for kind in kinds]
+        fields = [recover(self, history, kind, times=times) for kind in kinds]
         functions = [f.new() for f in fields]
-        with VTXWriter(self.space.mesh.comm, str(folder), functions) as writer:
+        with field_file(path, functions, len(times)) as write:
             for k, t in enumerate(fields[0].time):
                 for f, function in zip(fields, functions, strict=True):
                     f.at_row(k, function)
-                writer.write(float(t))
+                write(float(t))
 
 
 def recovery_of(source: Reduction | Recovery) -> Recovery:
@@ -332,7 +341,7 @@ def envelope(
     recovery = recovery_of(source)
     checks.choice("extreme", extreme, ("greatest", "least"))
     time, eta = recovery.motion(history)
-    modes, definition = recovery.ingredients(what)
+    modes, definition = recovery.ingredients(what, scalar=True)
     value, row = envelope_over_time(modes, eta, definition, extreme)
     points = recovery.points
     greatest = fem.Function(points.space(), name=f"{extreme} {definition.name}")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import instance, integer, number
 from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.recovery.fields import Envelope
 from dolfinx_mbd.recovery.stress import Recovery, What, recovery_of
 from dolfinx_mbd.recovery.stress import envelope as compute_envelope
@@ -50,6 +51,8 @@ class MostStressed:
     unit: str
     apart: float
     places: tuple[StressedPlace, ...]
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.places)

@@ -22,6 +22,7 @@ from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.surface_integrals import SurfaceMoments, body_size, surface_moments
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.averaged import averaged_rows
 from dolfinx_mbd.reduction.cylinders import facet_corners, fit_axis
 
@@ -64,6 +65,8 @@ class InterfaceSpec:
     point: ArrayLike | None = None
     axes: ArrayLike | None = None
     kind: Literal["rigid", "averaged"] = "rigid"
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         checks.choice("kind", self.kind, ("rigid", "averaged"))

@@ -262,11 +262,11 @@ class Reducer:
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
         entries["damping"] = np.zeros_like(entries["stiffness"])
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
+        entries["effective_masses"] = None if truncation is None else truncation.labelled_masses()
         facts = provenance(
             problem, self._model, self._interfaces, (num_modes, completed), truncation, options
         )
-        if not stiffened:
-            facts[STIFFENING] = no_stiffening
+        facts |= {} if stiffened else {STIFFENING: no_stiffening}
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
         body = ReducedBody(name=name, provenance=facts | seconds, **entries)
         warn_of_units(body.total_mass, body_size(problem.space.mesh))

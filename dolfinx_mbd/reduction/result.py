@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from dolfinx import fem
 from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import vector
-from dolfinx_mbd.fem.fields import History, as_function, write_history
+from dolfinx_mbd.body.parts import AMPLITUDE, mode_numbers, mode_titles
+from dolfinx_mbd.checks import number, refuse, vector
+from dolfinx_mbd.fem.field_files import History, write_history, write_shapes
+from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.truncation import Truncation
 
 
@@ -39,6 +44,7 @@ class Reduction:
         (8, 8)
         >>> u = bar.displacement(np.ones(8))
         >>> bar.write("bar.bp", np.ones((3, 8)), motion="body")
+        >>> bar.write_modes("modes.pvd", [0, 1])
         >>> bar.save("bar.npz").name
         'bar.npz'
     """
@@ -50,6 +56,8 @@ class Reduction:
     truncation: Truncation | None = None
     stress: Callable[[Any], Expr] | None = None
     residuals: Array | None = None
+
+    __repr__ = short_repr
 
     def _repr_html_(self) -> str:
         return self.body._repr_html_()
@@ -88,27 +96,34 @@ class Reduction:
         history: History,
         *,
         times: ArrayLike | None = None,
-        stride: int = 1,
+        stride: int | None = None,
         motion: Literal["global", "body"] = "global",
         scale: float = 1.0,
     ) -> None:
-        """Write a motion as VTX for ParaView ("Warp By Vector" with `displacement`), in parallel.
+        """Write a motion for ParaView ("Warp By Vector" with `displacement`), in parallel.
 
         The file holds two functions: `displacement` from the mesh to the positions of its points,
         and `elastic`, u in body components without the factor `scale`.
 
         Args:
-            path: A name that ends with ``.bp``; missing directories are created.
+            path: A name that ends with ``.bp`` (VTX) or with ``.pvd`` (VTK, about twice as
+                large, also read by PyVista; its pieces are in a folder, `rod_vtu` for `rod.pvd`).
+                Missing directories are created.
             history: Motion with `time` (nt,), s, `eta` (nt, n), `position` (nt, 3), m, and
                 `rotation` (nt, 4), quaternions, such as ``run.body("rod")``.
-            times: Times to write, s; the nearest recorded times are used. By default all times.
+            times: Times to write, s; the nearest recorded times are used. By default all
+                times, or 200 that are distributed evenly over the history if there are more.
             stride: Without `times`, write every n-th recorded time.
             motion: ``global``: with the rigid motion; ``body``: elastic displacement only.
             scale: Factor of the elastic part in `displacement`.
 
+        Warns:
+            FileWarning: The file takes more than 500 MB.
+
         Raises:
             InputError: The history does not fit the body, or the name is invalid.
-            OSError: The file cannot be written.
+            OverwriteError: The name belongs to a file of another kind.
+            OSError: The file cannot be written, for example because the disk is full.
 
         Note: Collective.
         """
@@ -123,3 +138,39 @@ class Reduction:
             motion=motion,
             scale=scale,
         )
+
+    def write_modes(
+        self, path: str | Path, modes: Iterable[int] | None = None, *, scale: float | None = None
+    ) -> None:
+        """Write mode shapes as vector fields for ParaView ("Warp By Vector"), in parallel.
+
+        The name of each field contains the number, the label and the frequency of its mode, for
+        example `2: elastic 8, 1754.3 Hz`.
+
+        Args:
+            path: A name that ends with ``.bp`` or ``.pvd``; see `write`.
+            modes: Zero-based indices of the modes. By default all modes.
+            scale: Factor of the shapes, which have the unit m for an elastic coordinate of one. By
+                default the largest displacement of each mode is 8 % of the size of the body.
+
+        Raises:
+            InputError: The body has no such mode, or the name is invalid.
+            OverwriteError: The name belongs to a file of another kind.
+            OSError: The file cannot be written.
+
+        Note: Collective.
+        """
+        n, mesh = self.modes.shape[1], self.space.mesh
+        rows = mode_numbers("modes", range(n) if modes is None else modes, n)
+        if not len(rows):
+            refuse("modes", modes, "a list of modes that is not empty")
+        titles, shapes = mode_titles(self.body.modes), self.modes[:, rows]
+        if scale is not None:
+            shapes = number("scale", scale) * shapes
+        else:
+            squares = (shapes.reshape(-1, self.space.dofmap.bs, len(rows)) ** 2).sum(axis=1)
+            greatest = np.sqrt(
+                np.max(mesh.comm.allgather(squares.max(axis=0, initial=0.0)), axis=0)
+            )
+            shapes = shapes * (AMPLITUDE * body_size(mesh) / greatest)
+        write_shapes(self.space, shapes, [titles[k] for k in rows], path)

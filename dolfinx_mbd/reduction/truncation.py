@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.participation import most_of
+from dolfinx_mbd.body.parts import EffectiveMasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +85,19 @@ class Truncation:
 
     @property
     def effective_masses(self) -> Array:
-        """Return each mode's share of mass and moments of inertia, shape (n, 6) or (n, 3).
+        """Each mode's share of mass and moments of inertia, shape (n, 6) or (n, 3).
 
         The columns are the rigid translations and rotations. The sum of a column is at most 1, and
-        approaches 1 with more modes.
+        approaches 1 with more modes. `ReducedBody.effective_masses` has labels and frequencies.
         """
         total = np.einsum("ij,ik,kj->j", self.rigid, self.mass, self.rigid)
         return (self.participations @ self.rigid) ** 2 / total
+
+    def labelled_masses(self) -> EffectiveMasses | None:
+        """Return the effective masses with frequencies; None without modes or with supports."""
+        if not len(self.squares) or not self.rigid.shape[1]:
+            return None
+        return EffectiveMasses(np.sqrt(self.squares) / (2 * np.pi), self.effective_masses)
 
     def by_effective_mass(self, share: float) -> list[int]:
         """Return the indices of the fewest modes with a share of the effective mass of all modes.

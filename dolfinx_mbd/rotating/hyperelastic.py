@@ -28,6 +28,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, function, instance, integer
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import multiply, solve
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor
@@ -57,6 +58,8 @@ class SpinningEquilibrium:
     tangent: PETSc.Mat  # second derivative of the energy, with spin softening; unit rows if held
     negative: int | None  # number of negative eigenvalues of the tangent, or None; stable if zero
     iterations: tuple[int, ...]  # number of Newton iterations in each load step
+
+    __repr__ = short_repr
 
     def modes(self, num_modes: int = 6, *, coriolis: bool = True) -> RotatingModes:
         """Compute the lowest modes of small vibrations about the equilibrium.

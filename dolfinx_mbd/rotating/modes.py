@@ -11,6 +11,7 @@ from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.checks import flag, instance, integer
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import inertia
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.quadratic_eigenvalues import quadratic_modes
 from dolfinx_mbd.parallel import released
@@ -62,6 +63,8 @@ class RotatingModes(Eigenvalues):
     vectors: ComplexArray
     space: fem.FunctionSpace
     negative: int | None
+
+    __repr__ = short_repr
 
     def functions(self, k: int) -> tuple[fem.Function, fem.Function]:
         """Return the real and the imaginary part of mode k.

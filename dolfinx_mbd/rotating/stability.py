@@ -19,6 +19,7 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.checks import array, flag, instance, integer, number, refuse
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.dense_problems import dense_modes
 from dolfinx_mbd.linalg.factorization import SingularError
@@ -59,6 +60,8 @@ class Campbell(Eigenvalues):
     coriolis: bool  # whether Coriolis forces act
     stiffening: bool  # whether geometric stiffness acts
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         for name in ("speeds", "eigenvalues", "whirl"):
             getattr(self, name).flags.writeable = False
@@ -94,6 +97,8 @@ class CriticalSpeed:
     bracket: tuple[float, float]  # stable and unstable speed, rad/s
     kind: str  # "divergence": the stiffness is singular, λ = 0; "flutter": a vibration grows
     modes: RotatingModes  # lowest modes at the unstable end of the bracket
+
+    __repr__ = short_repr
 
 
 def campbell(

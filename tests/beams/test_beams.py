@@ -28,18 +28,17 @@ from dolfinx_mbd.beams.statics import beam_forces, beam_modes, beam_statics, hel
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.multibody import (
-    Driver,
     FlexibleBody,
     Frame,
     Ground,
     System,
     fixed,
-    revolute,
     simulate,
 )
 from dolfinx_mbd.multibody.model.loads import force
 from tests.beams.test_beam_reduction import DIGITS, EXACT, TABLE
 from tests.forms.test_beams import SKEW, UNEVEN, chain
+from tests.models import spin_up
 from tests.models.statics import solve_held
 from tests.reduction.test_fast_rotation import (
     DT,
@@ -539,32 +538,9 @@ def test_rod_of_a_slider_crank() -> None:
 
 def test_spin_up() -> None:
     """V5: Kane's cantilever, 1 % of the geometrically exact deflection."""
-    length, EA, EI, T, top = 10.0, 2.8e7, 1.4e4, 15.0, 6.0
-    section = Section(1.0, EI / EA, EI / EA, EI / EA)
-    model = BeamModel(line(16, length, SELF), section, mbd.Material(EA, 0.0, 1.2))
-    body = reduce_beam(
-        model,
-        interfaces={"hub": 0.0},
-        num_modes=8,
-        points={"tip": length},
-        options=mbd.ReductionOptions(skin=False),
-    ).body
-
-    def motion(t: float) -> tuple[float, float, float]:
-        w = 2 * np.pi / T
-        angle = top / T * (t**2 / 2 + (np.cos(w * t) - 1) / w**2)
-        return angle, top / T * (t - np.sin(w * t) / w), top / T * (1 - np.cos(w * t))
-
-    ground, beam = Ground({"o": Frame()}), FlexibleBody("beam", body, damping_ratio=0.0)
-    joint = revolute("hub", ground.frame("o"), beam.frame("hub"))
-    system = System([ground, beam], [joint], drivers=[Driver("spin", "hub", motion)])
-    run = simulate(system, t_end=10.0, dt=2e-2)
-    angle = np.array([motion(t)[0] for t in run.time])
-    tip = run.sensor("beam", "tip")
-    across = tip[:, 1] * np.cos(angle) - tip[:, 0] * np.sin(angle)
-    exact = {2: -0.10237, 4: -0.34225, 5: -0.46844, 6: -0.54356, 7: -0.57125, 8: -0.54276}
-    got = np.interp([*exact, 10], run.time, across)
-    assert got == pytest.approx([*exact.values(), -0.36269], abs=0.01 * 0.5738)
+    time, across = spin_up.tip_deflection(14.0, 2e-2)
+    found = np.interp(list(spin_up.EXACT), time, across)
+    assert found == pytest.approx(list(spin_up.EXACT.values()), abs=0.01 * 0.5738)
     assert across.min() == pytest.approx(-0.5738, rel=0.01)
 
 

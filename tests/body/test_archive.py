@@ -284,3 +284,13 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
             ReducedBody.load(wrong)  # type: ignore[arg-type]
         assert refused.value.argument == "path"
     assert issubclass(BodyFileError, FileError)
+
+
+def test_a_mesh_is_not_a_body(tmp_path: Path) -> None:
+    """The error says how to reduce it."""
+    path = tmp_path / "part.msh"
+    path.write_text("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n")
+    with pytest.raises(BodyFileError) as error:
+        ReducedBody.load(path)
+    assert error.value.path == str(path)
+    assert "reduce" in str(error.value) and "pickle" not in str(error.value)

@@ -172,3 +172,14 @@ def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
     refused("times", lambda: modes.values("von Mises", history, times=[]))
     refused("stride", lambda: modes.values("von Mises", history, stride=0))
     assert np.array_equal(rows_at(np.array([0.0, 1.0, 2.0]), [2.1, 0.4, 0.1]), [0, 2])
+
+
+def test_unknown_quantities(modes: StressModes, history: SimpleNamespace) -> None:
+    """Each name that the error lists is accepted."""
+    for call in (modes.values, modes.envelope):
+        with pytest.raises(InputError) as error:
+            call("mises", history)  # type: ignore[operator]
+        names = str(error.value.expected).replace("'", "").split(", ")
+        assert "von Mises" in names
+        for name in names:
+            call(name, history)  # type: ignore[operator]

@@ -88,6 +88,7 @@ MESHES: dict[str, Call] = {
     "skin_values": lambda b: (mbd.recovery.skin_values, {"function": b.ufl.s}),
     "static_errors": lambda b: (mbd.body.static_errors, {"body": b.reduction.body}),
     "Reduction.write": lambda b: (b.reduction.write, {"path": "run.bp", "history": b.history}),
+    "Reduction.write_modes": lambda b: (b.reduction.write_modes, {"path": "modes.bp"}),
     "RotatingModes.functions": lambda b: (
         mbd.rotating_modes(b.structure, 10.0, num_modes=2).functions,
         {"k": 0},
@@ -468,6 +469,10 @@ BODIES: dict[str, Call] = {
         b.rod.with_damping,
         {"*dampings": (mbd.Rayleigh(1.0, 1e-6),)},
     ),
+    "EffectiveMasses": lambda b: (
+        body.EffectiveMasses,
+        {"frequencies": [100.0, 200.0], "shares": np.full((2, 6), 0.3)},
+    ),
     "Skin": lambda b: (
         body.Skin,
         {"points": b.rod.skin.points, "triangles": b.rod.skin.triangles,
@@ -576,7 +581,7 @@ PICTURES: dict[str, Call] = {
     "player": lambda b: (plotting.player, {"source": b.crank, "path": b.folder / "rest.html"}),
     "write_gltf": lambda b: (
         plotting.write_gltf,
-        {"source": b.rod, "path": b.folder / "body.glb"},
+        {"run": b.run, "path": b.folder / "run.glb"},
     ),
     "Picture.save": lambda b: (_picture().save, {"path": b.folder / "picture.png"}),
     "animate": lambda b: (

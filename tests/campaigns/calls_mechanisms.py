@@ -99,6 +99,7 @@ MECHANISMS: dict[str, Call] = {
     ),
     "Solution.body": lambda b: (b.run.body, {"name": "rod"}),
     "Solution.constraint_violation": lambda b: (b.run.constraint_violation, {}),
+    "Solution.element": lambda b: (b.run.element, {"name": "main", "axes": "first"}),
     "Solution.energies": lambda b: (b.run.energies, {}),
     "Solution.histories": lambda b: (b.run.histories, {}),
     "Solution.joint": lambda b: (b.run.joint, {"name": "main"}),
@@ -115,6 +116,7 @@ MECHANISMS: dict[str, Call] = {
         {"body": "crank", "point": (0.0, 0.0, 0.0), "quantity": "velocity"},
     ),
     "Solution.to_csv": lambda b: (b.run.to_csv, {"path": b.folder / "run.csv"}),
+    "Solution.to_xarray": lambda b: (b.run.to_xarray, {"names": ["main"]}),
     "SpringDamper": lambda b: (
         mbd.SpringDamper,
         {"name": "spring", **b.ends, "stiffness": 1e3, "damping": 1.0},

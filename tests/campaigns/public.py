@@ -9,7 +9,7 @@ import dolfinx_mbd as mbd
 RECORDS = {
     "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
     "Campbell", "CrankMotion",
-    "Comparison", "CriticalSpeed", "Energies", "EquilibriumError", "ExportReport",
+    "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",

@@ -73,6 +73,21 @@ def test_a_unit_is_the_meshes(folder: Path, comm: MPI.Intracomm) -> None:
     assert small.total_mass == pytest.approx(1e-9 * rod.total_mass, rel=1e-9)
 
 
+def test_lengths_with_units(folder: Path, comm: MPI.Intracomm) -> None:
+    """Sizes and points may have units; elements larger than the part are refused."""
+    same, file = folder / "same.msh", folder / "rod.msh"
+    assert main(["mesh", "rod", "--size", "12mm", "--order", "1", "-o", str(same)]) == 0
+    comm.Barrier()
+    assert same.read_bytes() == file.read_bytes()
+    assert main(["mesh", "rod", "--size", "5", "-o", str(folder / "large.msh")]) == 1
+    assert not (folder / "large.msh").exists()
+    words = ["--material", "steel", "--interface", "big_end", "--modes", "1", "--degree", "1"]
+    words += ["-q", "--point", "mid=70mm,-0e0,0mm", "-o", str(folder / "point.npz")]
+    assert main(["reduce", str(file), *words]) == 0
+    comm.Barrier()
+    assert np.allclose(ReducedBody.load(folder / "point.npz").point("mid").position, [0.07, 0, 0])
+
+
 def test_help_of_a_rod_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mesh", "rod", "--help"]) == 0
     if MPI.COMM_WORLD.rank == 0:
@@ -126,11 +141,37 @@ def test_compare(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_export(folder: Path, name: str, comm: MPI.Intracomm) -> None:
+    if name == "gltf":
+        pytest.importorskip("pygltflib")
     path = folder / f"exported-{name}{FORMATS[name].extension}"
     words = ["export", str(folder / "rod.npz"), "--to", name, "--units", "mm-t-s"]
     assert main([*words, "-o", str(path)]) == 0
     comm.Barrier()
     assert path.stat().st_size > 500
+
+
+def test_help_of_export(capsys: pytest.CaptureFixture[str]) -> None:
+    """The line of each format lists its options, and each option is described."""
+    assert main(["export", "--help"]) == 0
+    if MPI.COMM_WORLD.rank == 0:
+        rows = {
+            words[0]: words[1:]
+            for line in capsys.readouterr().out.splitlines()
+            if (words := line.replace(",", "").split())
+        }
+        for target in FORMATS.values():
+            options = rows[target.name][len(rows[target.name]) - len(target.options) :]
+            assert options == list(target.options)
+            assert all(rows[name] for name in target.options)
+
+
+def test_modes_for_paraview(folder: Path, comm: MPI.Intracomm) -> None:
+    words = ["reduce", str(folder / "rod.msh"), "-q", "--material", "steel", "--modes", "1"]
+    words += ["--interface", "big_end", "--degree", "1", "-o", str(folder / "shown.npz")]
+    assert main([*words, "--write-modes", str(folder / "modes.vtk")]) == 1
+    assert not (folder / "shown.npz").exists()
+    assert main([*words, "--write-modes", str(folder / "modes.pvd")]) == 0
+    assert len(list((folder / "modes_vtu").glob("*.vtu"))) == comm.size
 
 
 def test_export_has_names_of_its_own(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -12,7 +13,7 @@ import pytest
 
 from dolfinx_mbd.body import LoadPattern, ReducedBody
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.export import FORMATS, SI, UNITS, Units, export
+from dolfinx_mbd.export import FORMATS, OPTIONS, SI, UNITS, Units, export
 from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, write_text
 from dolfinx_mbd.export.units import scaled
 from dolfinx_mbd.files import part_of
@@ -90,6 +91,7 @@ def test_scaling_knows_every_field() -> None:
         "stiffening",
         "stress",
         "loads",
+        "effective_masses",
     }
     assert {f.name for f in fields(ReducedBody)} == without_units | with_units
 
@@ -103,11 +105,25 @@ def test_formats(name: str) -> None:
     assert set(target.losses(body)) <= set(target.cannot_hold)
     assert all(sentence.startswith(target.title) for sentence in target.cannot_hold)
     stiffness = [s for s in target.losses(body) if "geometric stiffness" in s]
-    assert bool(stiffness) == (name not in TEXT_FORMATS)
+    assert bool(stiffness) == (name not in (*TEXT_FORMATS, "gltf"))
     assert not [s for s in target.losses(reduced("unstiffened")) if "geometric stiffness" in s]
 
 
 @pytest.mark.parametrize("name", FORMATS)
+def test_options(name: str) -> None:
+    """Each option of a writer is described."""
+    _, *options = inspect.signature(FORMATS[name].writer).parameters
+    assert set(options) == set(FORMATS[name].options) <= set(OPTIONS)
+
+
+def test_a_format_for_pictures(tmp_path: Path) -> None:
+    """One sentence replaces the list of losses."""
+    target, body = FORMATS["gltf"], reduced("rigid")
+    assert target.for_pictures and not FORMATS["sid"].for_pictures
+    assert len(target.losses(body)) == len(target.cannot_hold) == 1
+
+
+@pytest.mark.parametrize("name", sorted({*FORMATS} - {"gltf"}))
 def test_no_format_holds_distributed_loads(name: str) -> None:
     """`scaled` leaves them out, so that each format has to say so."""
     body = reduced("rigid")

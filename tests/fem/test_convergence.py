@@ -32,7 +32,7 @@ from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.modal.natural_modes import modal_analysis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
-from tests.models.bodies import box
+from tests.models.bodies import AXES, CENTRE, box, ellipsoid
 from tests.models.plates import plate
 
 CORK = Material(1e9, 0.0, 1000.0)
@@ -185,28 +185,6 @@ def test_order_of_the_frequencies(comm: MPI.Intracomm, degree: int) -> None:
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2 * degree, abs=0.35)
 
 
-def _ellipsoid(size: float, order: int) -> Any:
-    def build(model: Any) -> None:
-        occ = model.occ
-        ball = [(3, occ.addSphere(0, 0, 0, 1.0))]
-        occ.dilate(ball, 0, 0, 0, *AXES)
-        occ.translate(ball, *CENTRE)
-        occ.synchronize()
-        model.addPhysicalGroup(3, [tag for _, tag in ball], name="ellipsoid")
-        model.mesh.setSize(model.getEntities(0), size)
-        import gmsh
-
-        gmsh.option.setNumber("Mesh.MeshSizeMin", size)
-        gmsh.option.setNumber("Mesh.MeshSizeMax", size)
-        model.mesh.generate(3)
-        model.mesh.setOrder(order)
-
-    return build
-
-
-AXES, CENTRE = (0.03, 0.025, 0.02), (0.01, -0.02, 0.005)
-
-
 @pytest.mark.parametrize("order", [1, 2])
 def test_solid_ellipsoid(comm: MPI.Intracomm, order: int) -> None:
     """V7: m = 4/3 πρabc, J = m/5 (b² + c²): error of order 2 with flat cells, 4 with curved."""
@@ -217,7 +195,7 @@ def test_solid_ellipsoid(comm: MPI.Intracomm, order: int) -> None:
     errors = []
     for size in (0.008, 0.004):
         problem = elastic_problem(
-            ElasticModel(build_mesh(_ellipsoid(size, order), comm), STEEL, degree=order)
+            ElasticModel(build_mesh(ellipsoid(size, order), comm), STEEL, degree=order)
         )
         moments = inertia(problem, np.zeros((problem.num_owned, 0), order="F"))
         H, mass = moments.second_moments[0, 0], moments.total_mass

@@ -16,7 +16,6 @@ from dolfinx.mesh import CellType, create_unit_interval
 from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel
-from dolfinx_mbd.fem import fields as recovery
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.fem.meshing import build_mesh
 from dolfinx_mbd.forms import STEEL, Material, centrifugal_load, elastic_stiffness, euler_load, mass
@@ -30,6 +29,7 @@ from dolfinx_mbd.reduction.result import Reduction
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.calls import flat
 from tests.models.plates import plate
+from tests.models.written import recorded
 
 ENDS = ("left", "right")
 PLATE: Mapping[str, Any] = {"plane": "stress", "thickness": WIDTH}
@@ -277,18 +277,7 @@ def test_written_motion_may_leave_the_plane(
     comm: MPI.Intracomm, tmp_path: Path, bar: Reduction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three components in the file: a quarter turn about x lifts the plate out of the plane."""
-    written = []
-
-    class Recorder(recovery.VTXWriter):
-        def __init__(self, comm: MPI.Comm, path: str, output: list[fem.Function]) -> None:
-            super().__init__(comm, path, output)
-            self.functions = output
-
-        def write(self, t: float) -> None:
-            super().write(t)
-            written.append([f.x.array.reshape(-1, 3).copy() for f in self.functions])
-
-    monkeypatch.setattr(recovery, "VTXWriter", Recorder)
+    written = recorded(monkeypatch)
     path = comm.bcast(tmp_path, root=0) / "plate.bp"
     n = bar.body.num_modes
     history = SimpleNamespace(
@@ -303,7 +292,8 @@ def test_written_motion_may_leave_the_plane(
     x = fem.Function(bar.space)
     x.interpolate(lambda x: x[:2])
     x = x.x.array.reshape(-1, 2)
-    (total, elastic), (lifted, same) = written
+    values = [v.reshape(-1, 3) for _, functions in written for v in functions.values()]
+    total, elastic, lifted, same = values
     assert np.array_equal(elastic, np.column_stack([u, 0 * u[:, 0]]))
     assert np.array_equal(elastic, same)
     assert np.allclose(total, elastic, atol=1e-14)

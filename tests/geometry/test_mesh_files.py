@@ -308,7 +308,7 @@ def test_the_environment_of_mpi_does_not_reach_gmsh(
 @pytest.mark.parametrize(
     ("argument", "call"),
     [
-        ("unit", lambda comm: read_mesh("bar.msh", comm, unit="mm")),
+        ("unit", lambda comm: read_mesh("bar.msh", comm, unit="parsec")),
         ("unit", lambda comm: read_mesh("bar.msh", comm, unit=float("nan"))),
         ("path", lambda comm: read_mesh(3, comm)),
         ("comm", lambda comm: read_mesh("bar.msh", None)),

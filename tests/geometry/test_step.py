@@ -149,3 +149,14 @@ def test_a_file_that_is_not_step(tmp_path: Path) -> None:
             call()
         assert caught.value.path == str(path)
     assert not (tmp_path / "executed").exists()
+
+
+def test_a_part_by_position(plate: Path) -> None:
+    assert StepPart(plate) == StepPart(path=plate)
+
+
+def test_elements_larger_than_the_part(plate: Path, comm: MPI.Intracomm) -> None:
+    """A size in millimetres is probably meant."""
+    with pytest.raises(InputError) as error:
+        mbd.build_mesh(StepPart(plate, size=5.0), comm)
+    assert error.value.argument == "size"

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import ufl
+from dolfinx import fem
 from dolfinx.mesh import CellType, create_box, create_submesh, locate_entities, meshtags
 from dolfinx.mesh import locate_entities_boundary as on_boundary
 from mpi4py import MPI
+from scipy.linalg import eigh
 
+import dolfinx_mbd as mbd
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.meshing import TaggedMesh
 
 LENGTH, HEIGHT, WIDTH = 0.137, 0.020, 0.012
 """The bar of validation case V8."""
+
+AXES, CENTRE = (0.03, 0.025, 0.02), (0.01, -0.02, 0.005)
+"""Semi-axes and centre of the ellipsoid, m."""
 
 
 def box(
@@ -83,3 +91,69 @@ def dynamic_stiffness(body: ReducedBody, omega: float) -> np.ndarray:
 
 def _skew(w: np.ndarray) -> np.ndarray:
     return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
+
+
+def ellipsoid(size: float, order: int) -> Callable[[Any], None]:
+    """Return a function that meshes a solid ellipsoid with gmsh."""
+
+    def build(model: Any) -> None:
+        occ = model.occ
+        ball = [(3, occ.addSphere(0, 0, 0, 1.0))]
+        occ.dilate(ball, 0, 0, 0, *AXES)
+        occ.translate(ball, *CENTRE)
+        occ.synchronize()
+        model.addPhysicalGroup(3, [tag for _, tag in ball], name="ellipsoid")
+        model.mesh.setSize(model.getEntities(0), size)
+        import gmsh
+
+        gmsh.option.setNumber("Mesh.MeshSizeMin", size)
+        gmsh.option.setNumber("Mesh.MeshSizeMax", size)
+        model.mesh.generate(3)
+        model.mesh.setOrder(order)
+
+    return build
+
+
+def ellipsoid_inertia(size: float) -> tuple[list[float], dict[str, float]]:
+    """Return mass and moments of inertia of the ellipsoid by curved cells, and the closed forms."""
+    mesh = mbd.build_mesh(ellipsoid(size, 2), MPI.COMM_SELF)
+    options = mbd.ReductionOptions(skin=False)
+    body = mbd.reduce(
+        mesh, mbd.STEEL, interfaces={}, num_modes=1, stiffening=False, options=options
+    ).body
+    c, squares = body.centre, np.square(AXES)
+    about = body.inertia - body.total_mass * (c @ c * np.eye(3) - np.outer(c, c))
+    mass = float(4 / 3 * np.pi * mbd.STEEL.density * np.prod(AXES))
+    moments = mass / 5 * (squares.sum() - squares)
+    names = ("Jx, kg m²", "Jy, kg m²", "Jz, kg m²")
+    exact = {"mass of an ellipsoid, kg": mass} | dict(zip(names, moments.tolist(), strict=True))
+    return [body.total_mass, *np.diag(about).tolist()], exact
+
+
+def inertia_resultants(spin: float, alpha: float) -> tuple[list[float], dict[str, float]]:
+    """Return resultants of the inertia loads of a box about z, and the closed forms."""
+    mesh = box(MPI.COMM_SELF, cells=(3, 2, 1), cell=CellType.tetrahedron).mesh
+    rho, mass = mbd.STEEL.density, mbd.STEEL.density * LENGTH * HEIGHT * WIDTH
+    V = fem.functionspace(mesh, ("Lagrange", 1, (3,)))
+    v, x = ufl.TestFunction(V), V.tabulate_dof_coordinates()
+    turn = [fem.Constant(mesh, np.array([0.0, 0.0, s])) for s in (spin, alpha)]
+    loads = mbd.forms.centrifugal_load(v, rho, turn[0]), mbd.forms.euler_load(v, rho, turn[1])
+    pull, swing = (fem.assemble_vector(fem.form(f)).array.reshape(-1, 3) for f in loads)
+    exact = {
+        "mΩ²c, force of the centrifugal load of a box, N": mass * spin**2 * LENGTH / 2,
+        "−Jα, moment of its Euler load, N m": -mass / 3 * (LENGTH**2 + HEIGHT**2) * alpha,
+    }
+    return [float(pull[:, 0].sum()), float(np.cross(x, swing)[:, 2].sum())], exact
+
+
+def buckling_load() -> tuple[list[float], dict[str, float]]:
+    """Return the load at which a reduced bar buckles, and Euler's with the compliance of shear."""
+    length, side, steel = 0.4, 0.01, mbd.STEEL
+    mesh = box(MPI.COMM_SELF, (length, side, side), (16, 2, 2))
+    body = mbd.reduce(mesh, steel, interfaces=["left", "right"], num_modes=6).body
+    assert body.stiffening is not None
+    tension = body.stiffening.interfaces[1, 0] - body.stiffening.interfaces[0, 0]
+    euler = np.pi**2 * steel.young * side**4 / 12 / length**2
+    exact = float(euler / (1 + 1.2 * euler / (steel.shear * side**2)))
+    largest = eigh(tension, body.stiffness, eigvals_only=True)[-1]
+    return [1 / float(largest)], {"buckling load of a reduced bar, N": exact}

@@ -15,92 +15,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
-from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.mechanisms import slider_crank
-from dolfinx_mbd.multibody import Solution, State, System, consistent_state, simulate
-from dolfinx_mbd.multibody.assembly.assembler import Assembler
-
-L1, L2, SIDE, DENSITY, YOUNG, SPEED = 0.15, 0.30, 0.008, 7870.0, 2e11, 150.0
-M3, J1, J2 = 0.075552, 0.002727, 0.0045339259
-MASS = DENSITY * SIDE**2 * L2
-PI = np.pi
-
-# modal integrals over the rod, divided by its mass: ∫ψ, ∫xψ and ∫ of products
-LONG, LONG_X = np.array([0, 0, 2 / 3, 1 / 6]), L2 * np.array([0, 0, 1 / 3, 1 / 6])
-ACROSS, ACROSS_X = np.array([2 / PI, 0, 0, 0]), L2 * np.array([1 / PI, -0.5 / PI, 0, 0])
-MIXED = np.zeros((4, 4))  # across with along, skew
-MIXED[0, 2:], MIXED[1, 3] = [-16 / PI**3, 8 / PI**3 - 1 / PI], 0.5 / PI
-MIXED -= MIXED.T
-AXIAL = np.array([[8.0, 1.0], [1.0, 2.0]])  # fifteen times the consistent one
-STIFFNESS = np.zeros((4, 4))
-STIFFNESS[0, 0] = YOUNG * SIDE**4 / 12 * PI**4 / (2 * L2**3)
-STIFFNESS[1, 1] = 16 * STIFFNESS[0, 0]
-STIFFNESS[2:, 2:] = YOUNG * SIDE**2 / (3 * L2) * np.array([[16.0, -8.0], [-8.0, 7.0]])
-
-#: The test set's solution at t = 0.1 s.
-END = {
-    "phi": -3.311734987910881e-1,
-    "x": 1.697373326718410e-1,
-    "q": [1.893192460247178e-4, 2.375751865617931e-5, -5.323907988763734e-6, -8.363283141616840e-6],
-    "omega": 6.025346682645789e1,
-    "speed": -8.753116989887888,
-    "lam": [-6.232893262533717e1, -1.637910131687472e2, 2.529853213732781e1],
-}
-
-
-def rod(axial: float = 1.0) -> ReducedBody:
-    """The rod from its integrals; ``axial`` scales the longitudinal mass."""
-    S, H = np.zeros((5, 3)), np.zeros((5, 5, 3, 3))
-    S[0, 0] = 0.5 * L2
-    S[1:, 0], S[1:, 1] = LONG, ACROSS
-    H[0, 0] = np.diag([L2**2 / 3, SIDE**2 / 12, SIDE**2 / 12])
-    H[0, 1:, 0, 0] = H[1:, 0, 0, 0] = LONG_X
-    H[0, 1:, 0, 1], H[1:, 0, 1, 0] = ACROSS_X, ACROSS_X
-    H[1, 1, 1, 1] = H[2, 2, 1, 1] = 0.5
-    H[3:, 3:, 0, 0] = axial * AXIAL
-    H[1:3, 3:, 1, 0] = -MIXED[:2, 2:]
-    H[3:, 1:3, 0, 1] = -MIXED[:2, 2:].T
-    big, small = np.zeros((6, 4)), np.zeros((6, 4))
-    big[5, :2], small[5, :2] = [PI / L2, 2 * PI / L2], [-PI / L2, 2 * PI / L2]
-    small[0, 3] = 1.0
-    return ReducedBody.from_arrays(
-        name="rod",
-        total_mass=MASS,
-        first_moments=MASS * S,
-        second_moments=MASS * H,
-        stiffness=STIFFNESS,
-        interfaces=(
-            Interface("big_end", "rigid", np.zeros(3), np.eye(3), big),
-            Interface("small_end", "rigid", np.array([L2, 0, 0]), np.eye(3), small),
-        ),
-        reference="attached to the chord",
-    )
-
-
-def mechanism(axial: float = 1.0) -> System:
-    return slider_crank(
-        rod(axial),
-        crank_radius=L1,
-        crank_mass=0.36,
-        crank_inertia=J1,
-        piston_mass=M3,
-        speed=SPEED,
-        damping_ratio=0.0,
-    )
-
-
-def start(system: System) -> State:
-    """The test set's consistent start."""
-    part, rates = system.q_slices[2], system.v_slices[2]
-    q = np.concatenate([body.initial_coordinates() for body in system.bodies])
-    v = np.zeros(system.num_velocities)
-    q[part][7:] = [0, 0, 1.03339863e-5, 1.69327969e-5]
-    v[rates] = [0, L1 * SPEED, 0, 0, 0, -74.9957670, 0.444896105, 0.463434311e-2, *([0.0] * 2)]
-    v[rates][8:] = [-0.178591076e-5, -0.268938672e-5]
-    return consistent_state(system, q=q, v=v, elastic_start="undeformed")
+from dolfinx_mbd.multibody import Solution, consistent_state, simulate
+from tests.models.ivp_slider_crank import (
+    ACROSS,
+    ACROSS_X,
+    AXIAL,
+    END,
+    J1,
+    J2,
+    L1,
+    L2,
+    LONG,
+    LONG_X,
+    M3,
+    MASS,
+    MIXED,
+    SPEED,
+    STIFFNESS,
+    components,
+    mechanism,
+    multipliers,
+    precise_run,
+    start,
+)
 
 
 def simeon(phi: float, q: np.ndarray, omega: float, rate: np.ndarray, crank: float) -> np.ndarray:
@@ -140,14 +79,6 @@ def simeon(phi: float, q: np.ndarray, omega: float, rate: np.ndarray, crank: flo
     return np.linalg.solve(whole, np.concatenate([F, -bias]))
 
 
-def multipliers(run: Solution) -> np.ndarray:
-    """The test set's multipliers: minus the forces y, x of the slider on the rod and guide, and
-    minus the torque of the drive."""
-    guide, piston = run.joint("guide").force[-1], run.body("piston").acceleration[-1]
-    # the guide's x is the global y: it holds the slider, which passes the force on to the rod
-    return np.array([-guide[0], -M3 * piston[0], -run.joint("drive").moment[-1, 2]])
-
-
 def test_equations_are_those_of_the_reference() -> None:
     """Accelerations and multipliers at random consistent states, to round-off."""
     system = mechanism()
@@ -181,18 +112,6 @@ def test_equations_are_those_of_the_reference() -> None:
         assert np.allclose(multipliers(run), expected[7:], atol=1e-8 * np.abs(expected[7:]).max())
 
 
-def components(run: Solution) -> dict[str, np.ndarray]:
-    turn = rotation_matrix(run.body("rod").rotation[-1])
-    return {
-        "phi": np.arctan2(turn[1, 0], turn[0, 0]),
-        "x": run.body("piston").position[-1, 0],
-        "q": run.body("rod").eta[-1],
-        "omega": run.body("rod").omega[-1, 2],
-        "speed": run.body("piston").velocity[-1, 0],
-        "lam": multipliers(run),
-    }
-
-
 def off(run: Solution, key: str) -> np.ndarray:
     return np.abs(np.asarray(components(run)[key]) / END[key] - 1)
 
@@ -220,36 +139,9 @@ def test_digits_of_the_reference() -> None:
     """All digits that can be reached, with an integrator of high order on our equations.
 
     1e-9 on φ₂ and x₃, 2e-7 on q₁ and q₂, 1e-5 on the multipliers; the reference's axial
-    deformations are 5e-6 off.  (With the consistent longitudinal mass, ``mechanism(1 / 15)``, q₁ is
-    1.893081693e-4, which takes this integrator four times as long.)
+    deformations are 5e-6 off.
     """
-    system = mechanism()
-    state, n, m = start(system), system.num_coordinates, system.num_velocities
-    at = Assembler(system)
-
-    def accelerations(t: float, y: np.ndarray) -> None:
-        at.q[:], at.v[:], at.a[:], at.lam[:] = y[:n], y[n:], 0.0, 0.0
-        at.residual(t)
-        derivatives, (_, bias) = at.tangent(t), at.constraint_rates(t)
-        B = derivatives.B
-        whole = np.block([[derivatives.M, B.T], [B, np.zeros((len(B), len(B)))]])
-        solved = np.linalg.solve(whole, -np.concatenate([at.rows, bias]))
-        at.a[:], at.lam[:] = solved[:m], solved[m:]
-
-    def rates(t: float, y: np.ndarray) -> np.ndarray:
-        accelerations(t, y)
-        change = np.zeros(n)
-        for k in (1, 2, 3):
-            qs, v = system.q_slices[k], at.v[system.v_slices[k]]
-            w, x, y_, z = at.q[qs][3:7]
-            E = np.array([[-x, -y_, -z], [w, -z, y_], [z, w, -x], [-y_, x, w]])
-            change[qs] = np.concatenate([v[:3], 0.5 * E @ v[3:6], v[6:]])
-        return np.concatenate([change, at.a])
-
-    begin = np.concatenate([state.q, state.v])
-    y = solve_ivp(rates, (0, 0.1), begin, "DOP853", rtol=1e-7, atol=1e-11).y[:, -1]
-    accelerations(0.1, y)
-    run = Solution(system, [State(0.1, y[:n], y[n:], at.a, at.lam, state.angles)])
+    run = precise_run()
     assert off(run, "phi") < 1e-9
     assert off(run, "x") < 1e-9
     assert (off(run, "q")[:2] < 2e-7).all()

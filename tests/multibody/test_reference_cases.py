@@ -5,36 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.mechanisms import inline_engine, rigid_rod, slider_crank
+from dolfinx_mbd.mechanisms import inline_engine, rigid_rod
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.multibody import (
-    Frame,
-    Ground,
-    JointLoad,
-    RigidBody,
-    State,
-    System,
-    consistent_state,
-    revolute,
-    simulate,
-)
-
-DENSITY = 7800.0
+from dolfinx_mbd.multibody import RigidBody, State, System, consistent_state, simulate
+from tests.models.planar_mechanisms import crank_from_rest, robotic_arm
 
 
 def test_slider_crank_from_rest() -> None:
     """V1, Table 3 of Hać and Łazęcki: torque 0.1 + 0.05 sin φ; 1e-5 against an independent solution
     at dt = 1e-4, 3e-4 against the paper's Adams run."""
-    crank = DENSITY * 2.564e-4 * 0.1
-    system = slider_crank(
-        rigid_rod(0.4, DENSITY * 1.282e-4 * 0.4),
-        crank_radius=0.1,
-        crank_mass=crank,
-        crank_inertia=crank * 0.1**2 / 3,
-        piston_mass=0.2,
-        torque=lambda t, angle, rate: 0.1 + 0.05 * np.sin(angle),
-    )
-    run = simulate(system, t_end=0.5, dt=1e-4)
+    run = simulate(crank_from_rest(), t_end=0.5, dt=1e-4)
     angles = run.joint("main").rotation[1000::1000]
     own = [0.245340903, 0.801813625, 1.463351621, 2.451874435, 4.211921311]
     adams = [0.245329, 0.801768, 1.463285, 2.451681, 4.210979]
@@ -44,17 +24,7 @@ def test_slider_crank_from_rest() -> None:
 
 def test_robotic_arm() -> None:
     """V1, Table 2 of Hać and Łazęcki: a rod with a payload, torque 1 + 0.5 sin φ."""
-    mass = DENSITY * 0.9295e-4
-    ground = Ground({"base": Frame()})
-    whole = mass + 0.3625
-    centre = (0.5 * mass + 0.3625) / whole
-    about_centre = mass / 3 + 0.3625 - whole * centre**2
-    arm = RigidBody(
-        "arm", whole, [1e-6, about_centre, about_centre], (centre, 0, 0), frames={"base": Frame()}
-    )
-    drive = JointLoad("motor", "base", "rotation", lambda t, angle, rate: 1 + 0.5 * np.sin(angle))
-    joint = revolute("base", ground.frame("base"), arm.frame("base"))
-    run = simulate(System([ground, arm], [joint], loads=[drive]), t_end=1.0, dt=1e-4)
+    run = simulate(robotic_arm(), t_end=1.0, dt=1e-4)
     angles = run.joint("base").rotation[2000::2000]
     own = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
     assert np.allclose(angles, own, rtol=1e-5, atol=5e-7)  # the reference has six decimals

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import pickle
+
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from mpi4py import MPI
 
+from dolfinx_mbd import plotting
 from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
-from dolfinx_mbd.multibody import simulate
+from dolfinx_mbd.multibody import simulate, sweep
 from tests.plotting.test_plotting import bar
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="notebooks have one process")
@@ -26,3 +32,54 @@ def test_tables_and_viewers() -> None:
 def test_a_body_that_cannot_be_drawn_has_a_table_only() -> None:
     text = rigid_rod(0.2, 1.0)._repr_html_()
     assert "<table>" in text and "<iframe" not in text
+
+
+CELL = """
+import dolfinx_mbd as mbd
+mbd.plotting.campbell_diagram([0.0, 100.0], [[10.0], [12.0]])
+"""
+
+
+def test_figures_display_themselves() -> None:
+    """A figure at the end of a cell is a picture, without `%matplotlib inline`."""
+    nbclient, nbformat = (pytest.importorskip(name) for name in ("nbclient", "nbformat"))
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    (output,) = notebook.cells[0].outputs
+    image = base64.b64decode(output["data"]["image/png"])
+    assert image[:4] == b"\x89PNG" and len(image) > 5000
+
+
+def test_a_chart_is_an_ordinary_figure() -> None:
+    figure = plotting.campbell_diagram([0.0, 100.0], [[10.0], [12.0]])
+    copy = pickle.loads(pickle.dumps(figure))
+    assert isinstance(copy, Figure) and copy._repr_png_()[:4] == b"\x89PNG"
+
+
+def test_studies_have_tables() -> None:
+    """A study is an xarray dataset, which notebooks show as a table that unfolds."""
+
+    def energy(mass: float, speed: float) -> dict[str, float]:
+        return {"energy": 0.5 * mass * speed**2}
+
+    study = sweep(energy, {"mass": [1.0, 2.0], "speed": np.arange(3.0)}, workers=1)
+    text = study._repr_html_()
+    assert "energy" in text and "mass" in text and "case_status" in text
+    table = study["energy"].to_pandas()
+    assert table.loc[2.0, 2.0] == 4.0
+
+
+def test_the_progress_bar_is_that_of_the_notebook() -> None:
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipywidgets")
+    pytest.importorskip("tqdm")
+    code = (
+        "from dolfinx_mbd.multibody.analyses.simulation import progress_bar\n"
+        "with progress_bar(3, True, 'run', 'step') as bar:\n    bar.update(3)"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    kinds = [kind for output in notebook.cells[0].outputs for kind in output.get("data", {})]
+    assert "application/vnd.jupyter.widget-view+json" in kinds

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from mpi4py import MPI
+from PIL import Image
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
-from dolfinx_mbd.body import ReducedBody, Skin
+from dolfinx_mbd.body import ReducedBody, Skin, StressModes
+from dolfinx_mbd.mechanisms import slider_crank
 
 pytest.importorskip("pyvista")
 
-from dolfinx_mbd.plotting import plot_skin
+from dolfinx_mbd.plotting import animate, plot_skin, scene
+from dolfinx_mbd.plotting.mechanism import Drawing
 from tests.body.test_stress_modes import one_mode_body
 from tests.models.bodies import box
+from tests.plotting.test_plotting import bar
 
 POINTS = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -44,6 +49,64 @@ def test_colours_follow_the_values(body: ReducedBody, tmp_path: Path) -> None:
     assert redness[1] > 1000 > redness[0]
     assert blueness[0] > 1000 > blueness[1]
     assert (tmp_path / "a.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("sign", "node", "word"), [(1, 2, "maximum 80"), (-1, 2, "minimum -80")])
+def test_the_maximum_is_marked(
+    body: ReducedBody, monkeypatch: pytest.MonkeyPatch, sign: int, node: int, word: str
+) -> None:
+    """Label, caption and ring have the largest value, its unit and its node."""
+    if MPI.COMM_WORLD.rank:
+        return
+    texts: dict[str, Any] = {}
+
+    def complete(plotter: Any, caption: str, *rest: Any) -> None:
+        labels = plotter.actors["labels-labels"].GetMapper().GetInputAlgorithm().GetInput()
+        texts["label"] = labels.GetPointData().GetAbstractArray("labels").GetValue(0)
+        texts["ring"] = plotter.actors["ring white"].GetPositionCoordinate().GetValue()
+        texts["caption"] = caption
+        plotter.close()
+
+    monkeypatch.setattr(scene, "complete", complete)
+    plot_skin(body, sign * np.array([10e6, 20e6, 80e6, 30e6]), title="greatest stress")
+    assert texts["label"] == f"{sign * 80} MPa"
+    assert texts["ring"] == tuple(SKIN.points[node])
+    assert texts["caption"] == f"greatest stress: {word} MPa at (0, 1000, 0) mm"
+    plot_skin(body, sign * np.array([80e6, 0, 0, 0]), view=(1.0, 1.0, 1.0))  # behind a face
+    assert texts["caption"].endswith("at (0, 0, 0) mm (behind the surface)")
+
+
+def test_movie_in_colours_of_stress(tmp_path: Path) -> None:
+    """The bar is stressed more and more: from blue to red at a fixed range of colours."""
+    if MPI.COMM_WORLD.rank:
+        return
+    skin = bar().skin
+    assert skin is not None
+    stress = np.zeros((6, len(skin.points), 3))
+    stress[0, :, 0] = 1e9  # uniform, per unit of the first elastic coordinate
+    crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
+    loaded = bar().replace(stress=StressModes(skin.points, stress))
+    run = mbd.simulate(slider_crank(loaded, speed=200.0, **crank), t_end=0.01, dt=1e-4)
+    eta = run.body("rod").eta[:, 0]
+    k = int(np.argmax(np.abs(eta)))
+    low = int(np.argmin(np.abs(eta)))
+    options: dict[str, Any] = {"quantity": "von Mises", "scale": 1.0, "marks": ("joints",)}
+    drawing = Drawing(run, np.array([low, k]), view=None, **options)
+    assert drawing.title == "von Mises stress (MPa)" and drawing.limits is not None
+    assert drawing.limits[1] == pytest.approx(1e3 * abs(eta[k]), rel=0.05)
+    times = run.time[[low, k]]
+    path = tmp_path / "run.gif"
+    shown = animate(run, path, times=times, window=(640, 480), **options)
+    np.testing.assert_allclose(shown.time, times)
+    images = []
+    with Image.open(path) as film:
+        for frame in range(2):
+            film.seek(frame)
+            images.append(np.asarray(film.convert("RGB"), dtype=int)[40:380])
+    red = [np.sum((im[..., 0] > 90) & (im[..., 1] < 60) & (im[..., 2] < 60)) for im in images]
+    assert red[1] > 1000 > 100 > red[0]
+    joints = [np.abs(im - [200, 85, 27]).max(axis=2) < 60 for im in images]
+    assert min(mark.sum() for mark in joints) > 50
 
 
 def test_bad_input(body: ReducedBody, tmp_path: Path) -> None:

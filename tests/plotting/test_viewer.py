@@ -6,6 +6,7 @@ import base64
 import importlib.util
 import io
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -16,8 +17,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+import dolfinx_mbd as mbd
 from dolfinx_mbd import errors, plotting
 from dolfinx_mbd.body import ReducedBody, StressModes
+from dolfinx_mbd.cables import CableBody
+from dolfinx_mbd.forms import Cable
 from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.multibody import (
     FlexibleBody,
@@ -27,6 +31,8 @@ from dolfinx_mbd.multibody import (
     Solution,
     SpringDamper,
     System,
+    consistent_state,
+    distance,
     equilibrium,
     force,
     linearize,
@@ -35,6 +41,7 @@ from dolfinx_mbd.multibody import (
 )
 from dolfinx_mbd.plotting.player_data import KINDS, integers, outline, sampled_rows
 from dolfinx_mbd.plotting.player_page import Player, player
+from dolfinx_mbd.rotating import RotatingModes
 from tests.plotting.test_plotting import bar
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -172,7 +179,7 @@ def test_bad_requests_are_refused(run: Solution, tmp_path: Path) -> None:
     with pytest.raises(errors.InputError) as shape:
         player(run, signals={"x": [1.0, 2.0]})
     assert shape.value.argument == "signals['x']"
-    for modes in ([7], [-1], "ab"):
+    for modes in ([7], [-1], [], "ab"):
         with pytest.raises(errors.InputError):
             player(bar(), modes=modes)  # type: ignore[arg-type]
     with pytest.raises(errors.InputError):
@@ -180,6 +187,172 @@ def test_bad_requests_are_refused(run: Solution, tmp_path: Path) -> None:
     with pytest.raises(errors.InputError):
         player(bar(skin=False))
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- lines: cables and beams --------------------------------------------------------------------
+def hanging(elements: int = 4) -> tuple[System, CableBody]:
+    """A cable that hangs from two points at unequal heights, and a ball on a rod at its middle."""
+    rope = CableBody(
+        "rope",
+        Cable(1e4, 1e-2, 0.2, damping=1e-3),
+        (0.0, 0.0, 0.0),
+        (1.0, 0.0, 0.3),
+        elements=elements,
+        length=1.3,
+        frames={"middle": 0.65},
+    )
+    ground = Ground({"left": Frame(), "right": Frame((1.0, 0.0, 0.3))})
+    ball = RigidBody("ball", 0.3, [1e-4] * 3, frames={"o": Frame()}, position=(0.5, 0.0, -0.6))
+    joints = [
+        spherical("left", ground.frame("left"), rope.frame("start")),
+        spherical("right", ground.frame("right"), rope.frame("end")),
+        distance("rod", rope.frame("middle"), ball.frame("o"), 0.2),
+    ]
+    return System([ground, rope, ball], joints, gravity=(0.0, 0.0, -9.81)), rope
+
+
+def test_cables_are_lines_that_follow_the_run() -> None:
+    system, rope = hanging()
+    run = simulate(system, start=equilibrium(system), t_end=0.02, dt=2e-3)
+    scene = scene_in(player(run))
+    (line,) = scene["cables"]
+    points = numbers(line["points"]).reshape(-1, line["count"], 3)
+    time = numbers(scene["time"])
+    places = np.linspace(0.0, 1.3, line["count"])
+    exact = rope.motion(run, places).position
+    for t, shown in zip(time, points, strict=True):
+        assert np.abs(shown - exact[np.argmin(np.abs(run.time - t))]).max() < 1e-6
+    hull = np.array(scene["hull"])
+    assert hull[:, 2].min() <= points[:, :, 2].min() + 1e-6 < -0.2  # the camera sees the sag
+
+
+def test_modes_of_a_cable_end_at_its_frames() -> None:
+    system, _ = hanging()
+    linearized = linearize(system, equilibrium(system))
+    scene = scene_in(player(linearized, modes=[3, 4, 5]))  # after rotations of the ball
+    for view in scene["views"]:
+        line = np.array(view["cables"][0]).reshape(2, -1, 3)
+        frames = np.array(view["frames"])
+        middle = system.frame_index(system.joints[2].first)
+        assert np.allclose(line[:, 8], frames[middle, :, :3], atol=1e-5)
+        assert np.allclose(line[:, [0, -1]], 0.0, atol=1e-5)
+        assert np.abs(line).max() > 1e-3
+
+
+def beam_model(comm: MPI.Comm = MPI.COMM_SELF) -> mbd.BeamModel:
+    from dolfinx.mesh import create_interval
+
+    return mbd.BeamModel(
+        create_interval(comm, 8, [0.0, 0.5]), mbd.Section.rectangle(0.02, 0.02), mbd.STEEL
+    )
+
+
+def test_reduced_beams_are_surfaces(browser: Any, tmp_path: Path) -> None:
+    beam = mbd.reduce_beam(
+        beam_model(), interfaces={"big_end": 0.0, "small_end": 0.5}, num_modes=4, name="beam"
+    ).body
+    crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
+    run = simulate(slider_crank(beam, speed=100.0, **crank), t_end=0.01, dt=1e-4)
+    player(run, tmp_path / "run.html", scale=10)
+    tab = Tab(browser, tmp_path / "run.html")
+    tab.do("player.seek(0)")
+    hits = picked(tab, "rod")
+    assert len(hits) > 20
+    points = np.array([hit["reference"] for hit in hits])
+    sides = points[(points[:, 0] > 1e-6) & (points[:, 0] < 0.5 - 1e-6)]
+    assert np.abs(np.abs(sides[:, 1:]) - 0.01).max() < 1e-8  # edges of the section of 20 × 20 mm
+    assert beam.skin is not None
+
+
+# ---- complex modes ------------------------------------------------------------------------------
+def orbits(scene: dict[str, Any], k: int) -> np.ndarray:
+    """Return the complex displacement of the surface in one view of a page, shape (ns, 3)."""
+    part = scene["parts"][0]
+    count = len(numbers(part["points"])) // 3
+    shapes = numbers(part["modes"]["values"]).reshape(-1, count, 3)
+    shapes *= np.array(part["modes"]["scale"])[:, None, None]
+    real, imaginary = scene["views"][k]["bodies"][0]["eta"]
+    return np.tensordot(np.array(real) + 1j * np.array(imaginary), shapes, axes=1)
+
+
+def shaft(speed: float) -> RotatingModes:
+    """A square shaft along its axis of rotation z: its bending modes are circles."""
+    from dolfinx.mesh import CellType, create_box, locate_entities_boundary
+
+    corners = [(-0.01, -0.01, 0.0), (0.01, 0.01, 0.4)]
+    mesh = create_box(MPI.COMM_SELF, corners, [1, 1, 10], CellType.hexahedron)
+    foot = locate_entities_boundary(mesh, 2, lambda x: np.isclose(x[2], 0.0))
+    structure = mbd.rotating_structure(mesh, mbd.STEEL, held={"foot": foot}, axis=(0, 0, 1))
+    return mbd.rotating_modes(structure, speed, num_modes=2)
+
+
+@pytest.mark.parametrize("speed", [60.0, -60.0])
+def test_whirl_of_a_shaft(speed: float) -> None:
+    """Points orbit the axis on circles, in the sense of the whirl in the title."""
+    modes = shaft(speed)
+    scene = scene_in(player(modes))
+    titles = [view["title"] for view in scene["views"]]
+    assert sorted(title[8:] for title in titles) == ["backward whirl", "forward whirl"]
+    for k, title in enumerate(titles):
+        z = orbits(scene, k)
+        tip = z[np.argmax(np.abs(z).sum(axis=1))]
+        first, later = tip.real, (tip * np.exp(0.5j)).real  # half a radian later
+        turn = np.cross(first, later)[2] / np.linalg.norm(first) ** 2
+        forward = "forward" in title
+        assert turn == pytest.approx(np.sin(0.5) * (1 if forward == (speed > 0) else -1), rel=0.02)
+        view = scene["views"][k]
+        assert view["frequency"] == pytest.approx(modes.frequencies[k])
+        assert np.abs(z).max() == pytest.approx(0.06 * scene["length"], rel=0.5)
+
+
+def test_rotating_modes_in_a_browser(browser: Any, tmp_path: Path) -> None:
+    player(shaft(60.0), tmp_path / "shaft.html")
+    tab = Tab(browser, tmp_path / "shaft.html")
+    titles = tab.page.locator("#titles").inner_text()
+    assert "forward whirl" in titles and "backward whirl" in titles and "Hz" in titles
+    limits = []
+    for phase in (0.0, 0.1, 0.2, 0.3):  # circles: the displacement is constant
+        tab.do(f"player.seek({phase})")
+        tab.do("player.set('range', 'running')")
+        limits.append(tab.do("player.limit"))
+    assert np.ptp(limits) < 0.03 * max(limits)
+
+
+def test_critical_speeds_and_rotating_beams(tmp_path: Path) -> None:
+    structure = mbd.rotating_beam(beam_model(), held=[0.0], axis=(0, 1, 0))
+    result = mbd.critical_speed(structure, 2e4, stiffening=False, num_modes=3, steps=8)
+    assert result is not None
+    page = player(result, tmp_path / "critical.html", modes=[0])
+    scene = scene_in(page)
+    assert scene["title"].startswith(f"{result.kind} at ")
+    assert (tmp_path / "critical.html").exists()
+    z = orbits(scene, 0)
+    points = numbers(scene["parts"][0]["points"]).reshape(-1, 3)
+    size = np.abs(z).sum(axis=1)
+    assert size[points[:, 0] < 1e-9].max() < 1e-6 < size[points[:, 0] > 0.49].min()
+
+
+def test_whirl_of_a_gyroscope() -> None:
+    """A top that hangs: J λ² − i I ω λ = −m g s has a forward and a slower backward whirl."""
+    inertia, axial, mass, arm, spin = 0.002, 0.001, 0.5, 0.1, 60.0
+    ground = Ground({"o": Frame()})
+    top = RigidBody("top", mass, [inertia, inertia, axial], (0, 0, -arm), frames={"o": Frame()})
+    system = System(
+        [ground, top],
+        [spherical("tip", ground.frame("o"), top.frame("o"))],
+        gravity=(0, 0, -9.81),
+    )
+    state = consistent_state(system, v=np.array([0, 0, 0, 0, 0, spin]))
+    scene = scene_in(player(linearize(system, state, axes="global")))
+    J = inertia + mass * arm**2
+    roots = np.roots([J, -axial * spin, -mass * 9.81 * arm])  # of ν in exp(iνt)
+    senses = {abs(root) / (2 * np.pi): root > 0 for root in roots}
+    whirls = [view for view in scene["views"] if "whirl" in view["title"]]
+    assert len(whirls) == 2
+    for view in whirls:
+        frequency = min(senses, key=lambda f: abs(f - view["frequency"]))
+        assert view["frequency"] == pytest.approx(frequency, rel=1e-6)
+        assert ("forward" in view["title"]) == senses[frequency]
 
 
 # ---- in a browser -------------------------------------------------------------------------------
@@ -308,6 +481,10 @@ def test_modes_side_by_side(browser: Any, tmp_path: Path, width: int) -> None:
     assert np.abs(tab.image() - first).max() > 50
     visible = tab.do("document.documentElement.scrollWidth <= window.innerWidth")
     assert visible
+    dark = "document.documentElement.classList.contains('dark')"
+    for theme in ("dark", "light"):  # as the page around an embedded viewer says
+        tab.do(f"window.postMessage({{theme: '{theme}'}}, '*')")
+        tab.page.wait_for_function(dark if theme == "dark" else f"!{dark}", timeout=5000)
 
 
 def test_mechanisms_at_rest_and_their_modes(browser: Any, tmp_path: Path) -> None:
@@ -339,6 +516,63 @@ def test_mechanisms_at_rest_and_their_modes(browser: Any, tmp_path: Path) -> Non
     assert "Hz" in Tab(browser, modes).page.locator("#titles").inner_text()
 
 
+def test_marks_are_at_their_frames_and_forces_balance() -> None:
+    """A weight that hangs at rest from a ball joint and a spring, which share its weight."""
+    ground = Ground({"ceiling": Frame((0.0, 0.0, 0.5)), "left": Frame((-0.1, 0.0, 0.6))})
+    weight = RigidBody(
+        "weight",
+        2.0,
+        [1e-2] * 3,
+        frames={"top": Frame((0.0, 0.0, 0.2)), "side": Frame((-0.1, 0.0, 0.2))},
+        position=(0.0, 0.0, 0.3),
+    )
+    top = weight.frame("top")
+    system = System(
+        [ground, weight],
+        [spherical("hook", ground.frame("ceiling"), top)],
+        loads=[
+            SpringDamper("spring", ground.frame("left"), weight.frame("side"), stiffness=1e-6),
+            force("lift", top, (0.0, 0.0, 4.0)),
+        ],
+        gravity=(0.0, 0.0, -10.0),
+    )
+    run = simulate(system, t_end=0.01, dt=1e-3)
+    scene = scene_in(player(run))
+    frames = {f["index"]: numbers(f["position"]).reshape(-1, 3) for f in scene["frames"]}
+    on_ground = {f["index"]: f["ground"] for f in scene["frames"]}
+    (hook,), (spring,) = scene["joints"], scene["springs"]
+    assert np.allclose(frames[hook["first"]], [0.0, 0.0, 0.5], atol=1e-6)
+    assert np.allclose(frames[hook["second"]], [0.0, 0.0, 0.5], atol=1e-6)
+    assert on_ground[hook["first"]] and not on_ground[hook["second"]]
+    assert np.allclose(frames[spring["second"]], run.sensor("weight", "side")[0], atol=1e-4)
+    arrows = {arrow["group"]: numbers(arrow["vector"]).reshape(-1, 3) for arrow in scene["arrows"]}
+    assert np.allclose(arrows["loads"], [0.0, 0.0, 4.0])
+    assert np.allclose(arrows["joint forces"], [0.0, 0.0, 16.0], atol=1e-3)  # on the weight
+
+
 def test_a_body_without_modes_is_refused() -> None:
     with pytest.raises(errors.InputError):
         player(rigid_rod(0.2, 1.0))
+
+
+# ---- pictures of the documentation --------------------------------------------------------------
+@pytest.mark.slow
+def test_pictures_of_the_documentation(browser: Any, tmp_path: Path) -> None:
+    """Screenshots for README and documentation; see CONTRIBUTING for how to renew them."""
+    mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.004), MPI.COMM_SELF)
+    reduction = mbd.reduce(
+        mesh, mbd.ALUMINIUM_7075, interfaces=["big_end", "small_end"], num_modes=12, name="rod"
+    )
+    rod = reduction.body.replace(stress=mbd.recovery.skin_stress(reduction))
+    engine = mbd.mechanisms.inline_engine(rod, speed=628.3)
+    run = simulate(engine, t_end=0.01, dt=2e-5)
+    folder = Path(os.environ.get("DOLFINX_MBD_PICTURES", tmp_path))
+    player(run, tmp_path / "engine.html", scale=100, title="Engine at 6000 rpm")
+    player(rod, tmp_path / "modes.html")
+    for name, time in (("engine", 0.0012), ("modes", 0.0)):
+        tab = Tab(browser, tmp_path / f"{name}.html", 1200, 640)
+        tab.do(f"player.set('colour', 'stress'); player.seek({time})")
+        path = folder / f"viewer-{name}.png"
+        tab.page.screenshot(path=path)
+        assert 20_000 < path.stat().st_size < 300_000
+        assert tab.image().std() > 5

@@ -15,14 +15,13 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
-from dolfinx_mbd.recovery import fields
-from dolfinx_mbd.recovery import stress as stress_recovery
 from dolfinx_mbd.recovery.sections import section_modes
 from dolfinx_mbd.recovery.skin_stress import skin_stress
 from dolfinx_mbd.recovery.stress import Recovery
 from dolfinx_mbd.recovery.stressed_places import most_stressed
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.statics import interpolated, probe, solve_held, static_eta, von_mises
+from tests.models.written import recorded
 
 STEEL = mbd.STEEL
 CENTRE = np.array([0.0, HEIGHT / 2, WIDTH / 2])
@@ -332,19 +331,7 @@ def test_written_fields(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is handed to the file at each instant; the files are there."""
-    written = []
-
-    class Recorder(stress_recovery.VTXWriter):
-        def __init__(self, comm: MPI.Comm, path: str, output: list[fem.Function]) -> None:
-            super().__init__(comm, path, output)
-            self.functions = output
-
-        def write(self, t: float) -> None:
-            super().write(t)
-            written.append((t, {f.name: f.x.array.copy() for f in self.functions}))
-
-    for module in (fields, stress_recovery):
-        monkeypatch.setattr(module, "VTXWriter", Recorder)
+    written = recorded(monkeypatch)
     folder = comm.bcast(tmp_path, root=0) / "new"
     recovery.write(folder / "run.bp", history, ["von Mises", "principal", "stress"], stride=100)
     envelope = mbd.envelope(recovery, history, "von Mises")

@@ -16,7 +16,6 @@ from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, ReductionOptions
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.fem import fields as recovery
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.fem.meshing import build_mesh
@@ -28,6 +27,7 @@ from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.interfaces import InterfaceSpec, mesh_interfaces
 from dolfinx_mbd.reduction.result import Reduction
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, rigid_mass
+from tests.models.written import recorded
 
 ENDS = ("left", "right")
 MIDDLE = (LENGTH / 2, HEIGHT / 2, WIDTH / 2)
@@ -252,18 +252,7 @@ def test_written_motion(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Half a turn about z and a shift, with and without the rigid motion, as they are written."""
-    written = []
-
-    class Recorder(recovery.VTXWriter):
-        def __init__(self, comm: MPI.Comm, path: str, output: list[fem.Function]) -> None:
-            super().__init__(comm, path, output)
-            self.functions = output
-
-        def write(self, t: float) -> None:
-            super().write(t)
-            written.append((t, *[f.x.array.reshape(-1, 3).copy() for f in self.functions]))
-
-    monkeypatch.setattr(recovery, "VTXWriter", Recorder)
+    written = recorded(monkeypatch)
     path = comm.bcast(tmp_path, root=0) / "sub" / f"{motion}.bp"
     n = bar.body.num_modes
     history = SimpleNamespace(
@@ -276,9 +265,10 @@ def test_written_motion(
     comm.Barrier()
     assert path.is_dir()
     assert sum(f.stat().st_size for f in path.iterdir()) > 24 * bar.body.provenance["dofs"]
-    (start, still, _), (end, total, elastic) = written
+    (start, first), (end, last) = written
     assert (start, end) == (0.0, 1.0)
-    assert not still.any()
+    assert not first["displacement"].any()
+    total, elastic = (last[name].reshape(-1, 3) for name in ("displacement", "elastic"))
     u = bar.displacement(history.eta[2]).x.array.reshape(-1, 3)
     assert np.array_equal(elastic, u)
     x = fem.Function(bar.space)

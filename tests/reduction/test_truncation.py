@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import InterfaceSpec, ReductionOptions
-from dolfinx_mbd.body import participation
+from dolfinx_mbd.body import ReducedBody, participation
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import Reduction, reduce
 from dolfinx_mbd.reduction.truncation import Truncation
@@ -130,6 +132,28 @@ def test_clamped_beam(comm: MPI.Intracomm) -> None:
     assert exact == pytest.approx(0.690, abs=1e-3)
     assert shares[:, 1].max() == pytest.approx(exact, rel=0.01)
     assert shares[:, 2].max() == pytest.approx(exact, rel=0.01)
+
+
+def test_effective_masses_are_part_of_the_body(
+    bar: Reduction, comm: MPI.Intracomm, tmp_path: Path
+) -> None:
+    """With frequencies and labels, in its file and in its summary; without them in a rigid body."""
+    assert bar.truncation is not None
+    path = comm.bcast(tmp_path, root=0) / "bar.npz"
+    bar.save(path)
+    masses = ReducedBody.load(path).effective_masses
+    assert masses is not None
+    assert np.array_equal(masses.shares, bar.truncation.effective_masses)
+    assert np.allclose((2 * np.pi * masses.frequencies) ** 2, bar.truncation.squares, rtol=1e-14)
+    lines = bar.body.summary().splitlines()
+    for label, frequency, shares in zip(
+        masses.labels, masses.frequencies, masses.shares, strict=True
+    ):
+        (line,) = [text for text in lines if text.split()[:2] == label.split()]
+        numbers = [float(word) for word in line.split()[2:]]
+        assert np.allclose(numbers, [frequency, *100 * shares], rtol=0, atol=0.0051)
+    assert bar.body.rigid().effective_masses is None
+    assert bar.body.truncated(3).effective_masses is bar.body.effective_masses
 
 
 def test_selection_by_effective_mass(bar: Reduction, comm: MPI.Intracomm) -> None:

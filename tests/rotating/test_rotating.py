@@ -22,10 +22,9 @@ from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.damping import Viscous
 from dolfinx_mbd.rotating import campbell, critical_speed, rotating_modes, rotating_structure
 from dolfinx_mbd.rotating.stability import Modes, _follow
-from dolfinx_mbd.rotating.structure import RotatingStructure
+from tests.models.plates import SOFT, on_springs
 
 STEEL = mbd.Material(2.1e11, 0.3, 7850.0)
-SOFT = mbd.Material(2e7, 0.3, 1000.0)
 TEN_HERTZ = 20 * np.pi
 QUADRILATERAL, HEXAHEDRON = dmesh.CellType.quadrilateral, dmesh.CellType.hexahedron
 
@@ -50,22 +49,6 @@ def rooted(mesh: dmesh.Mesh) -> mbd.TaggedMesh:
     facets = dmesh.locate_entities_boundary(mesh, dim, lambda x: np.isclose(x[0], 0.0))
     tags = dmesh.meshtags(mesh, dim, np.sort(facets), np.ones(len(facets), dtype=np.int32))
     return mbd.TaggedMesh(mesh, None, tags, {"root": (dim, 1)})
-
-
-def on_springs(
-    comm: MPI.Comm, squares: tuple[float, float], n: int = 2, **options: Any
-) -> RotatingStructure:
-    """A soft square on a foundation of ω²ρ: translations are eigenvectors, exactly."""
-    square = dmesh.create_rectangle(comm, [[-0.5, -0.5], [0.5, 0.5]], [n, n], QUADRILATERAL)
-    V = fem.functionspace(square, ("Lagrange", 2, (2,)))
-    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-    constants = [fem.Constant(square, SOFT.density * s) for s in squares]
-    springs = sum((c * u[i] * v[i] for i, c in enumerate(constants)), start=0.0) * ufl.dx
-    return rotating_structure(
-        mbd.ElasticModel(square, SOFT, space=V, plane="stress", thickness=1.0),
-        springs=springs,
-        **options,
-    )
 
 
 def difference(A: PETSc.Mat, form: ufl.Form) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import choice, increasing, instance, number, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import find_redundant, without_units
@@ -211,6 +212,8 @@ class InverseDynamics:
     solution: Solution
     efforts: Mapping[str | JointCoordinate, Array]
     unbalanced: Array
+
+    __repr__ = short_repr
 
 
 def inverse_dynamics(

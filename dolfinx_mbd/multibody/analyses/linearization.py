@@ -8,15 +8,17 @@ constraints times the reactions, which make a pendulum swing and a strut buckle.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, instance, integer, vector
+from dolfinx_mbd.checks import array, choice, instance, integer, vector
 from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.multibody.analyses.signals import Inputs, Output, Outputs
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
@@ -25,6 +27,7 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
     move_steadily,
     steady_rates,
 )
+from dolfinx_mbd.multibody.analyses.state_space import StateSpace, check_inputs, state_space
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.start.consistent_state import check_state
@@ -59,6 +62,9 @@ class LinearizedSystem:
         axes: Axes in which the coefficients are constant: ``body``, ``global`` or ``given``.
         poles: Exponents λ of z ∝ e^{λt} with Im λ ≥ 0, by increasing |λ|, shape (p,), 1/s.
         modes: Increments of all coordinates for each pole, largest component 1, shape (nv, p).
+        inputs: Names of the inputs.
+        outputs: Names of the outputs.
+        matrices: A, B, C, D of `state_space`, shapes (2m, 2m), (2m, nu), (ny, 2m) and (ny, nu).
 
     Example:
         >>> result = mbd.linearize(pendulum, mbd.equilibrium(pendulum))
@@ -76,6 +82,9 @@ class LinearizedSystem:
     axes: str
     poles: Complex
     modes: Complex
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    matrices: StateSpace
 
     @property
     def frequencies(self) -> Array:
@@ -117,6 +126,58 @@ class LinearizedSystem:
         part = self.system.v_slices[self.system.body_index(body)]
         return self.modes[part, integer("number", number, low=0, high=self.modes.shape[1] - 1)]
 
+    def state_space(self) -> Any:
+        """Return ẋ = A x + B u, y = C x + D u as a `scipy.signal.StateSpace`.
+
+        The state x = (z, ż) contains the free coordinates and their rates. Inputs u and outputs y
+        are deviations from their values at the state of the linearization, in the order of `inputs`
+        and `outputs`.
+
+        Raises:
+            InputError: The linearization has no inputs or no outputs.
+        """
+        import scipy.signal
+
+        return scipy.signal.StateSpace(*self._checked_matrices())
+
+    def response(self, frequencies: ArrayLike) -> Complex:
+        """Return the complex amplitudes of the outputs per unit amplitude of each input.
+
+        They are more accurate than those of `scipy.signal`, which computes polynomials.
+
+        Args:
+            frequencies: Frequencies, shape (nf,), Hz.
+
+        Returns:
+            Shape (nf, ny, nu).
+
+        Raises:
+            InputError: The linearization has no inputs or no outputs.
+        """
+        A, B, C, D = self._checked_matrices()
+        s = 2j * np.pi * np.asarray(array("frequencies", frequencies, (None,)))
+        x = np.linalg.solve(s[:, None, None] * np.eye(len(A)) - A, np.tile(B, (len(s), 1, 1)))
+        return np.asarray(C @ x + D)
+
+    def to_control(self) -> Any:
+        """Return the state space as a `control.StateSpace` of python-control, with names.
+
+        Raises:
+            ImportError: python-control is not installed.
+            InputError: The linearization has no inputs or no outputs.
+        """
+        try:
+            import control
+        except ImportError as error:
+            raise ImportError("to_control needs python-control (pip install control)") from error
+        names = {"inputs": [*self.inputs], "outputs": [*self.outputs]}
+        return control.ss(*self._checked_matrices(), **names)
+
+    def _checked_matrices(self) -> StateSpace:
+        if not (self.inputs and self.outputs):
+            raise InputError("a state space needs inputs and outputs: linearize(..., inputs=[...])")
+        return self.matrices
+
     def summary(self) -> str:
         """Return a table of the poles, each with the body that has most of the kinetic energy."""
         at = Assembler(self.system)
@@ -142,6 +203,8 @@ def linearize(
     state: State,
     *,
     axes: Literal["auto", "body", "global"] | ArrayLike = "auto",
+    inputs: Sequence[str] = (),
+    outputs: Mapping[str, Output] | None = None,
 ) -> LinearizedSystem:
     """Linearize a mechanism about an equilibrium or a steady motion.
 
@@ -157,13 +220,17 @@ def linearize(
             rotors on fixed supports; an angular velocity in global components, shape (3,), rad/s,
             for axes that rotate with it, such as for a top in steady precession. ``auto`` selects
             ``body`` if the motion is steady in the body axes, else ``global``.
+        inputs: Names of the inputs of the state space, as for `Simulator`; no drivers.
+        outputs: Outputs of the state space: functions by name, as for `Simulator`.
 
     Returns:
-        Matrices, poles and modes.
+        Matrices, poles, modes and the state space.
 
     Raises:
-        SteadyError: The forces do not balance, or the coefficients change along the motion.
-        InputError: The state belongs to another system, or the constraints hold every coordinate.
+        SteadyError: The forces do not balance, or the coefficients or the effects of inputs and
+            outputs change along the motion.
+        InputError: The state belongs to another system, the constraints hold every coordinate, or
+            an input or output is invalid.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -171,10 +238,21 @@ def linearize(
         stable; 1 coordinates (body axes)
                        Hz   damping                   pole, 1/s  mostly
           1      0.497246    0.0000                  0 +3.1243i  bob
+
+        The response of the angle to a torque, at the state of rest:
+
+        >>> motor = mbd.JointLoad("motor", "pin", "rotation", 0.0)
+        >>> arm = mbd.System([ground, bob], [pin], loads=[motor], gravity=(0, -9.81, 0))
+        >>> angle = {"angle": lambda run: run.joint("pin").rotation}
+        >>> result = mbd.linearize(arm, mbd.equilibrium(arm), inputs=["motor"], outputs=angle)
+        >>> print(f"{result.response([0.0])[0, 0, 0].real:.5f} rad/(N m)")
+        0.05097 rad/(N m)
     """
     instance("system", system, SystemData)
     check_state("state", state, system)
-    at = Assembler(system)
+    signals = Inputs(system, inputs), Outputs(outputs)
+    check_inputs(signals[0])
+    at = Assembler(signals[0].system)
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
     if not isinstance(axes, str):
@@ -183,9 +261,10 @@ def linearize(
         choices = {axes: choices[axes]}
     reasons = []
     for name, candidate in choices.items():
-        at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
+        _set_motion(at, state)
         try:
-            motions, basis = _steady(at, state.time, candidate)
+            motions, basis, step = _steady(at, state.time, candidate)
+            matrices = _constant_matrices(at, state, candidate, step, basis, *signals)
         except SteadyError as error:
             reasons.append(f"in {name} axes {error}")
             continue
@@ -204,6 +283,9 @@ def linearize(
             axes=name,
             poles=poles,
             modes=modes / np.take_along_axis(modes, largest[None], axis=0),
+            inputs=signals[0].names,
+            outputs=signals[1].names,
+            matrices=matrices,
         )
     raise SteadyError(
         f"the state at t = {state.time:g} s is no equilibrium and no steady motion: "
@@ -211,8 +293,11 @@ def linearize(
     )
 
 
-def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
-    """Return the coefficients and free motions; raise an error if the motion is not steady."""
+def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, float]:
+    """Return coefficients and free motions; raise an error if the motion is not steady.
+
+    The third result is the time after which the coefficients were compared, s; 0 at rest.
+    """
     s = at.system
     motions = _balanced(at, t, axes)
     basis = free_directions(motions)
@@ -220,7 +305,7 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
         raise InputError("nothing is free to move: the constraints hold every coordinate")
     speeds = np.abs(at.v)
     if not speeds.any():
-        return motions, basis
+        return motions, basis, 0.0
     if s.num_constraints:
         row, speed = constraint_speed(at, t)
         if speed > _BALANCE * speeds.max():
@@ -240,7 +325,36 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array]:
         size = max(fastest**power, np.abs(one).max(), np.abs(two).max())
         if np.abs(one - two).max() > _CONSTANT * size:
             raise SteadyError(f"the {name} changes along the motion")
-    return motions, basis
+    return motions, basis, step
+
+
+def _set_motion(at: Assembler, state: State) -> None:
+    """Set positions and velocities; the multipliers may be those of fewer constraints."""
+    at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
+
+
+def _constant_matrices(
+    at: Assembler,
+    state: State,
+    axes: Axes,
+    step: float,
+    basis: Array,
+    inputs: Inputs,
+    outputs: Outputs,
+) -> StateSpace:
+    """Return the state space; raise an error if it is different after the time `step`."""
+    if not (inputs.names or outputs.names):
+        step = 0.0
+    t, results = state.time, []
+    for time in (t, t + step)[: 2 if step else 1]:
+        _set_motion(at, state)
+        now = axes if time == t else move_steadily(at, axes, step)
+        results.append(state_space(at, time, _balanced(at, time, now), basis, inputs, outputs))
+    for name, one, two in zip("ABCD", results[0], results[-1], strict=True):
+        size = np.abs(one).max(initial=0.0)
+        if np.abs(one - two).max(initial=0.0) > _CONSTANT * size:
+            raise SteadyError(f"matrix {name} of inputs and outputs changes along the motion")
+    return results[0]
 
 
 def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:

@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import scipy.linalg  # noqa: F401  (loads the BLAS of SciPy, for `_blas`)
-from threadpoolctl import ThreadpoolController
 
-from dolfinx_mbd.checks import choice, file_path, flag, instance, integer, memory, number, refuse
+from dolfinx_mbd.checks import file_path, flag, integer, memory, number, refuse
 from dolfinx_mbd.errors import MbdWarning, warn
+from dolfinx_mbd.multibody.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.multibody.files.run_files import HISTORY
-from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.run_checks import RunChecks
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.start.consistent_state import check_state, consistent_state
-from dolfinx_mbd.multibody.start.position_assembly import fit_misfits
-from dolfinx_mbd.multibody.stepping.checkpoints import Checkpoint, Run, read_checkpoint
-from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
-from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
+from dolfinx_mbd.multibody.stepping.checkpoints import Checkpoint, read_checkpoint
+from dolfinx_mbd.multibody.stepping.integrators import StepError
+from dolfinx_mbd.multibody.stepping.run import RecordedRun
+from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """Return the controller of the BLAS threads, cached because it is slow to create."""
-    return ThreadpoolController()
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Use one BLAS thread: more threads change round-off and do not speed up small problems."""
-    with _blas().limit(limits=1, user_api="blas"):
-        yield
-
-
-@_one_blas_thread()
+@one_blas_thread()
 def simulate(
     system: SystemData,
     *,
@@ -104,20 +87,7 @@ def simulate(
         >>> print(f"{run.joint('pin').rotation[-1]:.2f} rad")
         -0.21 rad
     """
-    instance("system", system, SystemData)
-    instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
-    state = start if isinstance(start, State) else None
-    if state is not None:
-        check_state("start", state, system)
     control = Adaptive() if isinstance(dt, str) and dt == "adaptive" else dt
-    first = 0.0 if state is None else state.time
-    t_end = number("t_end", t_end, unit="s")
-    if not t_end > first:
-        refuse("t_end", t_end, f"after the start, {first:g} s")
-    if not isinstance(control, Adaptive):
-        control = number("dt", control, positive=True, unit="s, an Adaptive control or 'adaptive'")
-    choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
-    choice("redundant", redundant, ("stop", "drop", "keep"))
     stride = integer("stride", stride, low=1, high=sys.maxsize)
     flag("progress", progress)
     if checkpoint is not None:
@@ -126,25 +96,26 @@ def simulate(
         integer("checkpoint_stride", checkpoint_stride, low=1)
         if checkpoint is None:
             refuse("checkpoint_stride", checkpoint_stride, "absent without a checkpoint")
-    check_drivers(system, first, t_end)
-    if redundant != "stop":
-        system, repeated = fit_misfits(system, first, None if state is None else state.q)
-        if repeated:
-            rows = [r.row for r in repeated]
-            system = system.without_rows(rows, least_norm=redundant == "keep")
-    stepper = Stepper(system, method, tolerance=tolerance)
-    if state is None:
-        rates = start if isinstance(start, Mapping) else None
-        state = consistent_state(system, first, elastic_start=elastic_start, rates=rates)
-    steps = _steps(control, system, state, t_end, stride)
-    run = Run(system, stepper, steps, state, [state], stride)
-    writer = Checkpoint(checkpoint, checkpoint_stride, system)
-    writer.record(run)
+    simulator = Simulator(
+        system,
+        dt=control,  # type: ignore[arg-type]
+        t_end=number("t_end", t_end, unit="s"),
+        method=method,
+        tolerance=tolerance,
+        start=start,
+        elastic_start=elastic_start,
+        redundant=redundant,
+    )
+    run = RecordedRun(simulator, [simulator.state], stride)
+    if not isinstance(control, Adaptive):
+        size = sum(np.size(getattr(run.state, key)) for key in HISTORY)
+        memory("dt", control, 8 * (1 + run.steps.total / stride) * size)
+    writer = Checkpoint(checkpoint, checkpoint_stride, run.system)
     writer.write(run)  # before the first step, so that an invalid path raises an error immediately
     return _finished(run, writer, progress)
 
 
-@_one_blas_thread()
+@one_blas_thread()
 def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> Solution:
     """Continue a simulation from its checkpoint, as if it had not been interrupted.
 
@@ -175,41 +146,24 @@ def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> S
     return _finished(*read_checkpoint(path, system), progress)
 
 
-def _steps(
-    control: float | Adaptive, system: SystemData, state: State, t_end: float, stride: int
-) -> Steps:
-    """Return the steps of a simulation; raise an error if its results do not fit into memory."""
-    span = t_end - state.time
-    if isinstance(control, Adaptive):
-        return AdaptiveSteps.of(control, system, state.time, t_end)
-    size = sum(np.size(getattr(state, key)) for key in HISTORY)
-    memory("dt", control, 8 * (1 + span / control / stride) * size)
-    count = max(1, round(span / control))
-    return FixedSteps(span / count, count)
-
-
-def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
+def _finished(run: RecordedRun, writer: Checkpoint, progress: bool) -> Solution:
     """Take the remaining steps and return the solution."""
-    steps = run.steps
     checks = RunChecks(run.system, run.stepper, run.state)
-    writer.record(run)
     try:
-        with progress_bar(steps.total, progress, "simulate", "step") as bar:
-            while not steps.done:
-                run.state = steps.advance(run.stepper, run.state)
-                saved = steps.taken % run.stride == 0 or steps.done
-                if saved:
-                    run.states.append(run.state)
-                checks.see(run.state, saved=saved)
+        with progress_bar(run.steps.total, progress, "simulate", "step") as bar:
+            while not run.steps.done:
+                run.advance()
+                checks.see(run.state, saved=run.record())
                 writer.update(run)
                 if bar is not None:
-                    bar.update(steps.progress - bar.n)
+                    bar.update(run.steps.progress - bar.n)
         writer.write_or_warn(run)
     except StepError as error:
         error.solution = solution = _solution(run)
         checks.warn(solution)
         raise
     except KeyboardInterrupt:
+        run.record()
         writer.write_or_warn(run)
         time = run.state.time
         text = f"interrupted at t = {time:g} s; the results so far are returned"
@@ -219,7 +173,7 @@ def _finished(run: Run, writer: Checkpoint, progress: bool) -> Solution:
     return solution
 
 
-def _solution(run: Run) -> Solution:
+def _solution(run: RecordedRun) -> Solution:
     """Return the saved states and the last state, which includes the integrator's memory."""
     earlier = [state for state in run.states[-1:] if state.time < run.state.time]
     states = [*run.states[:-1], *earlier, run.state]
@@ -228,10 +182,10 @@ def _solution(run: Run) -> Solution:
 
 
 def progress_bar(total: int, show: bool, title: str, unit: str) -> AbstractContextManager[Any]:
-    """Return a tqdm progress bar, or a null context without `show` or tqdm."""
+    """Return a progress bar, in notebooks their own, or a null context without `show` or tqdm."""
     if show:
         try:
-            from tqdm import tqdm
+            from tqdm.auto import tqdm
         except ImportError:
             warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
         else:

@@ -78,13 +78,15 @@ class Axes:
 
 @dataclass(frozen=True, eq=False)
 class SmallMotions:
-    """Matrices M_y, C_y, K_y (nv, nv), BP (nc, nv) and P (nv, nv) at one state."""
+    """Matrices M_y, C_y, K_y (nv, nv), BP (nc, nv), and P, 𝒲, 𝒟 (nv, nv) at one state."""
 
     mass: Array
     rate: Array
     stiffness: Array
     constraints: Array
     resolve: Array
+    carry: Array
+    twist: Array
 
     def reduced(self, basis: Array) -> tuple[Array, Array, Array]:
         """Return NᵀM_yN, NᵀC_yN and NᵀK_yN for a basis N (nv, m)."""
@@ -105,7 +107,8 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
         W[move, move] = W[turn, turn] = D[move, move] = skew(w)
         D[turn, turn] = skew(w - Q.T @ (A @ at.v[turn]))
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
-    return SmallMotions(M, C + M @ (W + D), K + C @ W + M @ (D @ W), derivatives.B @ P, P)
+    rate, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
+    return SmallMotions(M, rate, stiffness, derivatives.B @ P, P, W, D)
 
 
 def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, flag, increasing, refuse
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 
@@ -31,6 +32,9 @@ class Spectrum(NamedTuple):
 
     frequencies: Array
     amplitudes: Array
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def spectrum(

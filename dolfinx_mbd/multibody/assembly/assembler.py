@@ -12,7 +12,6 @@ from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, SparseBlocks
 from dolfinx_mbd.multibody.assembly.loads import LoadAssembler
-from dolfinx_mbd.multibody.model.pattern_loads import pattern_rows
 from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
@@ -80,7 +79,8 @@ class Assembler(LoadAssembler):
 
     # ---- states ---------------------------------------------------------------------------------
     def put(self, state: State) -> None:
-        """Set the point of evaluation to a state."""
+        """Set the point of evaluation to a state, and forget the motions of the drivers."""
+        self._driver_motions = np.nan, []
         self.q[:], self.v[:], self.a[:], self.lam[:] = state.q, state.v, state.a, state.lam
         self.angles[:] = state.angles
 
@@ -162,6 +162,15 @@ class Assembler(LoadAssembler):
             if size > 1.0:
                 corrections[entry] = exp_rotation((1.0 - 1.0 / size) * theta)
         return corrections
+
+    def joint_wrenches(self) -> Array:
+        """Return forces and moments of each joint and driver on its two frames, (entries, 12).
+
+        Call `update_poses` first.
+        """
+        s, lam = self.system, np.zeros((self._entries, 6))
+        lam[s.row_entry, s.row_motion] = self.lam
+        return -np.einsum("jm,jmk->jk", lam, kernels.joint_gradients(*self._joint_frames()))
 
     def constraint_matrix(self, jacobians: list[Array]) -> Array:
         """Return B, shape (nc, nv), at the current poses."""
@@ -285,11 +294,8 @@ class Assembler(LoadAssembler):
                 for row in range(part.start, part.stop)
             )
         power = float(np.vdot(self.wrenches, self.velocities))
-        for load, k, pattern, axis in self._pattern_loads:
-            _, (q, v, *_), *_ = self._views[k]
-            power += load.size(t, *self._load_coordinate(axis)) * float(
-                pattern_rows(pattern, q) @ v
-            )
+        for _, k, size, push in self.pattern_forces(t):
+            power += size * float(push @ self._views[k][1][1])
         return power
 
     def tangent(self, t: float) -> Tangent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, pattern_rows,
 from dolfinx_mbd.multibody.model.system import SystemData
 
 Axis = tuple[int, int]
+FrameForces = FrameLoad | PairElement | JointLoad | JointSpring | JointFriction
+"""Loads that act on frames."""
 
 
 class LoadAssembler:
@@ -170,22 +172,38 @@ class LoadAssembler:
         """Return the index of the joint, and 0 for its rotation or 1 for its displacement."""
         return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
 
-    def _coordinates(self) -> tuple[Array, Array, Array]:
+    def axis_coordinates(self) -> tuple[Array, Array, Array]:
+        """Return values, rates and gradients of the joint motions about and along z.
+
+        Their shapes are (nj, 2), (nj, 2) and (nj, 2, 12). Call `update_velocities` first.
+        """
         return kernels.axis_coordinates(
             self.position, self.rotation, self.velocities, *self._ends, self.angles
         )
+
+    def joint_displacements(self) -> tuple[Array, Array]:
+        """Return displacements of all joints along the axes of the first frame, and their rates.
+
+        Their shapes are (nj, 3). Call `update_velocities` first.
+        """
+        first, second = self._ends
+        frames = self.position[first], self.rotation[first], self.position[second]
+        poses = *frames, self.rotation[second]
+        u = np.hstack([self.velocities[first], self.velocities[second]])
+        rates = np.einsum("jik,jk->ji", kernels.joint_gradients(*poses)[:, :3], u)
+        return kernels.joint_values(*poses)[:, :3], rates
 
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
         if axis is None:
             return 0.0, 0.0
-        values, rates, _ = self._coordinates()
+        values, rates, _ = self.axis_coordinates()
         return float(values[axis]), float(rates[axis])
 
     def axis_gradient(self, joint: str, motion: str) -> Array:
         """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
         k, _ = axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        gradient = self._coordinates()[2][axis]
+        gradient = self.axis_coordinates()[2][axis]
         return self._transform(
             gradient, (int(self._ends[0][k]), int(self._ends[1][k])), self.jacobians()
         )
@@ -215,7 +233,7 @@ class LoadAssembler:
     ) -> tuple[Array, Array]:
         """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q."""
         ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
-        gradient = self._coordinates()[2][axis]
+        gradient = self.axis_coordinates()[2][axis]
         derivative = self._transform(gradient, ends, jacobians)
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
         rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
@@ -226,42 +244,54 @@ class LoadAssembler:
         velocity = self.velocities[frame]
         return FrameMotion(self.position[frame], self.rotation[frame], velocity[:3], velocity[3:])
 
-    def _pair(self, first: int, second: int) -> FramePair:
+    def pair(self, first: int, second: int) -> FramePair:
+        """Return the poses and velocities of two frames."""
         p, Q, u = self.position, self.rotation, self.velocities
         return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
 
     def stored_energy(self) -> float:
         """Return the energy of springs and bushings at the current poses, J."""
-        energy = sum(load.energy(self._pair(*ends)) for load, *ends in self._pair_loads)
+        energy = sum(load.energy(self.pair(*ends)) for load, *ends in self._pair_loads)
         if any(isinstance(load, JointSpring) for load, *_ in self._joint_loads):
-            values = self._coordinates()[0]
+            values = self.axis_coordinates()[0]
             for load, axis, _ in self._joint_loads:
                 if isinstance(load, JointSpring):
                     energy += load.energy(float(values[axis]))
         return float(energy)
 
+    def load_wrenches(self, t: float) -> Iterator[tuple[FrameForces, tuple[int, ...], Array]]:
+        """Yield each load on frames, its frames, and the forces and moments on them, (6,) or (12,).
+
+        Call `update_velocities` first.
+        """
+        for frame_load, frame in self._frame_loads:
+            yield frame_load, (frame,), frame_load.wrench(t, self._motion(frame))
+        for element, first, second in self._pair_loads:
+            yield element, (first, second), element.wrenches(self.pair(first, second))
+        if self._joint_loads:
+            values, rates, gradients = self.axis_coordinates()
+            for load, axis, argument_axis in self._joint_loads:
+                ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+                size = load.magnitude(t, values[argument_axis], rates[argument_axis])
+                yield load, ends, size * gradients[axis]
+
+    def pattern_forces(self, t: float) -> Iterator[tuple[PatternLoad, int, float, Array]]:
+        """Yield each distributed load, its body, its amplitude and its `pattern_rows`."""
+        for load, k, pattern, axis in self._pattern_loads:
+            rows = pattern_rows(pattern, self._views[k][1][0])
+            yield load, k, load.size(t, *self._load_coordinate(axis)), rows
+
     def _apply_loads(self, t: float) -> None:
         self.update_velocities()
-        for frame_load, frame in self._frame_loads:
-            self.wrenches[frame] += frame_load.wrench(t, self._motion(frame))
-        for element, first, second in self._pair_loads:
-            wrench = element.wrenches(self._pair(first, second))
-            self.wrenches[first] += wrench[:6]
-            self.wrenches[second] += wrench[6:]
-        if self._joint_loads:
-            values, rates, gradients = self._coordinates()
-            for load, axis, argument_axis in self._joint_loads:
-                wrench = (
-                    load.magnitude(t, values[argument_axis], rates[argument_axis]) * gradients[axis]
-                )
-                self.wrenches[self._ends[0][axis[0]]] += wrench[:6]
-                self.wrenches[self._ends[1][axis[0]]] += wrench[6:]
+        for _, frames, wrench in self.load_wrenches(t):
+            for k, frame in enumerate(frames):
+                self.wrenches[frame] += wrench[6 * k : 6 * k + 6]
 
     def _apply_patterns(self, t: float) -> None:
         """Subtract the distributed loads from the residual."""
-        for load, k, pattern, axis in self._pattern_loads:
-            _, (q, *_), rows, scale, _, _ = self._views[k]
-            force = load.size(t, *self._load_coordinate(axis)) * pattern_rows(pattern, q)
+        for _, k, size, direction in self.pattern_forces(t):
+            _, _, rows, scale, _, _ = self._views[k]
+            force = size * direction
             rows -= force
             scale += np.abs(force)
 
@@ -275,12 +305,12 @@ class LoadAssembler:
             k, J = self._frame_jacobian(frame, jacobians)
             K.add(k, k, -J.T @ (E @ self._frame_jacobian(frame, tangents)[1]))
         for element, first, second in self._pair_loads:
-            D, E = element.derivatives(self._pair(first, second))
+            D, E = element.derivatives(self.pair(first, second))
             self._add(K, jacobians, (first, second), -D)
             self._add(C, jacobians, (first, second), -E)
             self._add(K, jacobians, (first, second), -E, tangents)
         if self._joint_loads:
-            coordinates = self._coordinates()
+            coordinates = self.axis_coordinates()
             for load, axis, argument_axis in self._joint_loads:
                 self._add_joint_load(
                     t, load, axis, argument_axis, coordinates, jacobians, tangents, K, C

@@ -21,6 +21,7 @@ from dolfinx_mbd.multibody.model.system import SystemData
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # without effect on results
+_LATER = frozenset({"omega", "velocity"})  # attributes that version 3 did not have, if None
 
 
 def fingerprint(system: SystemData) -> dict[str, str]:
@@ -85,6 +86,7 @@ def _parts(item: Any) -> tuple[str, list[Any]]:
         if parts is not None:
             return parts
     names = [name for name in _attributes(item) if name not in _LEFT_OUT]
+    names = [name for name in names if name not in _LATER or getattr(item, name) is not None]
     values = [getattr(item, name) for name in names]
     return f"object {type(item).__qualname__} {names}", values
 
@@ -116,7 +118,7 @@ def _contents(cell: types.CellType) -> Any:
 def _attributes(item: Any) -> list[str]:
     """Return the names of the attributes that hold the data of an object."""
     if is_dataclass(item):
-        return [field.name for field in fields(item) if field.init]
+        return [f.name for f in fields(item) if f.init and not f.name.startswith("_")]
     slots = [getattr(kind, "__slots__", ()) for kind in type(item).__mro__]
     names = {name for group in slots for name in ([group] if isinstance(group, str) else group)}
     names |= set(getattr(item, "__dict__", {}))

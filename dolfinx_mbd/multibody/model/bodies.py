@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from dolfinx_mbd.body import LoadPattern, ModalDamping, ReducedBody
 from dolfinx_mbd.checks import array, choice, flag, instance, number, refuse, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.joints import FrameRef
 from dolfinx_mbd.multibody.model.pattern_loads import PatternRef
@@ -51,6 +52,8 @@ class Ground:
     num_velocities: int = field(default=0, init=False)
     num_elastic: int = field(default=0, init=False)
     typical_mass: float = field(default=0.0, init=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         assign(self, frames=checked_frames(checked_name("name", self.name), self.frames))
@@ -119,6 +122,9 @@ class RigidBody(FloatingBody):
         rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix from body to
             global components.
         shape: Surface for drawings (optional).
+        velocity: Initial velocity of the origin of the body frame in global components, (3,), m/s;
+            by default it follows from the joints and the other bodies. See `consistent_state`.
+        omega: Initial angular velocity in body components, (3,), rad/s; by default likewise.
 
     Raises:
         InputError: The mass is not positive, the inertia tensor is physically impossible, or
@@ -138,6 +144,10 @@ class RigidBody(FloatingBody):
     position: ArrayLike = (0.0, 0.0, 0.0)
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     shape: Shape | None = None
+    velocity: ArrayLike | None = None
+    omega: ArrayLike | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         label = f"body {checked_name('name', self.name)!r}"
@@ -152,7 +162,7 @@ class RigidBody(FloatingBody):
             second[None, None],
             (np.zeros((0, 0)),) * 3,
             {key: (*frame, np.zeros((6, 0))) for key, frame in frames.items()},
-            (self.position, self.rotation),
+            (self.position, self.rotation, self.velocity, self.omega),
         )
 
     @classmethod
@@ -167,6 +177,8 @@ class RigidBody(FloatingBody):
         frames: Mapping[str, Frame] | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        velocity: ArrayLike | None = None,
+        omega: ArrayLike | None = None,
     ) -> RigidBody:
         """Return a homogeneous box with edges along the body axes.
 
@@ -179,6 +191,8 @@ class RigidBody(FloatingBody):
             frames: Frames for joints and loads, see `RigidBody`; by default no frames.
             position: Initial position, see `RigidBody`.
             rotation: Initial orientation, see `RigidBody`.
+            velocity: Initial velocity, see `RigidBody`.
+            omega: Initial angular velocity, see `RigidBody`.
 
         Raises:
             InputError: An argument is invalid.
@@ -191,7 +205,7 @@ class RigidBody(FloatingBody):
         squares = np.square(size, dtype=float)
         m = _mass(name, float(np.prod(size, dtype=float)), density, mass)
         J = m / 12 * (squares.sum() - squares)
-        return cls(name, m, J, centre, frames or {}, position, rotation, shape)
+        return cls(name, m, J, centre, frames or {}, position, rotation, shape, velocity, omega)
 
     @classmethod
     def cylinder(
@@ -207,6 +221,8 @@ class RigidBody(FloatingBody):
         frames: Mapping[str, Frame] | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        velocity: ArrayLike | None = None,
+        omega: ArrayLike | None = None,
     ) -> RigidBody:
         """Return a homogeneous circular cylinder along a body axis.
 
@@ -221,6 +237,8 @@ class RigidBody(FloatingBody):
             frames: Frames for joints and loads, see `RigidBody`; by default no frames.
             position: Initial position, see `RigidBody`.
             rotation: Initial orientation, see `RigidBody`.
+            velocity: Initial velocity, see `RigidBody`.
+            omega: Initial angular velocity, see `RigidBody`.
 
         Raises:
             InputError: An argument is invalid.
@@ -233,7 +251,7 @@ class RigidBody(FloatingBody):
         m = _mass(name, np.pi * radius * radius * length, density, mass)
         J = np.full(3, m * (3 * radius * radius + length * length) / 12)
         J[axis] = m * radius * radius / 2
-        return cls(name, m, J, centre, frames or {}, position, rotation, shape)
+        return cls(name, m, J, centre, frames or {}, position, rotation, shape, velocity, omega)
 
 
 def _mass(name: str, volume: float, density: float | None, mass: float | None) -> float:
@@ -269,6 +287,11 @@ def _second_moments(argument: str, inertia: ArrayLike) -> Array:
 class FlexibleBody(FloatingBody):
     """A reduced flexible body in a mechanism; its frames are the interfaces of the reduced body.
 
+    Its named points (`points` of a reduction) are frames too, with the axes of the body frame. They
+    transmit forces, but no moments: forces, spring-dampers, spherical and distance joints act at
+    them, and they slide along lines and planes. A concentrated force deforms the body only as far
+    as its modes represent; use an interface if the compliance near the point matters.
+
     Attributes:
         name: Name in the system and in the results.
         reduced: The reduced body, `reduce(...).body`; several flexible bodies may share it.
@@ -278,6 +301,9 @@ class FlexibleBody(FloatingBody):
         damping_ratio: Damping ratio of every mode, added to the damping matrix of the reduced body;
             by default `DEFAULT_DAMPING_RATIO` if that matrix is zero, otherwise 0.
         stiffening: Whether geometric stiffening acts; by default if the reduced body contains it.
+        velocity: Initial velocity of the origin of the body frame in global components, (3,), m/s;
+            by default it follows from the joints and the other bodies. See `consistent_state`.
+        omega: Initial angular velocity in body components, (3,), rad/s; by default likewise.
 
     Raises:
         InputError: An argument is invalid, or the reduced body does not contain stiffening.
@@ -294,6 +320,11 @@ class FlexibleBody(FloatingBody):
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     damping_ratio: float | None = None
     stiffening: bool | None = None
+    velocity: ArrayLike | None = None
+    omega: ArrayLike | None = None
+    _points: tuple[str, ...] = field(default=(), repr=False)  # named points that are frames
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         label = f"body {checked_name('name', self.name)!r}"
@@ -314,15 +345,41 @@ class FlexibleBody(FloatingBody):
         ratio = number(f"{label}: damping_ratio", ratio, low=0.0)
         assign(self, stiffening=stiffening is not None, damping_ratio=ratio)
         damping = body.damping + ModalDamping(ratio).matrix(body.mass, body.stiffness)
+        frames = {i.name: (i.point, i.axes, i.motion) for i in body.interfaces}
+        for station in map(body.point, self._points):
+            motion = np.vstack([station.modes.T, np.zeros((3, body.num_modes))])
+            frames[station.name] = station.position, np.eye(3), motion
         self._prepare(
             body.total_mass,
             body.first_moments,
             body.second_moments,
             (body.mass, damping, body.stiffness),
-            {i.name: (i.point, i.axes, i.motion) for i in body.interfaces},
-            (self.position, self.rotation),
+            frames,
+            (self.position, self.rotation, self.velocity, self.omega),
             stiffening,
         )
+
+    @property
+    def point_names(self) -> tuple[str, ...]:
+        """Names of the points of the reduced body that are not interfaces."""
+        names = [i.name for i in self.reduced.interfaces]
+        return tuple(p.name for p in self.reduced.points if p.name not in names)
+
+    def with_points(self, names: Sequence[str]) -> FlexibleBody:
+        """Return the body with frames at the given named points; `System` calls it."""
+        return replace(self, _points=tuple(names))
+
+    def frame(self, name: str) -> FrameRef:
+        """Return a reference to an interface or a named point, for joints and loads.
+
+        Args:
+            name: Name of the interface or the point.
+
+        Raises:
+            InputError: The body has neither; the message lists the names.
+        """
+        names = [*(i.name for i in self.reduced.interfaces), *self.point_names]
+        return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, names))
 
     def load_pattern(self, name: str) -> LoadPattern:
         """Return the distributed load of the reduced body with the given name."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, refuse
 from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative
 from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
 from dolfinx_mbd.multibody.model.joints import FrameRef
@@ -59,6 +60,8 @@ class Bushing(PairElement):
     _K: Array = field(init=False, repr=False)
     _C: Array = field(init=False, repr=False)
     _neutral: tuple[Array, Array] = field(init=False, repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         self._check_ends()
@@ -136,6 +139,12 @@ class Bushing(PairElement):
         """Return the energy of the springs, J."""
         s = self.coordinates(pair)
         return 0.5 * float(s @ self._K @ s)
+
+    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+        """Return displacement (m) and rotation vector (rad) from the neutral pose, and rates."""
+        s, _, rate = self._rates(pair)
+        names = "displacement", "rotation", "displacement_rate", "rotation_rate"
+        return dict(zip(names, (*s.reshape(2, 3), *rate.reshape(2, 3)), strict=True))
 
 
 def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array:

@@ -47,6 +47,7 @@ class FloatingBody:
     _table: Table  # one row, the table of the kernels for this body; see `body_table`
     _data: Array  # buffer with the arrays that the table locates
     _q0: Array
+    _v0: Array
 
     def _prepare(
         self,
@@ -55,10 +56,10 @@ class FloatingBody:
         H: Array,
         matrices: tuple[Array, Array, Array],
         frames: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]],
-        pose: tuple[ArrayLike, ArrayLike],
+        start: tuple[ArrayLike, ArrayLike, ArrayLike | None, ArrayLike | None],
         stiffening: Stiffening | None = None,
     ) -> None:
-        """Set the attributes from moments, elastic matrices, frames and the initial pose."""
+        """Set the attributes from moments, elastic matrices, frames, and pose and velocities."""
         label, n, count = f"body {self.name!r}", len(S) - 1, len(frames)
         rows = H.transpose(0, 2, 3, 1).reshape(9 * (n + 1), n + 1)
         shapes = (count, 3), (count, 3, 3), (count, 6, n)
@@ -67,14 +68,21 @@ class FloatingBody:
             for k, shape in enumerate(shapes)
         )
         spin: Array = np.zeros((0, n, n)) if stiffening is None else stiffening.spin
-        bend: Array = np.zeros((0, 6, n, n)) if stiffening is None else stiffening.interfaces
+        bend: Array = np.zeros((0, 6, n, n))
+        if stiffening is not None:  # forces at named points, the last frames, stiffen nothing
+            bend = np.zeros((count, 6, n, n))
+            bend[: len(stiffening.interfaces)] = stiffening.interfaces
         inertia = np.array([total_mass]), S, rows, *matrices
         table, data = table_of_one(
             (n, count, len(spin), len(bend)),
             [*inertia, spin, points, axes, motions, bend, H],
         )
-        position = vector(f"{label}: position", pose[0], unit="m")
-        rotation = checked_rotation(f"{label}: rotation", pose[1])
+        position = vector(f"{label}: position", start[0], unit="m")
+        rotation = checked_rotation(f"{label}: rotation", start[1])
+        velocities = np.full(6 + n, np.nan)
+        for k, (key, unit) in enumerate((("velocity", "m/s"), ("omega", "rad/s"))):
+            if start[2 + k] is not None:
+                velocities[3 * k : 3 * k + 3] = vector(f"{label}: {key}", start[2 + k], unit=unit)
         assign(
             self,
             frame_names=tuple(frames),
@@ -85,6 +93,7 @@ class FloatingBody:
             _table=table,
             _data=data,
             _q0=np.concatenate([position, rotation, np.zeros(n)]),
+            _v0=velocities,
         )
 
     def frame(self, name: str) -> FrameRef:
@@ -101,6 +110,10 @@ class FloatingBody:
     def initial_coordinates(self) -> Array:
         """Return position, quaternion and zero elastic coordinates."""
         return self._q0.copy()
+
+    def initial_velocities(self) -> Array:
+        """Return the initial velocities; NaN for those that the other bodies determine."""
+        return self._v0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
         """Set `out` to the coordinates after an increment."""

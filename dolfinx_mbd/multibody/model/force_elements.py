@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import fixed_quad
 
 from dolfinx_mbd.arrays import assign
@@ -70,6 +70,10 @@ class PairElement(ABC):
     @abstractmethod
     def energy(self, pair: FramePair) -> float:
         """Return the stored energy, J."""
+
+    @abstractmethod
+    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+        """Return relative motion and its rate by the names of the fields of `ElementHistory`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +170,11 @@ class SpringDamper(PairElement):
         if self.law is None:
             return 0.5 * self.stiffness * (length - free) ** 2
         return _law_energy(self.tension, free, length)
+
+    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+        """Return length (m) and its rate."""
+        length, _, rate = self._line(pair)
+        return {"length": length, "length_rate": rate}
 
 
 class _JointElement:

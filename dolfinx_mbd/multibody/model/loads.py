@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import choice, instance, number, vector
 from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 from dolfinx_mbd.multibody.model.joints import MOTIONS, Axis, FrameRef, checked_frame
 
@@ -50,6 +51,9 @@ class FrameMotion(NamedTuple):
     rotation: Array
     velocity: Array
     omega: Array
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 class JointCoordinate(NamedTuple):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, instance, name, refuse, vector
 from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.html import short_repr
 
 __all__ = ["Body", "BodyState", "Frame", "checked_frames"]
 
@@ -56,6 +57,9 @@ class BodyState(NamedTuple):
     gravity: Array  # in global components (3,), m/s²
     wrenches: Array  # forces and moments at the frames in global components (F, 6), N and N m
 
+    def __repr__(self) -> str:
+        return short_repr(self)
+
 
 @runtime_checkable
 class Body(Protocol):
@@ -65,7 +69,8 @@ class Body(Protocol):
     rates a and increments of q have nv entries; derivatives with respect to q refer to increments.
     Wrenches (F, 6) are forces and moments at the points of the frames in global components.
 
-    Optional methods are `steady_rates(q, v)`, the rates of v (nv,) in a rotation without
+    Optional methods are `initial_velocities()`, the velocities at the start (nv,), NaN where they
+    follow from the constraints; `steady_rates(q, v)`, the rates of v (nv,) in a rotation without
     deformation, for a quasi-static start; `check(system)`, which raises an error if a system cannot
     contain the body; and `motion(solution)`, if its motion is not position, rotation and η.
     """

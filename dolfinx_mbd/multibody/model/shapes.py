@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, integer, memory, number, refuse, vector
+from dolfinx_mbd.html import short_repr
 
 __all__ = ["Shape", "box_shape", "cylinder_shape"]
 
@@ -31,6 +32,8 @@ class Shape:
 
     points: NDArray[np.float64]
     triangles: NDArray[np.int64]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         points = array("points", self.points, (None, 3))

@@ -16,7 +16,7 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.html import HtmlView
+from dolfinx_mbd.html import HtmlView, short_repr
 from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
 from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.force_elements import (
@@ -24,6 +24,7 @@ from dolfinx_mbd.multibody.model.force_elements import (
     JointFriction,
     JointSpring,
     PairElement,
+    SpringDamper,
 )
 from dolfinx_mbd.multibody.model.joints import TURNING, Axis, Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
@@ -70,6 +71,8 @@ class State:
     angles: Array
     memory: dict[str, Any] = field(default_factory=dict)
 
+    __repr__ = short_repr
+
 
 def _slices(counts: Iterable[int]) -> list[slice]:
     """Return consecutive slices with the given lengths."""
@@ -95,6 +98,7 @@ class SystemData(HtmlView):
         self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load))
         self.gravity: Array = np.array(vector("gravity", gravity, unit="m/s²"))
         self._check_bodies_and_names()
+        self._add_points()
         self._number_bodies()
         self._place()
         self._number_constraints()
@@ -117,6 +121,30 @@ class SystemData(HtmlView):
                 argument="name",
                 value=repeated,
             )
+
+    def _add_points(self) -> None:
+        """Make the named points at which joints and loads act frames of their bodies."""
+        points: dict[str, dict[str, None]] = {}
+        for part in (*self.joints, *self.loads):
+            for end in ("first", "second", "frame"):
+                ref = getattr(part, end, None)
+                if ref is None or ref[1] not in getattr(self.body(ref[0]), "point_names", ()):
+                    continue
+                if not _acts_by_a_force(part, end):
+                    kind = getattr(part, "kind", type(part).__name__)
+                    raise InputError(
+                        f"{kind} {part.name!r} exerts a moment on point {ref[1]!r} of body "
+                        f"{ref[0]!r}, but a named point transmits forces only: forces, spring-"
+                        "dampers, spherical and distance joints may act at it, and it may slide on "
+                        "a line or a plane. Make it an interface of the reduction",
+                        argument=end,
+                        value=ref,
+                    )
+                points.setdefault(ref[0], {})[ref[1]] = None
+        self.bodies = tuple(
+            body.with_points([*points[body.name]]) if body.name in points else body  # type: ignore[attr-defined]
+            for body in self.bodies
+        )
 
     def _html_rows(self) -> list[tuple[str, str]]:
         groups: dict[str, tuple[Any, ...]] = {
@@ -325,6 +353,14 @@ class SystemData(HtmlView):
             f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
             f"({len(self.elastic)} elastic), {self.num_constraints} constraints>"
         )
+
+
+def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
+    """Return whether a joint or load exerts a force, but no moment, on the frame at an end."""
+    if isinstance(part, Joint):
+        slides = end == "second" and part.kind in ("point_on_line", "point_on_plane")
+        return slides or part.kind in ("spherical", "distance")
+    return isinstance(part, SpringDamper) or (isinstance(part, FrameLoad) and part.kind == "force")
 
 
 class _Placement:

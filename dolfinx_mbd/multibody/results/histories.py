@@ -1,19 +1,17 @@
-"""Histories of bodies, joints, energies and material points over the saved times of a run."""
+"""Histories of bodies, joints, elements and energies over the saved times of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import cumulative_trapezoid
 
-from dolfinx_mbd.checks import array, choice, refuse, vector
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import rotation_rows
-from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
-from dolfinx_mbd.multibody.model.protocol import Body
 
 Array = NDArray[np.float64]
 
@@ -24,6 +22,10 @@ def rotation_matrices(quaternions: ArrayLike) -> Array:
     """Return the rotation matrices (nt, 3, 3) of unit quaternions (nt, 4)."""
     components = np.moveaxis(np.asarray(quaternions, dtype=float), -1, 0)
     return np.moveaxis(np.array(_rows(*components)), (0, 1), (-2, -1))
+
+
+def _empty() -> Array:
+    return np.zeros((0, 6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +46,11 @@ class BodyHistory:
         eta_acceleration: Accelerations of the elastic coordinates, (nt, n), 1/s².
 
     Example:
-        >>> print(run.body("bob").omega[-1].round(3))
+        >>> bob = run.body("bob")
+        >>> print(bob.omega[-1].round(3))
         [ 0.     0.    -4.234]
+        >>> print(f"{bob.kinetic_energy[-1]:.3f} J")
+        18.017 J
     """
 
     name: str
@@ -60,6 +65,43 @@ class BodyHistory:
     eta_rate: Array
     eta_acceleration: Array
     _wrenches: Callable[[], dict[str, Array]] = field(default=dict, repr=False)
+    _energies: Callable[[], Array] = field(default=_empty, repr=False)
+    _momenta: Callable[[], Array] = field(default=_empty, repr=False)
+
+    @cached_property
+    def _energy(self) -> Array:
+        return self._energies()
+
+    @property
+    def kinetic_energy(self) -> Array:
+        """Kinetic energy, (nt,), J."""
+        return self._energy[:, 0]
+
+    @property
+    def elastic_energy(self) -> Array:
+        """Elastic energy of the deformation, (nt,), J."""
+        return self._energy[:, 1]
+
+    @property
+    def gravity_energy(self) -> Array:
+        """Gravitational energy, (nt,), J."""
+        return self._energy[:, 2]
+
+    @cached_property
+    def _momentum(self) -> Array:
+        return self._momenta()
+
+    @property
+    def momentum(self) -> Array:
+        """Linear momentum in global components, (nt, 3), kg m/s."""
+        return self._momentum[:, :3]
+
+    @property
+    def angular_momentum(self) -> Array:
+        """Angular momentum about the global origin in global components, (nt, 3), kg m²/s."""
+        return self._momentum[:, 3:]
+
+    __repr__ = short_repr
 
     @cached_property
     def wrenches(self) -> dict[str, Array]:
@@ -75,7 +117,9 @@ class BodyHistory:
 
 @dataclass(frozen=True, eq=False)
 class JointHistory:
-    """Forces and rotation of a joint or a driver over nt saved times.
+    """Forces and motion of a joint or a driver over nt saved times.
+
+    `Solution.element` returns the forces on both bodies in other axes.
 
     Attributes:
         name: Name of the joint or driver.
@@ -90,6 +134,8 @@ class JointHistory:
         >>> history = run.joint("pin")
         >>> print(f"{history.rotation[-1]:.4f} rad, {history.force[-1, 1]:.3f} N")
         -1.1637 rad, 49.485 N
+        >>> print(f"{history.rotation_rate[-1]:.3f} rad/s")
+        -4.234 rad/s
     """
 
     name: str
@@ -97,6 +143,110 @@ class JointHistory:
     force: Array
     moment: Array
     rotation: Array
+    _motion: Callable[[], Mapping[str, Array]] = field(default=dict, repr=False)
+
+    @property
+    def rotation_rate(self) -> Array:
+        """Rate of the rotation, (nt,), rad/s; NaN where the rotation is not defined."""
+        return self._motion()["rotation_rate"]
+
+    @property
+    def displacement(self) -> Array:
+        """Position of the second point relative to the first in the first frame, (nt, 3), m."""
+        return self._motion()["displacement"]
+
+    @property
+    def displacement_rate(self) -> Array:
+        """Rate of the displacement, (nt, 3), m/s."""
+        return self._motion()["displacement_rate"]
+
+    @property
+    def power(self) -> Array:
+        """Power that the joint or the driver supplies to both bodies, (nt,), W.
+
+        It is the power of a driver. That of a joint is zero within the accuracy of the steps.
+        """
+        return self._motion()["power"]
+
+    @property
+    def violation(self) -> Array:
+        """Largest violation of the constraints of the joint or driver, (nt,), m or rad.
+
+        Redundant constraints that were left out are included.
+        """
+        return self._motion()["violation"]
+
+
+def _absent() -> Array:
+    """Return the value of a field that an element does not have."""
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class ElementHistory:
+    """Forces, motion, power and energy of a load, spring, joint or driver over nt saved times.
+
+    Fields that an element does not have are empty. The components of forces and moments refer to
+    the `axes` of `Solution.element`, by default the global axes. Moments are about the point of the
+    frame on which they act; those of a distributed load about the origin of the body frame.
+
+    Attributes:
+        name: Name of the element.
+        time: Saved times, (nt,), s.
+        force: Force on the body of the second frame, or of the only one, (nt, 3), N.
+        moment: Moment on this body, (nt, 3), N m.
+        power: Power that the element supplies to the bodies, (nt,), W.
+        energy: Energy that the element stores, (nt,), J; zero for elements other than springs and
+            bushings.
+        first_force: Force on the body of the first frame, (nt, 3), N.
+        first_moment: Moment on this body, (nt, 3), N m.
+        length: Distance between the points of a `SpringDamper`, (nt,), m.
+        length_rate: Rate of the length, (nt,), m/s.
+        tension: Force of a `SpringDamper` that pulls its ends together, (nt,), N.
+        displacement: Displacement along the axis of the joint of the element, (nt,), m; for a joint
+            all components in the axes of the first frame, for a bushing relative to its neutral
+            pose, (nt, 3).
+        displacement_rate: Rate of the displacement, m/s.
+        rotation: Rotation about the axis of the joint including full turns, (nt,), rad; for a
+            bushing the rotation vector from its neutral pose, (nt, 3).
+        rotation_rate: Rate of the rotation, rad/s.
+        amplitude: Amplitude of a distributed load, (nt,).
+
+    Example:
+        >>> strut = mbd.SpringDamper("strut", ground.frame("pin"), ("bob", "tip"), 400.0, 5.0)
+        >>> tip = {"pin": mbd.Frame(), "tip": mbd.Frame((1, 1, 0))}
+        >>> bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (1, 0, 0), frames=tip)
+        >>> system = mbd.System([ground, bob], [pin], loads=[strut], gravity=(0, -9.81, 0))
+        >>> history = mbd.simulate(system, t_end=0.1, dt=1e-3).element("strut")
+        >>> history.force.shape, history.tension.shape, history.length.shape
+        ((101, 3), (101,), (101,))
+        >>> bool(np.allclose(history.force, -history.first_force))
+        True
+    """
+
+    name: str
+    time: Array
+    force: Array
+    moment: Array
+    power: Array
+    energy: Array
+    first_force: Array = field(default_factory=_absent)
+    first_moment: Array = field(default_factory=_absent)
+    length: Array = field(default_factory=_absent)
+    length_rate: Array = field(default_factory=_absent)
+    tension: Array = field(default_factory=_absent)
+    displacement: Array = field(default_factory=_absent)
+    displacement_rate: Array = field(default_factory=_absent)
+    rotation: Array = field(default_factory=_absent)
+    rotation_rate: Array = field(default_factory=_absent)
+    amplitude: Array = field(default_factory=_absent)
+
+    @property
+    def work(self) -> Array:
+        """Work on the bodies since the first saved time, (nt,), J, by the trapezoidal rule."""
+        return np.asarray(cumulative_trapezoid(self.power, self.time, initial=0.0), dtype=float)
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,64 +270,9 @@ class Energies:
     elastic: Array
     gravity: Array
 
+    __repr__ = short_repr
+
     @property
     def total(self) -> Array:
         """Sum of the energies, (nt,), J."""
         return self.kinetic + self.elastic + self.gravity
-
-
-def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
-    """Return the reference position (3,) and modes (n, 3) of a point; see `Solution.sensor`."""
-    if isinstance(body, RigidBody):
-        if isinstance(point, str):
-            frame = choice(f"frame of body {body.name!r}", point, body.frame_names)
-            point = body.frames[frame].point
-        return vector("point", point, unit="m"), np.zeros((0, 3))
-    if not isinstance(body, FlexibleBody):
-        raise InputError(f"sensors need a rigid or a flexible body; {body.name!r} is neither")
-    reduced = body.reduced
-    if isinstance(point, str):
-        for interface in reduced.interfaces:
-            if interface.name == point:
-                return interface.point, interface.motion[:3].T
-        station = reduced.point(point)
-        return station.position, station.modes
-    x = vector("point", point, unit="m")
-    if reduced.num_modes == 0:
-        return x, np.zeros((0, 3))
-    if reduced.skin is None:
-        text = f"body {body.name!r} has no skin; measure at a named point or an interface"
-        raise InputError(text)
-    distance = np.linalg.norm(reduced.skin.points - x, axis=1)
-    node = int(np.argmin(distance))
-    if distance[node] > 1e-6 * np.ptp(reduced.skin.points, axis=0).max():
-        raise InputError(
-            f"{x} m is not a node of the skin of body {body.name!r} (the nearest node is "
-            f"{reduced.skin.points[node]} m); name the point in the reduction: points=..."
-        )
-    return reduced.skin.points[node], reduced.skin.modes[:, node]
-
-
-def material_point_motion(history: BodyHistory, x: Array, modes: Array, quantity: str) -> Array:
-    """Return the absolute motion of a material point in global components, shape (nt, 3)."""
-    c = x + history.eta @ modes
-    du, ddu = history.eta_rate @ modes, history.eta_acceleration @ modes
-    w, alpha = history.omega, history.alpha
-    if quantity == "position":
-        origin, relative = history.position, c
-    elif quantity == "velocity":
-        origin, relative = history.velocity, np.cross(w, c) + du
-    else:
-        spin = np.cross(w, np.cross(w, c) + 2 * du)
-        origin, relative = history.acceleration, np.cross(alpha, c) + spin + ddu
-    return origin + np.einsum("tij,tj->ti", rotation_matrices(history.rotation), relative)
-
-
-def fixed_axes(axes: ArrayLike) -> Array:
-    """Return the axes of a sensor as an orthonormal matrix (3, 3)."""
-    expected = "'global', 'body', the name of a body or an orthonormal matrix (3, 3)"
-    triad: Array = array("axes", axes, (3, 3), expected=expected)
-    with np.errstate(over="ignore"):
-        if not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
-            refuse("axes", axes, expected)
-    return triad

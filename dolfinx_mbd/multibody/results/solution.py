@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +14,10 @@ from dolfinx_mbd.archive import damage_as, read_archive
 from dolfinx_mbd.checks import choice, instance
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.html import HtmlView
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
-from dolfinx_mbd.multibody.assembly.redundancy import least_norm_multipliers
 from dolfinx_mbd.multibody.files.run_files import (
     HISTORY,
     check_system,
-    held_rows,
     run_kind,
     state_arrays,
     state_from,
@@ -33,35 +29,25 @@ from dolfinx_mbd.multibody.files.run_files import (
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
+    ElementHistory,
     Energies,
     JointHistory,
-    fixed_axes,
-    material_point,
-    material_point_motion,
     rotation_matrices,
 )
+from dolfinx_mbd.multibody.results.saved_states import SavedStates
+from dolfinx_mbd.multibody.results.sensors import fixed_axes, material_point, material_point_motion
+from dolfinx_mbd.multibody.results.tables import Named, columns, dataset, quantities
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 Array = NDArray[np.float64]
 
 _KIND = run_kind("solution")
-_COLUMNS = {
-    "position": ("m", "xyz"),
-    "rotation": ("1", "wxyz"),
-    "velocity": ("m/s", "xyz"),
-    "omega": ("rad/s", "xyz"),
-    "acceleration": ("m/s²", "xyz"),
-    "alpha": ("rad/s²", "xyz"),
-    "eta": ("SI", ""),
-    "eta_rate": ("SI/s", ""),
-    "eta_acceleration": ("SI/s²", ""),
-    "force": ("N", "xyz"),
-    "moment": ("N m", "xyz"),
-}
-"""Units and component names of the columns of tables; columns without names are numbered."""
 
 
 class Solution(HtmlView):
-    """Results of a simulation: the histories of bodies, joints and drivers by name.
+    """Results of a simulation: the histories of bodies, joints, drivers and loads by name.
 
     Args:
         system: The mechanism.
@@ -95,8 +81,14 @@ class Solution(HtmlView):
         self.final_state = states[-1]
         self.complete, self.iterations = complete, iterations
         self.factorizations = factorizations
+        self._saved = saved = SavedStates(system, states)
         self.time, self.q, self.v, self.a, self.lam, self.angles = (
-            np.array([getattr(state, key) for state in states]) for key in HISTORY
+            saved.time,
+            saved.q,
+            saved.v,
+            saved.a,
+            saved.lam,
+            saved.angles,
         )
 
     def __len__(self) -> int:
@@ -107,7 +99,7 @@ class Solution(HtmlView):
         return [
             ("run", "complete" if self.complete else "interrupted"),
             ("times", times),
-            ("bodies, joints and drivers", ", ".join(self.names())),
+            ("bodies, joints, drivers and loads", ", ".join(self.names())),
         ]
 
     def __repr__(self) -> str:
@@ -117,14 +109,10 @@ class Solution(HtmlView):
             f"iterations, {self.factorizations} factorizations>"
         )
 
-    def _states(self) -> Iterator[State]:
-        rows = zip(self.time, self.q, self.v, self.a, self.lam, self.angles, strict=True)
-        return (State(float(t), *row) for t, *row in rows)
-
     # ---- histories by name ----------------------------------------------------------------------
     def names(self) -> list[str]:
-        """Return the names of all bodies that move, all joints and all drivers."""
-        return [*self._bodies, *self._joints]
+        """Return the names of all bodies that move, all joints, drivers and loads."""
+        return [*self._bodies, *self._joints, *(load.name for load in self.system.loads)]
 
     @property
     def _bodies(self) -> list[str]:
@@ -156,17 +144,44 @@ class Solution(HtmlView):
             InputError: The name is unknown; the message lists the joints and drivers.
         """
         choice("name of a joint or driver", name, self._joints)
-        entry = self._joints.index(name)
-        s, lam = self._multipliers
+        entry, s, lam = self._joints.index(name), self.system.whole, self._saved.multipliers
         reactions = np.zeros((len(self), 6))
         rows = np.flatnonzero(s.row_entry == entry)
-        reactions[:, s.row_motion[rows]] = -lam[:, rows]
+        reactions[:, s.row_motion[rows]] -= lam[:, rows]
         joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
         forces = reactions[:, :3], reactions[:, 3:]
-        return JointHistory(name, self.time, *forces, self.angles[:, joint])
+        motion = partial(self._saved.entry_motion, entry)
+        return JointHistory(name, self.time, *forces, self.angles[:, joint], motion)
+
+    def element(
+        self, name: str, *, axes: Literal["global", "first", "second"] = "global"
+    ) -> ElementHistory:
+        """Return the history of a load, spring, damper, bushing, joint or driver.
+
+        It is evaluated at the saved states with the functions of the simulation; your own
+        functions are called again.
+
+        Args:
+            name: Name of the load, joint or driver.
+            axes: Axes of the components of forces and moments: ``global``, ``first`` or ``second``
+                (the moving frames at the ends). A load on one frame has the second frame only, a
+                distributed load the frame of its body.
+
+        Raises:
+            InputError: The name is unknown, or the element does not have these axes; the message
+                lists the choices.
+
+        Example:
+            >>> history = run.element("pin")
+            >>> bool(np.allclose(history.force, -history.first_force))
+            True
+            >>> run.element("pin", axes="second").force.shape  # N, in the axes of the bob
+            (501, 3)
+        """
+        return self._saved.element(name, axes)
 
     def _body(self, k: int) -> BodyHistory:
-        s = self.system
+        s, saved = self.system, self._saved
         motion = getattr(s.bodies[k], "motion", None)
         if motion is not None:
             return motion(self)  # type: ignore[no-any-return]
@@ -183,50 +198,26 @@ class Solution(HtmlView):
             eta=q[:, 7:],
             eta_rate=v[:, 6:],
             eta_acceleration=a[:, 6:],
-            _wrenches=partial(self._interface_wrenches, k),
+            _wrenches=partial(saved.interface_wrenches, k),
+            _energies=partial(saved.body_energies, k),
+            _momenta=partial(saved.body_momenta, k),
         )
 
-    def _interface_wrenches(self, k: int) -> dict[str, Array]:
-        """Return the wrenches at the frames of body k; see `BodyHistory`."""
-        system, multipliers = self._multipliers
-        at, frames, names = Assembler(system), system.frame_slices[k], system.bodies[k].frame_names
-        wrenches = np.zeros((len(self), len(names), 2, 3))
-        for row, state in enumerate(self._states()):
-            at.put(replace(state, lam=multipliers[row]))
-            at.residual(state.time)
-            wrenches[row] = at.wrenches[frames].reshape(-1, 2, 3)
-        A = rotation_matrices(self.q[:, system.q_slices[k]][:, 3:7])
-        rotated = np.einsum("tji,tfpj->ftpi", A, wrenches).reshape(len(names), len(self), 6)
-        return dict(zip(names, rotated, strict=True))
-
-    @cached_property
-    def _multipliers(self) -> tuple[SystemData, Array]:
-        """System whose constraint forces are reported, and its multipliers, shape (nt, nc)."""
-        if not self.system.least_norm:
-            return self.system, self.lam
-        whole, held = self.system.whole, held_rows(self.system)
-        at, multipliers = Assembler(whole), np.zeros((len(self), len(held)))
-        for k, state in enumerate(self._states()):
-            at.q[:] = state.q
-            at.update_poses(state.time)
-            B = at.constraint_matrix(at.jacobians())
-            multipliers[k] = least_norm_multipliers(whole, B, B[held], state.lam, extent(at))
-        return whole, multipliers
-
-    def _named_arrays(self, names: Sequence[str]) -> Iterator[tuple[str, str, Array]]:
-        """Yield the item name, key and array of each history that is not empty."""
-        for name in names:
-            item: object = self.body(name) if name in self._bodies else self.joint(name)
-            for key, values in vars(item).items():
-                if isinstance(values, np.ndarray) and key != "time" and values.size:
-                    yield name, key, values
+    def _arrays(self, names: Sequence[str] | None = None) -> Iterator[Named]:
+        """Yield name, quantity and values of each history that is not empty."""
+        known = self.names()
+        for name in known if names is None else checked_names("names", names):
+            choice("every entry of names", name, known)
+            kinds = ((self._bodies, self.body), (self._joints, self.joint), (known, self.element))
+            history: object = next(get for group, get in kinds if name in group)(name)
+            yield from ((name, key, values) for key, values in quantities(history))
 
     def histories(self) -> dict[str, Array]:
         """Return `time` and all histories that are not empty by name, for example `rod.position`.
 
         The first axis of each array corresponds to `time`.
         """
-        arrays = {f"{name}.{key}": values for name, key, values in self._named_arrays(self.names())}
+        arrays = {f"{name}.{key}": values for name, key, values in self._arrays()}
         return {"time": self.time, **arrays}
 
     def projected(self) -> Solution:
@@ -235,7 +226,7 @@ class Solution(HtmlView):
         The positions are unchanged. The integrator satisfies the constraints for the positions, and
         their time derivatives up to an error of order dt².
         """
-        states = [consistent_rates(self.system, state) for state in self._states()]
+        states = [consistent_rates(self.system, state) for state in self._saved.states()]
         return Solution(self.system, states, **self._facts())
 
     # ---- files ----------------------------------------------------------------------------------
@@ -295,8 +286,8 @@ class Solution(HtmlView):
         example ``rod.position.x [m]``.
 
         Args:
-            path: Path of the file.
-            names: Names of the bodies, joints and drivers to write; by default all.
+            path: Path of the file; missing directories are created.
+            names: Names of the bodies, joints, drivers and loads to write; by default all.
 
         Raises:
             InputError: A name is unknown.
@@ -307,21 +298,32 @@ class Solution(HtmlView):
             >>> path.read_text().splitlines()[0].split(",")[:2]
             ['time [s]', 'pin.force.x [N]']
         """
-        known = self.names()
-        names = known if names is None else checked_names("names", names)
-        for name in names:
-            choice("every entry of names", name, known)
-        columns = {"time [s]": self.time}
-        for name, key, values in self._named_arrays(names):
-            if key == "rotation" and values.ndim == 1:
-                columns[f"{name}.{key} [rad]"] = values
-            elif key in _COLUMNS:
-                unit, axes = _COLUMNS[key]
-                table = values.reshape(len(self), -1).T
-                labels = axes if len(axes) == len(table) else range(1, len(table) + 1)
-                for label, column in zip(labels, table, strict=True):
-                    columns[f"{name}.{key}.{label} [{unit}]"] = column
-        return write_table(path, list(columns), np.column_stack(list(columns.values())))
+        table = {"time [s]": self.time} | columns(self._arrays(names))
+        return write_table(path, list(table), np.column_stack(list(table.values())))
+
+    def to_xarray(self, names: Sequence[str] | None = None) -> Dataset:
+        """Return histories as a dataset with coordinates and units.
+
+        The coordinates are ``time`` (s), ``axis`` (x, y, z), ``quaternion`` (w, x, y, z) and the
+        numbers of the elastic coordinates of each body. The attribute ``units`` of each variable is
+        its unit. Datasets can be written to NetCDF, converted to pandas, and subtracted from each
+        other if their times are equal.
+
+        Args:
+            names: Names of the bodies, joints, drivers and loads to include; by default all.
+
+        Raises:
+            InputError: A name is unknown.
+
+        Example:
+            >>> data = run.to_xarray(["pin"])
+            >>> data["pin.force"].dims, data["pin.force"].attrs["units"]
+            (('time', 'axis'), 'N')
+            >>> table = data["pin.force"].to_pandas()
+            >>> table.shape
+            (501, 3)
+        """
+        return dataset(self.time, self._arrays(names))
 
     # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:
@@ -329,23 +331,15 @@ class Solution(HtmlView):
 
         The elastic energy includes the energy of springs and bushings.
         """
-        s, parts = self.system, self._body_energies(slice(None))
-        if any(hasattr(load, "energy") for load in s.loads):
-            at = Assembler(s)
-            for k, state in enumerate(self._states()):
-                at.put(state)
-                at.update_poses(state.time)
-                parts[k, 1] += at.stored_energy()
+        parts = self._body_energies(slice(None))
+        if any(hasattr(load, "energy") for load in self.system.loads):
+            parts[:, 1] += [at.stored_energy() for _, _, at in self._saved.evaluations()]
         return Energies(self.time, *parts.T)
 
     def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:
         """Return the kinetic, elastic and gravitational energy at the given rows, (n, 3), J."""
-        s = self.system
-        parts = np.zeros((len(self.time[rows]), 3))
-        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
-            states = zip(self.q[rows, qs], self.v[rows, vs], strict=True)
-            parts += [body.energies(q, v, s.gravity) for q, v in states]
-        return parts
+        bodies = range(len(self.system.bodies))
+        return np.sum([self._saved.body_energies(k, rows) for k in bodies], axis=0, dtype=float)
 
     def momenta(self) -> Array:
         """Return the momentum and the angular momentum about the global origin over time.
@@ -353,23 +347,15 @@ class Solution(HtmlView):
         Returns:
             Shape (nt, 6), kg m/s and kg m²/s.
         """
-        s = self.system
-        total = np.zeros((len(self), 6))
-        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
-            total += [body.momenta(q, v) for q, v in zip(self.q[:, qs], self.v[:, vs], strict=True)]
-        return total
+        bodies = range(len(self.system.bodies))
+        return np.sum([self._saved.body_momenta(k) for k in bodies], axis=0, dtype=float)
 
     def constraint_violation(self) -> Array:
         """Return the largest violation of any constraint, shape (nt,), m or rad.
 
         Redundant constraints that were left out are included.
         """
-        at = Assembler(self.system.whole)
-        worst = np.zeros(len(self))
-        for k, (t, q) in enumerate(zip(self.time, self.q, strict=True)):
-            at.q[:] = q
-            worst[k] = np.abs(at.constraints(float(t))).max(initial=0.0)
-        return worst
+        return self._saved.entries["violation"].max(axis=1, initial=0.0)
 
     def sensor(
         self,

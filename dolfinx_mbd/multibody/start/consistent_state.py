@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import null_space
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, instance, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
-from dolfinx_mbd.multibody.assembly.rates import accelerations, saddle, velocities
+from dolfinx_mbd.multibody.assembly.rates import accelerations, rate_rows, saddle, velocities
 from dolfinx_mbd.multibody.model.joints import SLIDING, TURNING
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.start.position_assembly import (
@@ -27,6 +28,8 @@ from dolfinx_mbd.multibody.start.quasi_static import Balance
 Index = NDArray[np.integer]
 
 _MAX_ITERATIONS = 50
+_RANK_TOLERANCE = 1e-10  # smallest relative singular value of independent velocities
+_RATE_TOLERANCE = 1e-7  # largest error of the initial velocities relative to the largest one
 
 
 def consistent_state(
@@ -41,7 +44,9 @@ def consistent_state(
     """Compute a state that satisfies the constraints and their first two time derivatives.
 
     Positions are as close as possible to the initial positions of the bodies, velocities as close
-    as possible to `v` in kinetic energy.
+    as possible to `v` in kinetic energy. Without `v`, the bodies and joints have the velocities
+    that are specified for them, and the kinetic energy of the others is as small as possible; the
+    rates of a quasi-static deformation then change the velocities of bodies slightly.
 
     Args:
         system: The mechanism.
@@ -50,7 +55,8 @@ def consistent_state(
             is the rate of this equilibrium, so that no vibrations are excited; with `undeformed`,
             η and η̇ are those of `q` and `v` (zero by default).
         q: Start coordinates, shape (nq,); by default the initial coordinates of the bodies.
-        v: Start velocities, shape (nv,); zero by default.
+        v: Start velocities, shape (nv,); by default from `velocity` and `omega` of the
+            bodies if `q` is not given, at t = 0 or in a mechanism without drivers; else zero.
         rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
             displacement of prismatic and point-on-line joints (m/s).
 
@@ -62,8 +68,8 @@ def consistent_state(
             or 1e-3 rad, at t = 0 or in a mechanism without drivers.
 
     Raises:
-        AssemblyError: The constraints cannot be satisfied, are redundant, or contradict the rates;
-            the message names them.
+        AssemblyError: The constraints cannot be satisfied, are redundant, or contradict the rates
+            or the velocities of bodies; the message names them.
         EquilibriumError: No quasi-static equilibrium was found.
         InputError: A joint is unknown or has no single rate, or another argument is invalid.
 
@@ -90,6 +96,8 @@ def consistent_state(
     start = np.zeros(len(free))
     if v is not None:
         start[:] = array("v", v, start.shape)
+    elif q is None and (t == 0.0 or not system.drivers):
+        start[:] = _start_velocities(eqs, t, rates)
     if elastic_start == "undeformed" or not len(system.elastic):
         restore(eqs, t, start, rates, free)
     else:
@@ -102,6 +110,40 @@ def consistent_state(
         Balance(eqs, t, rates).start(start)
     eqs.update_poses(t)
     return eqs.state(t)
+
+
+def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> Array:
+    """Return velocities (nv,) with the initial velocities of bodies and the rates of joints.
+
+    Elastic rates are zero, and the kinetic energy is as small as possible. Without initial
+    velocities of bodies, all velocities are zero.
+    """
+    s = eqs.system
+    speeds, names = np.full(s.num_velocities, np.nan), []
+    for body, part in zip(s.bodies, s.v_slices, strict=True):
+        if hasattr(body, "initial_velocities"):
+            speeds[part] = body.initial_velocities()
+            names += [repr(body.name)] if np.isfinite(speeds[part]).any() else []
+    known, v = np.flatnonzero(np.isfinite(speeds)), np.zeros(len(speeds))
+    if not known.size:
+        return v
+    eqs.update_poses(t)
+    eqs.v[:], eqs.a[:], eqs.lam[:] = 0.0, 0.0, 0.0
+    eqs.residual(t)
+    tangent = eqs.tangent(t)
+    rows = np.vstack([tangent.B, rate_rows(eqs, rates), np.eye(len(v))[known]])[:, s.rigid]
+    right = [-eqs.constraint_rates(t)[0], np.array([*rates.values()], dtype=float), speeds[known]]
+    values, mass = np.concatenate(right), tangent.M[np.ix_(s.rigid, s.rigid)]
+    u = np.linalg.lstsq(rows, values, rcond=_RANK_TOLERANCE)[0]
+    if np.abs(rows @ u - values).max() > _RATE_TOLERANCE * max(float(np.abs(values).max()), 1e-3):
+        raise AssemblyError(
+            f"the initial velocities of {', '.join(names)} contradict the constraints or each "
+            f"other at t = {t:g} s; specify fewer of them, the others follow"
+        )
+    free = null_space(rows, rcond=_RANK_TOLERANCE)
+    u -= free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ mass @ u, rcond=_RANK_TOLERANCE)[0]
+    v[s.rigid] = u
+    return v
 
 
 def check_state(argument: str, state: State, system: SystemData) -> None:

@@ -7,7 +7,7 @@ complete, so that the process may be killed at any time.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +26,15 @@ from dolfinx_mbd.multibody.files.run_files import (
     system_rows,
     write_run,
 )
-from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
-from dolfinx_mbd.multibody.stepping.step_control import Steps, steps_from
+from dolfinx_mbd.multibody.stepping.run import RecordedRun, Run
+from dolfinx_mbd.multibody.stepping.step_control import steps_from
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 _KIND = run_kind("checkpoint")
 _PERIOD = 60.0  # s between two checkpoints if no stride is given
 _WRITING_RATIO = 20.0  # minimum ratio of the period to the time that writing takes
-
-
-@dataclass
-class Run:
-    """A simulation between two steps, with its current state and its saved states."""
-
-    system: SystemData
-    stepper: Stepper
-    steps: Steps
-    state: State
-    states: list[State]
-    stride: int  # every n-th step is saved
 
 
 class Checkpoint:
@@ -59,17 +48,9 @@ class Checkpoint:
         self.path, self.stride = path, stride
         self._system_header = {} if path is None else system_rows(system)
         self._written, self._duration = time.monotonic(), 0.0
-        self._recorded: tuple[State, int, dict[str, Any], dict[str, Any]] | None = None
 
-    def record(self, run: Run) -> None:
-        """Record a run between two steps, because an interrupted step may change its data."""
-        if self.path is not None:
-            memory = run.steps.record(), run.stepper.memory()
-            self._recorded = run.state, len(run.states), *memory
-
-    def update(self, run: Run) -> None:
-        """Record the run, and write it if a checkpoint is due."""
-        self.record(run)
+    def update(self, run: RecordedRun) -> None:
+        """Write the run if a checkpoint is due."""
         if self.stride is not None:
             due = run.steps.taken % self.stride == 0
         else:
@@ -77,37 +58,36 @@ class Checkpoint:
         if due:
             self.write_or_warn(run)
 
-    def write_or_warn(self, run: Run) -> None:
+    def write_or_warn(self, run: RecordedRun) -> None:
         """Write the run, or warn if it cannot be written."""
         try:
             self.write(run)
         except OSError as error:
             warn(FileWarning(f"the run continues without a checkpoint: {error}"))
 
-    def write(self, run: Run) -> None:
-        """Write the run in the state of the last call of `record`."""
-        if self.path is None or self._recorded is None:
+    def write(self, run: RecordedRun) -> None:
+        """Write the run."""
+        if self.path is None:
             return
         start = time.monotonic()
-        state, count, steps, memory = self._recorded
         header: dict[str, Any] = {
             **self._system_header,
             "every": self.stride,
             "method": asdict(run.stepper.method),
             "tolerance": run.stepper.tolerance,
             "reuse": run.stepper.reuse,
-            "steps": steps,
+            "steps": run.steps.record(),
             "save_every": run.stride,
         }
-        arrays = {key: np.array([getattr(s, key) for s in run.states[:count]]) for key in HISTORY}
-        arrays |= state_arrays("now", state)
-        arrays |= {f"stepper_{key}": np.asarray(value) for key, value in memory.items()}
+        arrays = {key: np.array([getattr(s, key) for s in run.states]) for key in HISTORY}
+        arrays |= state_arrays("now", run.state)
+        arrays |= {f"stepper_{k}": np.asarray(value) for k, value in run.stepper.memory().items()}
         write_run(self.path, _KIND, header, arrays)
         self._written = time.monotonic()
         self._duration = self._written - start
 
 
-def read_checkpoint(path: str | Path, system: SystemData) -> tuple[Run, Checkpoint]:
+def read_checkpoint(path: str | Path, system: SystemData) -> tuple[RecordedRun, Checkpoint]:
     """Return the run that a file contains, and a `Checkpoint` that writes to the same file."""
     instance("system", system, SystemData)
     header, arrays = read_archive(path, _KIND)
@@ -120,5 +100,6 @@ def read_checkpoint(path: str | Path, system: SystemData) -> tuple[Run, Checkpoi
             {k.removeprefix("stepper_"): v for k, v in arrays.items() if "stepper_" in k}
         )
         state, steps = state_from("now", arrays), steps_from(header["steps"])
-        run = Run(system, stepper, steps, state, states_from(arrays), int(header["save_every"]))
-        return run, Checkpoint(path, header["every"], system)
+        run = Run(system, stepper, steps, state)
+        recorded = RecordedRun(run, states_from(arrays), int(header["save_every"]))
+        return recorded, Checkpoint(path, header["every"], system)

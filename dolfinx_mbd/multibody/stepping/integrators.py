@@ -38,9 +38,8 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 Derivatives = tuple[float, float, float]
 
 _MAX_ITERATIONS = 15
-_SPARSE_UNKNOWNS = (
-    400  # number of unknowns above which the iteration matrix of many bodies is sparse
-)
+_JUMP_ITERATIONS = 2  # corrections of the accelerations after a jump, for outdated matrices
+_SPARSE_UNKNOWNS = 400  # unknowns above which the matrix of a system of many bodies is sparse
 
 
 class StepError(SolverError):
@@ -208,6 +207,36 @@ class Stepper:
             "earlier": _resampled(state, new / dt),
         }
         return replace(consistent, memory=memory)
+
+    def after_jump(self, state: State, dt: float) -> State:
+        """Return a state prepared for the next step after a jump of the loads at its time.
+
+        Accelerations and multipliers change, so that the loads of the next step act from its
+        beginning. The iteration matrix leaves out motions that are too stiff for the step; these
+        follow the loads in the next step.
+
+        Args:
+            state: A state returned by `begin` or `step` before the loads changed.
+            dt: Next time step, s.
+        """
+        eqs, derivatives, n = self.assembler, self._step_derivatives(dt), self.system.num_velocities
+        eqs.put(state)
+        for _ in range(_JUMP_ITERATIONS):
+            eqs.residual(state.time)
+            if self._factor is None or self._factor.dt != dt:
+                self._refactor(state.time, dt, np.zeros(n), derivatives)
+            assert self._factor is not None
+            rhs = np.zeros(len(self._rhs))
+            rhs[:n] = -eqs.rows
+            solution = self._factor.solve(rhs)
+            eqs.a += solution[:n]
+            eqs.lam += self._mass * solution[n:]
+        a, lam = eqs.a - state.a, eqs.lam - state.lam
+        memory = state.memory | {
+            "algorithmic": state.memory["algorithmic"] + a,
+            "earlier": tuple((x + a, y + lam) for x, y in state.memory.get("earlier", ())),
+        }
+        return replace(state, a=state.a + a, lam=state.lam + lam, memory=memory)
 
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
         """Return the local error of the increments of a step (nv,), and the mass matrix.

@@ -201,7 +201,8 @@ window.player = (() => {
   const JOINT = new THREE.MeshStandardMaterial({ color: 0xc8551b, roughness: 0.5 });
   const SPRING = new THREE.LineBasicMaterial({ color: 0x2f9e63 });
   const GROUND = new THREE.MeshStandardMaterial({ color: 0x777777, roughness: 0.9 });
-  const CABLE = new THREE.LineBasicMaterial({ color: 0x3b62c2 });
+  const CABLE = new THREE.MeshStandardMaterial({ color: 0x3b62c2, roughness: 0.6 });
+  const ROD = new THREE.CylinderGeometry(1, 1, 1, 10, 1).translate(0, 0.5, 0); // from 0 to 1 along y
   const FORCE = {
     "joint forces": new THREE.MeshStandardMaterial({ color: 0xd63a6a, roughness: 0.6, depthTest: false, transparent: true }),
     loads: new THREE.MeshStandardMaterial({ color: 0x8f47c2, roughness: 0.6, depthTest: false, transparent: true }),
@@ -245,9 +246,7 @@ window.player = (() => {
       const add = (name, object) => { this.groups[name].add(object); return object; };
       this.joints = (data.joints ?? []).map((joint) =>
         [joint, add("joints", joint.kind === "distance"
-          ? new THREE.Line(new THREE.BufferGeometry().setAttribute("position",
-            new THREE.BufferAttribute(new Float32Array([0, 0, 0, 0, 1, 0]), 3)), CABLE)
-          : new THREE.Mesh(jointShape(joint.kind), JOINT))]);
+          ? new THREE.Mesh(ROD, CABLE) : new THREE.Mesh(jointShape(joint.kind), JOINT))]);
       this.springs = (data.springs ?? []).map((spring) => [spring, add("springs", new THREE.Line(coil(), SPRING))]);
       this.ground = [...frames.values()].filter((frame) => frame.ground).map((frame) =>
         [frame, add("ground", new THREE.Mesh(new THREE.BoxGeometry(0.05 * size, 0.012 * size, 0.05 * size), GROUND))]);
@@ -257,15 +256,14 @@ window.player = (() => {
           new THREE.Mesh(new THREE.ConeGeometry(2.6 * r, 7 * r, 16).translate(0, 3.5 * r, 0), FORCE[arrow.group]));
         return [arrow, group];
       });
-      this.cables = cables.map((cable) => [cable, add("cables", new THREE.Line(
-        new THREE.BufferGeometry().setAttribute("position",
-          new THREE.BufferAttribute(new Float32Array(3 * cable.count), 3)), CABLE))]);
+      this.cables = cables.map((cable) =>
+        Array.from({ length: cable.count - 1 }, () => add("cables", new THREE.Mesh(ROD, CABLE))));
     }
 
-    move(where, poses) {
+    move(where, poses, lines) {
       const vector = new THREE.Vector3();
       for (const [joint, mark] of this.joints) {
-        if (joint.kind === "distance") { stretch(mark, poses(joint.first).position, poses(joint.second).position, 1); continue; }
+        if (joint.kind === "distance") { stretch(mark, poses(joint.first).position, poses(joint.second).position, 0.004 * size); continue; }
         mark.position.copy(poses(joint.second).position);
         mark.quaternion.setFromUnitVectors(Z, poses(joint.first).axis);
       }
@@ -282,11 +280,10 @@ window.player = (() => {
         group.children[0].scale.y = Math.max(length, 1e-9);
         group.children[1].position.y = length;
       }
-      for (const [cable, line] of this.cables) {
-        line.geometry.attributes.position.array.set(between(cable.points, 3 * cable.count, where));
-        line.geometry.attributes.position.needsUpdate = true;
-        line.frustumCulled = false;
-      }
+      this.cables.forEach((pieces, k) => {
+        const points = lines(k), at = (i) => new THREE.Vector3().fromArray(points, 3 * i);
+        pieces.forEach((piece, i) => stretch(piece, at(i), at(i + 1), 0.004 * size));
+      });
     }
   }
 
@@ -317,7 +314,7 @@ window.player = (() => {
     const title = document.createElement("b"), small = document.createElement("small");
     title.textContent = mode ? mode.title : data.title;
     if (mode) small.textContent = `${format(mode.frequency)} Hz` +
-      (mode.damping === undefined ? "" : `, damping ratio ${format(mode.damping)}`);
+      (mode.damping === undefined ? "" : `, damping ratio ${format(Math.abs(mode.damping) < 1e-9 ? 0 : mode.damping)}`);
     label.append(title, small);
     return { mode, scene, lamp, surfaces, marks: new Marks(scene), label, limits: {} };
   });
@@ -366,11 +363,18 @@ window.player = (() => {
     return { position, axis };
   }
 
+  function cablePoints(k, view, where) {
+    const { points, count } = cables[k], out = between(points, 3 * count, where);
+    if (!view.mode?.cables) return out;
+    const move = real(view.mode.cables[k], 2 * Math.PI * t);
+    return out.map((value, i) => value + settings.scale * move[i]);
+  }
+
   function update() {
     const where = place(modal ? start : t);
     for (const view of views) {
       view.surfaces.forEach((surface, k) => surface.move(bodyState(k, view, where), settings.scale));
-      view.marks.move(where, (index) => framePose(index, view, where));
+      view.marks.move(where, (index) => framePose(index, view, where), (k) => cablePoints(k, view, where));
       const running = greatest(view.surfaces.map((surface) =>
         settings.hidden.has(surface.name) ? 0 : surface.evaluate(settings.colour)));
       view.limit = settings.range === "running" ? running : fixedLimit(view, running);
@@ -406,13 +410,15 @@ window.player = (() => {
     return view.limits[settings.colour];
   }
 
-  /** Rectangle of a view in pixels of the page. */
+  const HEAD = modal ? 40 : 0; // height of the title of a mode
+
+  /** Rectangle of a view below its title, in pixels of the page. */
   function tile(k) {
     const { clientWidth: width, clientHeight: height } = stage, count = views.length;
     const columns = Math.max(1, Math.min(count, Math.round(Math.sqrt((count * width) / (1.35 * height)))));
     const rows = Math.ceil(count / columns);
-    return { x: ((k % columns) * width) / columns, y: (Math.floor(k / columns) * height) / rows,
-      width: width / columns, height: height / rows };
+    return { x: ((k % columns) * width) / columns, y: (Math.floor(k / columns) * height) / rows + HEAD,
+      width: width / columns, height: height / rows - HEAD };
   }
 
   function draw() {
@@ -427,7 +433,7 @@ window.player = (() => {
       view.lamp.position.copy(camera.position).addScaledVector(camera.up, 0.5 * size);
       view.lamp.target.position.copy(controls.target);
       view.label.style.left = `${x}px`;
-      view.label.style.top = `${y}px`;
+      view.label.style.top = `${y - HEAD}px`;
       renderer.render(view.scene, camera);
     });
   }
@@ -449,8 +455,8 @@ window.player = (() => {
     const right = new THREE.Vector3().crossVectors(camera.up, direction).normalize();
     const top = new THREE.Vector3().crossVectors(direction, right), centre = new THREE.Vector3(...data.centre);
     let most = 0;
-    for (let i = 0; i < 8; i++) {
-      const corner = new THREE.Vector3(...[0, 1, 2].map((j) => data.box[(i >> j) & 1][j])).sub(centre);
+    for (const point of data.hull) {
+      const corner = new THREE.Vector3(...point).sub(centre);
       const half = Math.max((Math.abs(corner.dot(right)) * height) / width, Math.abs(corner.dot(top)));
       most = Math.max(most, half / up + corner.dot(direction));
     }
@@ -479,7 +485,7 @@ window.player = (() => {
     const limit = views[0].limit, [factor, symbol] = unit(settings.colour, limit);
     const colours = MAP.map((c) => `rgb(${c})`).join(",");
     box.innerHTML = modal
-      ? `${name}<i style="background:linear-gradient(90deg,${colours})"></i><span><b>0</b><b>greatest of each mode</b></span>`
+      ? `${name}<i style="background:linear-gradient(90deg,${colours})"></i><span><b>0</b><b>largest</b></span>`
       : `${name} (${symbol})<i style="background:linear-gradient(90deg,${colours})"></i>` +
         `<span><b>0</b><b>${format(0.5 * factor * limit)}</b><b>${format(factor * limit)}</b></span>`;
   }
@@ -573,7 +579,7 @@ window.player = (() => {
         oninput: change(() => { settings.scale = 10 ** Number(magnify.value); showScale(); }) });
       const shown = element("output");
       const showScale = () => { shown.textContent = `× ${format(settings.scale)}`; };
-            controlsOf.showScale = () => { magnify.value = Math.log10(settings.scale); showScale(); };
+      controlsOf.showScale = () => { magnify.value = Math.log10(settings.scale); showScale(); };
       showScale();
       panel.append(
         element("h2", { textContent: "Colour" }),
@@ -611,7 +617,7 @@ window.player = (() => {
       "<tr><td><kbd>D</kbd></td><td>light, dark</td></tr><tr><td><kbd>P</kbd></td><td>save a picture</td></tr>" }));
     const menu = document.getElementById("menu");
     menu.onclick = change(() => panel.classList.toggle("closed"));
-    if (window.matchMedia("(max-width: 700px)").matches) panel.classList.add("closed");
+    if (window.matchMedia("(max-width: 800px)").matches) panel.classList.add("closed");
   }
 
   function buildBar() {
@@ -689,11 +695,14 @@ window.player = (() => {
       pad.width = width * ratio;
       pad.height = height * ratio;
       pen.scale(ratio, ratio);
-      const low = y.reduce((a, b) => Math.min(a, b), 0), high = y.reduce((a, b) => Math.max(a, b), 0) || 1;
+      let low = y.reduce((a, b) => Math.min(a, b)), high = y.reduce((a, b) => Math.max(a, b));
+      if (low > 0 && low < high - low) low = 0; // zero belongs to a curve that comes near it
+      if (high < 0 && -high < high - low) high = 0;
+      if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
       const across = (value) => (width * (value - start)) / (end - start);
       const down = (value) => height - 6 - ((height - 26) * (value - low)) / (high - low);
       pen.strokeStyle = style.getPropertyValue("--line");
-      pen.beginPath(); pen.moveTo(0, down(0)); pen.lineTo(width, down(0)); pen.stroke();
+      if (low <= 0 && high >= 0) { pen.beginPath(); pen.moveTo(0, down(0)); pen.lineTo(width, down(0)); pen.stroke(); }
       pen.strokeStyle = style.getPropertyValue("--mark");
       pen.beginPath();
       for (let i = 0; i < x.length; i++) pen.lineTo(across(x[i]), down(y[i]));
@@ -741,6 +750,10 @@ window.player = (() => {
     dirty = true;
   });
   window.addEventListener("resize", () => { dirty = true; });
+  window.addEventListener("message", ({ data: message }) => { // the page around the viewer changes its theme
+    if (message?.theme) document.documentElement.classList.toggle("dark", message.theme === "dark");
+    dirty = true;
+  });
   canvas.addEventListener("pointermove", tell);
   canvas.addEventListener("pointerleave", () => { hint.hidden = true; });
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +66,9 @@ def test_a_table(run: Solution, path: Path) -> None:
     assert np.array_equal(column["rod.eta.2 [SI]"], run.body("rod").eta[:, 1])
     assert np.array_equal(column["piston pin.force.x [N]"], run.joint("piston pin").force[:, 0])
     assert np.array_equal(column["main.rotation [rad]"], run.joint("main").rotation)
+    assert run.to_csv(path.parent / "new" / "folder" / "run.csv").is_file()
     few = run.to_csv(path.with_suffix(".csv"), names=["drive"]).read_text().splitlines()[0]
-    assert few.count(",") == 7
+    assert few.startswith("time [s],drive.force.x [N]") and "rod" not in few
     with pytest.raises(InputError, match="wheel"):
         run.to_csv(path, names=["wheel"])
 
@@ -206,7 +208,7 @@ def rising(t: float) -> tuple[float, float, float]:
         (float, int),
         (np, json),
     ],
-    ids=str,
+    ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", str(value)),
 )
 def test_digests_tell_objects_apart(one: object, two: object) -> None:
     assert digest(one) != digest(two)

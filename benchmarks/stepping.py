@@ -1,0 +1,94 @@
+"""A loop over `Simulator.step` against `simulate`: processor time of a step.
+
+    ./with-fenicsx python3 benchmarks/stepping.py [--rounds 5] [--steps 2000]
+
+The variants take turns in each round, and the table shows medians. *Outputs*: two outputs are read
+after each step. *Inputs*: the torque also changes in each step. The script stops if the states of
+the plain loop are not bitwise those of `simulate`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+from dolfinx.mesh import create_interval
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.mechanisms import inline_engine
+
+DT = 1e-5
+
+
+def pendulum() -> mbd.System:
+    """A rigid pendulum with a motor."""
+    ground = mbd.Ground({"pin": mbd.Frame()})
+    bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (1, 0, 0), frames={"pin": mbd.Frame()})
+    pin = mbd.revolute("main", ground.frame("pin"), bob.frame("pin"))
+    motor = mbd.JointLoad("drive", "main", "rotation", 0.0)
+    return mbd.System([ground, bob], [pin], loads=[motor], gravity=(0, -9.81, 0))
+
+
+def engine() -> mbd.System:
+    """The three-cylinder engine with flexible rods, turned by a torque."""
+    line = create_interval(MPI.COMM_SELF, 16, [0.0, 0.14])
+    model = mbd.BeamModel(line, mbd.Section.rectangle(0.03, 0.01), mbd.STEEL)
+    rod = mbd.reduce_beam(model, interfaces={"big_end": 0.0, "small_end": 0.14}, num_modes=20).body
+    return inline_engine(rod, torque=0.0, gas=False)
+
+
+def variants(system: mbd.System, steps: int) -> dict[str, Callable[[], mbd.State]]:
+    """Return functions that take `steps` steps."""
+    body = system.bodies[-1].name
+    outputs = {
+        "angle": lambda run: run.joint("main").rotation,
+        "y": lambda run: run.sensor(body, "pin" if body == "bob" else (0, 0, 0))[:, 1],
+    }
+    t_end = steps * DT
+
+    def loop(read: bool, write: bool) -> mbd.State:
+        simulator = mbd.Simulator(system, dt=DT, t_end=t_end, inputs=["drive"], outputs=outputs)
+        for k in range(steps):
+            state = simulator.step({"drive": 1e-3 * np.sin(k)} if write else None)
+            if read:
+                _ = simulator.outputs
+        return state
+
+    return {
+        "simulate": lambda: mbd.simulate(system, t_end=t_end, dt=DT).final_state,
+        "loop": lambda: loop(False, False),
+        "loop, outputs": lambda: loop(True, False),
+        "loop, outputs, inputs": lambda: loop(True, True),
+    }
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=2000)
+    options = parser.parse_args()
+    print("| mechanism | variant | µs a step | over `simulate` |\n|---|---|---|---|")
+    for build in (pendulum, engine):
+        system = build()
+        tasks = variants(system, options.steps)
+        states = {name: task() for name, task in tasks.items()}  # also compiles the kernels
+        assert np.array_equal(states["simulate"].q, states["loop"].q)
+        times: dict[str, list[float]] = {name: [] for name in tasks}
+        for _ in range(options.rounds):
+            for name, task in tasks.items():
+                start = time.process_time()
+                task()
+                times[name].append(time.process_time() - start)
+        base = float(np.median(times["simulate"]))
+        for name, values in times.items():
+            value = float(np.median(values))
+            step = 1e6 * value / options.steps
+            print(f"| {build.__name__} | {name} | {step:.0f} | {value / base:.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

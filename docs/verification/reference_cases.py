@@ -1,0 +1,401 @@
+"""Compute the reference cases and compare them with published and independent numbers.
+
+    ./with-fenicsx python3 docs/verification/reference_cases.py
+    ./with-fenicsx python3 docs/verification/reference_cases.py V6 V9
+
+Each case prints a table with the quantity, the reference and its source, the result of this
+package, the deviation and its bound. A deviation is relative to the reference, or absolute ("abs").
+The exit status is 1 if a deviation exceeds its bound. The models are those of the tests; a case is
+left out, and the table says so, if its other program is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ufl
+from dolfinx.mesh import create_interval
+from mpi4py import MPI
+from scipy.linalg import eigh
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for the models of the tests
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.mechanisms import inline_engine, rigid_rod, slider_crank
+from tests.models import andrews, bodies, four_bars, planar_mechanisms, plates, spin_up
+from tests.models import ivp_slider_crank as ivp
+
+SELF = MPI.COMM_SELF
+Numbers = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number of this package next to its reference; `absolute` is the kind of the deviation."""
+
+    quantity: str
+    reference: float
+    source: str
+    value: float
+    bound: float
+    absolute: bool = False
+
+    @property
+    def deviation(self) -> float:
+        """Difference from the reference, relative to it unless `absolute`."""
+        difference = abs(self.value - self.reference)
+        return float(difference if self.absolute else difference / abs(self.reference))
+
+    @property
+    def passed(self) -> bool:
+        """Whether the deviation is a number within its bound."""
+        return self.deviation <= self.bound
+
+
+def rows(
+    source: str, bound: float, values: Iterable[float], references: Numbers, absolute: bool = False
+) -> Iterator[Row]:
+    """Yield a row for each reference by name, with the values in the same order."""
+    for (name, reference), value in zip(references.items(), values, strict=True):
+        yield Row(name, float(reference), source, float(value), bound, absolute)
+
+
+# ---- Mechanisms of rigid bodies
+
+ODE = "independent ODE solution"
+
+
+def planar_motion() -> Iterator[Row]:
+    """Rigid planar mechanisms under torques that depend on the angle (Hać and Łazęcki)."""
+    times = [0.2, 0.4, 0.6, 0.8, 1.0]
+    run = mbd.simulate(planar_mechanisms.robotic_arm(), t_end=1.0, dt=1e-4, stride=2000)
+    angles = run.joint("base").rotation[1:]
+    exact = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
+    names = [f"arm, φ({t:g} s), rad" for t in times]
+    references = dict(zip(names, exact, strict=True))  # six decimals
+    yield from rows(ODE, 1.6e-5, angles, references)
+    yield from rows("Adams, in the paper", 3e-4, angles[-1:], {names[-1]: 0.884672})
+    run = mbd.simulate(planar_mechanisms.crank_from_rest(), t_end=0.5, dt=1e-4, stride=1000)
+    angles = run.joint("main").rotation[1:]
+    exact = [0.245340903, 0.801813625, 1.463351621, 2.451874435, 4.211921311]
+    names = [f"slider-crank, φ({k / 10:g} s), rad" for k in range(1, 6)]
+    yield from rows(ODE, 1e-5, angles, dict(zip(names, exact, strict=True)))
+    yield from rows("Adams, in the paper", 3e-4, angles[-1:], {names[-1]: 4.210979})
+    references = {"the same by the paper's stick model": exact[-1]}
+    yield from rows(ODE, 1e-5, [planar_mechanisms.stick_angle()], references)
+
+
+def rigid_engine() -> Iterator[Row]:
+    """Rigid slider-crank of the three-cylinder engine at 6000 rpm, r = 40 mm, l = 137 mm."""
+    speed = 628.318
+    engine = inline_engine(rigid_rod(0.137, 0.153, thickness=0.01), speed=speed, gas=False)
+    run = mbd.simulate(engine, t_end=0.01, dt=5e-6).projected()
+    piston, rod = run.body("piston 1"), run.body("rod 1")
+    x, v, a = (h[:, 0] for h in (piston.position, piston.velocity, piston.acceleration))
+    values = [np.ptp(x), np.abs(v).max(), a.min(), a[len(a) // 2]]
+    values += [np.abs(rod.omega[:, 2]).max(), np.abs(rod.alpha[:, 2]).max()]
+    references = {
+        "stroke, m": 0.080,
+        "greatest speed of the piston, m/s": 26.18855,
+        "acceleration at top dead centre, m/s²": -20401.95,
+        "acceleration at bottom dead centre, m/s²": 11180.73,
+        "greatest angular velocity of the rod, rad/s": 183.4505,
+        "greatest angular acceleration of the rod, rad/s²": 120516.5,
+    }
+    yield from rows("closed form", 5e-6, values, references)
+
+
+def spatial_crank_slider() -> Iterator[Row]:
+    """Crank-slider with a rod of 17 m at π/10 rad/s, rigid (Wang et al. 2022)."""
+    system = slider_crank(
+        rigid_rod(17.0, 0.5), crank_radius=2.0, crank_mass=1.0, piston_mass=1.0, speed=-np.pi / 10
+    )
+    run = mbd.simulate(system, t_end=20.0, dt=0.01).projected()
+    piston = run.body("piston")
+    x, v, a = (h[:, 0] for h in (piston.position, piston.velocity, piston.acceleration))
+    references = {"least x of the slider, m": 15.0, "greatest x, m": 19.0}
+    yield from rows("closed form", 1e-9, [x.min(), x.max()], references)
+    references = {"greatest speed, m/s": 0.6327, "least acceleration, m/s²": -0.2206}
+    references["greatest acceleration, m/s²"] = 0.1742
+    values = [np.abs(v).max(), a.min(), a.max()]
+    yield from rows("closed form, four digits", 5e-4, values, references)
+
+
+def free_rotation() -> Iterator[Row]:
+    """Free rotation of a rigid body near its unstable axis, I = (1, 2, 3) kg m²."""
+    system = mbd.System([mbd.RigidBody("top", 1.0, [1.0, 2.0, 3.0])])
+    start = mbd.consistent_state(system, v=np.array([0, 0, 0, 0.01, 1.0, 0.01]))
+    run = mbd.simulate(system, t_end=31.0, dt=1e-3, start=start, tolerance=1e-12)
+    omega = run.body("top").omega
+    k = np.flatnonzero(np.diff(np.sign(omega[:, 1])))
+    zeros = run.time[k] - omega[k, 1] * 1e-3 / (omega[k + 1, 1] - omega[k, 1])
+    references = {"period, s": 39.1057341973, "first change of sign of ω₂, s": 10.916913}
+    yield from rows("elliptic functions", 1e-5, [2 * np.diff(zeros)[0], zeros[0]], references)
+    exact = {"ω₁(20 s), rad/s": -0.00581384, "ω₂": -1.0000331, "ω₃": 0.008828}
+    yield from rows("elliptic functions", 1e-6, omega[20000], exact, absolute=True)
+
+
+def andrews_mechanism() -> Iterator[Row]:
+    """Andrews' squeezing mechanism: seven bodies, one freedom, steps extrapolated to zero."""
+    angles, speeds = andrews.extrapolated_end()
+    source = "IVP test set, and a reduction to one freedom"
+    references = {f"{key}(0.03 s), rad": value for key, value in andrews.AT_THE_END.items()}
+    yield from rows(source, 1e-8, angles, references, absolute=True)
+    names = ("rate of β, rad/s", "rate of β + Θ, rad/s")
+    references = dict(zip(names, andrews.SPEEDS_AT_THE_END, strict=True))
+    yield from rows(source, 1e-6, speeds, references)
+
+
+def four_bar_chain() -> Iterator[Row]:
+    """Two four-bars in a row that pass their singular position (IFToMM library)."""
+    values = []
+    for dt in (1e-3, 5e-4):
+        run = mbd.simulate(four_bars.chain(2), t_end=10.0, dt=dt, start={"drive": -1.0})
+        angle = run.joint("drive").rotation
+        turn = np.interp(2 * np.pi, angle[0] - angle, run.time)
+        pin = run.sensor("crank 0", "end")[:, :2]
+        values.append([*pin[round(1 / dt)], *pin[-1], run.body("crank 0").omega[-1, 2], turn])
+    extrapolated = (4 * np.array(values[1]) - values[0]) / 3  # of order two
+    exact = {"x(1 s), m": -0.19502030195, "y(1 s), m": -0.98079920566, "x(10 s), m": 0.32845811153}
+    exact |= {"y(10 s), m": 0.94451853818, "rate of φ at 10 s, rad/s": -1.50664218082}
+    exact["period, s"] = 1.94251492261
+    yield from rows("equivalent pendulum", 1e-6, extrapolated, exact, absolute=True)
+
+
+# ---- Flexible bodies in motion
+
+
+def flexible_slider_crank() -> Iterator[Row]:
+    """Flexible slider-crank of the IVP test set, a rod of four shapes (Simeon)."""
+    end, exact = ivp.components(ivp.precise_run()), ivp.END
+    source = "IVP test set, problem 24"
+    first = {"φ₂(0.1 s), rad": exact["phi"], "x₃, m": exact["x"]}
+    yield from rows(source, 1e-9, [end["phi"], end["x"]], first)
+    yield from rows(source, 2e-7, end["q"][:2], {"q₁, m": exact["q"][0], "q₂, m": exact["q"][1]})
+    rates = {"rate of φ₂, rad/s": exact["omega"], "rate of x₃, m/s": exact["speed"]}
+    yield from rows(source, 1e-6, [end["omega"], end["speed"]], rates)
+    names = ("λ₁, N", "λ₂, N", "λ₃, N m")
+    yield from rows(source, 1e-5, end["lam"], dict(zip(names, exact["lam"], strict=True)))
+
+
+def spinning_up() -> Iterator[Row]:
+    """Spin-up of a cantilever to 6 rad/s, tip deflection of the reduced body (Kane et al. 1987)."""
+    instants, across = spin_up.tip_deflection(14.0, 2e-2)
+    values = np.interp(list(spin_up.EXACT), instants, across)
+    references = {f"v({t} s), m": value for t, value in spin_up.EXACT.items()}
+    bound, source = 0.01 * 0.5738, "geometrically exact beam"
+    yield from rows(source, bound, values, references, absolute=True)
+    yield from rows(source, 0.01, [across.min()], {"least deflection, m": -0.5738})
+
+
+WRIGHT = {
+    1: (3.54324, 3.68165, 22.15846, 22.18101),
+    3: (3.74351, 4.79728, 23.12649, 23.32026),
+    5: (4.07390, 6.44954, 24.95001, 25.44608),
+}
+
+
+def rotating_cantilever() -> Iterator[Row]:
+    """Frequencies ω√(ρAL⁴/EI) of a rotating cantilever at the speed γ (Wright et al. 1982)."""
+    thin = mbd.Section.rectangle(2e-3, 2e-3)
+    material = mbd.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)
+    model = mbd.BeamModel(create_interval(SELF, 40, [0.0, 1.0]), thin, material)
+    structure = mbd.rotating_beam(model, held=[0.0])
+    for gamma, frequencies in WRIGHT.items():
+        omega = 2 * np.pi * mbd.rotating_modes(structure, float(gamma), num_modes=4).frequencies
+        names = [f"{name}, γ = {gamma}" for name in ("lag 1", "flap 1", "lag 2", "flap 2")]
+        source = "Wright; spectral solution"
+        yield from rows(source, 3e-4, omega, dict(zip(names, frequencies, strict=True)))
+    lost = mbd.critical_speed(structure, 6.0, stiffening=False)
+    structure.destroy()
+    name = "γ of the false loss of stability without geometric stiffness"
+    yield from rows(
+        "first frequency at rest", 1e-3, [lost.speed if lost else np.nan], {name: 3.51602}
+    )
+    springs = plates.on_springs(SELF, ((20 * np.pi) ** 2,) * 2)
+    modes = mbd.rotating_modes(springs, 8 * np.pi, num_modes=3)
+    springs.destroy()
+    circles = modes.frequencies[np.abs(modes.whirl) > 0.5]
+    exact = {"oscillator of 10 Hz at 4 Hz, forward, Hz": 6.0, "backward, Hz": 14.0}
+    yield from rows("closed form", 1e-12, circles, exact)
+
+
+# ---- A single body
+
+
+def closed_forms() -> Iterator[Row]:
+    """Rotating and accelerated bars, resultants of inertia loads, buckling, an ellipsoid."""
+    steel, spin, alpha = mbd.STEEL, 40.0, 30.0
+    thin = mbd.Section.rectangle(1e-3, 1e-3)
+    model = mbd.BeamModel(create_interval(SELF, 8, [0.0, 1.0]), thin, steel)
+    v = ufl.TestFunction(model.space)
+    clamp: dict[float, list[str]] = {0.5: ["ux", "uy", "uz", "rx", "ry", "rz"]}
+    tips = []
+    for load, held in (
+        (model.beam.centrifugal_load(v, (0, 0, spin)), [0.0]),
+        (model.beam.centrifugal_load(v, (0, 0, spin), origin=(0.5, 0, 0)), clamp),
+        (model.beam.euler_load(v, (0, 0, -alpha)), [0.0]),
+    ):
+        q = mbd.beams.beam_statics(model, load, held=held).x.array.reshape(-1, 6)
+        tips.append(q[np.argmax(model.positions[:, 0])])
+    stretch = steel.density * spin**2 / steel.young
+    bend = 11 * steel.density * thin.area * alpha / (120 * steel.young * thin.Izz)
+    exact = {
+        "ρΩ²L³/3E, clamped bar, m": stretch / 3,
+        "ρΩ²L³/24E, about the centre, m": stretch / 24,
+    }
+    yield from rows("closed form", 1e-9, [tips[0][0], tips[1][0]], exact)
+    yield from rows("closed form", 1e-6, [tips[2][1]], {"11ρAαL⁵/120EI, m": bend})
+    for bound, (values, exact) in (
+        (1e-12, bodies.inertia_resultants(spin, alpha)),
+        (1e-3, bodies.ellipsoid_inertia(0.006)),
+    ):
+        yield from rows("closed form", bound, values, exact)
+    values, exact = bodies.buckling_load()
+    yield from rows("Euler, with shear", 4e-3, values, exact)
+
+
+def free_solids() -> Iterator[Row]:
+    """Natural frequencies of a free cube (ωL√(ρ/G)) and of a free bar of steel, quadratic cells."""
+    source, steel = "Rayleigh-Ritz", mbd.Material(2.1e11, 0.3, 7850.0)
+    cube = mbd.modal_analysis(bodies.box(SELF, (1.0,) * 3, (4, 4, 4)), steel, num_modes=11)
+    omega = 2 * np.pi * cube.frequencies * np.sqrt(steel.density / steel.shear)
+    exact = {"cube, first pair": 2.85605, "first triple": 3.84598, "second triple": 3.91125}
+    exact["Lamé's modes, π√2"] = np.pi * np.sqrt(2)
+    yield from rows(source, 3e-3, omega[[0, 2, 5, 8]], exact)
+    bar = mbd.modal_analysis(bodies.box(SELF, cells=(12, 4, 3)), steel, num_modes=6)
+    frequencies = [3311.33, 5286.47, 8732.7, 9533.2, 13132.0, 16171.7]
+    exact = {f"bar, mode {k}, Hz": value for k, value in enumerate(frequencies, 1)}
+    yield from rows(source, 3e-3, bar.frequencies, exact)
+
+
+def craig_bampton() -> Iterator[Row]:
+    """Error of Craig-Bampton frequencies of a free beam over the number n of fixed modes."""
+    second, exact = 1e-10, np.array([4.730041, 7.853205, 10.995608, 14.137165]) ** 2
+    section = mbd.Section(1.0, 1e4 * second, second, 1e4 * second)  # the other plane is stiff
+    line = create_interval(SELF, 100, [0.0, 1.0])
+    model = mbd.BeamModel(line, section, mbd.Material(1 / second, 0.3, 1.0))
+    table = {2: (3.6e-3, 4.4e-3), 4: (4.1e-4, 9.2e-4, 4.3e-3, 3.9e-3)}
+    table[8] = (2.6e-5, 9.6e-5, 4.7e-4, 6.4e-4)
+    for n, errors in table.items():
+        warnings.simplefilter("ignore", mbd.errors.UnitsWarning)  # EI = ρA = 1
+        body = mbd.reduce_beam(
+            model,
+            interfaces={"left": 0.0, "right": 1.0},
+            num_modes=n,
+            stiffening=False,
+            options=mbd.ReductionOptions(skin=False),
+        ).body
+        ratios = 2 * np.pi * body.frequencies[: len(errors)] / exact[: len(errors)] - 1
+        names = [f"n = {n}: relative error of frequency {k}" for k in range(1, len(errors) + 1)]
+        references = dict(zip(names, errors, strict=True))
+        yield from rows("spectral solution, two digits", 0.03, ratios, references)
+
+
+def same_body_in_exudyn() -> Iterator[Row]:
+    """One mesh and one basis in two programs: frequencies, and a slider-crank's motion (Exudyn)."""
+    if importlib.util.find_spec("exudyn") is None:
+        return
+    from tests.exudyn import models, test_motion
+
+    model = test_motion.bar(test_motion.STEEL)
+    reduction = model.reduction("mean axis")
+    body = test_motion.damped(reduction.body)
+    peer = models.peer_body(models.finite_elements(model, reduction.modes))
+    squares = eigh(peer.stiffnessMatrixReduced, peer.massMatrixReduced, eigvals_only=True)[:4]
+    exact = {f"frequency {k}, Hz": np.sqrt(s) / (2 * np.pi) for k, s in enumerate(squares, 1)}
+    yield from rows("Exudyn", 1e-9, body.frequencies[:4], exact)
+    exact = {"mass, kg": peer.totalMass, "Jzz, kg m²": peer.inertiaLocal[2, 2]}
+    yield from rows("Exudyn", 1e-9, [body.total_mass, body.inertia[2, 2]], exact)
+    system, method = test_motion.slider_crank_here(body), test_motion.METHOD
+    options: dict[str, Any] = {"stride": 10, "method": method, "elastic_start": "undeformed"}
+    run = mbd.simulate(system, t_end=0.05, dt=2e-5, **options)
+    theirs = test_motion.slider_crank_there(model, reduction.modes).run(0.05, 2e-5, 2e-4)
+    path, eta = run.body("piston").position, run.body("rod").eta
+    off = [test_motion.compare(path, theirs["piston"]), test_motion.compare(eta, theirs["rod eta"])]
+    names = ("path of the slider, greatest difference, relative", "elastic coordinates, the same")
+    yield from rows("Exudyn", 1e-5, off, dict.fromkeys(names, 0.0), absolute=True)
+
+
+# ---- Tables
+
+CASES: dict[str, Callable[[], Iterator[Row]]] = {
+    "V1": planar_motion,
+    "V2": rigid_engine,
+    "V3": spatial_crank_slider,
+    "V4": flexible_slider_crank,
+    "V5": spinning_up,
+    "V6": rotating_cantilever,
+    "V7": closed_forms,
+    "V8": free_solids,
+    "V9": craig_bampton,
+    "V10": free_rotation,
+    "V11": same_body_in_exudyn,
+    "V12": andrews_mechanism,
+    "V13": four_bar_chain,
+}
+"""Functions by the names of the cases; the first line of a docstring is the title."""
+
+
+def table(results: Iterable[Row]) -> str:
+    """Return rows as a table in Markdown."""
+    head = ["quantity", "reference", "source", "dolfinx_mbd", "deviation", "bound"]
+    lines = [head, ["---"] * len(head)]
+    for row in results:
+        kind = " abs" if row.absolute else ""
+        mark = "" if row.passed else " **exceeded**"
+        numbers = f"{row.reference:.10g}", row.source, f"{row.value:.10g}"
+        limits = f"{row.deviation:.1e}{kind}{mark}", f"{row.bound:.1e}{kind}"
+        lines.append([row.quantity, *numbers, *limits])
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    padded = (" | ".join(map(str.ljust, line, widths)) for line in lines)
+    return "\n".join(f"| {line} |" for line in padded)
+
+
+def markdown(name: str) -> str:
+    """Return the table of a case for the documentation.
+
+    Args:
+        name: Name of the case, for example `V6`.
+
+    Raises:
+        AssertionError: A deviation exceeds its bound.
+    """
+    results = list(CASES[name]())
+    text = table(results)
+    if not all(row.passed for row in results):
+        raise AssertionError(f"{name}:\n{text}")
+    return text
+
+
+def main() -> int:
+    """Print the tables of the requested cases; return the exit status."""
+    parser = argparse.ArgumentParser(description="Compute the reference cases.")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: {' '.join(CASES)}")
+    chosen = parser.parse_args().cases or list(CASES)
+    if unknown := set(chosen) - set(CASES):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; the cases are {', '.join(CASES)}")
+    exceeded, count = [], 0
+    for name in chosen:
+        begin = time.perf_counter()
+        results = list(CASES[name]())
+        print(f"\n{name}: {CASES[name].__doc__}\n")
+        print(table(results) if results else "left out: its other program is not installed")
+        print(f"\n{time.perf_counter() - begin:.1f} s", flush=True)
+        exceeded += [f"{name}: {row.quantity}" for row in results if not row.passed]
+        count += len(results)
+    print(f"\n{count} numbers, {len(exceeded)} beyond their bounds", *exceeded, sep="\n  ")
+    return 1 if exceeded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

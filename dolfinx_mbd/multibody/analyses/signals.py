@@ -1,0 +1,181 @@
+"""Named inputs and outputs of a mechanism.
+
+An input is a number of a load or a driver: `motor` for the torque of a joint load, the amplitude of
+a distributed load or the position of a driver; `push.x` for a component of a force or torque at a
+frame; `spring.stiffness` for a parameter of a force element. An output is a function of a solution.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.checks import array, choice, function, instance, number, refuse
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.multibody.model.joints import Driver
+from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
+from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
+from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.results.solution import Solution
+
+__all__ = ["Inputs", "Output", "Outputs"]
+
+Array = NDArray[np.float64]
+
+Output = Callable[[Solution], ArrayLike]
+"""Function of a solution that returns one number for each saved time, shape (nt,)."""
+
+
+class _Parameter(NamedTuple):
+    """A number of a load or a driver, or a component of a vector of three numbers."""
+
+    part: Any
+    field: str
+    component: int | None = None
+
+    @property
+    def value(self) -> float:
+        """The number, or 0 if the user gave a function."""
+        value = getattr(self.part, self.field)
+        if callable(value):
+            return 0.0
+        return float(value if self.component is None else np.asarray(value)[self.component])
+
+    def changed(self, number: float) -> Any:
+        """Return the load or driver with another number, after its own checks."""
+        value: Any = number
+        if isinstance(self.part, Driver):
+            value = _hold(number)
+        elif self.component is not None:
+            old = getattr(self.part, self.field)
+            value = [0.0, 0.0, 0.0] if callable(old) else list(old)
+            value[self.component] = number
+        return replace(self.part, **{self.field: value})
+
+
+class Inputs:
+    """Named numbers of the loads and drivers of a system, which change in a private copy of it.
+
+    A load or driver that the user gave as a function starts at the number 0 instead.
+
+    Args:
+        system: The mechanism; it is not changed.
+        names: Names of the inputs.
+
+    Attributes:
+        names: Names of the inputs.
+        system: The copy; without inputs, the system itself.
+        values: Values of the inputs.
+
+    Raises:
+        InputError: A name is unknown; the message lists the names of the system.
+
+    Example:
+        >>> inputs = Inputs(driven, ["drive"])
+        >>> inputs.put(inputs.merged({"drive": 0.5}))
+        >>> inputs.system.drivers[0].at(0.0), driven.drivers[0].at(0.0)
+        ((0.5, 0.0, 0.0), (0.0, 2.0, 0.0))
+    """
+
+    def __init__(self, system: SystemData, names: Sequence[str]) -> None:
+        self.names = checked_names("inputs", names)
+        if not self.names:
+            self.system, self._parameters = system, []
+        else:
+            parts = {id(part): copy.copy(part) for part in (*system.loads, *system.drivers)}
+            self.system = _with_parts(system, parts)
+            known = {name: p for part in parts.values() for name, p in _parameters(part)}
+            chosen = [choice("every name of inputs", name, known) for name in self.names]
+            self._parameters = [known[name] for name in chosen]
+        self.values = tuple(parameter.value for parameter in self._parameters)
+        self.put(self.values)
+
+    @property
+    def parts(self) -> list[Any]:
+        """Load or driver of each input."""
+        return [parameter.part for parameter in self._parameters]
+
+    def merged(self, changes: Mapping[str, float]) -> tuple[float, ...]:
+        """Return the values with changes by name; the values themselves do not change."""
+        for name, value in instance("inputs", changes, Mapping).items():
+            choice("name of an input", name, self.names)
+            number(f"inputs[{name!r}]", value)
+        pairs = zip(self.names, self.values, strict=True)
+        return tuple(float(changes.get(name, value)) for name, value in pairs)
+
+    def put(self, values: Sequence[float]) -> None:
+        """Set the values in the private copy; if one is invalid, none changes."""
+        parts: dict[int, tuple[Any, Any]] = {}
+        for parameter, value in zip(self._parameters, values, strict=True):
+            part, new = parts.get(id(parameter.part), (parameter.part, parameter.part))
+            parts[id(part)] = part, parameter._replace(part=new).changed(value)
+        for part, new in parts.values():
+            vars(part).update(vars(new))
+        self.values = tuple(values)
+
+
+class Outputs:
+    """Named functions of a solution.
+
+    Args:
+        functions: Function of a `Solution` by name; it returns one number per time, shape (nt,).
+
+    Example:
+        >>> outputs = Outputs({"speed": lambda run: run.body("bob").omega[:, 2]})
+        >>> outputs.of(run).shape
+        (501, 1)
+    """
+
+    def __init__(self, functions: Mapping[str, Output] | None) -> None:
+        functions = instance("outputs", {} if functions is None else functions, Mapping)
+        for name, output in functions.items():
+            checked_name("every name of outputs", name)
+            function(f"outputs[{name!r}]", output, "a function of a solution")
+        self._functions: Mapping[str, Output] = dict(functions)
+        self.names = tuple(functions)
+
+    def of(self, solution: Solution) -> Array:
+        """Return the values of all outputs over time, shape (nt, outputs)."""
+        shape = (len(solution),)
+        columns = np.empty((len(solution), len(self.names)))
+        for k, (name, output) in enumerate(self._functions.items()):
+            value = np.asarray(output(solution))
+            if value.shape != shape:
+                refuse(f"outputs[{name!r}]", value, f"one number for each time, shape {shape}")
+            columns[:, k] = array(f"outputs[{name!r}]", value)
+        return columns
+
+
+def _parameters(part: Any) -> Iterator[tuple[str, _Parameter]]:
+    """Yield the names and places of the numbers of a load or a driver that can be inputs."""
+    if isinstance(part, Driver):
+        yield part.name, _Parameter(part, "motion")
+    elif isinstance(part, JointLoad | PatternLoad):
+        yield part.name, _Parameter(part, "value")
+    elif isinstance(part, FrameLoad):
+        yield from ((f"{part.name}.{x}", _Parameter(part, "value", k)) for k, x in enumerate("xyz"))
+    else:
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                yield f"{part.name}.{field.name}", _Parameter(part, field.name)
+
+
+def _with_parts(system: SystemData, parts: Mapping[int, Any]) -> SystemData:
+    """Return a copy of a system with other loads and drivers."""
+    part = copy.copy(system)
+    part.loads = tuple(parts[id(load)] for load in system.loads)
+    part.drivers = tuple(parts[id(driver)] for driver in system.drivers)
+    part.whole = part if system.whole is system else _with_parts(system.whole, parts)
+    return part
+
+
+def _hold(position: float) -> Callable[[float], tuple[float, float, float]]:
+    """Return the motion of a driver that stays at a position."""
+    return lambda t: (position, 0.0, 0.0)

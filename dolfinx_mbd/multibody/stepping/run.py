@@ -1,0 +1,84 @@
+"""A simulation between two steps, which can be saved and restored bitwise."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.stepping.integrators import Stepper
+from dolfinx_mbd.multibody.stepping.step_control import Steps
+
+__all__ = ["RecordedRun", "Run", "Snapshot"]
+
+
+class Snapshot(NamedTuple):
+    """Everything on which the next steps of a run depend; it can be pickled.
+
+    Attributes:
+        state: State of the mechanism with the memory of the method.
+        steps: Control of the time step.
+        stepper: Counts and factorization of the stepper.
+        inputs: Values of the inputs.
+    """
+
+    state: State
+    steps: Steps
+    stepper: dict[str, Any]
+    inputs: tuple[float, ...] = ()
+
+
+class Run:
+    """A simulation between two steps.
+
+    Args:
+        system: The mechanism.
+        stepper: Method of time integration.
+        steps: Control of the time step.
+        state: State after the last step.
+    """
+
+    def __init__(self, system: SystemData, stepper: Stepper, steps: Steps, state: State) -> None:
+        self.system, self.stepper, self.steps, self.state = system, stepper, steps, state
+
+    def save(self) -> Snapshot:
+        """Return a snapshot, from which `restore` continues the run bitwise equally."""
+        return Snapshot(self.state, copy.copy(self.steps), self.stepper.memory())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot."""
+        self.state, self.steps = snapshot.state, copy.copy(snapshot.steps)
+        self.stepper.restore(snapshot.stepper)
+
+    @contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        """Return to the present state if an error or an interruption occurs."""
+        before = self.save()
+        try:
+            yield
+        except BaseException:
+            self.restore(before)
+            raise
+
+    def advance(self) -> State:
+        """Take one step and return the new state; a step that fails changes nothing."""
+        with self.undone_on_error():
+            self.state = self.steps.advance(self.stepper, self.state)
+        return self.state
+
+
+class RecordedRun(Run):
+    """A run with the states that were saved so far, one in `stride` steps."""
+
+    def __init__(self, run: Run, states: Sequence[State], stride: int) -> None:
+        super().__init__(run.system, run.stepper, run.steps, run.state)
+        self.states, self.stride = list(states), stride
+
+    def record(self) -> bool:
+        """Save the state once if it is due, and return whether it is due."""
+        due = self.steps.taken % self.stride == 0 or self.steps.done
+        if due and self.states[-1].time < self.state.time:
+            self.states.append(self.state)
+        return due

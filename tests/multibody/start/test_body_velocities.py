@@ -1,0 +1,139 @@
+"""Initial velocities of bodies: free bodies, chains, contradictions, and files without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanisms import SliderCrank, rigid_rod, slider_crank
+from dolfinx_mbd.multibody import (
+    AssemblyError,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    System,
+    consistent_state,
+    revolute,
+    simulate,
+)
+from dolfinx_mbd.multibody.files.fingerprint import digest, fingerprint
+from tests.models.rods import rod
+
+
+def test_a_free_body_flies_and_spins() -> None:
+    """Parabola of the centre of mass; a spin about a principal axis remains constant."""
+    turn = (np.cos(0.3), np.sin(0.3), 0.0, 0.0)
+    ball = RigidBody.box(
+        "ball", (0.1, 0.2, 0.3), mass=1.0, rotation=turn, velocity=(3, 4, 0), omega=(0, 0, 9)
+    )
+    run = simulate(System([ball], gravity=(0, -9.81, 0)), t_end=0.3, dt=1e-3)
+    history = run.body("ball")
+    fall = np.outer(run.time, (3, 4, 0)) + np.outer(-0.5 * 9.81 * run.time**2, (0, 1, 0))
+    np.testing.assert_allclose(history.position, fall, atol=1e-9)
+    np.testing.assert_allclose(history.omega, np.tile((0, 0, 9.0), (len(run), 1)), atol=1e-9)
+
+
+def double_pendulum(first: float | None, second: float | None) -> System:
+    ends = {"a": Frame((-0.5, 0, 0)), "b": Frame((0.5, 0, 0))}
+    ground = Ground({"o": Frame()})
+    bars = [
+        RigidBody.box(
+            name,
+            (1.0, 0.1, 0.1),
+            mass=1.0,
+            frames=ends,
+            position=(x, 0, 0),
+            omega=None if omega is None else (0, 0, omega),
+        )
+        for name, x, omega in (("one", 0.5, first), ("two", 1.5, second))
+    ]
+    joints = [
+        revolute("o", ground.frame("o"), bars[0].frame("a")),
+        revolute("knee", bars[0].frame("b"), bars[1].frame("a")),
+    ]
+    return System([ground, *bars], joints)
+
+
+def test_joints_determine_the_other_velocities() -> None:
+    state = consistent_state(double_pendulum(2.0, -3.0))
+    np.testing.assert_allclose(state.v[3:6], (0, 0, 2.0), atol=1e-12)
+    np.testing.assert_allclose(state.v[:3], (0, 1.0, 0), atol=1e-12)
+    np.testing.assert_allclose(state.v[6:9], (0, 2.0 - 1.5, 0), atol=1e-12)
+
+
+def test_the_rest_has_the_smallest_kinetic_energy() -> None:
+    """The free bar gets no moment about the knee: its angular velocity minimizes the energy."""
+    system = double_pendulum(2.0, None)
+    state = consistent_state(system)
+    np.testing.assert_allclose(state.v[3:6], (0, 0, 2.0), atol=1e-12)
+    second = state.v[11]
+    # v_c = 2 + ω/2, T = ½ m v_c² + ½ J ω²: dT/dω = 0
+    J = (1.0 + 0.01) / 12
+    assert second == pytest.approx(-0.5 * 2.0 / (0.25 + J), rel=1e-9)
+
+
+def test_one_velocity_moves_a_closed_loop_with_flexible_bodies() -> None:
+    system = slider_crank(
+        rod(),
+        crank_radius=0.2,
+        crank_mass=0.5,
+        piston_mass=0.2,
+        torque=0.0,
+        angle=0.7,
+        ends=("left", "right"),
+    )
+    crank = replace(system.body("crank"), omega=(0, 0, 5.0))  # type: ignore[type-var]
+    moving = System([crank if b.name == "crank" else b for b in system.bodies], system.joints)
+    state = consistent_state(moving)
+    rates = consistent_state(system, rates={"main": 5.0})
+    np.testing.assert_allclose(state.v, rates.v, atol=1e-4 * np.abs(rates.v).max())
+    motion = SliderCrank(0.2, 1.0).motion(0.7, 5.0)
+    assert state.v[moving.v_slices[moving.body_index("piston")]][0] == pytest.approx(
+        float(motion.slider_velocity), rel=1e-3
+    )
+
+
+def test_contradictions_are_errors() -> None:
+    ground = Ground({"o": Frame()})
+    bar = RigidBody("bar", 1.0, [1.0] * 3, frames={"o": Frame()}, velocity=(1.0, 0, 0))
+    joint = revolute("pin", ground.frame("o"), bar.frame("o"))
+    with pytest.raises(AssemblyError, match="'bar'"):
+        consistent_state(System([ground, bar], [joint]))
+    spun = replace(bar, velocity=None, omega=(0, 0, 2.0))
+    with pytest.raises(AssemblyError, match="'bar'"):
+        consistent_state(System([ground, spun], [joint]), rates={"pin": 3.0})
+    agreed = consistent_state(System([ground, spun], [joint]), rates={"pin": 2.0})
+    assert agreed.v[5] == pytest.approx(2.0, rel=1e-12)
+    with pytest.raises(InputError):
+        replace(bar, omega=(1.0, np.nan, 0.0))
+
+
+def test_files_of_bodies_without_velocities_are_still_read() -> None:
+    """The fingerprint is that of the version before there were initial velocities."""
+    body = RigidBody("bar", 1.0, [1.0] * 3)
+    flexible = FlexibleBody("arm", rod())
+    at_rest = fingerprint(System([body, flexible]))
+    moving = fingerprint(System([replace(body, omega=(0, 0, 1.0)), flexible]))
+    assert {key for key in at_rest if at_rest[key] != moving[key]} == {"body 'bar'"}
+    assert digest(body) == "6df54d1eed3f5773fbd0499ce3d827e0" and digest(flexible) != digest(
+        replace(flexible, velocity=(1, 0, 0))
+    )
+
+
+def test_rigid_rods_without_inertia_about_their_axis() -> None:
+    system = slider_crank(
+        rigid_rod(0.4, 0.3),
+        crank_radius=0.1,
+        crank_mass=0.5,
+        piston_mass=0.2,
+        torque=0.0,
+        angle=0.4,
+    )
+    crank = replace(system.body("crank"), omega=(0, 0, 5.0))  # type: ignore[type-var]
+    moving = System([crank if b.name == "crank" else b for b in system.bodies], system.joints)
+    run = simulate(moving, t_end=1e-3, dt=1e-4)
+    assert run.joint("main").rotation_rate[0] == pytest.approx(5.0, rel=1e-9)
