@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import file_path, refuse
+from dolfinx_mbd.checks import file_path, reject
 from dolfinx_mbd.errors import FileError, FileWarning, MissingFileError, warn
 
 _CHECKSUM_VERSION = 2  # first format version with a list of arrays and a checksum
@@ -48,7 +48,7 @@ def archive_writer(
     digest = _digest(complete)
     for name, array in contents.items():
         if array.dtype.hasobject:
-            refuse(name, array, "numbers or text")
+            reject(name, array, "numbers or text")
         digest.update(array.reshape(-1).view(np.uint8))
     text = json.dumps({**complete, "sha256": digest.hexdigest()})
 
@@ -69,7 +69,7 @@ def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str
         raise MissingFileError(f"no {kind.title} file {str(path)!r} exists")
     if path.is_dir():
         raise kind.error(f"{path}: not a {kind.title}, but a directory", path=path)
-    with path.open("rb") as file, damage_as(kind, path):
+    with path.open("rb") as file, errors_as(kind, path):
         archive = zipfile.ZipFile(file)
         members = _members(archive, os.fstat(file.fileno()).st_size)
         if "header" not in members:
@@ -98,7 +98,7 @@ def is_archive(path: Path, kind: Kind) -> bool:
 
 
 @contextlib.contextmanager
-def damage_as(kind: Kind, path: str | Path) -> Iterator[None]:
+def errors_as(kind: Kind, path: str | Path) -> Iterator[None]:
     """Convert errors that occur while a file is read to `kind.error` with its path."""
     try:
         yield

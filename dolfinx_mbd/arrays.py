@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, refuse
+from dolfinx_mbd.checks import array, reject
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
@@ -25,7 +25,7 @@ def frozen(name: str, value: ArrayLike, shape: tuple[int, ...], dtype: type = fl
         numbers = array(name, value, sizes)
     result: NDArray = np.array(numbers, dtype=dtype, order="C")
     if np.issubdtype(dtype, np.integer) and not np.array_equal(result, numbers):
-        refuse(name, value, "whole numbers")
+        reject(name, value, "whole numbers")
     result.flags.writeable = False
     return result
 

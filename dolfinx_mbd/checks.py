@@ -28,7 +28,7 @@ _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80
 
 
-def refuse(
+def reject(
     argument: str,
     value: Any,
     expected: str,
@@ -79,13 +79,13 @@ def number(
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        refuse(argument, value, expected, InputTypeError)
+        reject(argument, value, expected, InputTypeError)
     try:
         real = float(value)
     except OverflowError:
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     if real - real != 0.0 or (positive and real <= 0) or _outside(real, low, high):
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     return real
 
 
@@ -103,13 +103,13 @@ def length(argument: str, value: Any) -> float:
         return number(argument, value, positive=True, unit="m, or a text such as '5mm'")
     match = re.fullmatch(r"\s*(\d*\.?\d*(?:[eE][-+]?\d+)?)\s*([a-z]*)\s*", value)
     if match is None or not value.strip() or match[2] not in ("", *LENGTHS):
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     try:
         real = float(match[1] or 1.0) * LENGTHS[match[2] or "m"]
     except ValueError:
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     if not 0.0 < real < float("inf"):
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     return real
 
 
@@ -119,13 +119,13 @@ def integer(argument: str, value: Any, *, low: int | None = None, high: int | No
 
     expected = _describe("whole number", False, low, high, "")
     if isinstance(value, (bool, np.bool_)) or hasattr(value, "__len__"):
-        refuse(argument, value, expected, InputTypeError)
+        reject(argument, value, expected, InputTypeError)
     try:
         whole = operator.index(value)
     except TypeError:
-        refuse(argument, value, expected, InputTypeError)
+        reject(argument, value, expected, InputTypeError)
     if _outside(whole, low, high):
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     return whole
 
 
@@ -153,7 +153,7 @@ def memory(argument: str, value: Any, size: float) -> None:
     if not size <= limit:
         required = float(min(size, 1e300)) / 1e9  # an int may exceed the range of floats
         sizes = f"this one requires at least {required:.3g} GB, and the machine has"
-        refuse(argument, value, f"a value that fits into memory: {sizes} {limit / 1e9:.3g} GB")
+        reject(argument, value, f"a value that fits into memory: {sizes} {limit / 1e9:.3g} GB")
 
 
 def flag(argument: str, value: Any) -> bool:
@@ -161,7 +161,7 @@ def flag(argument: str, value: Any) -> bool:
     import numpy as np
 
     if not isinstance(value, (bool, np.bool_)):
-        refuse(argument, value, "True or False", InputTypeError)
+        reject(argument, value, "True or False", InputTypeError)
     return bool(value)
 
 
@@ -191,13 +191,13 @@ def array(
         of = "" if shape is None else f" of shape {tuple(shape)}".replace("None", "any")
         expected = f"an array of {entries}{of}"
     if _is_expression(value):
-        refuse(argument, value, expected, InputTypeError)
+        reject(argument, value, expected, InputTypeError)
     try:
         raw = np.asarray(value)
     except Exception:  # ragged sequences, or objects whose conversion fails
-        refuse(argument, value, expected, InputTypeError)
+        reject(argument, value, expected, InputTypeError)
     if raw.dtype.kind not in "iuf" and raw.size:
-        refuse(argument, value, expected, InputTypeError)
+        reject(argument, value, expected, InputTypeError)
     lengths = raw.shape if shape is None else tuple(shape)
     if raw.ndim != len(lengths) or any(
         n not in (None, m) for n, m in zip(lengths, raw.shape, strict=True)
@@ -206,7 +206,7 @@ def array(
         raise InputError(text, argument=argument, value=value, expected=expected)
     numbers = np.array(raw, dtype=float)
     if finite and not np.isfinite(numbers).all():
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     numbers.flags.writeable = False
     return numbers
 
@@ -218,7 +218,7 @@ def rotation_matrix(argument: str, value: Any) -> Any:
     axes = array(argument, value, (3, 3))
     orthonormal = np.abs(axes).max() < 2 and np.allclose(axes.T @ axes, np.eye(3), atol=1e-8)
     if not orthonormal or np.linalg.det(axes) < 0:
-        refuse(argument, value, "a rotation matrix: orthonormal columns, a right-handed triad")
+        reject(argument, value, "a rotation matrix: orthonormal columns, a right-handed triad")
     return axes
 
 
@@ -230,7 +230,7 @@ def increasing(argument: str, value: Any, *, least: int = 1, unit: str = "") -> 
         value = list(value)
     numbers = array(argument, value, (None,), expected=expected)
     if len(numbers) < least or (numbers[1:] <= numbers[:-1]).any():
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     return numbers
 
 
@@ -244,15 +244,15 @@ def choice(argument: str, value: Any, options: Iterable[Any], *, none: bool = Fa
         if same and value == option:
             return option
     texts = ", ".join(map(repr, known)) + (", None" if none else "")
-    refuse(argument, value, f"one of {texts}" if texts else "omitted, because no value is valid")
+    reject(argument, value, f"one of {texts}" if texts else "omitted, because no value is valid")
 
 
 def name(argument: str, value: Any) -> str:
     """Return a text that is not empty."""
     if not isinstance(value, str):
-        refuse(argument, value, "a text", InputTypeError)
+        reject(argument, value, "a text", InputTypeError)
     if not value.strip():
-        refuse(argument, value, "a text that is not empty")
+        reject(argument, value, "a text that is not empty")
     return value
 
 
@@ -260,10 +260,10 @@ def names(argument: str, value: Any) -> tuple[str, ...]:
     """Return different names as a tuple; a single text is rejected, as it is often a mistake."""
     expected = "a list of names"
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        refuse(argument, value, expected, InputTypeError)
+        reject(argument, value, expected, InputTypeError)
     texts = tuple(name(f"every entry of {argument}", entry) for entry in value)
     if len(set(texts)) < len(texts):
-        refuse(argument, value, "a list of different names")
+        reject(argument, value, "a list of different names")
     return texts
 
 
@@ -274,7 +274,7 @@ def instance(
     if not isinstance(value, kinds):
         classes = kinds if isinstance(kinds, tuple) else (kinds,)
         text = " or ".join("None" if k is type(None) else k.__name__ for k in classes)
-        refuse(argument, value, f"{text}{f' ({hint})' if hint else ''}", InputTypeError)
+        reject(argument, value, f"{text}{f' ({hint})' if hint else ''}", InputTypeError)
     return value
 
 
@@ -283,18 +283,18 @@ def items(
 ) -> tuple[Any, ...]:
     """Return the entries of a collection as a tuple; each must be an `instance` of `kinds`."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        refuse(argument, value, "a list", InputTypeError)
+        reject(argument, value, "a list", InputTypeError)
     try:
         entries = tuple(value)
     except TypeError:  # an array of shape ()
-        refuse(argument, value, "a list", InputTypeError)
+        reject(argument, value, "a list", InputTypeError)
     return tuple(instance(f"every entry of {argument}", entry, kinds, hint) for entry in entries)
 
 
-def having(argument: str, value: Any, *attributes: str) -> Any:
+def object_with(argument: str, value: Any, *attributes: str) -> Any:
     """Return an object that has all the named attributes; a class is rejected."""
     if isinstance(value, type) or not all(hasattr(value, item) for item in attributes):
-        refuse(argument, value, f"an object with {', '.join(attributes)}", InputTypeError)
+        reject(argument, value, f"an object with {', '.join(attributes)}", InputTypeError)
     return value
 
 
@@ -307,7 +307,7 @@ def function(
     """
     if not callable(value):
         called = f" that is called as {signature}" if signature else ""
-        refuse(argument, value, f"a function{called}", InputTypeError)
+        reject(argument, value, f"a function{called}", InputTypeError)
     if keywords:
         import inspect
 
@@ -322,19 +322,19 @@ def function(
         except TypeError as error:
             reason = str(error)
         if reason:
-            refuse(argument, value, f"a function that accepts {names} ({reason})", InputTypeError)
+            reject(argument, value, f"a function that accepts {names} ({reason})", InputTypeError)
     return value
 
 
 def file_path(argument: str, value: Any, suffixes: Sequence[str] = ()) -> Path:
     """Return a path; `suffixes` lists valid suffixes such as `.npz`, by default all are valid."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):
-        refuse(argument, value, "the path of a file", InputTypeError)
+        reject(argument, value, "the path of a file", InputTypeError)
     text = os.fspath(value)
     if not text or "\0" in text:
-        refuse(argument, value, "the path of a file")
+        reject(argument, value, "the path of a file")
     if suffixes and Path(text).suffix.lower() not in suffixes:
-        refuse(argument, value, f"a path that ends with {' or '.join(suffixes)}")
+        reject(argument, value, f"a path that ends with {' or '.join(suffixes)}")
     return Path(text)
 
 

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from dolfinx_mbd.checks import file_path, refuse
+from dolfinx_mbd.checks import file_path, reject
 from dolfinx_mbd.errors import OverwriteError
 
 _DAY = 86400.0  # s
 
 
-def write_aside(
+def write_atomically(
     path: str | Path,
     write: Callable[[BinaryIO], None],
     title: str,
@@ -37,9 +37,9 @@ def write_aside(
         text = f"cannot write {title} (a directory; add a file's name)"
         raise IsADirectoryError(errno.EISDIR, text, str(path))
     if path.exists() and not path.is_file():  # the rename would replace even /dev/null
-        refuse("path", str(path), "the path of a file, not of a device or a pipe")
+        reject("path", str(path), "the path of a file, not of a device or a pipe")
     _remove_stale_parts(path)
-    part = part_of(path)
+    part = temporary_path(path)
     try:
         with part.open("wb") as file:
             write(file)
@@ -61,7 +61,7 @@ def write_aside(
     return path
 
 
-def part_of(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """Return the temporary name under which this process writes a file."""
     return path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.part")
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
-from dolfinx_mbd.checks import refuse
+from dolfinx_mbd.checks import reject
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
     if comm is None:
         return work()
     if not hasattr(comm, "bcast"):
-        refuse("comm", comm, "an MPI communicator of mpi4py or None", InputTypeError)
+        reject("comm", comm, "an MPI communicator of mpi4py or None", InputTypeError)
     result: T | None = None
     local: Exception | None = None
     if comm.rank == 0:
@@ -50,7 +50,7 @@ def raise_together(comm: Any, message: str | None, kind: type[Exception] = Input
 
 
 @contextmanager
-def agreed(comm: Any) -> Iterator[None]:
+def shared_errors(comm: Any) -> Iterator[None]:
     """Raise an error on every rank if a block without collective calls raises one on any rank."""
     local: Exception | None = None
     try:
@@ -63,7 +63,7 @@ def agreed(comm: Any) -> Iterator[None]:
 
 
 @contextmanager
-def released(comm: Any, *objects: Any) -> Iterator[None]:
+def destroying(comm: Any, *objects: Any) -> Iterator[None]:
     """Destroy PETSc objects at the end of a block; see `discard` for the case of an error."""
     try:
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dolfinx_mbd.checks import name, number, refuse
+from dolfinx_mbd.checks import name, number, reject
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class GeneralizedAlpha:
             number(key, getattr(self, key), positive=key in ("beta", "gamma"))
         for key in ("alpha_m", "alpha_f"):
             if getattr(self, key) >= 1:
-                refuse(key, getattr(self, key), "below 1")
+                reject(key, getattr(self, key), "below 1")
         name("name", self.name)
 
     @classmethod

@@ -43,7 +43,7 @@ from dolfinx_mbd.body import Interface, ReducedBody, Skin
 from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.fem import TaggedMesh, build_mesh, read_mesh
-from dolfinx_mbd.files import part_of
+from dolfinx_mbd.files import temporary_path
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.mechanisms.gas import FourStrokePressure
 from dolfinx_mbd.modal import modal_analysis
@@ -656,7 +656,7 @@ def test_full_disk(bench: Bench, tmp_path: Path) -> None:
         pytest.skip("no /dev/full here")
     path = slender_rod().save(tmp_path / "rod.npz")
     before = path.read_bytes()
-    part_of(path).symlink_to("/dev/full")
+    temporary_path(path).symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device.*nothing was written"):
         slender_rod(bending=3).save(path)
     assert path.read_bytes() == before

@@ -213,10 +213,10 @@ def test_increasing_numbers() -> None:
 
 def test_objects_with_attributes() -> None:
     path = Path("rod.npz")
-    assert checks.having("path", path, "name", "suffix") is path
+    assert checks.object_with("path", path, "name", "suffix") is path
     for value in (None, 1.0, "rod", Path):
         with pytest.raises(InputTypeError) as caught:
-            checks.having("path", value, "name", "suffix")
+            checks.object_with("path", value, "name", "suffix")
         assert caught.value.argument == "path"
 
 

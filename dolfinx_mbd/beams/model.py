@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, instance, name, refuse
+from dolfinx_mbd.checks import array, instance, name, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import rigid_motions
@@ -21,7 +21,7 @@ from dolfinx_mbd.forms import GradedMaterial, Material
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.linalg.options import require_real
-from dolfinx_mbd.parallel import agreed, on_rank_zero, raise_together
+from dolfinx_mbd.parallel import on_rank_zero, raise_together, shared_errors
 
 STRAIGHT_TOLERANCE = 1e-8
 """Largest distance of a vertex from a straight beam, relative to the length of the beam."""
@@ -112,7 +112,7 @@ class BeamModel:
 
         Note: Collective.
         """
-        with agreed(self.mesh.comm):
+        with shared_errors(self.mesh.comm):
             vectors = array("vectors", vectors, (6 * len(self.positions), None))
         return gather_in_order(self, vectors.reshape(len(self.positions), 6, vectors.shape[1]))
 
@@ -178,7 +178,7 @@ def checked_place(argument: str, value: Any) -> Array:
     expected = "a distance along the beam or a position, finite numbers in m"
     place = array(argument, value, expected=expected)
     if place.shape not in ((), (3,)):
-        refuse(argument, value, expected)
+        reject(argument, value, expected)
     return np.asarray(place)
 
 

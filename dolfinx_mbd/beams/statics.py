@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams.model import BeamModel, rigid_modes
 from dolfinx_mbd.beams.problem import beam_problem
-from dolfinx_mbd.checks import choice, instance, integer, names, refuse, vector
+from dolfinx_mbd.checks import choice, instance, integer, names, reject, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import assembled_matrix
 from dolfinx_mbd.fem.fields import as_function
@@ -141,7 +141,7 @@ def beam_statics(
     if load is not None:
         instance("load", load, ufl.Form)
         if [v.ufl_function_space() for v in load.arguments()] != [model.space]:
-            refuse("load", load, "a linear form in a test function on model.space")
+            reject("load", load, "a linear form in a test function on model.space")
         forces = fem.assemble_vector(fem.form(load))
         forces.scatter_reverse(la.InsertMode.add)
         b += forces.array[:size]
@@ -220,7 +220,7 @@ def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
     """Return the local indices of the owned held degrees of freedom; see `beam_modes`."""
     instance("model", model, BeamModel)
     if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
-        refuse("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
+        reject("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
     known = MOTION_LABELS[3]
     items = held.items() if isinstance(held, Mapping) else [(place, known) for place in held]
     dofs: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]

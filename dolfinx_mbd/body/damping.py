@@ -23,7 +23,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, number, refuse, vector
+from dolfinx_mbd.checks import array, number, reject, vector
 
 
 class Damping(Protocol):
@@ -79,9 +79,9 @@ class Rayleigh:
         """
         f, z = vector("frequencies", frequencies, 2, unit="Hz"), vector("ratios", ratios, 2)
         if not (f > 0).all() or f[0] == f[1]:
-            refuse("frequencies", frequencies, "two different positive numbers in Hz")
+            reject("frequencies", frequencies, "two different positive numbers in Hz")
         if (z < 0).any():
-            refuse("ratios", ratios, "two numbers of at least 0")
+            reject("ratios", ratios, "two numbers of at least 0")
         w = 2 * np.pi * f
         mass, stiffness = np.linalg.solve(np.column_stack([0.5 / w, 0.5 * w]), z)
         size = np.abs(z).max() * w.max(), np.abs(z).max() / w.min()
@@ -89,7 +89,7 @@ class Rayleigh:
             low, high = sorted(z[0] * ratio for ratio in (f[0] / f[1], f[1] / f[0]))
             expected = f"from {low:.4g} to {high:.4g} at {f[1]:g} Hz"
             reason = f"{z[0]:g} at {f[0]:g} Hz; ModalDamping accepts any ratios"
-            refuse("ratios", ratios, f"{expected}, for Rayleigh damping with the ratio {reason}")
+            reject("ratios", ratios, f"{expected}, for Rayleigh damping with the ratio {reason}")
         return cls(max(0.0, float(mass)), max(0.0, float(stiffness)))
 
     def ratio(self, frequency: ArrayLike) -> Array:
@@ -103,7 +103,7 @@ class Rayleigh:
         """
         f = array("frequency", frequency)
         if not (f > 0).all():
-            refuse("frequency", frequency, "positive numbers in Hz")
+            reject("frequency", frequency, "positive numbers in Hz")
         w = 2 * np.pi * f
         return np.asarray(0.5 * self.mass / w + 0.5 * self.stiffness * w)
 
@@ -137,7 +137,7 @@ class ModalDamping:
     def __post_init__(self) -> None:
         ratios = array("modal damping: ratios", self.ratios)
         if ratios.ndim > 1 or (ratios < 0).any():
-            refuse(
+            reject(
                 "modal damping: ratios", self.ratios, "a number or a list of numbers, at least 0"
             )
         assign(self, ratios=ratios)
@@ -147,7 +147,7 @@ class ModalDamping:
         M, K = _pair(mass, stiffness)
         ratios, n = np.asarray(self.ratios), len(M)
         if ratios.ndim and len(ratios) != n:
-            refuse("modal damping: ratios", ratios, f"one number or {n} numbers, one for each mode")
+            reject("modal damping: ratios", ratios, f"one number or {n} numbers, one for each mode")
         if n == 0 or not ratios.any():
             return np.zeros_like(M)
         squares, vectors = scipy.linalg.eigh(K, M)
@@ -172,5 +172,5 @@ def damping_matrix(mass: ArrayLike, stiffness: ArrayLike, *dampings: Damping | A
 def _pair(mass: ArrayLike, stiffness: ArrayLike) -> tuple[Array, Array]:
     M = array("mass", mass, (None, None))
     if M.shape[0] != M.shape[1]:
-        refuse("mass", mass, "a square matrix")
+        reject("mass", mass, "a square matrix")
     return M, array("stiffness", stiffness, M.shape)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dolfinx_mbd.archive import Kind, archive_writer, damage_as, is_archive, read_archive
+from dolfinx_mbd.archive import Kind, archive_writer, errors_as, is_archive, read_archive
 from dolfinx_mbd.body.parts import (
     EffectiveMasses,
     Interface,
@@ -20,7 +20,7 @@ from dolfinx_mbd.body.parts import (
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError
-from dolfinx_mbd.files import has_content, write_aside
+from dolfinx_mbd.files import has_content, write_atomically
 
 if TYPE_CHECKING:
     from dolfinx_mbd.body.reduced_body import ReducedBody
@@ -83,7 +83,7 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         values = {name: getattr(part, key, None) for name, key in names.items()}
         arrays |= {name: value for name, value in values.items() if value is not None}
     write = archive_writer(_KIND, header, arrays)
-    return write_aside(path, write, "body file", replaces=is_body_file)
+    return write_atomically(path, write, "body file", replaces=is_body_file)
 
 
 def is_body_file(path: Path) -> bool:
@@ -97,7 +97,7 @@ def read_body(path: str | Path, create: Callable[..., T]) -> T:
         text = f"{path}: a mesh, not a reduced body; read it with read_mesh and reduce it"
         raise BodyFileError(f"{text}, or use 'dolfinx-mbd reduce'", path=path)
     header, arrays = read_archive(path, _KIND)
-    with damage_as(_KIND, path):
+    with errors_as(_KIND, path):
         heads: dict[str, list[dict[str, Any]]] = {
             "interfaces": [{"name": i["name"], "kind": i["kind"]} for i in header["interfaces"]],
             "points": [{"name": name} for name in header["points"]],

@@ -26,7 +26,7 @@ from dolfinx_mbd.body.linearized import (
     point_map,
 )
 from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import array, instance, integer, names, number, refuse, unknown
+from dolfinx_mbd.checks import array, instance, integer, names, number, reject, unknown
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
@@ -138,7 +138,7 @@ class FrequencyResponse:
         size = np.where(size > 0, size, 1.0)
         scaled = H / (size[:, :, None] * size[:, None, :])
         if len(H) and np.linalg.cond(scaled).max() > 1e12:
-            refuse("names", names, _INDEPENDENT_MOTIONS)
+            reject("names", names, _INDEPENDENT_MOTIONS)
         return np.linalg.inv(scaled) / (size[:, :, None] * size[:, None, :])
 
 
@@ -189,15 +189,15 @@ def frequency_response(
     instance("body", body, ReducedBody)
     f = np.atleast_1d(array("frequencies", frequencies))
     if f.ndim != 1 or (f < 0).any():
-        refuse("frequencies", frequencies, "a list of numbers of at least 0 in Hz")
+        reject("frequencies", frequencies, "a list of numbers of at least 0 in Hz")
     loss_factor = number("loss_factor", loss_factor, low=0.0)
     base, fixed = name_list("driven", driven), name_list("held", held)
     if set(base) & set(fixed):
-        refuse("driven", base, f"interfaces that are not held ({', '.join(fixed)})")
+        reject("driven", base, f"interfaces that are not held ({', '.join(fixed)})")
     if base and spin is not None:
-        refuse("spin", spin, "None, because driven interfaces require a body that does not rotate")
+        reject("spin", spin, "None, because driven interfaces require a body that does not rotate")
     if not (base or fixed or spin is not None) and (f == 0).any():
-        refuse("frequencies", frequencies, "positive for a free body (or hold an interface)")
+        reject("frequencies", frequencies, "positive for a free body (or hold an interface)")
     system = linearize_body(body, held=fixed, spin=spin, about=about, stiffening=stiffening)
     places = [i.name for i in body.interfaces if i.name not in fixed]
     places += [p.name for p in body.points]
@@ -237,7 +237,7 @@ def _solve(
             np.linalg.pinv(base_rows, rcond=_MOTION_TOLERANCE),
         )
         if not np.allclose(base_rows @ base, np.eye(len(base_rows)), atol=_MOTION_TOLERANCE):
-            refuse("driven", len(base_rows), _INDEPENDENT_MOTIONS)
+            reject("driven", len(base_rows), _INDEPENDENT_MOTIONS)
     count = free.shape[1]
     H = np.empty((len(f), len(rows), len(loads) + len(base_rows)), dtype=complex)
     step = max(1, _CHUNK_ENTRIES // max(1, m * m))

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.arrays import Array, freeze
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import array, instance, names, refuse, vector
+from dolfinx_mbd.checks import array, instance, names, reject, vector
 from dolfinx_mbd.html import short_repr
 
 RANK_TOLERANCE = 1e-9  # relative singular value below which conditions are treated as dependent
@@ -126,7 +126,7 @@ def linearize_body(
         about = array("about", about, (3,), expected=expected)
     omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
     if stiffening and body.stiffening is None:
-        refuse(
+        reject(
             "stiffening",
             stiffening,
             f"None or False: body {body.name!r} has no geometric stiffness; reduce it with "
@@ -145,7 +145,7 @@ def linearize_body(
     rows = np.vstack([np.zeros((0, 6 + n)), *(interface_map(body, name) for name in names)])
     basis = null_space(rows, mass) if names else np.eye(6 + n)[:, 0 if spin is None else 6 :]
     if not basis.shape[1]:
-        refuse("held", names, f"fewer interfaces: with {n} modes, no motion of the body remains")
+        reject("held", names, f"fewer interfaces: with {n} modes, no motion of the body remains")
     stiffened = bool(omega.any()) and body.stiffening is not None and stiffening is not False
     if stiffened:
         load = _centrifugal(body, omega, about, names, fields @ moments)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import instance, number, refuse
+from dolfinx_mbd.checks import instance, number, reject
 from dolfinx_mbd.html import short_repr
 
 _COMPONENTS = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
@@ -92,7 +92,7 @@ def participation(body: ReducedBody) -> Participation:
     K = instance("body", body, ReducedBody).stiffness
     if np.abs(K - np.diag(np.diag(K))).max(initial=0.0) > 1e-9 * np.abs(K).max(initial=0.0):
         expected = "a body with orthogonal modes, reduced with orthonormalize=True"
-        refuse("body", body, f"{expected}: the stiffness couples the elastic coordinates")
+        reject("body", body, f"{expected}: the stiffness couples the elastic coordinates")
     names = [f"{i.name} {c}" for i in body.interfaces for c in _COMPONENTS]
     rows = [*(row for i in body.interfaces for row in i.motion), *(p.modes for p in body.loads)]
     names += [p.name for p in body.loads]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array, assign, freeze, frozen
-from dolfinx_mbd.checks import choice, instance, integer, number, refuse, rotation_matrix
+from dolfinx_mbd.checks import choice, instance, integer, number, reject, rotation_matrix
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
@@ -31,10 +31,10 @@ def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
     """Return different indices of elastic coordinates from 0 to `count` - 1 as an array."""
     expected = f"indices of elastic coordinates from 0 to {count - 1}, each at most once"
     if isinstance(modes, (str, bytes)) or not isinstance(modes, Iterable):
-        refuse(argument, modes, expected, InputTypeError)
+        reject(argument, modes, expected, InputTypeError)
     numbers = [integer(f"every entry of {argument}", k, low=0, high=count - 1) for k in modes]
     if len(set(numbers)) < len(numbers):
-        refuse(argument, modes, expected)
+        reject(argument, modes, expected)
     return np.array(numbers, dtype=np.int64)
 
 
@@ -193,7 +193,7 @@ class Skin:
         count = len(self.points)
         triangles = frozen("skin: triangles", self.triangles, (-1, 3), np.int64)
         if triangles.size and not 0 <= triangles.min() <= triangles.max() < count:
-            refuse("skin: triangles", self.triangles, f"indices from 0 to {count - 1}")
+            reject("skin: triangles", self.triangles, f"indices from 0 to {count - 1}")
         assign(self, triangles=triangles)
         freeze(self, "skin", modes=(-1, count, 3))
 
@@ -223,7 +223,7 @@ class EffectiveMasses:
         freeze(self, "effective masses", frequencies=(-1,))
         freeze(self, "effective masses", shares=(len(self.frequencies), -1))
         if self.shares.shape[1] not in (3, 6):
-            refuse("effective masses: shares", self.shares, "an array with 3 or 6 columns")
+            reject("effective masses: shares", self.shares, "an array with 3 or 6 columns")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -272,7 +272,7 @@ class Stiffening:
             matrices = getattr(self, name)
             size = np.abs(matrices).max(initial=0.0)
             if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=0, atol=1e-9 * size):
-                refuse(f"stiffening: {name}", matrices, "symmetric matrices")
+                reject(f"stiffening: {name}", matrices, "symmetric matrices")
         if self.work is not None:
             freeze(self, "stiffening", work=(6 + 6 * len(self.interfaces),))
 

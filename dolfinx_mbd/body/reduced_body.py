@@ -37,7 +37,7 @@ from dolfinx_mbd.body.parts import (
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.body.summary import summary
 from dolfinx_mbd.body.validation import check_body
-from dolfinx_mbd.checks import array, integer, refuse, unknown
+from dolfinx_mbd.checks import array, integer, reject, unknown
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.parallel import on_rank_zero
@@ -151,7 +151,7 @@ class ReducedBody(HtmlView):
         H = array("second_moments", second_moments, (None, None, 3, 3), expected=expected)
         n = len(H) - 1
         if H.shape[1] != n + 1 or n < 0:
-            refuse("second_moments", second_moments, expected)
+            reject("second_moments", second_moments, expected)
         return cls(
             name=name,
             total_mass=total_mass,
@@ -221,7 +221,7 @@ class ReducedBody(HtmlView):
         names = [f.name for f in fields(self)]
         if not set(changes) <= set(names):
             unknown = sorted(set(changes) - set(names))
-            refuse("changes", unknown, f"attributes of a body: {', '.join(names)}", InputTypeError)
+            reject("changes", unknown, f"attributes of a body: {', '.join(names)}", InputTypeError)
         return replace(self, **changes)
 
     def truncated(self, num_modes: int) -> ReducedBody:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import frozen
-from dolfinx_mbd.checks import array, refuse
+from dolfinx_mbd.checks import array, reject
 
 
 @dataclass(frozen=True)
@@ -56,23 +56,23 @@ def half_power(frequencies: ArrayLike, values: ArrayLike) -> HalfPower:
     """
     f = array("frequencies", frequencies, (None,))
     if len(f) < 5 or (np.diff(f) <= 0).any():
-        refuse("frequencies", frequencies, "five or more ascending numbers")
+        reject("frequencies", frequencies, "five or more ascending numbers")
     power = np.abs(frozen("values", values, f.shape, complex)) ** 2
     k = int(np.argmax(power))
     below = np.flatnonzero(power[:k] < power[k] / 2)
     above = np.flatnonzero(power[k:] < power[k] / 2)
     if not len(below) or not len(above):
         expected = f"a wider range, with both half-power points of the peak near {f[k]:g} Hz"
-        refuse("frequencies", frequencies, expected)
+        reject("frequencies", frequencies, expected)
     low, high = int(below[-1]), k + int(above[0])
     if high - low < 4:
         expected = f"at least three numbers above half of the power of the peak near {f[k]:g} Hz"
-        refuse("frequencies", frequencies, expected)
+        reject("frequencies", frequencies, expected)
     # near a resonance 1/|H|² is a parabola, unlike |H|²
     local = slice(max(0, k - 2), k + 3)
     a, b, c = np.polyfit(f[local] - f[k], power[k] / power[local], 2)
     if not a > 0:
-        refuse("values", values, f"a response with a smooth peak near {f[k]:g} Hz")
+        reject("values", values, f"a response with a smooth peak near {f[k]:g} Hz")
     offset = -b / (2 * a)
     half = 2 * (c - b**2 / (4 * a))
     inverse = power[k] / power

@@ -20,7 +20,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.checks import having
+from dolfinx_mbd.checks import object_with
 from dolfinx_mbd.errors import AccuracyWarning, warn
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
         >>> errors["force x at left"], errors["force y at left"]
         (0.0, 1.0)
     """
-    having("body", body, "stiffness", "interfaces", "stiffening")
+    object_with("body", body, "stiffness", "interfaces", "stiffening")
     if body.stiffening is None or body.stiffening.work is None:
         return {}
     full = body.stiffening.work

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.arrays import Array, freeze
 from dolfinx_mbd.body.parts import mode_numbers
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
-from dolfinx_mbd.checks import array, choice, integer, refuse
+from dolfinx_mbd.checks import array, choice, integer, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 
@@ -57,9 +57,9 @@ def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
         text = f"the history must have {shape} for {len(time)} times; got {eta.shape}"
         raise InputError(text, argument="history", value=eta, expected=shape)
     if not len(time):
-        refuse("history", history, "a history with one or more instants")
+        reject("history", history, "a history with one or more instants")
     if not (np.isfinite(eta).all() and np.isfinite(time).all()):
-        refuse("history", eta, "finite; the simulation failed")
+        reject("history", eta, "finite; the simulation failed")
     return time, eta
 
 
@@ -72,7 +72,7 @@ def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np
         return np.arange(0, len(time), min(integer("stride", stride, low=1), len(time)))
     requested = np.atleast_1d(array("times", times)).ravel()
     if not len(requested):
-        refuse("times", times, "a list that is not empty, or None for all times")
+        reject("times", times, "a list that is not empty, or None for all times")
     steps = np.abs(np.diff(time))
     margin = 0.5 * steps.max() if len(steps) else np.inf
     for t in requested:
@@ -102,7 +102,7 @@ def envelope_over_time(
     """
     if definition.shape:
         scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
-        refuse("quantity", definition.name, f"a scalar for an envelope, one of {scalars}")
+        reject("quantity", definition.name, f"a scalar for an envelope, one of {scalars}")
     choice("extreme", extreme, ("greatest", "least"))
     sign = 1.0 if extreme == "greatest" else -1.0
     count = modes[0].shape[1]
@@ -221,5 +221,5 @@ class StressModes:
         definition = quantity(name, accepts)
         if definition.needs != ("stress",):
             needs = " and ".join(definition.needs)
-            refuse("name", name, f"a quantity of stress alone ({name!r} needs {needs}: recover it)")
+            reject("name", name, f"a quantity of stress alone ({name!r} needs {needs}: recover it)")
         return definition

@@ -19,7 +19,7 @@ from dolfinx_mbd.body.parts import (
     Stiffening,
 )
 from dolfinx_mbd.body.stress_modes import StressModes
-from dolfinx_mbd.checks import array, instance, items, name, number, refuse
+from dolfinx_mbd.checks import array, instance, items, name, number, reject
 from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def check_body(body: ReducedBody) -> None:
     rows = "an array of finite numbers of shape (n+1, 3), with a row for ψ_0 = x"
     n = len(array("first_moments", body.first_moments, (None, 3), expected=rows)) - 1
     if n < 0:
-        refuse("first_moments", body.first_moments, rows)
+        reject("first_moments", body.first_moments, rows)
     name("name", body.name)
     instance("reference", body.reference, str)
     assign(body, total_mass=number("total_mass", body.total_mass, positive=True, unit="kg"))
@@ -55,7 +55,7 @@ def check_body(body: ReducedBody) -> None:
     for key in ("mass", "stiffness", "damping"):
         _check_matrix(key, getattr(body, key))
     if not np.allclose(body.second_moments, body.second_moments.transpose(1, 0, 3, 2)):
-        refuse("second_moments", body.second_moments, "an array with H_kl^ab = H_lk^ba")
+        reject("second_moments", body.second_moments, "an array with H_kl^ab = H_lk^ba")
     for key, kind in _LISTS.items():
         assign(body, **{key: items(key, getattr(body, key), kind)})
     for key, kind in _PARTS.items():
@@ -71,7 +71,7 @@ def _check_parts(body: ReducedBody, n: int) -> None:
     for argument in ("interfaces", "points", "loads"):
         names = [part.name for part in getattr(body, argument)]
         if len(set(names)) < len(names):
-            refuse(argument, names, "a list of parts with different names")
+            reject(argument, names, "a list of parts with different names")
     counts = {"modes": len(body.modes)}
     counts |= {f"interface {i.name!r}": i.motion.shape[1] for i in body.interfaces}
     counts |= {f"point {p.name!r}": len(p.modes) for p in body.points}
@@ -93,7 +93,7 @@ def _check_matrix(argument: str, matrix: Array) -> None:
     """Check that a matrix is positive definite; stiffness and damping may be semidefinite."""
     size = np.abs(matrix).max(initial=0.0)
     if argument != "damping" and not np.allclose(matrix, matrix.T, atol=1e-9 * size):
-        refuse(argument, matrix, "a symmetric matrix")
+        reject(argument, matrix, "a symmetric matrix")
     least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min(initial=np.inf)
     if least < -1e-9 * size or (argument == "mass" and least <= 0):
         expected = f"a positive {'definite' if argument == 'mass' else 'semidefinite'} matrix"

@@ -154,7 +154,7 @@ class CableBody(AbsoluteBody):
         expected = "a number, or the lengths from the start to all nodes, increasing from 0, m"
         nodes = np.array(checks.array(argument, elements, (None,), expected=expected))
         if len(nodes) < 2 or nodes[0] != 0 or not (np.diff(nodes) > 0).all():
-            checks.refuse(argument, elements, expected)
+            checks.reject(argument, elements, expected)
         if length is not None and not np.isclose(nodes[-1], length, rtol=1e-9):
             raise InputError(
                 f"body {self.name!r}: the last node is at {nodes[-1]:g} m, length is {length:g} m"

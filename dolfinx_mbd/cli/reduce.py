@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dolfinx_mbd.body.files import is_body_file
 from dolfinx_mbd.body.summary import warn_of_units
-from dolfinx_mbd.checks import array, file_path, integer, refuse
+from dolfinx_mbd.checks import array, file_path, integer, reject
 from dolfinx_mbd.cli.materials import chosen_materials, known_materials
 from dolfinx_mbd.cli.values import (
     add_unit,
@@ -185,7 +185,7 @@ def _interfaces(words: list[str]) -> dict[str, Any]:
         rest, _, kind = word.rpartition(":") if ":" in word else (word, "", "rigid")
         name, _, group = rest.partition("=")
         if not name or kind not in ("rigid", "averaged"):
-            refuse("--interface", word, "NAME, NAME:averaged or NAME=GROUP:rigid")
+            reject("--interface", word, "NAME, NAME:averaged or NAME=GROUP:rigid")
         if name in result:
             raise InputError(f"--interface: {name!r} occurs twice", argument="--interface")
         facets: Any = setting(group) if group.isdigit() else group or name
@@ -198,7 +198,7 @@ def _attached(text: str) -> str | None:
         return None
     word, _, name = text.partition(":")
     if word != "attached" or not name:
-        refuse("--reference", text, "mean-axis or attached:INTERFACE")
+        reject("--reference", text, "mean-axis or attached:INTERFACE")
     return name
 
 
@@ -208,7 +208,7 @@ def _point(name: str, text: str) -> list[float]:
             array(f"--point {name}", [coordinate(part) for part in text.split(",")], (None,))
         )
     except ValueError:
-        refuse("--point", text, f"{name}=X,Y,Z with finite numbers")
+        reject("--point", text, f"{name}=X,Y,Z with finite numbers")
 
 
 def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespace) -> str:

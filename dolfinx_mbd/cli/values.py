@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.checks import LENGTHS, refuse
+from dolfinx_mbd.checks import LENGTHS, reject
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 
 _FREQUENCIES = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6}
@@ -79,9 +79,9 @@ def assignments(texts: Iterable[str], option: str) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            refuse(option, text, "of the form NAME=VALUE")
+            reject(option, text, "of the form NAME=VALUE")
         if name in result:
-            refuse(option, text, f"given once for {name!r}")
+            reject(option, text, f"given once for {name!r}")
         result[name] = value
     return result
 
@@ -124,7 +124,7 @@ def output_path(
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise PermissionError(f"no permission to write '{path}'")
     if source is not None and path.exists() and Path(source).exists() and path.samefile(source):
-        refuse("-o", str(path), "a file other than the input")
+        reject("-o", str(path), "a file other than the input")
     if path.exists() and not replaces(path):
         text = "exists and has another format than the output; choose another name"
         raise OverwriteError(f"'{path}' {text}")

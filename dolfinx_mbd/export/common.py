@@ -18,10 +18,10 @@ import numpy as np
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import Skin
-from dolfinx_mbd.checks import choice, file_path, flag, instance, refuse
+from dolfinx_mbd.checks import choice, file_path, flag, instance, reject
 from dolfinx_mbd.export.text import write_text
 from dolfinx_mbd.export.units import SI, Units, as_units, scaled
-from dolfinx_mbd.files import write_aside
+from dolfinx_mbd.files import write_atomically
 
 _LOSSES = {
     "mass properties": "contains no mass properties: define mass, centre and inertia tensor in the "
@@ -127,7 +127,7 @@ class Format:
         ):
             if name in self.needs and not present:
                 hint = f"reduce {body.name!r} with {argument}"
-                refuse("body", body, f"a body with {name} for {self.title}", hint=hint)
+                reject("body", body, f"a body with {name} for {self.title}", hint=hint)
 
 
 def _formats() -> Iterator[Format]:
@@ -215,7 +215,7 @@ class Task:
         """Write lines of ASCII text or the output of a function; return the complete report."""
         title = f"{FORMATS[self.report.format].title} file"
         if callable(content):
-            path = write_aside(self.path, content, title, replaces=lambda _: self.overwrite)
+            path = write_atomically(self.path, content, title, replaces=lambda _: self.overwrite)
         else:
             path = write_text(self.path, content, title, overwrite=self.overwrite)
         all_losses, all_notes = (*self.report.losses, *losses), (*self.report.notes, *notes)
@@ -225,7 +225,7 @@ class Task:
 def requested_skin(body: ReducedBody, skin: bool) -> tuple[Skin | None, list[str]]:
     """Return the skin to write or None, and a message if the body's skin is not written."""
     if skin and body.skin is None:
-        refuse("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
+        reject("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
     lost = not skin and body.skin is not None
     losses = ["the surface was not written; skin=True writes it"] if lost else []
     return (body.skin if skin else None), losses

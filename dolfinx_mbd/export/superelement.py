@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import names as checked_names
-from dolfinx_mbd.checks import refuse
+from dolfinx_mbd.checks import reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export.invariants import cross_moments
 from dolfinx_mbd.html import short_repr
@@ -131,7 +131,7 @@ def _chosen(body: ReducedBody, names: Sequence[str] | None) -> tuple[Interface, 
         names = checked_names("interfaces", [names] if isinstance(names, str) else names)
         chosen = tuple(body.interface(name) for name in names)
     if not chosen:
-        refuse("interfaces", names, "at least one interface")
+        reject("interfaces", names, "at least one interface")
     return chosen
 
 
@@ -170,7 +170,7 @@ def _check_independent(body: ReducedBody, interfaces: tuple[Interface, ...], row
     hint += f"for {len(rows)} motions. Reduce the body with more modes (a plane body has none out"
     names = [i.name for i in interfaces]
     hint += f" of its plane), or write fewer interfaces, for example interfaces={names[:1]}"
-    refuse("interfaces", names, "interfaces with independent motions", hint=hint)
+    reject("interfaces", names, "interfaces with independent motions", hint=hint)
 
 
 def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.files import write_aside
+from dolfinx_mbd.files import write_atomically
 
 
 def ascii_text(text: str) -> str:
@@ -46,10 +46,10 @@ def number_lines(values: ArrayLike, per_line: int = 5, template: str = "%24.16E"
 
 
 def write_text(path: Path, lines: Iterable[str], content: str, *, overwrite: bool = False) -> Path:
-    """Write lines of ASCII text completely or not at all; see `write_aside`."""
+    """Write lines of ASCII text completely or not at all; see `write_atomically`."""
 
     def write(file: BinaryIO) -> None:
         for line in lines:
             file.write(line.encode("ascii") + b"\n")
 
-    return write_aside(path, write, content, replaces=lambda _: overwrite)
+    return write_atomically(path, write, content, replaces=lambda _: overwrite)

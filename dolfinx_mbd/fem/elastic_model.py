@@ -12,7 +12,7 @@ from dolfinx.mesh import Mesh, MeshTags
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import choice, instance, integer, number, refuse
+from dolfinx_mbd.checks import choice, instance, integer, number, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.material_fields import BodyMaterials, Materials, body_materials
@@ -218,7 +218,7 @@ def _check_plane(dim: int, plane: Any, thickness: Any, stiffness: Any) -> None:
 def check_form(form: ufl.Form, V: fem.FunctionSpace) -> None:
     """Raise an error unless the form is a bilinear form on the space."""
     if not isinstance(form, ufl.Form) or len(form.arguments()) != 2:
-        refuse("stiffness", form, "a bilinear UFL form in a trial and a test function")
+        reject("stiffness", form, "a bilinear UFL form in a trial and a test function")
     if any(argument.ufl_function_space() != V for argument in form.arguments()):
         raise InputError(
             "the arguments of the stiffness form must be on `space`; give both together"
@@ -231,7 +231,7 @@ def check_prestress(prestress: Any, dim: int) -> None:
         return
     expected = f"Temperature(rise) or a symmetric stress as UFL, shape {(dim, dim)}, Pa"
     if not isinstance(prestress, Expr):
-        refuse("prestress", prestress, expected)
+        reject("prestress", prestress, expected)
     if prestress.ufl_shape != (dim, dim):
         text = f"prestress must be {expected}; got shape {prestress.ufl_shape}"
         raise InputError(text, argument="prestress", value=prestress)

@@ -10,7 +10,7 @@ from dolfinx import fem
 from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import array, instance, integer, refuse
+from dolfinx_mbd.checks import array, instance, integer, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.errors import InputError, InputTypeError
@@ -79,5 +79,5 @@ def checked_key(argument: str, key: Any) -> str | int | NDArray[np.int32]:
     expected = "the name of a group, a tag or an array of local facets"
     facets = array(argument, key, (None,), expected=expected)
     if (facets % 1 != 0).any() or (np.abs(facets) >= 2**31).any():
-        refuse(argument, key, expected, InputTypeError)
+        reject(argument, key, expected, InputTypeError)
     return facets.astype(np.int32)

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import MaterialPoint, Skin
-from dolfinx_mbd.checks import array, instance, refuse
+from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.parallel import agreed, on_rank_zero
+from dolfinx_mbd.parallel import on_rank_zero, shared_errors
 
 POINT_TOLERANCE = 1e-8
 """Distance from the mesh, relative to its size, up to which a point counts as inside."""
@@ -82,7 +82,7 @@ def _checked_point(argument: str, position: ArrayLike, dim: int) -> Array:
     expected = "three finite numbers" if dim == 3 else "two or three finite numbers"
     x = array(argument, position, expected=expected)
     if x.shape not in (((3,),) if dim == 3 else ((2,), (3,))):
-        refuse(argument, position, expected)
+        reject(argument, position, expected)
     if dim == 2 and x[2:].any():
         raise InputError(f"{argument}: the points of a plane body have z = 0; got z = {x[2]:g} m")
     return in_space(x)
@@ -93,7 +93,7 @@ def _containing_cells(mesh: Mesh, points: Array) -> NDArray[np.int32]:
     tdim, distance = mesh.topology.dim, POINT_TOLERANCE * body_size(mesh)
     owned = np.arange(mesh.topology.index_map(tdim).size_local, dtype=np.int32)
     cells = np.full(len(points), -1, dtype=np.int32)
-    with agreed(mesh.comm):
+    with shared_errors(mesh.comm):
         if len(owned):
             tree = geometry.bb_tree(mesh, tdim, entities=owned, padding=distance)
             candidates = geometry.compute_collisions_points(tree, points)

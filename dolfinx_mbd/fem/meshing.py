@@ -19,10 +19,10 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import file_path, flag, function, instance, integer, length, name, refuse
+from dolfinx_mbd.checks import file_path, flag, function, instance, integer, length, name, reject
 from dolfinx_mbd.errors import InputError, MeshError, MissingFileError
 from dolfinx_mbd.fem import compat
-from dolfinx_mbd.files import write_aside
+from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.mesh_files import read_msh
 from dolfinx_mbd.parallel import on_rank_zero
@@ -76,7 +76,7 @@ class TaggedMesh:
         groups = {}
         for key, group in instance("groups", self.groups, Mapping).items():
             if not isinstance(group, (tuple, list)) or len(group) != 2:
-                refuse(f"group {key!r}", group, "(dimension, tag)")
+                reject(f"group {key!r}", group, "(dimension, tag)")
             dim, tag = (integer(f"group {key!r}", entry, low=0) for entry in group)
             groups[name("the name of a group", key)] = dim, tag
         assign(self, groups=MappingProxyType(groups))
@@ -270,7 +270,7 @@ def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: boo
     def write(out: BinaryIO) -> None:
         out.write(data)
 
-    write_aside(path, write, "mesh", replaces=lambda _: overwrite)
+    write_atomically(path, write, "mesh", replaces=lambda _: overwrite)
 
 
 def _checked(comm: Any, gdim: Any) -> int | None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, having, instance, refuse, vector
+from dolfinx_mbd.checks import array, instance, object_with, reject, vector
 from dolfinx_mbd.linalg.blocks import multiply
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def spin_matrix(omega: ArrayLike) -> Array:
         return np.array([[0.0, -w], [w, 0.0]])
     if w.shape == (3,):
         return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-    refuse("omega", omega, "of shape (3,), or a scalar in the plane")
+    reject("omega", omega, "of shape (3,), or a scalar in the plane")
 
 
 def coriolis(omega: ArrayLike) -> Array:
@@ -179,7 +179,7 @@ def frame_load(
         fields = load_fields(problem)
     _check_rows("fields", fields, problem.num_owned // dim, (2,))
     if not np.isfinite(spin).all():
-        refuse("omega", omega, "a vector whose square is finite")
+        reject("omega", omega, "a vector whose square is finite")
     return -(fields @ np.vstack([shift, spin.T])).ravel()
 
 
@@ -192,7 +192,7 @@ def _weights(W: ArrayLike, dim: int) -> Array:
 
 def _checked_problem(problem: ElasticProblem) -> ElasticProblem:
     """Return the problem, or raise an error if it has no scalar mass matrix (a beam has none)."""
-    having("problem", problem, "scalar_mass", "positions", "num_owned", "dim")
+    object_with("problem", problem, "scalar_mass", "positions", "num_owned", "dim")
     return problem
 
 
@@ -200,4 +200,4 @@ def _check_rows(argument: str, vectors: Array, rows: int, ndim: tuple[int, ...])
     """Raise an error unless `vectors` is a real array of `rows` rows; values are not checked."""
     instance(argument, vectors, np.ndarray)
     if vectors.dtype.kind != "f" or vectors.ndim not in ndim or len(vectors) != rows:
-        refuse(argument, vectors, f"an array of floats with {rows} rows")
+        reject(argument, vectors, f"an array of floats with {rows} rows")

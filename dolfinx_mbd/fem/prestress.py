@@ -35,7 +35,7 @@ from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import Options
-from dolfinx_mbd.parallel import released
+from dolfinx_mbd.parallel import destroying
 
 BUCKLED = (
     "the body is unstable: a part of its prestress is sufficient for buckling; lower the "
@@ -138,7 +138,7 @@ def _equilibrium(
     K = problem.stiffness.copy()
     constrain(K, supports, 1.0)
     ksp, size = cholesky(K, prefix=prefix, options=options), first
-    with released(comm, ksp, K):
+    with destroying(comm, ksp, K):
         for _ in range(MAX_SOLUTIONS):
             before = size, u.x.array.copy()
             forces[supports] = 0.0

@@ -11,7 +11,7 @@ import ufl
 from ufl.core.expr import Expr
 from ufl.measure import MeasureProduct, MeasureSum
 
-from dolfinx_mbd.checks import instance, number, refuse, rotation_matrix
+from dolfinx_mbd.checks import instance, number, reject, rotation_matrix
 from dolfinx_mbd.errors import InputError
 
 Value: TypeAlias = "Expr | float | Sequence[Any] | npt.NDArray[np.floating[Any]]"
@@ -31,7 +31,7 @@ def nonzero(argument: str, value: Any) -> Any:
     """Return a value as `scalar` does; raise an error for the number 0."""
     factor = scalar(argument, value)
     if not isinstance(factor, Expr) and not factor:
-        refuse(argument, value, "other than 0: UFL has no form without an integrand")
+        reject(argument, value, "other than 0: UFL has no form without an integrand")
     return factor
 
 
@@ -49,7 +49,7 @@ def as_ufl_value(value: Any, argument: str = "the value", shapes: Sequence[Shape
     """
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         if not len(value):
-            refuse(argument, value, "numbers or UFL expressions, one for each component")
+            reject(argument, value, "numbers or UFL expressions, one for each component")
         value = ufl.as_vector([scalar(argument, entry) for entry in value])
     elif not isinstance(value, Expr):
         value = ufl.as_ufl(number(argument, value))

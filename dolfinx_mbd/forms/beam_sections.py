@@ -10,7 +10,7 @@ import ufl
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import choice, refuse
+from dolfinx_mbd.checks import choice, reject
 from dolfinx_mbd.forms.arguments import positive, scalar
 
 LAST_TERM = 21  # of the series for a rectangle; its relative error is then below 1e-6
@@ -56,7 +56,7 @@ class Section:
         if not any(isinstance(value, Expr) for value in numbers) and not (
             abs(self.Iyz) < math.sqrt(self.Iyy) * math.sqrt(self.Izz)
         ):
-            refuse("Iyz", self.Iyz, f"such that Iyz² < Iyy Izz = {self.Iyy:g} * {self.Izz:g} m⁸")
+            reject("Iyz", self.Iyz, f"such that Iyz² < Iyy Izz = {self.Iyy:g} * {self.Izz:g} m⁸")
         choice("shape", self.shape, ("rectangle", "ellipse"))
 
     @property
@@ -98,7 +98,7 @@ class Section:
         """Return a circular tube with the given outer radius and wall thickness, m."""
         r, t = _length("radius", radius), _length("thickness", thickness)
         if not isinstance(r, Expr) and not isinstance(t, Expr) and t >= r:
-            refuse("thickness", thickness, f"less than the radius, {r:g} m")
+            reject("thickness", thickness, f"less than the radius, {r:g} m")
         inner = r - t
         second = math.pi / 4 * (r**4 - inner**4)
         return cls(math.pi * (r**2 - inner**2), second, second, 2 * second)
@@ -107,5 +107,5 @@ class Section:
 def _length(argument: str, value: Any) -> Any:
     length = positive(argument, value, "m")
     if not isinstance(length, Expr) and not 1e-30 < length < 1e30:
-        refuse(argument, value, "a length in m")
+        reject(argument, value, "a length in m")
     return length

@@ -39,7 +39,7 @@ from ufl.algorithms.apply_derivatives import apply_derivatives
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import array, function, having, instance, number, refuse
+from dolfinx_mbd.checks import array, function, instance, number, object_with, reject
 from dolfinx_mbd.forms import floating_frame as inertial
 from dolfinx_mbd.forms.arguments import as_ufl_value, integration, nonzero, scalar, triad
 from dolfinx_mbd.forms.beam_fields import BeamField
@@ -79,7 +79,7 @@ class Beam:
 
     def __post_init__(self) -> None:
         instance("section", self.section, Section)
-        having("material", self.material, "young", "shear", "density")
+        object_with("material", self.material, "young", "shear", "density")
         integration(self.measure)
         assign(self, axes=triad("axes", self.axes))
 
@@ -337,12 +337,12 @@ def axial_force_of_motion(
     components = as_ufl_value(omega, "omega", ((3,),)) if isinstance(omega, Expr) else omega
     if not isinstance(omega, Expr):
         if not isinstance(omega, (list, tuple, np.ndarray)) or len(omega) != 3:
-            refuse("omega", omega, "three numbers or UFL scalars")
+            reject("omega", omega, "three numbers or UFL scalars")
         components = [scalar("omega", component) for component in omega]
     x = array("x", x) if isinstance(x, np.ndarray) else scalar("x", x)
     length = number("length", length, positive=True, high=1e9)
     if not isinstance(x, Expr) and not np.all(np.abs(x) <= length):
-        refuse("x", x, "a distance up to the length")
+        reject("x", x, "a distance up to the length")
     mass_per_length = scalar("mass_per_length", mass_per_length)
     acceleration = scalar("acceleration", acceleration)
     spin = components[1] ** 2 + components[2] ** 2

@@ -44,7 +44,7 @@ from ufl.domain import extract_unique_domain
 from ufl.geometry import CellVertices
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import having, instance, refuse
+from dolfinx_mbd.checks import instance, object_with, reject
 from dolfinx_mbd.forms.arguments import as_ufl_value, coefficient, expression, positive, scalar
 from dolfinx_mbd.forms.beam_fields import hermite
 from dolfinx_mbd.forms.beam_sections import Section
@@ -129,7 +129,7 @@ class Cable:
             assign(self, **{name: positive(name, getattr(self, name))})
         damping = scalar("damping", self.damping)
         if not isinstance(damping, Expr) and damping < 0:
-            refuse("damping", damping, "at least 0")
+            reject("damping", damping, "at least 0")
         assign(self, damping=damping)
 
     @classmethod
@@ -145,13 +145,13 @@ class Cable:
             InputError: The section does not bend equally in all directions.
         """
         instance("section", section, Section)
-        having("material", material, "young", "density")
+        object_with("material", material, "young", "density")
         numbers = (section.Iyy, section.Izz, section.Iyz)
         if not any(isinstance(v, Expr) for v in numbers) and (
             abs(section.Iyy - section.Izz) > 1e-9 * section.Iyy or abs(section.Iyz) > 0
         ):
             expected = "with Iyy = Izz and Iyz = 0, as the section of a cable has no orientation"
-            refuse("section", section, f"{expected}; use a beam instead")
+            reject("section", section, f"{expected}; use a beam instead")
         E, A = material.young, section.area
         return cls(E * A, E * section.Iyy, material.density * A, damping)
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import ufl
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.checks import choice, having, instance
+from dolfinx_mbd.checks import choice, instance, object_with
 from dolfinx_mbd.forms.arguments import expression, integration, nonzero, scalar
 from dolfinx_mbd.forms.materials import GradedMaterial, Material, expansion
 from dolfinx_mbd.forms.orthotropic import VOIGT, Orthotropic
@@ -67,7 +67,7 @@ def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
     if isinstance(material, Orthotropic):
         C = ufl.as_matrix(material.matrix(dim, plane).tolist())
         return voigt_stress(eps, C, variable_axes(material, dim))
-    having("material", material, "shear", "lame")
+    object_with("material", material, "shear", "lame")
     lame = material.lame if dim == 3 else plane_lame(material, plane)
     return 2 * material.shear * eps + lame * ufl.tr(eps) * ufl.Identity(dim)
 

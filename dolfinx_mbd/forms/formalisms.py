@@ -33,7 +33,7 @@ from ufl.core.expr import Expr
 from ufl.domain import extract_unique_domain
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import refuse
+from dolfinx_mbd.checks import reject
 from dolfinx_mbd.forms import floating_frame as frame
 from dolfinx_mbd.forms.arguments import Value, as_ufl_value, coefficient
 from dolfinx_mbd.forms.elasticity import (
@@ -315,7 +315,7 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
         parts.append(ufl.inner(row, spin) * body.measure)
         velocities.append(cross(spin, body.x + body.u))
     if not parts:
-        refuse("column", column, "a column with elastic, origin or omega")
+        reject("column", column, "a column with elastic, origin or omega")
     return _sum(parts) - body.load_power(_sum(velocities))
 
 
@@ -331,7 +331,7 @@ def constrained_rate(
     pairs = (s.origin, column.origin), (s.omega, column.omega), (s.u_dot, column.elastic)
     terms = [_directional(c, variable, as_ufl_value(d)) for variable, d in pairs if d is not None]
     if not terms:
-        refuse("column", column, "a column with elastic, origin or omega")
+        reject("column", column, "a column with elastic, origin or omega")
     return _sum(terms)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ufl
 from ufl.core.expr import Expr
 
-from dolfinx_mbd.checks import having, refuse
+from dolfinx_mbd.checks import object_with, reject
 from dolfinx_mbd.forms.arguments import expression
 from dolfinx_mbd.forms.elasticity import VECTORS, Plane, check_plane, plane_lame, strain, stress
 from dolfinx_mbd.forms.materials import Material
@@ -82,7 +82,7 @@ def neo_hookean(u: Expr, material: Material, *, plane: Plane = "strain") -> Expr
     grad = _gradient(u, material, plane)
     dim = u.ufl_shape[0]
     if dim == 2 and plane != "strain":
-        refuse("plane", plane, "'strain' for neo_hookean; use saint_venant_kirchhoff or a 3D mesh")
+        reject("plane", plane, "'strain' for neo_hookean; use saint_venant_kirchhoff or a 3D mesh")
     F = ufl.Identity(dim) + grad
     log_volume = ufl.ln(ufl.det(F))
     distortion = ufl.inner(F, F) - dim - 2 * log_volume
@@ -91,6 +91,6 @@ def neo_hookean(u: Expr, material: Material, *, plane: Plane = "strain") -> Expr
 
 def _gradient(u: Expr, material: Material, plane: Plane) -> Expr:
     """Return the gradient of a displacement after checking the arguments of an energy."""
-    having("material", material, "shear", "lame")
+    object_with("material", material, "shear", "lame")
     check_plane(plane)
     return ufl.grad(expression("u", u, VECTORS))

@@ -8,7 +8,7 @@ from typing import Any
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import instance, number, refuse
+from dolfinx_mbd.checks import instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.arguments import positive, scalar
@@ -32,7 +32,7 @@ class _Isotropic:
         }
         ratio = constants["poisson"]
         if not isinstance(ratio, Expr) and not -1 < ratio < 0.5:
-            refuse("poisson", ratio, "between -1 and 0.5, both excluded (steel: 0.3)")
+            reject("poisson", ratio, "between -1 and 0.5, both excluded (steel: 0.3)")
         if self.thermal_expansion is not None:
             constants["thermal_expansion"] = scalar("thermal_expansion", self.thermal_expansion)
         assign(self, **constants)
@@ -175,7 +175,7 @@ def expansion(material: Any) -> Any:
     """Return the coefficients of thermal expansion, 1/K; raise an error if they are not set."""
     if material.thermal_expansion is None:
         expected = f"set for material {material.name!r}, in 1/K (steel: 12e-6)"
-        refuse("thermal_expansion", None, f"{expected}, if there is a temperature")
+        reject("thermal_expansion", None, f"{expected}, if there is a temperature")
     return material.thermal_expansion
 
 

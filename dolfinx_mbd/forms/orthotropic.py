@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, choice, instance, refuse
+from dolfinx_mbd.checks import array, choice, instance, reject
 from dolfinx_mbd.forms.arguments import expression, positive, triad
 from dolfinx_mbd.forms.materials import expansion
 
@@ -67,7 +67,7 @@ class Orthotropic:
             values[name] = _three_numbers(name, getattr(self, name))
         for name in ("young", "shear"):
             if not all(1e-30 < modulus < 1e30 for modulus in values[name]):
-                refuse(name, values[name], "three positive moduli in Pa")
+                reject(name, values[name], "three positive moduli in Pa")
         alpha = self.thermal_expansion
         if alpha is not None:
             alphas = alpha if isinstance(alpha, (list, tuple, np.ndarray)) else (alpha,) * 3
@@ -79,7 +79,7 @@ class Orthotropic:
                 "such that every strain stores positive energy with these moduli; "
                 f"|ν_ij| < √(E_i/E_j) is necessary (ν₁₂, ν₁₃, ν₂₃; young={self.young})"
             )
-            refuse("poisson", self.poisson, expected)
+            reject("poisson", self.poisson, expected)
         assign(self, axes=_checked_axes(self.axes))
 
     def _compliance(self) -> Array:
@@ -153,7 +153,7 @@ class Orthotropic:
     def _check_plane(self, C: Array) -> None:
         coupling = np.abs(C[np.ix_((0, 1, 2, 5), (3, 4))]).max()
         if coupling > 1e-9 * np.abs(C).max():
-            refuse("axes", self.axes, "such that z is one of the axes, for a plane body")
+            reject("axes", self.axes, "such that z is one of the axes, for a plane body")
 
 
 def _three_numbers(argument: str, values: Any) -> tuple[float, float, float]:
@@ -169,7 +169,7 @@ def _checked_axes(axes: Any) -> Array | Expr:
     if axes is not None:
         columns = array("axes", axes)
         if columns.shape not in ((3, 3), (2, 2)):
-            refuse("axes", axes, "of shape (3, 3), or (2, 2) if axis 3 is z")
+            reject("axes", axes, "of shape (3, 3), or (2, 2) if axis 3 is z")
         matrix[: len(columns), : len(columns)] = columns
     rotation: Array = triad("axes", matrix)
     rotation.flags.writeable = False

@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import flag, integer, number, refuse
+from dolfinx_mbd.checks import flag, integer, number, reject
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes
 
@@ -118,7 +118,7 @@ class ConnectingRod:
                 assign(self, **{field.name: length})
         for argument, holds, expected in self._conditions():
             if not holds:
-                refuse(argument, getattr(self, argument), expected)
+                reject(argument, getattr(self, argument), expected)
 
     def _conditions(self) -> Iterator[tuple[str, bool, str]]:
         """Yield for each condition a parameter, whether it is valid, and a text for the error."""

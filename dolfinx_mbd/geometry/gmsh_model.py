@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import memory, refuse
+from dolfinx_mbd.checks import memory, reject
 from dolfinx_mbd.errors import MeshError, MeshWarning, SolverError, warn
 from dolfinx_mbd.geometry.mesh_topology import check_facets, check_topology
 
@@ -106,7 +106,7 @@ def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) ->
     longest = max(box[3 + i] - box[i] for i in range(3))
     if size > longest:
         hint = "sizes are in metres; on the command line 5mm is five millimetres"
-        refuse("size", size, f"at most the length of the part, {longest:.3g} m", hint=hint)
+        reject("size", size, f"at most the length of the part, {longest:.3g} m", hint=hint)
     volume = sum(model.occ.getMass(3, tag) for tag in tags)
     count = 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf  # regular tetrahedra
     memory("size", size, BYTES_PER_CELL * count)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import file_path, instance, integer, name, number, refuse
+from dolfinx_mbd.checks import file_path, instance, integer, name, number, reject
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
 
@@ -82,9 +82,9 @@ def _add_groups(model: Any, dim: int, argument: str, groups: Mapping[str, Sequen
     for label, tags in groups.items():
         for tag in tags:
             if tag not in known:
-                refuse(f"{argument}[{label!r}]", tag, f"numbers from {known[0]} to {known[-1]}")
+                reject(f"{argument}[{label!r}]", tag, f"numbers from {known[0]} to {known[-1]}")
             if tag in owners:
-                refuse(f"{argument}[{label!r}]", tag, f"different from those of {owners[tag]!r}")
+                reject(f"{argument}[{label!r}]", tag, f"different from those of {owners[tag]!r}")
             owners[tag] = label
         model.addPhysicalGroup(dim, list(tags), name=label)
 
@@ -96,10 +96,10 @@ def _tags(argument: str, groups: Any) -> dict[str, list[int]]:
         entry = f"{argument}[{name(f'every name in {argument}', label)!r}]"
         expected = "a list of numbers, not empty"
         if isinstance(tags, str) or not isinstance(tags, Iterable):
-            refuse(entry, tags, expected, InputTypeError)
+            reject(entry, tags, expected, InputTypeError)
         result[label] = [integer(entry, tag, low=1) for tag in tags]
         if not result[label]:
-            refuse(entry, tags, expected)
+            reject(entry, tags, expected)
     return result
 
 

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody, Skin
-from dolfinx_mbd.checks import array, choice, instance, integer, refuse, vector
+from dolfinx_mbd.checks import array, choice, instance, integer, reject, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.imports.matrices import (
@@ -144,7 +144,7 @@ def reduce_matrices(
     free = 3 * len(matrices.nodes) - len(held) - 6 * averaged
     if num_modes >= free - 1:
         expected = f"less than {free - 1}: the interfaces leave {free} degrees of freedom"
-        refuse("num_modes", num_modes, expected, MatrixError)
+        reject("num_modes", num_modes, expected, MatrixError)
     solver = _FixedInterfaces(matrices, ends, held)
     constraint = _with_rigid_motions(matrices, ends, solver.constraint_modes())
     Psi = np.hstack([constraint, solver.modes(num_modes)])
@@ -156,19 +156,19 @@ def _interface_dofs(
 ) -> tuple[_InterfaceDofs, ...]:
     expected = "at least one interface, {'name': NodeInterface(nodes)}"
     if not isinstance(interfaces, Mapping) or not interfaces:
-        refuse("interfaces", interfaces, expected, MatrixError)
+        reject("interfaces", interfaces, expected, MatrixError)
     result: list[_InterfaceDofs] = []
     owner = np.full(len(matrices.nodes), -1)
     for k, (name, spec) in enumerate(interfaces.items()):
         if not isinstance(spec, NodeInterface):
-            refuse(f"interface {name!r}", spec, "a NodeInterface", MatrixError)
+            reject(f"interface {name!r}", spec, "a NodeInterface", MatrixError)
         nodes = matrices.rows(spec.nodes, f"interface {name!r}: nodes")
         shared = nodes[owner[nodes] >= 0]
         if len(shared):
             other = (
                 f"without the {len(shared)} nodes of interface {result[owner[shared[0]]].name!r}"
             )
-            refuse(f"interface {name!r}: nodes", spec.nodes, other, MatrixError)
+            reject(f"interface {name!r}: nodes", spec.nodes, other, MatrixError)
         owner[nodes] = k
         result.append(_dofs_on_nodes(name, spec, nodes, matrices.nodes[nodes]))
     return tuple(result)
@@ -184,7 +184,7 @@ def _dofs_on_nodes(
     extent = np.sqrt(np.maximum(np.linalg.eigvalsh((moments + moments.T) / 2), 0.0))
     if not extent[1] > LINE_RATIO * extent[2]:
         expected = "at least three nodes with a weight that are not in a line"
-        refuse(f"interface {name!r}: nodes", spec.nodes, expected, MatrixError)
+        reject(f"interface {name!r}: nodes", spec.nodes, expected, MatrixError)
     point: Array = centre if spec.point is None else np.asarray(spec.point, dtype=float)
     axes: Array = np.eye(3) if spec.axes is None else np.asarray(spec.axes, dtype=float)
     motions = rigid_motions(x, point)
@@ -206,9 +206,9 @@ def _weights(argument: str, weights: ArrayLike | None, count: int) -> Any:
         W = array(argument, weights, (count, count))
         expected = "symmetric, positive semi-definite and not zero, if it is a matrix"
         if not np.allclose(W, W.T, rtol=0, atol=1e-9 * np.abs(W).max(initial=0.0)):
-            refuse(argument, weights, expected)
+            reject(argument, weights, expected)
     if not (W.diagonal() >= 0).all() or not W.sum() > 0:
-        refuse(argument, weights, expected)
+        reject(argument, weights, expected)
     return W
 
 

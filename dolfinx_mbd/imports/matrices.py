@@ -19,7 +19,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, number, refuse
+from dolfinx_mbd.checks import array, number, reject
 from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.html import short_repr
 
@@ -94,7 +94,7 @@ class FullMatrices:
         count = len(nodes)
         labels = np.arange(count) if self.labels is None else whole_numbers("labels", self.labels)
         if labels.shape != (count,) or len(np.unique(labels)) < count:
-            refuse("labels", self.labels, f"{count} different numbers of nodes", MatrixError)
+            reject("labels", self.labels, f"{count} different numbers of nodes", MatrixError)
         values = checked_matrices(self, 3 * count, f"3 for each of {count} nodes")
         _check_rigid_motions(values["stiffness"], nodes)
         _scalar_mass(values["mass"])
@@ -103,7 +103,7 @@ class FullMatrices:
             triangles = whole_numbers("triangles", self.triangles)
             if triangles.size % 3 or not np.isin(triangles, np.arange(count)).all():
                 expected = f"rows of three numbers of nodes from 0 to {count - 1}"
-                refuse("triangles", self.triangles, expected, MatrixError)
+                reject("triangles", self.triangles, expected, MatrixError)
             values["triangles"] = triangles.reshape(-1, 3)
         assign(self, **values)
 
@@ -128,7 +128,7 @@ class FullMatrices:
         rows = order.ravel()
         if order.shape != (len(points), 3) or not np.array_equal(np.sort(rows), np.arange(size)):
             expected = f"each of the {size} rows of the matrices once, an array (N, 3)"
-            refuse("dofs", dofs, expected, MatrixError)
+            reject("dofs", dofs, expected, MatrixError)
         permuted = {}
         for name, matrix in {"stiffness": stiffness, "mass": mass, **parts}.items():
             if name in ("stiffness", "mass", "damping") and matrix is not None:
@@ -159,7 +159,7 @@ class FullMatrices:
         requested = np.atleast_1d(whole_numbers(argument, labels))
         assert self.labels is not None
         if requested.ndim != 1 or not len(requested):
-            refuse(argument, labels, "a list of numbers of nodes", MatrixError)
+            reject(argument, labels, "a list of numbers of nodes", MatrixError)
         order = np.argsort(self.labels)
         index = np.clip(np.searchsorted(self.labels[order], requested), 0, len(order) - 1)
         result = order[index]
@@ -167,9 +167,9 @@ class FullMatrices:
         if len(unknown):
             known = f"{self.labels.min()} ... {self.labels.max()}"
             expected = f"numbers of existing nodes (the {len(order)} nodes have {known})"
-            refuse(argument, unknown.tolist(), expected, MatrixError)
+            reject(argument, unknown.tolist(), expected, MatrixError)
         if len(np.unique(result)) < len(result):
-            refuse(argument, labels, "different numbers of nodes", MatrixError)
+            reject(argument, labels, "different numbers of nodes", MatrixError)
         return result
 
 
@@ -178,7 +178,7 @@ def positions(argument: str, value: Any) -> Array:
     expected = "finite positions of shape (N, 3) in m"
     result: Array = array(argument, value, (None, 3), expected=expected)
     if not len(result):
-        refuse(argument, value, expected, MatrixError)
+        reject(argument, value, expected, MatrixError)
     return result
 
 
@@ -186,7 +186,7 @@ def whole_numbers(argument: str, value: Any) -> NDArray[np.int64]:
     """Return whole numbers; floats without a fraction are accepted."""
     numbers = array(argument, value, expected="whole numbers")
     if numbers.size and (np.abs(numbers).max() > 2**53 or (numbers != np.round(numbers)).any()):
-        refuse(argument, value, "whole numbers")
+        reject(argument, value, "whole numbers")
     return np.asarray(numbers, dtype=np.int64)
 
 
@@ -206,7 +206,7 @@ def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.spa
     try:
         A = scipy.sparse.csr_array(matrix)
     except Exception:  # SciPy raises many types
-        refuse(name, matrix, expected, MatrixError)
+        reject(name, matrix, expected, MatrixError)
 
     def fail(reason: str) -> MatrixError:
         text = f"{name} must be {expected}; {reason}"

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Interface, Mode, ReducedBody
-from dolfinx_mbd.checks import array, instance, names, refuse
+from dolfinx_mbd.checks import array, instance, names, reject
 from dolfinx_mbd.errors import ModelRangeWarning, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.imports.matrices import (
@@ -85,12 +85,12 @@ class ReducedMatrices:
         count = len(points)
         labels = tuple(f"interface {k + 1}" for k in range(count))
         if self.names is not None and len(labels := names("names", self.names)) != count:
-            refuse("names", self.names, f"names of {count} interfaces", MatrixError)
+            reject("names", self.names, f"names of {count} interfaces", MatrixError)
         shape = getattr(self.stiffness, "shape", None) or array("stiffness", self.stiffness).shape
         size = shape[0] if shape else 0
         if size < 6 * count:
             expected = f"a matrix with at least 6 coordinates for each of {count} interfaces"
-            refuse("stiffness", self.stiffness, expected, MatrixError)
+            reject("stiffness", self.stiffness, expected, MatrixError)
         reason = f"6 for each of {count} interfaces and {size - 6 * count} modes"
         matrices = checked_matrices(self, size, reason)
         axes = np.tile(np.eye(3), (count, 1, 1)) if self.axes is None else self.axes
@@ -207,7 +207,7 @@ def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     definite = (diagonal > 0).all() and np.linalg.eigvalsh(M * np.outer(scale, scale))[0] > -1e-12
     if not definite:
-        refuse("mass", M, "a positive definite matrix of the free body", MatrixError)
+        reject("mass", M, "a positive definite matrix of the free body", MatrixError)
     G = R.T @ M @ R
     total = float(np.trace(G[:3, :3]) / 3)
     first = np.array([G[1, 5] - G[2, 4], G[2, 3] - G[0, 5], G[0, 4] - G[1, 3]]) / 2

@@ -13,7 +13,7 @@ from dolfinx_mbd.iterative.preconditioner import TwoLevel
 from dolfinx_mbd.iterative.solver import IterativeSolver
 from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.linalg.lobpcg import guard_vectors, lobpcg
-from dolfinx_mbd.parallel import released
+from dolfinx_mbd.parallel import destroying
 
 TOLERANCE = 1e-17
 """Relative error of the eigenvalues, estimated with the preconditioner.
@@ -79,7 +79,7 @@ def _coarse_modes(level: TwoLevel, problem: ElasticProblem, random: Array, size:
     M = problem.mass()
     coarse = M.PtAP(level.interpolation)
     M.destroy()
-    with released(problem.comm, coarse):
+    with destroying(problem.comm, coarse):
         mass = partial(multiply, coarse)
         operators = level.multiply_coarse, mass, level.solve_coarse
         start = level.solve_coarse(mass(random))

@@ -26,7 +26,7 @@ from dolfinx_mbd.linalg.matrices import constrain, set_near_null_space
 from dolfinx_mbd.linalg.multigrid import algebraic_multigrid
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.projection import Projection
-from dolfinx_mbd.parallel import released
+from dolfinx_mbd.parallel import destroying
 
 TOLERANCE = 1e-10
 """Relative error of a solution in the energy norm, estimated with the preconditioner."""
@@ -177,7 +177,7 @@ class IterativeSolver:
                     return int(Reason.CONVERGED_ATOL)
             return int(Reason.ITERATING)
 
-        with released(self.comm, b, x):
+        with destroying(self.comm, b, x):
             ksp.setConvergenceTest(converged)
             ksp.solve(b, x)
             reason, count = ksp.getConvergedReason(), ksp.getIterationNumber()

@@ -12,7 +12,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.linalg.matrices import owned_rows
-from dolfinx_mbd.parallel import agreed
+from dolfinx_mbd.parallel import shared_errors
 
 RANK_TOLERANCE = 1e-10  # relative squared M-norm of the new part of a dependent column
 
@@ -67,7 +67,7 @@ def solve_on_first_rank(
     rows = [None if A is None else owned_rows(A) for A in matrices]
     parts = comm.gather((rows, np.asarray(held) + begin, end - begin), root=0)
     values, pieces = None, None
-    with agreed(comm):
+    with shared_errors(comm):
         if parts is not None:
             dense = [
                 None if A is None else scipy.sparse.vstack([p[0][i] for p in parts]).toarray()

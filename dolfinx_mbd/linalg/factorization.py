@@ -17,7 +17,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.linalg.options import Options, configured, database_options, last_line
-from dolfinx_mbd.parallel import discard, released
+from dolfinx_mbd.parallel import destroying, discard
 
 DEFINITE = {
     "ksp_type": "preonly",
@@ -242,7 +242,7 @@ def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
     A = K.copy()
     A.axpy(-value, M, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
     factor = SymmetricFactor(A, prefix="dolfinx_mbd_count_")
-    with released(A.comm, factor):
+    with destroying(A.comm, factor):
         try:
             count = factor.factorize()
         except SingularError as error:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import array, flag, function, instance, integer, items, number, refuse
+from dolfinx_mbd.checks import array, flag, function, instance, integer, items, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.mechanisms.parts import (
@@ -87,7 +87,7 @@ class EngineDesign:
         """Crank angle at which each cylinder fires, shape (cylinders,), rad."""
         order = items("firing_order", self.firing_order, (int, np.integer))
         if sorted(order) != list(range(1, self.cylinders + 1)):
-            refuse("firing_order", order, f"each cylinder from 1 to {self.cylinders} once")
+            reject("firing_order", order, f"each cylinder from 1 to {self.cylinders} once")
         angles = np.zeros(self.cylinders)
         angles[np.array(order) - 1] = 4 * np.pi * np.arange(self.cylinders) / self.cylinders
         return angles

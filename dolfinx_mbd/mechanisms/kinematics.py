@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import number, refuse
+from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.html import short_repr
 
 
@@ -58,7 +58,7 @@ class SliderCrank:
         number("crank_radius", self.crank_radius, positive=True, unit="m")
         length = number("rod_length", self.rod_length, positive=True, unit="m")
         if self.crank_radius >= length:
-            refuse("crank_radius", self.crank_radius, f"less than the rod length, {length:g} m")
+            reject("crank_radius", self.crank_radius, f"less than the rod length, {length:g} m")
 
     def motion(
         self, angle: ArrayLike, speed: ArrayLike = 1.0, acceleration: ArrayLike = 0.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.checks import instance, names, number, refuse
+from dolfinx_mbd.checks import instance, names, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody.model import joints
@@ -91,7 +91,7 @@ def rod_length(rod: ReducedBody, ends: tuple[str, str] = ENDS) -> float:
     """
     instance("rod", rod, ReducedBody, "reduce(...).body or ReducedBody.load(path)")
     if len(names("ends", ends)) != 2:
-        refuse("ends", ends, "the names of two interfaces")
+        reject("ends", ends, "the names of two interfaces")
     big, small = (rod.interface(end) for end in ends)
     return float(np.linalg.norm(small.point - big.point))
 
@@ -156,7 +156,7 @@ def linear_torque(stall: float, no_load_speed: float) -> Torque:
     """
     stall, no_load_speed = number("stall", stall), number("no_load_speed", no_load_speed)
     if no_load_speed == 0:
-        refuse("no_load_speed", no_load_speed, "a number that is not zero, in rad/s")
+        reject("no_load_speed", no_load_speed, "a number that is not zero, in rad/s")
 
     def torque(t: float, angle: float, speed: float) -> float:
         return stall * (1.0 - speed / no_load_speed)

@@ -29,7 +29,7 @@ from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky, count
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.round_off import round_off, warn_of_round_off
-from dolfinx_mbd.parallel import on_rank_zero, released
+from dolfinx_mbd.parallel import destroying, on_rank_zero
 
 SHIFT = 1e-2
 """Ratio of the shift σ to the estimate of the first elastic ω²."""
@@ -122,7 +122,7 @@ class _Pencil:
                 ksp = cholesky(K, **self.solver)
             except FactorizationError as error:
                 raise FactorizationError(f"{BUCKLED} ({error})") if problem.prestress else error
-        with released(problem.comm, ksp, K, M):
+        with destroying(problem.comm, ksp, K, M):
             extra, expected, limit, counted = 2, 0, 0.0, 0
             for _ in range(MAX_RUNS):
                 total = min(self.free, num_modes + rigid + extra)

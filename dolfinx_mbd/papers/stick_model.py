@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, choice, instance, integer, items, number, refuse
+from dolfinx_mbd.checks import array, choice, instance, integer, items, number, reject
 from dolfinx_mbd.errors import InputError, SolverError
 
 Torque = Callable[[float, float, float], float]  # torque(t, angle, rate)
@@ -78,7 +78,7 @@ class StickModel:
         x = array("nodes", self.nodes, (None, 2))
         v = array("velocity", 0 * x if self.velocity is None else self.velocity, x.shape)
         if not items("rods", self.rods, Rod):
-            refuse("rods", self.rods, "a list of at least one rod")
+            reject("rods", self.rods, "a list of at least one rod")
         ends = [k for rod in self.rods for k in (rod.start, rod.end)]
         for _, axis in self.held:
             choice("axis of an entry of held", axis, (0, 1))

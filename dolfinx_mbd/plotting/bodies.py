@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
-from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, refuse, vector
+from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.plotting import scene
@@ -248,7 +248,7 @@ def plot_skin(
     if limits is None:
         limits = min(0.0, float(shown.min())), scene.rounded_up(float(shown.max()))
     elif len(increasing("limits", limits)) != 2:
-        refuse("limits", limits, "the minimum and the maximum of the colours")
+        reject("limits", limits, "the minimum and the maximum of the colours")
     plotter = scene.new_plotter(window)
     surface = _draw(plotter, skin, skin.points, shown, limits, cmap, True)
     add_bar(plotter, label, limits, cmap)
@@ -297,7 +297,7 @@ def skin_of(body: ReducedBody) -> Skin:
     instance("body", body, ReducedBody)
     if body.skin is None or len(body.skin.triangles) == 0:
         how = "reduce it with reduce(..., skin=True), or give ReducedBody.from_arrays a Skin"
-        refuse("body", body, "a body with a skin", hint=how)
+        reject("body", body, "a body with a skin", hint=how)
     return body.skin
 
 
@@ -321,12 +321,12 @@ def _draw(
 
 def _mode_numbers(body: ReducedBody, modes: Iterable[int] | None) -> list[int]:
     if body.num_modes == 0:
-        refuse("body", body, "a body with modes, not a rigid body")
+        reject("body", body, "a body with modes, not a rigid body")
     if modes is not None and not isinstance(modes, Iterable):
-        refuse("modes", modes, "a list of numbers of modes", InputTypeError)
+        reject("modes", modes, "a list of numbers of modes", InputTypeError)
     numbers = list(range(min(6, body.num_modes)) if modes is None else modes)
     if not numbers:
-        refuse("modes", modes, "a list that is not empty")
+        reject("modes", modes, "a list that is not empty")
     return [integer("every entry of modes", k, low=0, high=body.num_modes - 1) for k in numbers]
 
 
@@ -342,5 +342,5 @@ def _on_skin(function: Any) -> Array:
     if function.function_space.mesh.comm.size > 1:
         how = "call dolfinx_mbd.recovery.skin_values(function) on all ranks, and draw its result"
         expected = "numbers at the nodes of the skin, or a function on one rank"
-        refuse("values", function, expected, hint=f"{how} on one")
+        reject("values", function, expected, hint=f"{how} on one")
     return skin_values(function)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.body import FrequencyResponse
-from dolfinx_mbd.checks import array, choice, instance, names, number, refuse
+from dolfinx_mbd.checks import array, choice, instance, names, number, reject
 from dolfinx_mbd.multibody import Spectrum
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.output import checked_path
@@ -160,7 +160,7 @@ def plot_response(
     choice("frequency_axis", frequency_axis, ("log", "linear"))
     pairs = entries if isinstance(entries, Sequence) and not isinstance(entries, str) else ()
     if not pairs or not all(len(names("every entry of entries", pair)) == 2 for pair in pairs):
-        refuse("entries", entries, "a list of at least one pair (output, input)")
+        reject("entries", entries, "a list of at least one pair (output, input)")
     order = list(_QUANTITIES).index(quantity)
     figure = _new_figure(8, 6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.export.gltf import Scene
-from dolfinx_mbd.files import write_aside
+from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.mechanism import drawn_part, system_length
 from dolfinx_mbd.plotting.player_data import continuous
@@ -44,7 +44,7 @@ def write_gltf(run: Solution, path: str | Path) -> Path:
     path = file_path("path", path, (".glb",))
     scene = Scene()
     _add_motion(scene, run)
-    return write_aside(path, scene.write, "glTF file")
+    return write_atomically(path, scene.write, "glTF file")
 
 
 def _add_motion(scene: Scene, run: Solution) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body import StressModes
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.body.quantities import QUANTITIES
-from dolfinx_mbd.checks import array, choice, flag, instance, names, number, refuse
+from dolfinx_mbd.checks import array, choice, flag, instance, names, number, reject
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
@@ -131,7 +131,7 @@ def saved_rows(solution: Solution, argument: str, times: ArrayLike) -> NDArray[n
     shown = array(argument, np.atleast_1d(array(argument, times)).ravel())
     slack = 1e-9 + 1e-6 * (t[-1] - t[0])
     if shown.size == 0 or shown.min() < t[0] - slack or shown.max() > t[-1] + slack:
-        refuse(argument, times, f"within the solution, {t[0]:g} to {t[-1]:g} s")
+        reject(argument, times, f"within the solution, {t[0]:g} to {t[-1]:g} s")
     return np.array([np.argmin(np.abs(t - value)) for value in shown])
 
 
@@ -252,7 +252,7 @@ class Drawing:
         if flexible and not coloured:
             how = "add the stress of the modes: body.replace(stress=mbd.recovery.skin_stress(...))"
             expected = f"{DISPLACEMENT!r}, because no body has stress at its skin"
-            refuse("quantity", self.quantity, expected, hint=how)
+            reject("quantity", self.quantity, expected, hint=how)
         limits = [part.limits(self.states[:, s], self.quantity) for part, s in coloured]
         low = min((low for low, _ in limits), default=0.0)
         high = max((high for _, high in limits), default=0.0)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import instance, integer, memory, number, refuse
-from dolfinx_mbd.files import write_aside
+from dolfinx_mbd.checks import instance, integer, memory, number, reject
+from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.mechanism import DISPLACEMENT, DRAWN, Drawing, check_marks, saved_rows
 from dolfinx_mbd.plotting.output import check_drawing, checked_path
@@ -107,7 +107,7 @@ def animate(
     kinds = check_marks(marks)
     drawing = Drawing(solution, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
     images = _images(drawing, {"cmap": cmap, "opacity": opacity}, window)
-    write_aside(path, lambda file: write(file, images, fps), "animation")
+    write_atomically(path, lambda file: write(file, images, fps), "animation")
     return Animation(path, solution.time[rows], fps)
 
 
@@ -157,7 +157,7 @@ def _mp4_writer(window: tuple[int, int]) -> Any:
         text = "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
         raise ImportError(text) from error
     if any(side % 2 for side in window):
-        refuse("window", window, "an even width and height in pixels for MP4")
+        reject("window", window, "an even width and height in pixels for MP4")
 
     def write(file: Any, images: Iterator[Image], fps: float) -> None:
         options = {"macro_block_size": 2, "quality": 8, "output_params": ["-f", "mp4"]}

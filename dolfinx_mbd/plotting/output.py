@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import array, file_path, integer, number, refuse
-from dolfinx_mbd.files import part_of, write_aside
+from dolfinx_mbd.checks import array, file_path, integer, number, reject
+from dolfinx_mbd.files import temporary_path, write_atomically
 
 _FORMATS = {".jpg": "JPEG", ".pdf": "PDF", ".png": "PNG"}
 LARGEST = 16384  # longest side of a picture that graphics libraries support, pixels
@@ -53,7 +53,7 @@ class Picture:
         """
         path = checked_path(path, list(_FORMATS))
         kind = _FORMATS[path.suffix.lower()]
-        return write_aside(path, lambda file: self._write(file, kind), "picture")
+        return write_atomically(path, lambda file: self._write(file, kind), "picture")
 
     def _write(self, file: Any, kind: str) -> None:
         from PIL import Image
@@ -75,7 +75,7 @@ def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
     """Check the suffix of a path, create its directory, check that it is writable; return it."""
     path = file_path("path", path, suffixes)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = part_of(path)
+    part = temporary_path(path)
     part.touch()
     part.unlink()
     return path
@@ -96,7 +96,7 @@ def check_drawing(path: Any, cmap: Any, window: Any = (1, 1), opacity: float = 1
     check_size("window", window)
     number("opacity", opacity, low=0.0, high=1.0)
     if not (isinstance(cmap, Colormap) or (isinstance(cmap, str) and cmap in colormaps)):
-        refuse("cmap", cmap, "a colour map of matplotlib, for example 'turbo'")
+        reject("cmap", cmap, "a colour map of matplotlib, for example 'turbo'")
     if path is not None:
         checked_path(path, list(_FORMATS))
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import file_path, instance, integer, number, refuse
+from dolfinx_mbd.checks import file_path, instance, integer, number, reject
 from dolfinx_mbd.errors import InputTypeError
-from dolfinx_mbd.files import write_aside
+from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
@@ -72,7 +72,7 @@ class Player:
         """
         path = file_path("path", path, (".html",))
         path.parent.mkdir(parents=True, exist_ok=True)
-        return write_aside(path, self._write, "page")
+        return write_atomically(path, self._write, "page")
 
     def _write(self, file: BinaryIO) -> None:
         file.write(self.html.encode())
@@ -178,8 +178,8 @@ def _numbers(modes: Iterable[int] | None, count: int) -> list[int]:
     if modes is None:
         modes = range(min(6, count))
     if isinstance(modes, str) or not isinstance(modes, Iterable):
-        refuse("modes", modes, "a list of numbers of modes", InputTypeError)
+        reject("modes", modes, "a list of numbers of modes", InputTypeError)
     numbers = [integer("every entry of modes", k, low=0, high=count - 1) for k in modes]
     if not numbers:
-        refuse("modes", modes, "a list that is not empty")
+        reject("modes", modes, "a list that is not empty")
     return numbers

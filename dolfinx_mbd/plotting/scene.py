@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.parts import Skin
-from dolfinx_mbd.checks import array, instance, refuse
+from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.plotting.output import Picture, taken
 from dolfinx_mbd.plotting.rounding import Rounding
@@ -121,7 +121,7 @@ def camera_of(
     n: Array = np.asarray(normal, dtype=float) / np.linalg.norm(normal)
     if isinstance(view, str):
         if view not in VIEWS:
-            refuse("view", view, f"one of {', '.join(VIEWS)} or a direction (3,)")
+            reject("view", view, f"one of {', '.join(VIEWS)} or a direction (3,)")
         towards, upright = (np.array(v) for v in VIEWS[view])
     else:
         upright = _upright(n, up)
@@ -130,7 +130,7 @@ def camera_of(
             expected = f"a name ({', '.join(VIEWS)}) or three numbers that are not all zero"
             towards = array("view", view, (3,), expected=expected)
             if not np.linalg.norm(towards) > 0:
-                refuse("view", view, expected)
+                reject("view", view, expected)
             if np.linalg.norm(np.cross(towards, upright)) < 0.05 * np.linalg.norm(towards):
                 upright = n
     towards = towards / np.linalg.norm(towards)

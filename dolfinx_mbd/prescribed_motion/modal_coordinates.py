@@ -23,7 +23,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.static_errors import warn_of_stretch
-from dolfinx_mbd.checks import array, flag, instance, refuse
+from dolfinx_mbd.checks import array, flag, instance, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.html import short_repr
@@ -215,7 +215,7 @@ def quasi_static_deformation(
     equations = _equations(body, motion, couplings, flag("stiffening", stiffening))
     time = np.atleast_1d(array("times", times)).ravel()
     if not len(time):
-        refuse("times", times, "at least one time in s")
+        reject("times", times, "at least one time in s")
     eta = np.array([equations.static_solution(float(t)) for t in time])
     unknown = np.full_like(eta, np.nan)
     return _result(body, motion, time, eta, unknown, unknown)

@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, having, increasing, instance, vector
+from dolfinx_mbd.checks import array, increasing, instance, object_with, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 
@@ -119,7 +119,7 @@ class PrescribedMotion:
             >>> mbd.PrescribedMotion.from_history(history)(0.05).omega
             array([0., 0., 3.])
         """
-        having("history", history, "time", "rotation", "acceleration", "omega", "alpha")
+        object_with("history", history, "time", "rotation", "acceleration", "omega", "alpha")
         time = increasing("history.time", history.time, least=3, unit="s")
         apparent = np.asarray(history.acceleration) - vector("gravity", gravity, unit="m/s²")
         in_body = np.array(

@@ -15,7 +15,7 @@ from dolfinx.la import InsertMode
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import having, integer
+from dolfinx_mbd.checks import integer, object_with
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, scalar_space
 from dolfinx_mbd.fem.field_files import write_history
 from dolfinx_mbd.fem.fields import as_function, locate
@@ -98,7 +98,7 @@ class Transient:
         count = len(self.fields.time)
         position, rotation = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
         if history is not None:
-            having("history", history, "time", "position", "rotation")
+            object_with("history", history, "time", "position", "rotation")
             recorded = np.asarray(history.time)
             rows = [int(np.argmin(np.abs(recorded - t))) for t in self.fields.time]
             position, rotation = history.position[rows], history.rotation[rows]

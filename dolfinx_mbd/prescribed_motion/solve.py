@@ -10,7 +10,7 @@ import numpy as np
 from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.checks import array, flag, having, instance, name, names, number, refuse
+from dolfinx_mbd.checks import array, flag, instance, name, names, number, object_with, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, reject_prestress
@@ -19,7 +19,7 @@ from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.linalg.options import solver_options
-from dolfinx_mbd.parallel import released
+from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion, check_interfaces
 from dolfinx_mbd.prescribed_motion.observation import Observer, Transient
@@ -79,7 +79,7 @@ class TransientOptions:
         checked_start(self.elastic_start)
         start = () if isinstance(self.elastic_start, str) else self.elastic_start
         if len({np.shape(values) for values in start}) > 1:
-            refuse("elastic_start", self.elastic_start, "(u, v) of the same shape")
+            reject("elastic_start", self.elastic_start, "(u, v) of the same shape")
         check_stepping(self.method, self.tolerance, self.stride)
         flag("couplings", self.couplings)
         instance("points", self.points, (Mapping, type(None)))
@@ -152,7 +152,7 @@ def transient(
     steps, dt = time_steps(options.t_start, t_end, dt)
     field_steps = _field_steps(options.fields_at, options.t_start, dt, steps)
     if damping is not None:
-        having("damping", damping, "mass", "stiffness")
+        object_with("damping", damping, "mass", "stiffness")
         number("damping.mass", damping.mass, low=0)
         number("damping.stiffness", damping.stiffness, low=0)
     body = elastic_model(model, material)
@@ -176,7 +176,7 @@ def transient(
         couplings=options.couplings,
         **solver,
     )
-    with released(problem.comm, equations, problem):
+    with destroying(problem.comm, equations, problem):
         observer = Observer(problem, ends, options.points or {}, field_steps)
         state = start_state(equations, options.elastic_start, options.t_start, dt)
         stepper = MotionStepper(equations, dt, options.method, tolerance=options.tolerance)
@@ -204,7 +204,7 @@ def _check_names(
     """Raise an error if an interface is unknown, or held and loaded."""
     known = [i.name for i in interfaces]
     if not known:
-        refuse("interfaces", interfaces, "at least one interface")
+        reject("interfaces", interfaces, "at least one interface")
     check_interfaces("held", held, known)
     check_interfaces("motion.wrenches", motion.wrenches, known)
     for both in sorted(set(held) & set(motion.wrenches)):

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, instance, integer, number, refuse
+from dolfinx_mbd.checks import array, instance, integer, number, reject
 from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.parallel import agreed
+from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
@@ -209,10 +209,10 @@ def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
     t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
     dt = number("dt", dt, positive=True, unit="s")
     if not t_end > t_start:
-        refuse("t_end", t_end, f"after t_start = {t_start:g} s")
+        reject("t_end", t_end, f"after t_start = {t_start:g} s")
     steps = max(1, round(min((t_end - t_start) / dt, 2.0 * MAX_STEPS)))
     if steps > MAX_STEPS:
-        refuse("dt", dt, f"greater: at most {MAX_STEPS:g} steps are possible")
+        reject("dt", dt, f"greater: at most {MAX_STEPS:g} steps are possible")
     return steps, (t_end - t_start) / steps
 
 
@@ -222,7 +222,7 @@ def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
         hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
         instance("method", method, GeneralizedAlpha, hint)
     if not 0 < number("tolerance", tolerance) < 1:
-        refuse("tolerance", tolerance, "between 0 and 1")
+        reject("tolerance", tolerance, "between 0 and 1")
     integer("stride", stride, low=1)
 
 
@@ -231,7 +231,7 @@ def checked_start(start: Any) -> None:
     named = isinstance(start, str) and start in ("quasi-static", "undeformed")
     if not named and not (isinstance(start, (tuple, list)) and len(start) == 2):
         expected = "'quasi-static', 'undeformed', or coordinates and their rates"
-        refuse("elastic_start", start, expected)
+        reject("elastic_start", start, expected)
     for values in () if named else start:
         array("elastic_start", values, (None,))
 
@@ -250,7 +250,7 @@ def start_state(equations: Equations, start: Start, t: float, dt: float) -> Moti
     u: Array = np.zeros(equations.size)
     v = u.copy()
     if not isinstance(start, str):
-        with agreed(equations.comm):
+        with shared_errors(equations.comm):
             u, v = (np.array(array("elastic_start", x)) for x in start)
             if u.shape != (equations.size,) or v.shape != u.shape:
                 raise InputError(

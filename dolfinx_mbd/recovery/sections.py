@@ -20,7 +20,7 @@ from mpi4py import MPI
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd import forms
-from dolfinx_mbd.checks import number, refuse, vector
+from dolfinx_mbd.checks import number, reject, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import rigid_motions
@@ -139,7 +139,7 @@ def section_modes(
             "section forces need the stress law: Recovery(..., stress=...)", argument="stress"
         )
     if dim == 2 and thickness is None:
-        refuse("thickness", thickness, "a positive number in m for a plane body")
+        reject("thickness", thickness, "a positive number in m for a plane body")
     linear_in(space, stress, "stress")
     x = recovery.reduction.positions
     distance = (x - p[:dim]) @ axes[:dim, 0]
@@ -168,7 +168,7 @@ def _plane(point: ArrayLike, normal: ArrayLike, axis: ArrayLike | None) -> tuple
     first = _direction("axis", np.eye(3)[np.argmin(np.abs(n))] if axis is None else axis)
     first = first - (first @ n) * n
     if not np.linalg.norm(first) > 1e-9:
-        refuse("axis", axis, "a direction that is not along the normal")
+        reject("axis", axis, "a direction that is not along the normal")
     first = first / np.linalg.norm(first)
     return np.array(vector("point", point)), np.column_stack([n, first, np.cross(n, first)])
 
@@ -178,7 +178,7 @@ def _direction(argument: str, value: ArrayLike) -> Array:
     direction = vector(argument, value)
     greatest = float(np.abs(direction).max())
     if not greatest > 0:
-        refuse(argument, value, "a vector that is not zero")
+        reject(argument, value, "a vector that is not zero")
     direction = direction / greatest
     return np.asarray(direction / np.linalg.norm(direction))
 

@@ -10,11 +10,11 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.stress_modes import StressModes
-from dolfinx_mbd.checks import instance, refuse
+from dolfinx_mbd.checks import instance, reject
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.fields import surface_nodes
-from dolfinx_mbd.parallel import agreed
+from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.recovery.fields import Points, field_modes, linear_in
 from dolfinx_mbd.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
@@ -75,9 +75,9 @@ def skin_values(function: fem.Function) -> Array:
     instance("function", function, fem.Function)
     space = function.function_space
     if function.ufl_shape != ():
-        refuse("function", function, "a scalar function", InputTypeError)
+        reject("function", function, "a scalar function", InputTypeError)
     if space.ufl_element().family_name == "quadrature":
-        refuse("function", function, "a function on a space with values at the nodes")
+        reject("function", function, "a function on a space with values at the nodes")
     mesh = space.mesh
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
@@ -98,7 +98,7 @@ def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Arra
     skin = surface_nodes(fem.functionspace(mesh, ("Lagrange", 1)))
     sums, count = np.zeros((len(values), len(skin), values.shape[2])), np.zeros(len(skin))
     x = np.full((len(skin), 3), -np.inf)
-    with agreed(comm):
+    with shared_errors(comm):
         place = np.minimum(np.searchsorted(skin, keys), len(skin) - 1)
         on_skin = skin[place] == keys
         np.add.at(count, place[on_skin], 1.0)

@@ -157,7 +157,7 @@ class Recovery:
             definition = quantity(what, lambda entry: not (scalar and entry.shape))
             return [self._linear(name)[0] for name in definition.needs], definition
         if not callable(what):
-            checks.refuse(
+            checks.reject(
                 "what", what, "the name of a quantity, or a function of u that returns UFL"
             )
         values, shape = self._linear(what)
@@ -370,7 +370,7 @@ def _interpolation(
         x = checks.array("points", positions)
         if x.ndim not in (1, 2):
             expected = "an array of shape (points, 3) or (3,), or points by name"
-            checks.refuse("points", positions, expected)
+            checks.reject("points", positions, expected)
         positions = {f"number {k}": row for k, row in enumerate(np.atleast_2d(x))}
     if not positions:
         raise InputError("no points were given", argument="points", value=positions)

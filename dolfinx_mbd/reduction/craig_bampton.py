@@ -23,7 +23,7 @@ from dolfinx_mbd.linalg.eigenvalues import log_completed_group
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.round_off import round_off
-from dolfinx_mbd.parallel import discard, released
+from dolfinx_mbd.parallel import destroying, discard
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
@@ -53,7 +53,7 @@ def craig_bampton_basis(
     """Return the basis of one reduction; `request` holds keywords of `CraigBampton.basis`."""
     check_enough_dofs(problem, interfaces, num_modes)
     shared = CraigBampton(problem, interfaces, prefix=prefix, options=options, phases=phases)
-    with released(problem.comm, shared):
+    with destroying(problem.comm, shared):
         return shared.basis(num_modes, phases=phases, **request)
 
 

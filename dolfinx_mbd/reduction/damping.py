@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ModalDamping, Rayleigh
 from dolfinx_mbd.body.damping import damping_matrix
-from dolfinx_mbd.checks import array, having, number
+from dolfinx_mbd.checks import array, number, object_with
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import assembled_matrix, blocked, projected, scalar_space
 from dolfinx_mbd.forms import viscous_damping
 from dolfinx_mbd.forms.arguments import expression
 from dolfinx_mbd.linalg.blocks import gram, multiply
-from dolfinx_mbd.parallel import released
+from dolfinx_mbd.parallel import destroying
 
 if TYPE_CHECKING:
     from dolfinx_mbd.reduction.result import Reduction
@@ -103,7 +103,7 @@ def with_damping(
         >>> bool(damped.body.damping[0, 0] > 0)
         True
     """
-    body = having("reduction", reduction, "body", "space", "modes").body
+    body = object_with("reduction", reduction, "body", "space", "modes").body
     if thickness is not None:
         number("thickness", thickness, positive=True, unit="m")
     total = np.zeros((body.num_modes,) * 2)
@@ -139,7 +139,7 @@ def _viscous(
     diagonal = A.getDiagonal()
     least, size = diagonal.min()[1], diagonal.norm()
     diagonal.destroy()
-    with released(mesh.comm, A):
+    with destroying(mesh.comm, A):
         if not (np.isfinite(size) and least >= -1e-12 * size):
             raise InputError(
                 "viscous damping: μ is negative or not finite somewhere (N s/m^4); it must not "

@@ -19,14 +19,14 @@ from ufl.domain import extract_unique_domain
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import LoadPattern
-from dolfinx_mbd.checks import array, instance, refuse
+from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, rigid_motions
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import traction_load
 from dolfinx_mbd.forms.arguments import as_ufl_value
 from dolfinx_mbd.linalg.blocks import gram
-from dolfinx_mbd.parallel import agreed
+from dolfinx_mbd.parallel import shared_errors
 
 LoadForm: TypeAlias = Callable[[Expr], ufl.Form]
 """Function that maps a test function to the virtual work of a load, a linear form."""
@@ -101,7 +101,7 @@ def _checked_direction(direction: Any) -> Any:
     expected = "two or three finite numbers, or a UFL vector"
     numbers = array("direction", direction, (None,), expected=expected)
     if len(numbers) not in (2, 3):
-        refuse("direction", direction, expected)
+        reject("direction", direction, expected)
     return numbers
 
 
@@ -137,7 +137,7 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
             )
         vector = fem.assemble_vector(fem.form(form))
         vector.scatter_reverse(la.InsertMode.add)
-        with agreed(problem.comm):
+        with shared_errors(problem.comm):
             F[:, column] = vector.array[: problem.num_owned]
         largest = max(problem.comm.allgather(np.abs(F[:, column]).max(initial=0.0)))
         if not 0 < largest < np.inf:

@@ -31,7 +31,7 @@ from dolfinx_mbd.linalg.eigenvalues import block_modes, lowest_modes, uses_block
 from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.linalg.matrices import bordered_mass, bordered_stiffness, constrain
 from dolfinx_mbd.linalg.options import Options
-from dolfinx_mbd.parallel import released
+from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 
@@ -59,7 +59,7 @@ class DirectSolver:
         """Return ω² and the vectors of the lowest modes."""
         M = self._problem.mass()
         constrain(M, self._held, 0.0)
-        with released(self._problem.comm, M):
+        with destroying(self._problem.comm, M):
             return lowest_modes(self._K, M, self._factor(), count, self._held, **self._settings)
 
     def _factor(self) -> PETSc.KSP:
@@ -146,7 +146,7 @@ class BorderedSolver(DirectSolver):
         M = self._problem.mass()
         constrain(M, self._rigid, 0.0)
         held = self._border.shape[1] + self.comm.allreduce(len(self._rigid))
-        with released(self.comm, M):
+        with destroying(self.comm, M):
             if uses_block_lanczos(count, self._problem.num_dofs - held, **self._settings):
                 try:
                     return block_modes(self.comm, lambda B: self.solve(B)[0], M, count)

@@ -79,7 +79,7 @@ class InterfaceSpec:
             expected = f"finite numbers of shape {' or '.join(map(str, shapes))}"
             numbers = checks.array(name, value, expected=expected)
             if numbers.shape not in shapes:
-                checks.refuse(name, value, expected)
+                checks.reject(name, value, expected)
             if name == "axes":
                 numbers = _checked_axes(numbers)
             numbers.flags.writeable = False
@@ -203,7 +203,7 @@ def _specs(interfaces: Iterable[str] | Mapping[str, Any]) -> dict[str, Interface
     if isinstance(interfaces, str):
         interfaces = [interfaces]
     if isinstance(interfaces, np.ndarray):
-        checks.refuse("interfaces", interfaces, "names of groups, or a mapping from name to group")
+        checks.reject("interfaces", interfaces, "names of groups, or a mapping from name to group")
     if not isinstance(interfaces, Mapping):
         interfaces = {name: name for name in checks.names("interfaces", interfaces)}
     specs = {}
@@ -284,6 +284,6 @@ def _triad(z: Array) -> Array:
 def _checked_axes(axes: Array) -> Array:
     if axes.ndim == 1:
         if not np.linalg.norm(axes) > 0:
-            checks.refuse("axes", axes, "a z axis that is not zero, or a rotation matrix")
+            checks.reject("axes", axes, "a z axis that is not zero, or a rotation matrix")
         return _triad(axes)
     return checks.rotation_matrix("axes", axes)

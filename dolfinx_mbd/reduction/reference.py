@@ -25,7 +25,7 @@ from dolfinx_mbd.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.round_off import round_off, warn_of_round_off
 from dolfinx_mbd.modal.spectrum import hertz
-from dolfinx_mbd.parallel import agreed
+from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
@@ -133,7 +133,7 @@ def _orthonormal(
     rayleigh = np.diag(K) / np.diag(M)
     noise = round_off(problem, basis.vectors)
     result = None
-    with agreed(comm):
+    with shared_errors(comm):
         if comm.rank == 0:
             _check_reactions(basis, K, noise)
             grid = np.ix_(columns, columns)

@@ -15,7 +15,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import AMPLITUDE, mode_numbers, mode_titles
-from dolfinx_mbd.checks import number, refuse, vector
+from dolfinx_mbd.checks import number, reject, vector
 from dolfinx_mbd.fem.field_files import History, write_history, write_shapes
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.surface_integrals import body_size
@@ -163,7 +163,7 @@ class Reduction:
         n, mesh = self.modes.shape[1], self.space.mesh
         rows = mode_numbers("modes", range(n) if modes is None else modes, n)
         if not len(rows):
-            refuse("modes", modes, "a list of modes that is not empty")
+            reject("modes", modes, "a list of modes that is not empty")
         titles, shapes = mode_titles(self.body.modes), self.modes[:, rows]
         if scale is not None:
             shapes = number("scale", scale) * shapes

@@ -14,7 +14,7 @@ from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.quadratic_eigenvalues import quadratic_modes
-from dolfinx_mbd.parallel import released
+from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
 
 
@@ -134,7 +134,7 @@ def modes_of_factor(
 ) -> RotatingModes:
     """Compute modes with the factorized stiffness, which has `negative` negative eigenvalues."""
     C = structure.velocity_matrix(speed if coriolis else 0.0)
-    with released(structure.space.mesh.comm, *([] if C is None else [C])):
+    with destroying(structure.space.mesh.comm, *([] if C is None else [C])):
         values, vectors = quadratic_modes(
             structure.mass,
             C,

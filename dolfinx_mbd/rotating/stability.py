@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array, ComplexArray
-from dolfinx_mbd.checks import array, flag, instance, integer, number, refuse
+from dolfinx_mbd.checks import array, flag, instance, integer, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import gram, multiply
@@ -141,7 +141,7 @@ def campbell(
     _check_arguments(structure, num_modes, coriolis, stiffening)
     omegas = np.array(array("speeds", speeds, (None,), expected="a list of speeds in rad/s"))
     if not len(omegas):
-        refuse("speeds", speeds, "a list of speeds in rad/s")
+        reject("speeds", speeds, "a list of speeds in rad/s")
     for omega in omegas:
         checked_speed("speeds", omega)
     comm = structure.problem.comm

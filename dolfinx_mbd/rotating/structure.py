@@ -25,7 +25,7 @@ from petsc4py import PETSc
 from dolfinx_mbd import forms
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import Rayleigh
-from dolfinx_mbd.checks import array, flag, function, instance, items, number, refuse, vector
+from dolfinx_mbd.checks import array, flag, function, instance, items, number, reject, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix, elastic_problem, geometric_matrix
 from dolfinx_mbd.fem.elastic_model import ElasticModel, check_form, elastic_model, reject_prestress
@@ -250,10 +250,10 @@ def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Ar
     n, p = vector("axis", axis), array("point", point)
     length = np.abs(n).max()
     if not length > 0:
-        refuse("axis", axis, "a vector that is not zero")
+        reject("axis", axis, "a vector that is not zero")
     n = n / length  # squares of large numbers could overflow
     if p.shape not in ((3,), (dim,)):
-        refuse("point", point, f"a point of shape ({dim},)")
+        reject("point", point, f"a point of shape ({dim},)")
     if dim == 2 and n[:2].any():
         raise InputError(f"a plane body rotates about z, axis=(0, 0, 1); got {axis!r}")
     return n / float(np.linalg.norm(n)), np.concatenate([p, np.zeros(3 - len(p))])

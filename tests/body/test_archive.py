@@ -21,7 +21,7 @@ from dolfinx_mbd.body import BodyFileError, LoadPattern, MaterialPoint, ReducedB
 from dolfinx_mbd.body.files import _KIND
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.errors import FileError, FileWarning, InputError
-from dolfinx_mbd.files import part_of
+from dolfinx_mbd.files import temporary_path
 from tests.models.particles import Particles
 
 KIND = Kind("dolfinx_mbd test", "test file", 2)
@@ -272,7 +272,7 @@ def test_stale_parts_are_removed(tmp_path: Path) -> None:
     body().save(path)
     left = {p for p in tmp_path.iterdir() if p != path}
     assert left == {elsewhere, alive, other, edited}
-    assert not part_of(path).exists()
+    assert not temporary_path(path).exists()
 
 
 def test_paths_that_are_no_files(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dolfinx_mbd.body import BodyFileError, MaterialPoint, Mode, ReducedBody, Skin
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.files import part_of
+from dolfinx_mbd.files import temporary_path
 from tests.models.particles import Particles
 
 
@@ -133,7 +133,7 @@ def test_nothing_is_half_written(tmp_path: Path) -> None:
 
 def _save_on_a_full_disk(path: Path) -> None:
     """Save to /dev/full, where each write fails with 'no space left'."""
-    part_of(path).symlink_to("/dev/full")
+    temporary_path(path).symlink_to("/dev/full")
     body().save(path)
 
 

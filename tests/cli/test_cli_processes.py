@@ -107,13 +107,13 @@ from mpi4py import MPI
 import dolfinx_mbd.body.files as files
 from dolfinx_mbd.body import ReducedBody
 
-comm, writes, write_aside = MPI.COMM_WORLD, [], files.write_aside
+comm, writes, write_atomically = MPI.COMM_WORLD, [], files.write_atomically
 
 def counted(path, *arguments, **options):
     writes.append(path)
-    return write_aside(path, *arguments, **options)
+    return write_atomically(path, *arguments, **options)
 
-files.write_aside = counted
+files.write_atomically = counted
 body = ReducedBody.load(sys.argv[1])
 body.save(sys.argv[2], comm=comm)
 assert comm.allgather(len(writes)) == [1, 0, 0]

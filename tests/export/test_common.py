@@ -16,7 +16,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import FORMATS, OPTIONS, SI, UNITS, Units, export
 from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, write_text
 from dolfinx_mbd.export.units import scaled
-from dolfinx_mbd.files import part_of
+from dolfinx_mbd.files import temporary_path
 from tests.export.reduced import reduced
 from tests.export.states import assert_same_rows, own_rows, random_state
 
@@ -220,7 +220,7 @@ class TestBadInput:
             pytest.skip("no /dev/full here")
         path = export(reduced("rigid"), tmp_path / "body", name).paths[0]
         before = path.read_bytes()
-        part_of(path).symlink_to("/dev/full")
+        temporary_path(path).symlink_to("/dev/full")
         with pytest.raises(OSError, match=r"No space left on device.*nothing was written"):
             export(reduced("averaged"), path, name)
         assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]

@@ -15,7 +15,7 @@ from mpi4py import MPI
 from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
-from dolfinx_mbd.parallel import agreed, raise_together
+from dolfinx_mbd.parallel import raise_together, shared_errors
 from dolfinx_mbd.reduction import reduce
 from tests.models.bodies import box
 
@@ -82,14 +82,14 @@ def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
     last = comm.size - 1
 
     def one_sided() -> None:
-        with agreed(comm):
+        with shared_errors(comm):
             if comm.rank == last:
                 raise KeyError("only here")
 
     refused(comm, KeyError, "only here", one_sided)
 
     def with_an_object_that_cannot_be_sent() -> None:
-        with agreed(comm):
+        with shared_errors(comm):
             if comm.rank == last:
                 raise InputTypeError("only here", argument="x", value=lambda: None)
 

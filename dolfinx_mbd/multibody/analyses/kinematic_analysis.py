@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, increasing, instance, number, refuse
+from dolfinx_mbd.checks import choice, increasing, instance, number, reject
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
@@ -258,11 +258,11 @@ def inverse_dynamics(
             f"{system.num_coordinates}: it is that of other bodies"
         )
     if isinstance(actuators, (str, bytes)) or not isinstance(actuators, Iterable):
-        refuse("actuators", actuators, "a list of joints", InputTypeError)
+        reject("actuators", actuators, "a list of joints", InputTypeError)
     actuators = list(actuators)
     axes = [_coordinate(system, a) for a in actuators]
     if len(set(axes)) < len(axes):
-        refuse("actuators", actuators, "a list with the axis of each joint once")
+        reject("actuators", actuators, "a list with the axis of each joint once")
     same = [j.name for j in motion.system.joints] == [j.name for j in system.joints]
     at = Assembler(system)
     states: list[State] = []

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, function, instance, number, refuse
+from dolfinx_mbd.checks import array, choice, function, instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.multibody.model.joints import Driver
@@ -147,7 +147,7 @@ class Outputs:
         for k, (name, output) in enumerate(self._functions.items()):
             value = np.asarray(output(solution))
             if value.shape != shape:
-                refuse(f"outputs[{name!r}]", value, f"one number for each time, shape {shape}")
+                reject(f"outputs[{name!r}]", value, f"one number for each time, shape {shape}")
             columns[:, k] = array(f"outputs[{name!r}]", value)
         return columns
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dolfinx_mbd.checks import file_path, flag, integer, memory, number, refuse
+from dolfinx_mbd.checks import file_path, flag, integer, memory, number, reject
 from dolfinx_mbd.errors import MbdWarning, warn
 from dolfinx_mbd.multibody.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.multibody.files.run_files import HISTORY
@@ -95,7 +95,7 @@ def simulate(
     if checkpoint_stride is not None:
         integer("checkpoint_stride", checkpoint_stride, low=1)
         if checkpoint is None:
-            refuse("checkpoint_stride", checkpoint_stride, "absent without a checkpoint")
+            reject("checkpoint_stride", checkpoint_stride, "absent without a checkpoint")
     simulator = Simulator(
         system,
         dt=control,  # type: ignore[arg-type]

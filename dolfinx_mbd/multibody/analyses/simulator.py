@@ -11,7 +11,7 @@ from typing import Literal
 import scipy.linalg  # noqa: F401  (loads the BLAS of SciPy, for `_blas`)
 from threadpoolctl import ThreadpoolController
 
-from dolfinx_mbd.checks import choice, instance, number, refuse
+from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.analyses.signals import Inputs, Output, Outputs
 from dolfinx_mbd.multibody.model.motions import check_drivers
@@ -106,7 +106,7 @@ class Simulator(Run):
         _check_start(start, system)
         first = start.time if isinstance(start, State) else 0.0
         if t_end is not None and not number("t_end", t_end, unit="s") > first:
-            refuse("t_end", t_end, f"after the start, {first:g} s")
+            reject("t_end", t_end, f"after the start, {first:g} s")
         if not isinstance(dt, Adaptive):
             dt = number("dt", dt, positive=True, unit="s, an Adaptive control or 'adaptive'")
         elif t_end is None or len(inputs):
@@ -226,7 +226,7 @@ class Simulator(Run):
         """
         check_state("snapshot", instance("snapshot", snapshot, Snapshot).state, self.system)
         if len(snapshot.inputs) != len(self._inputs.names):
-            refuse("snapshot", snapshot.inputs, f"one with {len(self._inputs.names)} inputs")
+            reject("snapshot", snapshot.inputs, f"one with {len(self._inputs.names)} inputs")
         super().restore(snapshot)
         self._put(snapshot.inputs)
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, flag, increasing, refuse
+from dolfinx_mbd.checks import array, choice, flag, increasing, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 
@@ -82,7 +82,7 @@ def spectrum(
     choice("trend", trend, ("keep", "mean", "line"))
     t, x = increasing("time", time, least=4, unit="s"), array("signal", signal)
     if x.ndim == 0 or len(x) != len(t):
-        refuse("signal", signal, f"{len(t)} values along its first axis, one for each time")
+        reject("signal", signal, f"{len(t)} values along its first axis, one for each time")
     t, x = _equally_spaced(t, x, flag("resample", resample))
     frequencies, power = scipy.signal.periodogram(
         x,
@@ -107,7 +107,7 @@ def _weights(window: str | tuple[str, float], count: int) -> Array:
         valid = False
     if not valid or not np.isfinite(weights).all():
         expected = "'hann', 'flattop', 'boxcar' or another window of scipy.signal.get_window"
-        refuse("window", window, expected)
+        reject("window", window, expected)
     return weights
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.archive import Kind, archive_writer, is_archive
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError, FileWarning, warn
-from dolfinx_mbd.files import write_aside
+from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
@@ -57,7 +57,7 @@ def write_run(
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():
         path = path.with_suffix(".npz")
-    return write_aside(
+    return write_atomically(
         path,
         archive_writer(kind, header, arrays),
         kind.title,
@@ -156,7 +156,9 @@ def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
         file.write(head.getvalue().encode())
         np.savetxt(file, columns, fmt="%.17g", delimiter=",")
 
-    return write_aside(path, write, "table", replaces=lambda path: path.suffix.lower() == ".csv")
+    return write_atomically(
+        path, write, "table", replaces=lambda path: path.suffix.lower() == ".csv"
+    )
 
 
 def _table_cell(text: str) -> str:

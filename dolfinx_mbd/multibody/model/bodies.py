@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import LoadPattern, ModalDamping, ReducedBody
-from dolfinx_mbd.checks import array, choice, flag, instance, number, refuse, vector
+from dolfinx_mbd.checks import array, choice, flag, instance, number, reject, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
@@ -270,7 +270,7 @@ def _second_moments(argument: str, inertia: ArrayLike) -> Array:
     if J.shape == (3,):
         J = np.diag(J)
     if J.shape != (3, 3) or not np.allclose(J, J.T, atol=1e-12 * np.abs(J).max(initial=0)):
-        refuse(argument, inertia, "a symmetric 3×3 matrix or its diagonal, in kg m²")
+        reject(argument, inertia, "a symmetric 3×3 matrix or its diagonal, in kg m²")
     moments, problem = np.linalg.eigvalsh(J), ""
     second = 0.5 * np.trace(J) * np.eye(3) - J
     if np.linalg.eigvalsh(second).min() < -1e-9 * np.trace(J):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import array, refuse
+from dolfinx_mbd.checks import array, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative
@@ -70,11 +70,11 @@ class Bushing(PairElement):
         expected = "a tuple of a displacement (3,) and a rotation (3, 3)"
         neutral = (np.zeros(3), np.eye(3)) if self.neutral is None else self.neutral
         if not isinstance(neutral, (tuple, list)) or len(neutral) != 2:
-            refuse(label, neutral, expected, InputTypeError)
+            reject(label, neutral, expected, InputTypeError)
         x = array(label, neutral[0], (3,), expected=expected)
         R = array(label, neutral[1], (3, 3), expected=expected)
         if not np.allclose(R.T @ R, np.eye(3), atol=1e-9):
-            refuse(label, neutral, expected)
+            reject(label, neutral, expected)
         assign(self, _neutral=(x, R))
 
     def _matrix(self, argument: str) -> Array:
@@ -91,7 +91,7 @@ class Bushing(PairElement):
             or not np.allclose(matrix, matrix.T, rtol=0, atol=tolerance)
             or np.linalg.eigvalsh(matrix).min() < -tolerance
         ):
-            refuse(label, value, expected)
+            reject(label, value, expected)
         return matrix
 
     def placed(self, pair: FramePair) -> Bushing:

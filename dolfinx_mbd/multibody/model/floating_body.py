@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import Stiffening
-from dolfinx_mbd.checks import array, choice, refuse, vector
+from dolfinx_mbd.checks import array, choice, reject, vector
 from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
 from dolfinx_mbd.kernels.body_table import MODES, table_of_one
@@ -31,7 +31,7 @@ def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
     if numbers.shape == (3, 3):
         return quaternion_from_matrix(numbers)
     if numbers.shape != (4,) or not 0 < np.linalg.norm(numbers) < np.inf:
-        refuse(argument, rotation, expected)
+        reject(argument, rotation, expected)
     return numbers / np.linalg.norm(numbers)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import choice, function, integer, number, refuse
+from dolfinx_mbd.checks import choice, function, integer, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError
 
@@ -73,7 +73,7 @@ def checked_frame(argument: str, value: Any) -> FrameRef:
         and len(value) == 2
         and all(isinstance(entry, str) for entry in value)
     ):
-        refuse(argument, value, "a frame of a body, body.frame('name')", InputTypeError)
+        reject(argument, value, "a frame of a body, body.frame('name')", InputTypeError)
     return FrameRef(*value)
 
 
@@ -123,7 +123,7 @@ class Joint:
             )
         if self.length is not None:
             if self.kind != "distance":
-                refuse(f"{label}: length", self.length, f"None for a {self.kind} joint")
+                reject(f"{label}: length", self.length, f"None for a {self.kind} joint")
             number(f"{label}: length", self.length, positive=True, unit="m")
 
     @property

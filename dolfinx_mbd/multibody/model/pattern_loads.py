@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.checks import number, refuse
+from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, skew
 from dolfinx_mbd.multibody.model.loads import JointCoordinate, check_coordinate, slopes
@@ -63,7 +63,7 @@ class PatternLoad:
         label = f"load {checked_name('name', self.name)!r}"
         if not (isinstance(self.pattern, tuple) and len(self.pattern) == 2):
             expected = "a distributed load of a flexible body, body.pattern('name')"
-            refuse(f"{label}: pattern", self.pattern, expected, InputTypeError)
+            reject(f"{label}: pattern", self.pattern, expected, InputTypeError)
         check_coordinate(f"{label}: of", self.of)
         assign(self, pattern=PatternRef(*self.pattern))
         if not callable(self.value):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, instance, name, refuse, vector
+from dolfinx_mbd.checks import array, instance, name, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 
@@ -43,7 +43,7 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
         expected = "a 3×3 matrix whose columns are a right-handed orthonormal triad"
         A: Array = array("axes of a frame", axes, (3, 3), expected=expected)
         if not np.allclose(A.T @ A, np.eye(3), atol=1e-9) or np.linalg.det(A) < 0:
-            refuse("axes of a frame", axes, expected)
+            reject("axes of a frame", axes, expected)
         return super().__new__(cls, point, axes)
 
 
@@ -142,6 +142,6 @@ def checked_frames(body: str, frames: Any) -> dict[str, Frame]:
     for key, frame in instance(f"body {body!r}: frames", frames, Mapping).items():
         label = f"body {body!r}: frame {name('every name of a frame', key)!r}"
         if not isinstance(frame, (tuple, list)) or len(frame) > 2:
-            refuse(label, frame, "Frame(point, axes)", InputTypeError)
+            reject(label, frame, "Frame(point, axes)", InputTypeError)
         checked[key] = Frame(*frame)
     return checked

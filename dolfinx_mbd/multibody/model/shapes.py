@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import array, integer, memory, number, refuse, vector
+from dolfinx_mbd.checks import array, integer, memory, number, reject, vector
 from dolfinx_mbd.html import short_repr
 
 __all__ = ["Shape", "box_shape", "cylinder_shape"]
@@ -39,7 +39,7 @@ class Shape:
         points = array("points", self.points, (None, 3))
         corners = array("triangles", self.triangles, (None, 3))
         if ((corners < 0) | (corners >= len(points)) | (corners % 1 != 0)).any():
-            refuse("triangles", self.triangles, f"indices of points from 0 to {len(points) - 1}")
+            reject("triangles", self.triangles, f"indices of points from 0 to {len(points) - 1}")
         assign(self, points=points, triangles=corners.astype(np.int64))
 
     def __add__(self, other: Shape) -> Shape:
@@ -63,7 +63,7 @@ def box_shape(size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:
     """
     sides = vector("size", size, unit="m")
     if sides.min() <= 0:
-        refuse("size", size, "three positive numbers in m")
+        reject("size", size, "three positive numbers in m")
     corners = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
     faces = np.array(
         [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]

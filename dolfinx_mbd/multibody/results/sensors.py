@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, refuse, vector
+from dolfinx_mbd.checks import array, choice, reject, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body
@@ -67,5 +67,5 @@ def fixed_axes(axes: ArrayLike) -> Array:
     triad: Array = array("axes", axes, (3, 3), expected=expected)
     with np.errstate(over="ignore"):
         if not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
-            refuse("axes", axes, expected)
+            reject("axes", axes, expected)
     return triad

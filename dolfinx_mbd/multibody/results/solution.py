@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.archive import damage_as, read_archive
+from dolfinx_mbd.archive import errors_as, read_archive
 from dolfinx_mbd.checks import choice, instance
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.html import HtmlView
@@ -272,7 +272,7 @@ class Solution(HtmlView):
         """
         instance("system", system, SystemData)
         header, arrays = read_archive(path, _KIND)
-        with damage_as(_KIND, path):
+        with errors_as(_KIND, path):
             system = check_system(path, header, arrays, system)
             states = states_from(arrays)
             states[-1] = state_from("final", arrays)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd.archive import damage_as, read_archive
+from dolfinx_mbd.archive import errors_as, read_archive
 from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import FileWarning, warn
 from dolfinx_mbd.multibody.files.run_files import (
@@ -91,7 +91,7 @@ def read_checkpoint(path: str | Path, system: SystemData) -> tuple[RecordedRun, 
     """Return the run that a file contains, and a `Checkpoint` that writes to the same file."""
     instance("system", system, SystemData)
     header, arrays = read_archive(path, _KIND)
-    with damage_as(_KIND, path):
+    with errors_as(_KIND, path):
         system = check_system(path, header, arrays, system)
         method = GeneralizedAlpha(**header["method"])
         reuse = bool(header.get("reuse", True))

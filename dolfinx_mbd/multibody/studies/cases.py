@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from dolfinx_mbd.checks import items, memory, names, refuse, short
+from dolfinx_mbd.checks import items, memory, names, reject, short
 from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
 from dolfinx_mbd.multibody.results.solution import Solution
 
@@ -46,7 +46,7 @@ def cases_of(parameters: Any) -> tuple[dict[str, list[Any]], list[dict[str, Any]
     rows = (parameters,) if grid else items("parameters", parameters, Mapping)
     keys = names("parameters", rows[0] if rows else ())
     if not keys or any(row.keys() != set(keys) for row in rows):
-        refuse("parameters", parameters, "values by name, or cases that all have the same names")
+        reject("parameters", parameters, "values by name, or cases that all have the same names")
     columns = {key: [row[key] for row in rows] for key in keys}
     if grid:
         columns = {key: [*items(f"parameters[{key!r}]", parameters[key], object)] for key in keys}
@@ -57,7 +57,7 @@ def cases_of(parameters: Any) -> tuple[dict[str, list[Any]], list[dict[str, Any]
     combine = itertools.product if grid else zip
     cases = [dict(zip(keys, values, strict=True)) for values in combine(*columns.values())]
     if not cases:
-        refuse("parameters", parameters, "lists of one or more values")
+        reject("parameters", parameters, "lists of one or more values")
     return columns, cases
 
 

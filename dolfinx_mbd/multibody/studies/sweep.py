@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dolfinx_mbd.checks import choice, file_path, flag, function, having, instance, refuse
+from dolfinx_mbd.checks import choice, file_path, flag, function, instance, object_with, reject
 from dolfinx_mbd.errors import MbdWarning, SolverError, warn
 from dolfinx_mbd.multibody.analyses.simulation import progress_bar
 from dolfinx_mbd.multibody.files.case_files import CaseFiles
@@ -90,9 +90,9 @@ def sweep(
     stop = choice("on_error", on_error, ("keep", "raise")) == "raise"
     retry, show = flag("retry_failed", retry_failed), flag("progress", progress)
     if executor is not None:
-        having("executor", executor, "submit")
+        object_with("executor", executor, "submit")
         if workers is not None:
-            refuse("workers", workers, "absent with an executor")
+            reject("workers", workers, "absent with an executor")
     limit = worker_count(workers) if executor is None else len(cases)
     files = CaseFiles(None, {})
     if path is not None:
