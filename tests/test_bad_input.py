@@ -636,7 +636,7 @@ def test_refused(bench: Bench, call: Call, kind: type[Exception], text: str) -> 
 def test_mesh_in_millimetres(bench: Bench) -> None:
     """A warning, since a ship has such a mass; a body of usual size gets none."""
     ends: Any = {"interfaces": ["left", "right"], "num_modes": 1}
-    with pytest.warns(errors.UnitsWarning, match="unit=1e-3.*--unit mm") as seen:
+    with pytest.warns(errors.UnitsWarning, match="unit='mm'.*--unit mm") as seen:
         reduce(ElasticModel(box(bench.comm, size=(137.0, 20.0, 12.0)), STEEL, degree=1), **ends)
     assert Path(seen[0].filename) == Path(__file__)
     assert (seen[0].message.quantity, seen[0].message.limit) == ("mass", 1e6)

@@ -176,6 +176,8 @@ class JointHistory:
         """
         return self._motion()["violation"]
 
+    __repr__ = short_repr
+
 
 def _absent() -> Array:
     """Return the value of a field that an element does not have."""
