@@ -157,7 +157,7 @@ OPTIONS: Mapping[str, str] = MappingProxyType(
         "dialect": "program that reads the file: simpack (default), embslib or fembeam",
         "first_node": "number of the first interface node (1)",
         "first_point": "number of the first interface grid (1)",
-        "interfaces": "list of interfaces in the order of the file (all)",
+        "interfaces": "interfaces in the order of the file, such as ['left', 'right'] (all)",
         "skin": "True writes the nodes of the surface, for pictures (False)",
     }
 )

@@ -91,7 +91,7 @@ def field_file(
     part = on_rank_zero(comm, lambda: _new_part(path, size))
     whole = part / f"fields{path.suffix.lower()}"
     if size > LARGE:
-        text = f"'{path}' takes {size / 1e9:.2g} GB with {frames} times; choose fewer times"
+        text = f"'{path}' takes {size / 1e9:.2g} GB: {frames} times with {len(functions)} fields"
         warn(FileWarning(text, quantity="size on disk", value=size, limit=LARGE))
     vtx, writers = path.suffix.lower() == ".bp", list[Any]()
 

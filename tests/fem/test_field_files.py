@@ -20,6 +20,7 @@ from dolfinx_mbd.fem.field_files import FRAMES, field_file, frame_rows, size_on_
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.reduction.result import Reduction
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
+from tests.models.plates import plate
 
 DIAGONAL = np.linalg.norm([LENGTH, HEIGHT, WIDTH])
 
@@ -47,10 +48,11 @@ def motion(reduction: Reduction, count: int) -> SimpleNamespace:
 
 def everywhere(reduction: Reduction) -> tuple[KDTree, np.ndarray]:
     """Return the nodes of all ranks, and the modes at them, shape (nodes, 3, n)."""
-    comm, n = reduction.space.mesh.comm, reduction.modes.shape[1]
-    x = np.concatenate(comm.allgather(reduction.positions))
-    modes = np.concatenate(comm.allgather(reduction.modes.reshape(-1, 3, n)))
-    return KDTree(x), modes
+    comm, dim = reduction.space.mesh.comm, reduction.space.dofmap.bs
+    modes = reduction.modes.reshape(-1, dim, reduction.modes.shape[1])
+    x, modes = (np.concatenate(comm.allgather(part)) for part in (reduction.positions, modes))
+    padding = ((0, 0), (0, 3 - dim))
+    return KDTree(np.pad(x, padding)), np.pad(modes, (*padding, (0, 0)))
 
 
 def read(path: Path) -> Any:
@@ -79,6 +81,25 @@ def test_a_motion_read_by_pyvista(comm: MPI.Intracomm, folder: Path, bar: Reduct
         assert np.allclose(grid.points + grid["displacement"], moved, rtol=0, atol=1e-12)
         assert np.allclose(grid["elastic"], u, rtol=0, atol=1e-6 * np.abs(modes).max() * 1e-6)
         assert comm.size > 1 or grid.volume == pytest.approx(LENGTH * HEIGHT * WIDTH, rel=1e-6)
+
+
+def test_a_plane_body_turns_out_of_its_plane(comm: MPI.Intracomm, folder: Path) -> None:
+    model = mbd.ElasticModel(plate(comm), mbd.STEEL, plane="stress", thickness=0.01)
+    sheet = mbd.reduce(model, interfaces=["left", "right"], num_modes=2)
+    history = motion(sheet, 3)
+    sheet.write(folder / "sheet.pvd", history, times=[history.time[1]])
+    sheet.write_modes(folder / "modes.pvd", [1], scale=1.0)
+    tree, modes = everywhere(sheet)
+    grid = read(folder / "sheet.pvd").read()[0]
+    node = tree.query(grid.points)[1]
+    A = mbd.kernels.rotations.rotation_matrix(history.rotation[1])
+    moved = history.position[1] + (grid.points + modes[node] @ history.eta[1]) @ A.T
+    assert np.allclose(grid.points + grid["displacement"], moved, rtol=0, atol=1e-12)
+    assert np.abs(moved[:, 2]).max() > 0.1
+    grid = read(folder / "modes.pvd").read()[0]
+    (name,) = [key for key in grid.point_data if key.startswith("2: ")]
+    node = tree.query(grid.points)[1]
+    assert np.allclose(grid[name], modes[node, :, 1], atol=1e-9 * np.abs(modes).max())
 
 
 def test_stress_read_by_pyvista(folder: Path, bar: Reduction) -> None:
