@@ -51,7 +51,16 @@ RUNS = ("multibody.results", "multibody.stepping")
 WITH_BODY = ("body", "plotting")
 """Folders likewise, whose examples use a body and a simulation without creating them."""
 
-OTHERS = ("archive", "checks", "cli", "errors", "files", "multibody.studies", "parallel")
+OTHERS = (
+    "archive",
+    "checks",
+    "cli",
+    "errors",
+    "files",
+    "mechanisms",
+    "multibody.studies",
+    "parallel",
+)
 """Modules and folders whose examples use the same names; not every public name has one."""
 
 MODULES = ("fem.elastic_model", "modal.natural_modes", "multibody.system")

@@ -1,6 +1,6 @@
 """Predefined mechanisms without redundant constraints: slider-crank and inline engine."""
 
-from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
+from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure, PressureTable
 from dolfinx_mbd.mechanisms.inline_engine import EngineDesign, inline_engine
 from dolfinx_mbd.mechanisms.kinematics import CrankMotion, SliderCrank
 from dolfinx_mbd.mechanisms.parts import ALONG_X, linear_torque, rigid_rod, rod_length
@@ -12,6 +12,7 @@ __all__ = [
     "CrankMotion",
     "EngineDesign",
     "FourStrokePressure",
+    "PressureTable",
     "SliderCrank",
     "inline_engine",
     "linear_torque",

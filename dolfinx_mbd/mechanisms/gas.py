@@ -1,6 +1,7 @@
-"""Gas pressure of a four-stroke engine as a function of the crank angle, by a single-zone model.
+"""Gas pressure of an engine as a function of the crank angle: a single-zone model, or a table.
 
-Compression and expansion are polytropic, and Wiebe's function describes the heat release,
+In the model of a four-stroke engine, compression and expansion are polytropic, and Wiebe's function
+describes the heat release,
 
     dp/dθ = ((γ − 1) dQ/dθ − γ p dV/dθ) / V,      Q(θ) = Q₀ (1 − exp(−a ((θ − θ₀)/Δθ)^(m+1))),
 
@@ -16,22 +17,184 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import number
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.checks import array, choice, increasing, number, reject
+from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, warn
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
 AMBIENT_PRESSURE = 101325.0
 """Standard atmosphere, Pa."""
 
 
+_UNITS = {"Pa": 1.0, "kPa": 1e3, "bar": 1e5, "MPa": 1e6, "deg": math.pi / 180, "rad": 1.0}
+_LARGEST_GAP = math.radians(30.0)  # between neighbouring angles of a table
+_JUMP = 0.05  # largest difference of the ends of a period, relative to the range of the pressure
+_ROUGHNESS = 0.1  # error of a spline through every second row, relative to the range
+
+
+class _Curve:
+    """A periodic cubic spline over the crank angle in degrees."""
+
+    _curve: scipy.interpolate.CubicSpline
+    _pieces: tuple[list[float], list[list[float]]]
+
+    def _set_curve(self, degrees: Array, values: Array) -> None:
+        curve = scipy.interpolate.CubicSpline(degrees, values, bc_type="periodic")
+        assign(self, _curve=curve, _pieces=(curve.x[:-1].tolist(), curve.c.T.tolist()))
+
+    def __call__(self, angle: ArrayLike) -> Array:
+        """Return the absolute pressure (Pa) at crank angles (rad)."""
+        return self._curve(np.rad2deg(angle))  # a periodic spline continues itself
+
+    def at(self, angle: float) -> float:
+        """Return the pressure (Pa) at one crank angle (rad), faster than `__call__`."""
+        knots, pieces = self._pieces
+        start, period = knots[0], float(self._curve.x[-1]) - knots[0]
+        degrees = start + (math.degrees(angle) - start) % period
+        k = bisect(knots, degrees) - 1
+        c3, c2, c1, c0 = pieces[k]
+        x = degrees - knots[k]
+        return ((c3 * x + c2) * x + c1) * x + c0
+
+
+@dataclass(frozen=True, eq=False)
+class PressureTable(_Curve):
+    """Absolute pressure in a cylinder from a table over the crank angle, such as a measurement.
+
+    A periodic cubic spline interpolates the table. Angle 0 is the firing top dead centre.
+
+    Attributes:
+        angle: Increasing crank angles, shape (n,), rad. They cover a period without a gap of more
+            than 30°; the end of the period may be included.
+        pressure: Absolute pressures, shape (n,), Pa.
+        period: Period, rad; by default two turns, for four strokes.
+
+    Warns:
+        AccuracyWarning: The table is too coarse or too noisy: every second row predicts the others
+            with an error of more than 10 % of the range of the pressure.
+
+    Raises:
+        InputError: The angles do not increase or do not cover the period, a pressure is not
+            positive, or the pressures at both ends of the period differ by more than 5 % of their
+            range.
+
+    Example:
+        >>> angle = np.radians(np.arange(0.0, 721.0, 5.0))
+        >>> gas = mbd.mechanisms.PressureTable(angle, 2e5 + 1e5 * np.cos(angle / 2))
+        >>> round(float(gas(4 * np.pi)))
+        300000
+    """
+
+    angle: ArrayLike
+    pressure: ArrayLike
+    period: float = 4 * math.pi
+    _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False)
+    _pieces: tuple[list[float], list[list[float]]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        period = number("period", self.period, positive=True, unit="rad")
+        angle = np.array(increasing("angle", self.angle, least=4, unit="rad"), dtype=float)
+        p = np.array(array("pressure", self.pressure, angle.shape, expected=_PRESSURES))
+        if p.min() <= 0:
+            reject("pressure", self.pressure, _PRESSURES)
+        extent, spread = angle[-1] - angle[0], float(np.ptp(p))
+        if extent > period * (1 + 1e-9):
+            reject("angle", self.angle, f"angles within one period, {math.degrees(period):g}°")
+        if extent > period * (1 - 1e-9):
+            if abs(p[-1] - p[0]) > _JUMP * spread:
+                text = f"equal at both ends of the period; got {p[0]:g} Pa and {p[-1]:g} Pa"
+                reject("pressure", self.pressure, text)
+            p[0] = p[-1] = 0.5 * (p[0] + p[-1])
+        else:
+            angle, p = np.append(angle, angle[0] + period), np.append(p, p[0])
+        gap = float(np.diff(angle).max())
+        if gap > _LARGEST_GAP * (1 + 1e-9):
+            text = f"angles over the whole period; there is a gap of {math.degrees(gap):.4g}°"
+            reject("angle", self.angle, text)
+        self._set_curve(np.rad2deg(angle), p)
+        if self(np.linspace(angle[0], angle[-1], 10 * len(angle))).min() <= 0:
+            text = "a smooth curve; its spline has negative pressures"
+            reject("pressure", self.pressure, text)
+        self._check_smoothness(np.rad2deg(angle), p)
+
+    def _check_smoothness(self, degrees: Array, p: Array) -> None:
+        """Warn if every second row of the table does not predict the others."""
+        rows = np.union1d(np.arange(0, len(p), 2), [len(p) - 1])
+        spline = scipy.interpolate.CubicSpline(degrees[rows], p[rows], bc_type="periodic")
+        error = float(np.abs(spline(degrees) - p).max()) / max(float(np.ptp(p)), 1e-300)
+        if error > _ROUGHNESS:
+            text = (
+                "the table of the gas pressure is too coarse or too noisy for a smooth curve: "
+                f"every second row predicts the others with an error of {100 * error:.2g} % of "
+                "the range of the pressure. Smooth the table or add angles"
+            )
+            warn(AccuracyWarning(text, quantity="roughness", value=error, limit=_ROUGHNESS))
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        angle_unit: Literal["deg", "rad"] = "deg",
+        pressure_unit: Literal["Pa", "kPa", "bar", "MPa"] = "bar",
+        period: float = 4 * math.pi,
+    ) -> PressureTable:
+        """Read a file of comma-separated values with columns of angle and pressure.
+
+        Args:
+            path: Path of the file. Lines before the first line of numbers are skipped, and columns
+                after the second are ignored.
+            angle_unit: Unit of the angles.
+            pressure_unit: Unit of the absolute pressures.
+            period: Period, rad; by default two turns, for four strokes.
+
+        Raises:
+            FileError: The file does not contain two columns of numbers.
+            InputError: The table is not a pressure over a period; see `PressureTable`.
+            OSError: The file cannot be read.
+
+        Example:
+            >>> degrees = np.arange(0.0, 721.0, 5.0)
+            >>> table = np.column_stack([degrees, 2 + np.cos(np.radians(degrees / 2))])
+            >>> np.savetxt("gas.csv", table, delimiter=",", header="degrees,bar")
+            >>> round(float(mbd.mechanisms.PressureTable.read("gas.csv")(0.0)))
+            300000
+        """
+        choice("angle_unit", angle_unit, ("deg", "rad"))
+        choice("pressure_unit", pressure_unit, ("Pa", "kPa", "bar", "MPa"))
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        first = next((k for k, line in enumerate(lines) if _numbers(line)), len(lines))
+        rows = [(k, line) for k, line in enumerate(lines[first:], first + 1) if line.strip()]
+        table = [_numbers(line) for _, line in rows]
+        if not table or None in table:
+            k = rows[table.index(None)][0] if table else len(lines)
+            text = f"{path}: expected an angle and a pressure, separated by a comma, in line {k}"
+            raise FileError(text, path=path)
+        angle, pressure = np.array(table, dtype=float).T
+        return cls(angle * _UNITS[angle_unit], pressure * _UNITS[pressure_unit], period)
+
+
+_PRESSURES = "positive absolute pressures, one for each angle, in Pa"
+
+
+def _numbers(line: str) -> tuple[float, float] | None:
+    """Return the first two numbers of a line of comma-separated values, or None."""
+    cells = line.split(",")
+    try:
+        return float(cells[0]), float(cells[1])
+    except (IndexError, ValueError):
+        return None
+
+
 @dataclass(frozen=True)
-class FourStrokePressure:
+class FourStrokePressure(_Curve):
     """Absolute pressure in a cylinder as a function of the crank angle.
 
     Angle 0 is the firing top dead centre.
@@ -98,8 +261,7 @@ class FourStrokePressure:
             text = f"no heat release gives a peak of {peak:.4g} bar"
             raise InputError(f"{text}; compression alone reaches {compression:.4g} bar")
         heat = scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-9 * largest)
-        curve = self._whole_cycle(closed, self._closed_cycle(closed, heat))
-        assign(self, _curve=curve, _pieces=(curve.x[:-1].tolist(), curve.c.T.tolist()))
+        self._set_curve(*self._whole_cycle(closed, self._closed_cycle(closed, heat)))
 
     @property
     def area(self) -> float:
@@ -110,19 +272,6 @@ class FourStrokePressure:
     def displacement(self) -> float:
         """Swept volume of the cylinder, m³."""
         return 2 * self.crank_radius * self.area
-
-    def __call__(self, angle: ArrayLike) -> Array:
-        """Return the absolute pressure (Pa) at crank angles (rad), with the period 4π."""
-        return self._curve(np.mod(np.rad2deg(angle) + 180.0, 720.0) - 180.0)
-
-    def at(self, angle: float) -> float:
-        """Return the pressure (Pa) at one crank angle (rad), faster than `__call__`."""
-        degrees = (math.degrees(angle) + 180.0) % 720.0 - 180.0
-        knots, pieces = self._pieces
-        k = bisect(knots, degrees) - 1
-        c3, c2, c1, c0 = pieces[k]
-        x = degrees - knots[k]
-        return ((c3 * x + c2) * x + c1) * x + c0
 
     def _closed_cycle(self, degrees: Array, heat: float) -> Array:
         """Return the pressure at crank angles with closed valves, by Heun's method."""
@@ -142,8 +291,8 @@ class FourStrokePressure:
             pressure[k + 1] = (pressure[k] + 0.5 * gain[k]) * ratio[k] + 0.5 * gain[k]
         return pressure
 
-    def _whole_cycle(self, closed: Array, pressure: Array) -> scipy.interpolate.CubicSpline:
-        """Return a periodic spline of the pressure from −180 to 540 degrees."""
+    def _whole_cycle(self, closed: Array, pressure: Array) -> tuple[Array, Array]:
+        """Return crank angles from −180 to 540 degrees and the pressure at them."""
 
         def blend(degrees: Array, start: float, length: float, a: float, b: float):  # type: ignore[no-untyped-def]
             x = np.clip((degrees - start) / length, 0.0, 1.0)
@@ -159,4 +308,4 @@ class FourStrokePressure:
             [np.full(len(before), self.intake_pressure), pressure, opening, intake]
         )
         values[-1] = values[0]
-        return scipy.interpolate.CubicSpline(degrees, values, bc_type="periodic")
+        return degrees, values

@@ -1,4 +1,4 @@
-"""Four-stroke inline engines with gas forces."""
+"""Four-stroke inline and V engines with gas forces."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from dolfinx_mbd.mechanisms.parts import (
     create_crank,
     create_drive,
     rod_length,
+    rotation_about_z,
 )
 from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.joints import revolute
@@ -30,17 +31,19 @@ from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.system import System
 
 _BYTES_PER_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
+_HINT = "reduce(...).body or ReducedBody.load(path), or a list of them"
 _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
 
 
 @dataclass(frozen=True, eq=False)
 class EngineDesign:
-    """Dimensions, masses and firing order of an inline engine.
+    """Dimensions, masses and firing order of an inline or V engine.
 
     The defaults describe the three-cylinder engine of the engine paper.
 
         four = EngineDesign(cylinders=4, bore=0.08, spacing=0.09)
         engine = inline_engine(rod, four, speed=314.0)
+        vee = EngineDesign(cylinders=2, spacing=0.02, bank_angles=np.radians([-45.0, 45.0]))
 
     Attributes:
         cylinders: Number of cylinders.
@@ -53,7 +56,11 @@ class EngineDesign:
         spacing: Distance between cylinders along the shaft, m.
         firing_order: Numbers of the cylinders in firing order; by default 1 3 2 for three
             cylinders, 1 3 4 2 for four, else 1 2 3 ...
-        throw_angles: Throw angle of each cylinder, rad; by default from the firing order.
+        throw_angles: Throw angle of each cylinder, rad; by default from the firing order and the
+            banks.
+        bank_angles: Angle of each cylinder's axis about the shaft from the x axis, rad; by default
+            0, for an inline engine.
+        flywheel_inertia: Moment of inertia of a flywheel on the crank about the shaft, kg m².
 
     Raises:
         InputError: A value is invalid, or firing order and throws contradict each other.
@@ -68,6 +75,8 @@ class EngineDesign:
     spacing: float = 0.080
     firing_order: Sequence[int] | None = None
     throw_angles: ArrayLike | None = None
+    bank_angles: ArrayLike | None = None
+    flywheel_inertia: float = 0.0
 
     def __post_init__(self) -> None:
         count = integer("cylinders", self.cylinders, low=1)
@@ -77,6 +86,9 @@ class EngineDesign:
         if self.crank_inertia is not None:
             number("crank_inertia", self.crank_inertia, positive=True, unit="kg m²")
         number("spacing", self.spacing, unit="m")
+        number("flywheel_inertia", self.flywheel_inertia, low=0.0, unit="kg m²")
+        banks = np.zeros(count) if self.bank_angles is None else self.bank_angles
+        assign(self, bank_angles=array("bank_angles", banks, (count,)))
         if self.firing_order is None:
             order = _FIRING_ORDERS.get(count, tuple(range(1, count + 1)))
             assign(self, firing_order=order)
@@ -100,13 +112,14 @@ class EngineDesign:
 
     def _checked_throws(self) -> Array:
         firing = self.firing_angles
+        top = np.mod(np.asarray(self.bank_angles) - firing, 2 * np.pi)  # fire at top dead centre
         if self.throw_angles is None:
-            return np.mod(-firing, 2 * np.pi)
+            return top
         angles: Array = array("throw_angles", self.throw_angles, firing.shape)
-        error = np.abs(np.exp(1j * (angles + firing)) - 1)
+        error = np.abs(np.exp(1j * (angles - top)) - 1)
         if error.max() > 1e-9:
             k = int(np.argmax(error))
-            fires, throw, needs = np.rad2deg([firing[k], angles[k], np.mod(-firing[k], 2 * np.pi)])
+            fires, throw, needs = np.rad2deg([firing[k], angles[k], top[k]])
             text = f"cylinder {k + 1} fires at {fires:.6g}°, when its throw ({throw:.6g}°) is not"
             text += f" at top dead centre; it needs a throw of {needs:.6g}° or another firing order"
             raise InputError(text, argument="throw_angles", value=self.throw_angles)
@@ -114,7 +127,7 @@ class EngineDesign:
 
 
 def inline_engine(
-    rod: ReducedBody,
+    rod: ReducedBody | Sequence[ReducedBody],
     design: EngineDesign | None = None,
     *,
     speed: float | None = None,
@@ -124,9 +137,10 @@ def inline_engine(
     angle: float = 0.0,
     gravity: ArrayLike = (0.0, 0.0, 0.0),
     damping_ratio: float | None = None,
+    stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
 ) -> System:
-    """Create a four-stroke inline engine with a rigid crank.
+    """Create a four-stroke inline or V engine with a rigid crank.
 
     The bodies are ``crank`` and, for cylinder k, ``rod k`` and ``piston k``; the joints are
     ``main``, ``crank pin k``, ``piston pin k`` and ``guide k``; the loads are ``gas k``; the driver
@@ -134,18 +148,20 @@ def inline_engine(
     fire.
 
     Args:
-        rod: Reduced rod, the same for all cylinders.
+        rod: Reduced rod of all cylinders, or one reduced rod for each cylinder.
         design: Dimensions, masses and firing order; by default the three-cylinder engine of the
             engine paper.
         speed: Constant speed of the crank, rad/s.
         torque: Torque on the crank instead of a speed, N m: a number or a function
             ``torque(t, angle, speed)``.
         pressure: Absolute gas pressure (Pa) as a function of the crank angle (rad) from firing top
-            dead centre, of period 4π; by default `FourStrokePressure` with a peak of 91 bar.
+            dead centre, of period 4π, for example a `PressureTable`; by default
+            `FourStrokePressure` with a peak of 91 bar.
         gas: Whether gas forces act on the pistons.
         angle: Initial crank angle, rad.
         gravity: Acceleration of gravity in global components, shape (3,), m/s².
         damping_ratio: Damping ratio of the modes of the rods; see `FlexibleBody`.
+        stiffening: Whether geometric stiffening of the rods acts; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
 
     Raises:
@@ -157,26 +173,36 @@ def inline_engine(
     drivers, loads = create_drive(speed, torque, angle)
     if pressure is not None:
         function("pressure", pressure, "pressure(angle), for example FourStrokePressure(...)")
-    radius, bore = design.crank_radius, design.bore
-    length = rod_length(rod, ends)
-    curve = FourStrokePressure(bore, radius, length) if pressure is None and gas else pressure
-    numbers = range(1, design.cylinders + 1)
-    throws = np.asarray(design.throw_angles, dtype=float)
-    places = list(zip(numbers, throws, design.positions, strict=True))
-    ground = Ground(
-        {"main": Frame(), **{f"guide {k}": Frame((0.0, 0.0, z), ALONG_X) for k, _, z in places}}
-    )
-    pins = {f"pin {k}": (throw, z) for k, throw, z in places}
-    crank = create_crank(radius, design.crank_mass, design.crank_inertia, pins, angle)
-    parts = CylinderParts(rod, ends, damping_ratio, radius, design.piston_mass, 0.5 * bore)
+    count, radius, bore = design.cylinders, design.crank_radius, design.bore
+    if isinstance(rod, (list, tuple)):
+        rods = list(items("rod", rod, ReducedBody, _HINT))
+    else:
+        rods = [instance("rod", rod, ReducedBody, _HINT)] * count
+    if len(rods) != count:
+        reject("rod", rod, f"a reduced rod, or one for each of {count} cylinders")
+    throws, banks = np.array([design.throw_angles, design.bank_angles], dtype=float)
+    places, frames = design.positions, {"main": Frame()}
+    for k in range(count):
+        axes = rotation_about_z(banks[k]) @ ALONG_X
+        frames[f"guide {k + 1}"] = Frame((0.0, 0.0, places[k]), axes)
+    ground = Ground(frames)
+    pins = {f"pin {k + 1}": (throws[k], places[k]) for k in range(count)}
+    inertia = design.crank_inertia, design.flywheel_inertia
+    crank = create_crank(radius, design.crank_mass, inertia, pins, angle)
     bodies: list[Body] = [ground, crank]
     joints = [revolute("main", ground.frame("main"), crank.frame("main"))]
-    for (k, throw, z), firing in zip(places, design.firing_angles, strict=True):
-        more_bodies, more_joints = parts.create(ground, crank, f" {k}", angle + throw, z)
+    for k, (part, firing) in enumerate(zip(rods, design.firing_angles, strict=True)):
+        parts = CylinderParts(
+            part, ends, damping_ratio, stiffening, radius, design.piston_mass, 0.5 * bore
+        )
+        more_bodies, more_joints = parts.create(
+            ground, crank, f" {k + 1}", angle + throws[k], places[k], banks[k]
+        )
         bodies += more_bodies
         joints += more_joints
-        if flag("gas", gas) and curve is not None:
-            loads.append(_gas_force(k, curve, float(firing), bore))
+        if flag("gas", gas):
+            curve = pressure or FourStrokePressure(bore, radius, rod_length(part, ends))
+            loads.append(_gas_force(k + 1, curve, float(firing), bore))
     return System(bodies, joints, drivers=drivers, loads=loads, gravity=gravity)
 
 
@@ -185,7 +211,7 @@ def _gas_force(
 ) -> JointLoad:
     """Return the force of the gas pressure above ambient on a piston, towards the crank."""
     area = np.pi * bore**2 / 4
-    pressure_at = pressure.at if isinstance(pressure, FourStrokePressure) else pressure
+    pressure_at = getattr(pressure, "at", pressure)  # faster than a call
 
     def value(t: float, angle: float, rate: float) -> float:
         return -area * (float(pressure_at(angle - firing)) - AMBIENT_PRESSURE)  # type: ignore[arg-type]

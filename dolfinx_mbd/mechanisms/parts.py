@@ -99,19 +99,20 @@ def rod_length(rod: ReducedBody, ends: tuple[str, str] = ENDS) -> float:
 def create_crank(
     radius: float,
     mass: float,
-    inertia: float | None,
+    inertia: tuple[float | None, float],
     pins: Mapping[str, tuple[float, float]],
     angle: float,
 ) -> RigidBody:
     """Return a balanced crank.
 
     `pins` maps the frame name of each pin to its angle (rad) and its position along the shaft (m).
-    The inertia (kg m²) is about the shaft; by default it is the inertia of a disc.
+    The inertia of the crank, by default that of a disc, and that of a flywheel (kg m²) are about
+    the shaft.
     """
     radius = number("crank_radius", radius, positive=True, unit="m")
     mass = number("crank_mass", mass, positive=True, unit="kg")
-    Jz = 0.5 * mass * radius * radius if inertia is None else inertia
-    Jz = number("crank_inertia", Jz, positive=True, unit="kg m²")
+    Jz = 0.5 * mass * radius * radius if inertia[0] is None else inertia[0]
+    Jz = number("crank_inertia", Jz, positive=True, unit="kg m²") + inertia[1]
     frames = {"main": Frame()}
     for name, (pin_angle, z) in pins.items():
         frames[name] = Frame((radius * np.cos(pin_angle), radius * np.sin(pin_angle), z))
@@ -126,9 +127,9 @@ def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
     half, web = 0.30 * radius, 0.12 * radius
     parts, edges = [], [pins[0][1] - half - web - radius]
     for pin_angle, z in pins:
-        c, s = np.cos(pin_angle), np.sin(pin_angle)
-        rotation = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        parts.append(cylinder_shape(0.25 * radius, 2 * half, 2, (radius * c, radius * s, z)))
+        rotation = rotation_about_z(pin_angle)
+        x, y, _ = radius * rotation[:, 0]
+        parts.append(cylinder_shape(0.25 * radius, 2 * half, 2, (x, y, z)))
         for side in (-1, 1):
             centre = (0.5 * radius, 0.0, side * (half + 0.5 * web))
             box = box_shape((1.6 * radius, 0.6 * radius, web), centre)
@@ -140,6 +141,12 @@ def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
             middle = (0.0, 0.0, 0.5 * (start + end))
             parts.append(cylinder_shape(0.3 * radius, end - start, 2, middle))
     return functools.reduce(Shape.__add__, parts)
+
+
+def rotation_about_z(angle: float) -> Array:
+    """Return the rotation matrix (3, 3) of an angle (rad) about z."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def linear_torque(stall: float, no_load_speed: float) -> Torque:
@@ -185,23 +192,33 @@ class CylinderParts:
     rod: ReducedBody
     ends: tuple[str, str]  # names of the rod's interfaces at the crank and at the piston
     damping_ratio: float | None  # damping ratio of the rod's modes
+    stiffening: bool | None  # whether geometric stiffening of the rod acts
     crank_radius: float  # m
     piston_mass: float  # kg
     piston_radius: float  # m
 
     def create(
-        self, ground: Ground, crank: RigidBody, suffix: str, angle: float, z: float
+        self,
+        ground: Ground,
+        crank: RigidBody,
+        suffix: str,
+        angle: float,
+        z: float,
+        bank: float = 0.0,
     ) -> tuple[list[Body], list[Joint]]:
         """Return the bodies and the joints of a cylinder at a position z (m) along the shaft.
 
         All names end with `suffix`, including the frames ``guide`` of the ground and ``pin`` of the
-        crank. `angle` (rad) is the initial angle of the pin.
+        crank. `angle` (rad) is the initial angle of the pin, and `bank` (rad) the angle of the
+        cylinder's axis about the shaft, both from the x axis.
         """
-        r = self.crank_radius
-        motion = SliderCrank(r, rod_length(self.rod, self.ends)).motion(angle)
+        r, A = self.crank_radius, rotation_about_z(bank)
+        motion = SliderCrank(r, rod_length(self.rod, self.ends)).motion(angle - bank)
         pin = np.array([r * np.cos(angle), r * np.sin(angle), z])
-        position, rotation = self._rod_pose(pin, float(motion.rod_angle))
-        rod = FlexibleBody(f"rod{suffix}", self.rod, position, rotation, self.damping_ratio)
+        position, rotation = self._rod_pose(pin, bank + float(motion.rod_angle))
+        rod = FlexibleBody(
+            f"rod{suffix}", self.rod, position, rotation, self.damping_ratio, self.stiffening
+        )
         big, small = (rod.frame(end) for end in self.ends)
         piston = RigidBody.cylinder(
             f"piston{suffix}",
@@ -210,7 +227,8 @@ class CylinderParts:
             axis=0,
             mass=self.piston_mass,
             frames={"pin": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)},
-            position=(float(motion.slider), 0.0, z),
+            position=A @ (float(motion.slider), 0.0, z),
+            rotation=A,
         )
         guide = f"guide{suffix}"
         return [rod, piston], [
@@ -232,7 +250,5 @@ class CylinderParts:
                 "in the reduction of the rod"
             )
         y_axis = np.cross(bore, x_axis) / np.linalg.norm(np.cross(bore, x_axis))
-        c, s = np.cos(angle), np.sin(angle)
-        target = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        rotation = target @ np.array([x_axis, y_axis, np.cross(x_axis, y_axis)])
+        rotation = rotation_about_z(angle) @ np.array([x_axis, y_axis, np.cross(x_axis, y_axis)])
         return pin - rotation @ big.point, rotation

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import number
+from dolfinx_mbd.mechanisms.inline_engine import EngineDesign
 from dolfinx_mbd.mechanisms.parts import (
     ALONG_X,
     ENDS,
@@ -28,15 +29,16 @@ from dolfinx_mbd.multibody.system import System
 def slider_crank(
     rod: ReducedBody,
     *,
-    crank_radius: float,
-    crank_mass: float,
-    piston_mass: float,
+    crank_radius: float = EngineDesign.crank_radius,
+    crank_mass: float = EngineDesign.crank_mass,
+    piston_mass: float = EngineDesign.piston_mass,
     crank_inertia: float | None = None,
     speed: float | None = None,
     torque: Torque | float | None = None,
     angle: float = 0.0,
     gravity: ArrayLike = (0.0, 0.0, 0.0),
     damping_ratio: float | None = None,
+    stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
 ) -> System:
     """Create a slider-crank.
@@ -46,7 +48,7 @@ def slider_crank(
 
     Args:
         rod: The rod, which is rigid if it has no elastic coordinates (`ReducedBody.rigid`).
-        crank_radius: Crank radius, m.
+        crank_radius: Crank radius, m; this and the masses are by default those of `EngineDesign`.
         crank_mass: Mass of the crank, kg.
         piston_mass: Mass of the piston, kg.
         crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia
@@ -57,6 +59,7 @@ def slider_crank(
         angle: Initial crank angle, rad; 0 is top dead centre.
         gravity: Acceleration of gravity in global components, shape (3,), m/s².
         damping_ratio: Damping ratio of the modes of the rod; see `FlexibleBody`.
+        stiffening: Whether geometric stiffening of the rod acts; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
 
     Raises:
@@ -66,9 +69,9 @@ def slider_crank(
     angle = number("angle", angle, unit="rad")
     drivers, loads = create_drive(speed, torque, angle)
     radius = number("crank_radius", crank_radius, positive=True, unit="m")
-    parts = CylinderParts(rod, ends, damping_ratio, radius, piston_mass, 0.6 * radius)
+    parts = CylinderParts(rod, ends, damping_ratio, stiffening, radius, piston_mass, 0.6 * radius)
     ground = Ground({"main": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)})
-    crank = create_crank(radius, crank_mass, crank_inertia, {"pin": (0.0, 0.0)}, angle)
+    crank = create_crank(radius, crank_mass, (crank_inertia, 0.0), {"pin": (0.0, 0.0)}, angle)
     bodies, joints = parts.create(ground, crank, "", angle, 0.0)
     main = revolute("main", ground.frame("main"), crank.frame("main"))
     return System(

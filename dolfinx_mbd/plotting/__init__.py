@@ -30,6 +30,12 @@ from dolfinx_mbd.plotting.mechanism import plot_system
 from dolfinx_mbd.plotting.movie import Animation, animate
 from dolfinx_mbd.plotting.output import Picture
 from dolfinx_mbd.plotting.player_page import Player, player
+from dolfinx_mbd.plotting.result_charts import (
+    plot_forces,
+    plot_orbit,
+    plot_polar_force,
+    plot_work,
+)
 
 __all__ = [
     "Animation",
@@ -40,11 +46,15 @@ __all__ = [
     "player",
     "plot_body",
     "plot_energies",
+    "plot_forces",
     "plot_modes",
+    "plot_orbit",
+    "plot_polar_force",
     "plot_response",
     "plot_skin",
     "plot_spectrum",
     "plot_system",
+    "plot_work",
     "skin_displacement",
     "skin_points",
     "write_gltf",

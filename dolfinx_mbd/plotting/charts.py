@@ -47,7 +47,7 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         2
     """
     instance("solution", solution, Solution)
-    figure = _new_figure(8, 5)
+    figure = new_figure(8, 5)
     energies = solution.energies()
     milliseconds = 1e3 * energies.time
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
@@ -59,7 +59,7 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         axes.set(ylabel="energy (J)")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False)
     lower.set(xlabel="time (ms)")
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def campbell_diagram(
@@ -104,7 +104,7 @@ def campbell_diagram(
     if isinstance(growing, np.ndarray) and growing.dtype == bool:
         growing = growing.astype(float)
     unstable = array("growing", np.zeros(f.shape) if growing is None else growing, f.shape) != 0
-    figure = _new_figure(8, 5)
+    figure = new_figure(8, 5)
     axes = figure.subplots()
     rpm = omega * 30 / np.pi
     top = 1.05 * np.nanmax(f, initial=1e-300)
@@ -122,7 +122,7 @@ def campbell_diagram(
             axes.plot(rpm, np.where(shown, f[:, k], np.nan), style, color=color, lw=1.4)
         axes.plot(rpm[unstable[:, k]], f[unstable[:, k], k], "x", color=color, ms=6)
     axes.set(xlabel="speed (1/min)", ylabel="frequency (Hz)", title=title, ylim=(0, top))
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def plot_response(
@@ -162,7 +162,7 @@ def plot_response(
     if not pairs or not all(len(names("every entry of entries", pair)) == 2 for pair in pairs):
         reject("entries", entries, "a list of at least one pair (output, input)")
     order = list(_QUANTITIES).index(quantity)
-    figure = _new_figure(8, 6)
+    figure = new_figure(8, 6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     units = set()
     for name, one in responses.items():
@@ -178,7 +178,7 @@ def plot_response(
     lower.set(xscale=frequency_axis, xlabel="frequency (Hz)", ylabel="phase (°)")
     lower.set(ylim=(-190, 190), yticks=range(-180, 181, 90))
     upper.legend(loc="best", frameon=False)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def plot_spectrum(
@@ -213,7 +213,7 @@ def plot_spectrum(
     instance("unit", unit, str)
     choice("amplitude_axis", amplitude_axis, ("log", "linear"))
     limit = np.inf if up_to is None else number("up_to", up_to, positive=True)
-    figure = _new_figure(8, 4)
+    figure = new_figure(8, 4)
     axes = figure.subplots()
     for name, (f, amplitudes) in spectra.items():
         axes.plot(f[f <= limit], amplitudes[f <= limit], lw=1.2, label=name)
@@ -221,7 +221,7 @@ def plot_spectrum(
     axes.set(yscale=amplitude_axis)
     if spectra is spectrum:
         axes.legend(loc="best", frameon=False)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def _by_name(argument: str, value: Any, kind: type[Any]) -> Mapping[str, Any]:
@@ -234,7 +234,7 @@ def _by_name(argument: str, value: Any, kind: type[Any]) -> Mapping[str, Any]:
     return value
 
 
-def _new_figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Any:
     """Return an empty matplotlib figure with the given width and height in inches."""
     try:
         from dolfinx_mbd.plotting.figures import Chart
@@ -243,7 +243,7 @@ def _new_figure(width: float, height: float) -> Any:
     return Chart(figsize=(width, height), layout="constrained")
 
 
-def _saved(figure: Any, path: str | Path | None) -> Any:
+def saved(figure: Any, path: str | Path | None) -> Any:
     """Add grid lines to a matplotlib figure, write it unless `path` is None, and return it."""
     for axes in figure.axes:
         axes.margins(x=0)

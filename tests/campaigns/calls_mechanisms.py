@@ -115,6 +115,7 @@ MECHANISMS: dict[str, Call] = {
         b.run.sensor,
         {"body": "crank", "point": (0.0, 0.0, 0.0), "quantity": "velocity"},
     ),
+    "Solution.state_for": lambda b: (b.run.state_for, {"system": b.crank}),
     "Solution.to_csv": lambda b: (b.run.to_csv, {"path": b.folder / "run.csv"}),
     "Solution.to_xarray": lambda b: (b.run.to_xarray, {"names": ["main"]}),
     "SpringDamper": lambda b: (

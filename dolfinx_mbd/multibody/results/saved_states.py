@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,11 @@ from dolfinx_mbd.multibody.model.joints import Driver, FrameRef, Joint
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.system import Load, State, SystemData
-from dolfinx_mbd.multibody.results.histories import ElementHistory, rotation_matrices
+from dolfinx_mbd.multibody.results.histories import (
+    BodyHistory,
+    ElementHistory,
+    rotation_matrices,
+)
 
 Array = NDArray[np.float64]
 
@@ -76,6 +80,27 @@ class SavedStates:
         return multipliers
 
     # ---- bodies ---------------------------------------------------------------------------------
+    def body(self, k: int) -> BodyHistory:
+        """Return the history of the body with index k, which has a floating frame."""
+        s = self.system
+        q, v, a = self.q[:, s.q_slices[k]], self.v[:, s.v_slices[k]], self.a[:, s.v_slices[k]]
+        return BodyHistory(
+            name=s.bodies[k].name,
+            time=self.time,
+            position=q[:, :3],
+            rotation=q[:, 3:7],
+            velocity=v[:, :3],
+            omega=v[:, 3:6],
+            acceleration=a[:, :3],
+            alpha=a[:, 3:6],
+            eta=q[:, 7:],
+            eta_rate=v[:, 6:],
+            eta_acceleration=a[:, 6:],
+            _wrenches=partial(self.interface_wrenches, k),
+            _energies=partial(self.body_energies, k),
+            _momenta=partial(self.body_momenta, k),
+        )
+
     def body_energies(self, body: int, rows: slice | NDArray[np.integer] = slice(None)) -> Array:
         """Return the kinetic, elastic and gravitational energy of a body, (rows, 3), J."""
         s = self.system

@@ -37,6 +37,7 @@ from dolfinx_mbd.multibody.results.histories import (
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.sensors import fixed_axes, material_point, material_point_motion
 from dolfinx_mbd.multibody.results.tables import Named, columns, dataset, quantities
+from dolfinx_mbd.multibody.start.consistent_state import transferred_state
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -181,27 +182,8 @@ class Solution(HtmlView):
         return self._saved.element(name, axes)
 
     def _body(self, k: int) -> BodyHistory:
-        s, saved = self.system, self._saved
-        motion = getattr(s.bodies[k], "motion", None)
-        if motion is not None:
-            return motion(self)  # type: ignore[no-any-return]
-        q, v, a = self.q[:, s.q_slices[k]], self.v[:, s.v_slices[k]], self.a[:, s.v_slices[k]]
-        return BodyHistory(
-            name=s.bodies[k].name,
-            time=self.time,
-            position=q[:, :3],
-            rotation=q[:, 3:7],
-            velocity=v[:, :3],
-            omega=v[:, 3:6],
-            acceleration=a[:, :3],
-            alpha=a[:, 3:6],
-            eta=q[:, 7:],
-            eta_rate=v[:, 6:],
-            eta_acceleration=a[:, 6:],
-            _wrenches=partial(saved.interface_wrenches, k),
-            _energies=partial(saved.body_energies, k),
-            _momenta=partial(saved.body_momenta, k),
-        )
+        motion = getattr(self.system.bodies[k], "motion", None)
+        return self._saved.body(k) if motion is None else motion(self)  # type: ignore[no-any-return]
 
     def _arrays(self, names: Sequence[str] | None = None) -> Iterator[Named]:
         """Yield name, quantity and values of each history that is not empty."""
@@ -228,6 +210,27 @@ class Solution(HtmlView):
         """
         states = [consistent_rates(self.system, state) for state in self._saved.states()]
         return Solution(self.system, states, **self._facts())
+
+    def state_for(self, system: SystemData) -> State:
+        """Return a state of another mechanism, from the end of this run, for `simulate(start=...)`.
+
+        Bodies are matched by their names. Other bodies start from their initial positions, and the
+        constraints of the other mechanism are satisfied.
+
+        Args:
+            system: The other mechanism.
+
+        Raises:
+            InputError: A body of the same name has another number of coordinates.
+            AssemblyError: The joints of the other mechanism do not fit.
+
+        Example:
+            >>> free = mbd.System([ground, bob], gravity=(0, -9.81, 0))  # the pin has broken
+            >>> flight = mbd.simulate(free, t_end=0.6, dt=1e-3, start=run.state_for(free))
+            >>> print(flight.time[[0, -1]])
+            [0.5 0.6]
+        """
+        return transferred_state(self.final_state, self.system, system)
 
     # ---- files ----------------------------------------------------------------------------------
     def _facts(self) -> dict[str, Any]:

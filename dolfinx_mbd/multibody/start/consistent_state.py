@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -24,6 +25,8 @@ from dolfinx_mbd.multibody.start.position_assembly import (
     warn_of_moves,
 )
 from dolfinx_mbd.multibody.start.quasi_static import Balance
+
+__all__ = ["check_state", "consistent_state", "move", "transferred_state"]
 
 Index = NDArray[np.integer]
 
@@ -144,6 +147,36 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> A
     u -= free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ mass @ u, rcond=_RANK_TOLERANCE)[0]
     v[s.rigid] = u
     return v
+
+
+def transferred_state(state: State, source: SystemData, system: SystemData) -> State:
+    """Return the consistent state of a system whose bodies move as those of another system.
+
+    Bodies and joints are matched by name. Other bodies start from their initial positions; their
+    velocities follow from the constraints. Rotations of joints keep their full turns.
+    """
+    instance("system", system, SystemData)
+    q, v = coordinates(system), np.zeros(system.num_velocities)
+    names = [body.name for body in source.bodies]
+    for k, body in enumerate(system.bodies):
+        if body.name not in names or not body.num_velocities:
+            continue
+        part = names.index(body.name)
+        q_part, v_part = state.q[source.q_slices[part]], state.v[source.v_slices[part]]
+        sizes = len(q_part), len(v_part)
+        if sizes != (body.num_coordinates, body.num_velocities):
+            raise InputError(
+                f"body {body.name!r} has {body.num_coordinates} coordinates, but {sizes[0]} in the "
+                "run; rename it if it is another body",
+                argument="system",
+                value=system,
+            )
+        q[system.q_slices[k]], v[system.v_slices[k]] = q_part, v_part
+    start = consistent_state(system, state.time, elastic_start="undeformed", q=q, v=v)
+    turns = dict(zip((joint.name for joint in source.joints), state.angles, strict=True))
+    angles = np.array([turns.get(joint.name, 0.0) for joint in system.joints])
+    full = 2 * np.pi * np.round((angles - start.angles) / (2 * np.pi))
+    return replace(start, angles=start.angles + full)
 
 
 def check_state(argument: str, state: State, system: SystemData) -> None:

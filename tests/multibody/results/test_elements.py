@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -229,6 +231,26 @@ def test_a_spherical_joint_whose_rotation_is_undefined() -> None:
     np.testing.assert_allclose(
         run.joint("hinge").rotation, 0.1 * (1 - np.cos(omega * run.time)), atol=1e-6
     )
+
+
+@pytest.mark.parametrize("redundant", ["keep", "drop"])
+def test_redundant_hinges_share_or_drop_their_load(redundant: Any) -> None:
+    """With minimum norm both hinges carry half of the weight; dropped constraints carry nothing."""
+    frames = {"low": Frame((0, 0, -0.5)), "high": Frame((0, 0, 0.5))}
+    ground = Ground(frames)
+    door = RigidBody.box("door", (0.8, 0.05, 1.2), mass=20.0, centre=(0, 0, 0), frames=frames)
+    joints = [revolute(k, ground.frame(k), door.frame(k)) for k in frames]
+    system = System([ground, door], joints, gravity=(0, 0, -10.0))
+    run = simulate(system, t_end=0.01, dt=1e-3, redundant=redundant)
+    forces = {name: run.element(name).force[-1, 2] for name in frames}
+    assert sum(forces.values()) == pytest.approx(200.0, rel=1e-9)
+    assert max(forces.values()) == pytest.approx(100.0 if redundant == "keep" else 200.0)
+    for name in frames:
+        element, joint = run.element(name, axes="first"), run.joint(name)
+        np.testing.assert_allclose(element.force, joint.force, atol=1e-9)
+        np.testing.assert_allclose(element.moment, joint.moment, atol=1e-9)
+    total = sum(wrench[:, :3] for wrench in run.body("door").wrenches.values())
+    np.testing.assert_allclose(total, np.tile((0, 0, 200.0), (len(run), 1)), atol=1e-7)
 
 
 def test_fields_that_do_not_apply_are_empty(run: Solution) -> None:

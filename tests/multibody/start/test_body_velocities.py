@@ -137,3 +137,23 @@ def test_rigid_rods_without_inertia_about_their_axis() -> None:
     moving = System([crank if b.name == "crank" else b for b in system.bodies], system.joints)
     run = simulate(moving, t_end=1e-3, dt=1e-4)
     assert run.joint("main").rotation_rate[0] == pytest.approx(5.0, rel=1e-9)
+
+
+def test_a_run_starts_from_another_mechanism_with_the_same_bodies() -> None:
+    """The pivot of a spinning double pendulum breaks: both momenta and the turns are kept."""
+    system = double_pendulum(30.0, None)
+    run = simulate(system, t_end=0.5, dt=1e-3)
+    free = System(system.bodies, [joint for joint in system.joints if joint.name == "knee"])
+    state = run.state_for(free)
+    assert state.time == run.time[-1]
+    np.testing.assert_allclose(state.q, run.q[-1], atol=1e-9)
+    np.testing.assert_allclose(state.v, run.v[-1], atol=1e-3)
+    assert abs(run.joint("knee").rotation[-1]) > 2 * np.pi
+    assert state.angles[0] == pytest.approx(run.joint("knee").rotation[-1], abs=1e-9)
+    flight = simulate(free, t_end=0.6, dt=1e-3, start=state)
+    momenta = flight.momenta()
+    np.testing.assert_allclose(momenta, np.tile(momenta[0], (len(flight), 1)), atol=1e-3)
+    assert np.ptp(flight.energies().total) < 1e-3 * flight.energies().total[0]
+    other = System([RigidBody("one", 1.0, [1.0] * 3), FlexibleBody("two", rod())])
+    with pytest.raises(InputError, match="'two'"):
+        run.state_for(other)

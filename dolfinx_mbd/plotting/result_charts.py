@@ -1,0 +1,173 @@
+"""Charts of a run with matplotlib: forces, polar plots of bearing forces, orbits, work diagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd.checks import choice, instance, names, reject
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.plotting.charts import new_figure, saved
+
+Axes = Literal["global", "first", "second"]
+
+
+def plot_forces(
+    solution: Solution,
+    elements: Sequence[str],
+    path: str | Path | None = None,
+    *,
+    over: str | None = None,
+) -> Any:
+    """Plot the magnitudes of the forces of elements over time or over the rotation of a joint.
+
+    Args:
+        solution: Result of a simulation.
+        elements: Names of loads, springs, joints or drivers; see `Solution.element`.
+        path: File to write, in the format of its suffix; by default no file is written.
+        over: Name of the joint whose rotation (degrees) is the horizontal axis; by default time.
+
+    Returns:
+        A matplotlib figure with one axes.
+
+    Raises:
+        InputError: A name is unknown, or matplotlib does not know the suffix.
+
+    Example:
+        >>> figure = mbd.plotting.plot_forces(run, ["crank pin", "piston pin"], over="main")
+        >>> figure.axes[0].get_xlabel()
+        'rotation of main (°)'
+    """
+    instance("solution", solution, Solution)
+    x, label = 1e3 * solution.time, "time (ms)"
+    if over is not None:
+        x, label = np.rad2deg(solution.joint(over).rotation), f"rotation of {over} (°)"
+    figure = new_figure(8, 4)
+    axes = figure.subplots()
+    for name in names("elements", elements):
+        axes.plot(x, np.linalg.norm(solution.element(name).force, axis=1), lw=1.2, label=name)
+    axes.set(xlabel=label, ylabel="force (N)")
+    axes.legend(loc="best", frameon=False)
+    return saved(figure, path)
+
+
+def plot_polar_force(
+    solution: Solution, element: str, path: str | Path | None = None, *, axes: Axes = "first"
+) -> Any:
+    """Plot the force on the second body of an element in the x-y plane as a polar diagram.
+
+    The polar diagram of a bearing shows where its load acts on the journal or on the shell.
+
+    Args:
+        solution: Result of a simulation.
+        element: Name of a joint or a load; see `Solution.element`.
+        path: File to write, in the format of its suffix; by default no file is written.
+        axes: Axes whose x-y plane is shown: ``global``, or the ``first`` or ``second`` frame.
+
+    Returns:
+        A matplotlib figure with one polar axes.
+
+    Raises:
+        InputError: The name or the axes are unknown, or matplotlib does not know the suffix.
+
+    Example:
+        >>> figure = mbd.plotting.plot_polar_force(run, "crank pin", axes="second")
+        >>> figure.axes[0].name
+        'polar'
+    """
+    instance("solution", solution, Solution)
+    force = solution.element(element, axes=axes).force
+    figure = new_figure(5, 5)
+    chart = figure.add_subplot(projection="polar")
+    chart.plot(np.arctan2(force[:, 1], force[:, 0]), np.hypot(force[:, 0], force[:, 1]), lw=1.2)
+    frame = "global axes" if axes == "global" else f"axes of the {axes} frame"
+    chart.set_title(f"{element}: force (N) in x and y, {frame}", fontsize=10)
+    return saved(figure, path)
+
+
+def plot_orbit(
+    solution: Solution,
+    body: str,
+    point: str | ArrayLike = (0.0, 0.0, 0.0),
+    path: str | Path | None = None,
+    *,
+    plane: Literal["xy", "yz", "zx"] = "xy",
+) -> Any:
+    """Plot the path of a material point in a global plane, relative to its mean position.
+
+    Args:
+        solution: Result of a simulation.
+        body: Name of the body.
+        point: Point of the body; see `Solution.sensor`.
+        path: File to write, in the format of its suffix; by default no file is written.
+        plane: Plane of the plot: ``xy``, ``yz`` or ``zx``.
+
+    Returns:
+        A matplotlib figure with one axes, in mm.
+
+    Raises:
+        InputError: The body, the point or the plane is unknown, or matplotlib does not know the
+            suffix.
+
+    Example:
+        >>> figure = mbd.plotting.plot_orbit(run, "rod", "left")
+        >>> figure.axes[0].get_xlabel()
+        'x (mm)'
+    """
+    instance("solution", solution, Solution)
+    first, second = choice("plane", plane, ("xy", "yz", "zx"))
+    position = solution.sensor(body, point)
+    x, y = 1e3 * (position - position.mean(axis=0))[:, ["xyz".index(first), "xyz".index(second)]].T
+    figure = new_figure(5, 5)
+    axes = figure.subplots()
+    axes.plot(x, y, lw=1.2)
+    axes.set(xlabel=f"{first} (mm)", ylabel=f"{second} (mm)", aspect="equal", title=body)
+    return saved(figure, path)
+
+
+def plot_work(solution: Solution, element: str, path: str | Path | None = None) -> Any:
+    """Plot the force of an element over its motion; the area is the work on the bodies.
+
+    Args:
+        solution: Result of a simulation.
+        element: Name of a spring-damper, or of a load, friction or driver along a joint.
+        path: File to write, in the format of its suffix; by default no file is written.
+
+    Returns:
+        A matplotlib figure with one axes: the force that lengthens a spring-damper over its
+        length, or the force or torque on the second body over the coordinate of the joint.
+
+    Raises:
+        InputError: The name is unknown or the element has no such coordinate, or matplotlib does
+            not know the suffix.
+
+    Example:
+        >>> mbd.plotting.plot_work(run, "drive").axes[0].get_ylabel()
+        'torque (N m)'
+    """
+    instance("solution", solution, Solution)
+    history = solution.element(element)
+    if history.tension.size:
+        x, y, labels = 1e3 * history.length, -history.tension, ("length (mm)", "force (N)")
+    else:
+        system = solution.system
+        parts = {part.name: part for part in (*system.drivers, *system.loads)}
+        motion = getattr(parts.get(element), "along", getattr(parts.get(element), "motion", None))
+        if motion not in ("rotation", "displacement"):
+            reject("element", element, "a spring-damper, or a load or driver along a joint")
+        local = solution.element(element, axes="first")
+        if motion == "rotation":
+            x, y = np.rad2deg(history.rotation), local.moment[:, 2]
+            labels = "rotation (°)", "torque (N m)"
+        else:
+            along = history.displacement.reshape(len(solution), -1)[:, -1]
+            x, y, labels = 1e3 * along, local.force[:, 2], ("displacement (mm)", "force (N)")
+    figure = new_figure(6, 4)
+    axes = figure.subplots()
+    axes.plot(x, y, lw=1.2)
+    axes.set(xlabel=labels[0], ylabel=labels[1], title=f"{element}: work {history.work[-1]:.4g} J")
+    return saved(figure, path)
