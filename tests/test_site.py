@@ -106,7 +106,7 @@ def test_pages_fit_the_screen(browser: Any, width: int) -> None:
     tab.on("pageerror", lambda error: problems.append(f"{tab.url}: {error}"))
     tab.on("requestfailed", lambda request: problems.append(f"{tab.url}: {request.url} failed"))
     for path in PAGES:
-        tab.goto(path.as_uri())
+        tab.goto(path.as_uri(), wait_until="networkidle")
         wide = tab.evaluate("document.documentElement.scrollWidth")
         if wide > width:
             problems.append(f"{title(path)} is {wide} pixels wide")
