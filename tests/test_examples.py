@@ -11,6 +11,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -167,3 +168,14 @@ def test_public_names_have_examples(folder: str) -> None:
         )
         if (inspect.isclass(value) or inspect.isfunction(value)) and not abstract:
             assert ">>>" in (inspect.getdoc(value) or ""), f"{folder}.{name} has no example"
+
+
+@pytest.mark.parametrize("folder", FOLDERS + RUNS + WITH_BODY)
+def test_records_of_arrays_have_short_texts(folder: str) -> None:
+    """No public record prints its arrays: it has a text of its own, not one made by Python."""
+    for name, value in public_names(folder):
+        types = getattr(value, "__annotations__", {}).values() if inspect.isclass(value) else ()
+        if any(re.search(r"Array\b", str(kind)) for kind in types):
+            text = value.__repr__
+            written = text.__module__.startswith("dolfinx_mbd") and not hasattr(text, "__wrapped__")
+            assert written, f"{folder}.{name}: define __repr__ = short_repr"

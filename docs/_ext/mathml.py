@@ -17,7 +17,9 @@ def converted(text: str, **options: str) -> str:
     def merged(match: re.Match[str]) -> str:
         return "^{" + r"\prime " * len(match[1]) + match[2].strip("{}") + "}"
 
-    return convert(re.sub(r"('+)\^(\{[^{}]*\}|\S)", merged, text), **options)
+    markup = convert(re.sub(r"('+)\^(\{[^{}]*\}|\S)", merged, text), **options)
+    space = '<mo lspace="0.17em" rspace="0.17em">'  # as TeX around names of functions
+    return re.sub("<mi>(sin|cos|tan|exp|log|ln|min|max)</mi>", rf"{space}\1</mo>", markup)
 
 
 def inline(self: Any, node: nodes.math) -> None:
