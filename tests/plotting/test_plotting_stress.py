@@ -57,7 +57,7 @@ def test_the_maximum_is_marked(
 ) -> None:
     """Label, caption and ring have the largest value, its unit and its node."""
     if MPI.COMM_WORLD.rank:
-        return
+        pytest.skip("one rank draws")
     texts: dict[str, Any] = {}
 
     def complete(plotter: Any, caption: str, *rest: Any) -> None:
@@ -79,7 +79,7 @@ def test_the_maximum_is_marked(
 def test_movie_in_colours_of_stress(tmp_path: Path) -> None:
     """The bar is stressed more and more: from blue to red at a fixed range of colours."""
     if MPI.COMM_WORLD.rank:
-        return
+        pytest.skip("one rank draws")
     skin = bar().skin
     assert skin is not None
     stress = np.zeros((6, len(skin.points), 3))
