@@ -45,6 +45,7 @@ def test_all_are_here() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # (first_run.py compiles everything several times)
 @pytest.mark.parametrize(("name", "options"), OPTIONS, ids=map(" ".join, OPTIONS))
 def test_benchmark_runs(name: str, options: str, comm: MPI.Intracomm, tmp_path: Path) -> None:
     """And prints a table."""
@@ -53,7 +54,7 @@ def test_benchmark_runs(name: str, options: str, comm: MPI.Intracomm, tmp_path: 
     environment = {k: v for k, v in os.environ.items() if not k.startswith(MPI_VARIABLES)}
     command = [sys.executable, str(ROOT / "benchmarks" / name), *options.split()]
     run = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=580,
         check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-4000:]

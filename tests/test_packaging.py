@@ -63,6 +63,13 @@ def test_one_version() -> None:
     assert PROJECT["dynamic"] == ["version"] and "version" not in PROJECT
     assert value(r"^version: (.*)$", "CITATION.cff") == version
     assert value(r"^## \[(\d.*?)\]", "CHANGELOG.md") == version
+    assert value(r'^{% set version = "(.*)" %}$', "conda-recipe/meta.yaml") == version
+    assert version.startswith(value(r"^Version (\d+\.\d+) runs with", "README.md") + ".")
+
+
+def test_one_date() -> None:
+    date = value(r"^date-released: (.*)$", "CITATION.cff")
+    assert value(r"^## \[\d.*?\] - (.*)$", "CHANGELOG.md") == date
 
 
 def test_one_licence() -> None:

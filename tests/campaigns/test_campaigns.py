@@ -16,6 +16,7 @@ def test_every_public_callable_is_called() -> None:
     assert public_names() == set(CALLS)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900, func_only=True)
 @pytest.mark.parametrize("part", PARTS)
 def test_short_form(part: str) -> None:
