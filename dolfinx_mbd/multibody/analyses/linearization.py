@@ -162,6 +162,8 @@ class LinearizedSystem:
     def to_control(self) -> Any:
         """Return the state space as a `control.StateSpace` of python-control, with names.
 
+        Dots in the names, which python-control does not allow, become underscores.
+
         Raises:
             ImportError: python-control is not installed.
             InputError: The linearization has no inputs or no outputs.
@@ -170,8 +172,9 @@ class LinearizedSystem:
             import control
         except ImportError as error:
             raise ImportError("to_control needs python-control (pip install control)") from error
-        names = {"inputs": [*self.inputs], "outputs": [*self.outputs]}
-        return control.ss(*self._checked_matrices(), **names)
+        names = {"inputs": self.inputs, "outputs": self.outputs}
+        labels = {key: [name.replace(".", "_") for name in names[key]] for key in names}
+        return control.ss(*self._checked_matrices(), **labels)
 
     def _checked_matrices(self) -> StateSpace:
         if not (self.inputs and self.outputs):

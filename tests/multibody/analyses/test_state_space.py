@@ -195,7 +195,8 @@ def test_wrong_inputs() -> None:
 def test_python_control() -> None:
     control = pytest.importorskip("control")
     system = oscillator()
-    result = linearize(system, equilibrium(system), inputs=["push"], outputs=OUTPUTS)
+    inputs = ["push", "spring.free"]
+    result = linearize(system, equilibrium(system), inputs=inputs, outputs=OUTPUTS)
     named = result.to_control()
-    assert named.input_labels == ["push"] and named.output_labels == [*OUTPUTS]
-    assert np.allclose(control.evalfr(named, 2j)[0], 1 / (2 * (2j) ** 2 + 0.6j + 50))
+    assert named.input_labels == ["push", "spring_free"] and named.output_labels == [*OUTPUTS]
+    assert np.allclose(control.evalfr(named, 2j)[0, 0], 1 / (2 * (2j) ** 2 + 0.6j + 50))

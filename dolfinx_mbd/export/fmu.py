@@ -1,0 +1,201 @@
+"""Export of simulators as functional mock-up units: FMI 2.0 for co-simulation, with PythonFMU.
+
+The unit contains the script that builds the simulator and the files that it reads. The machine that
+runs it needs the same version of Python, with this package, NumPy and SciPy, but no DOLFINx.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import runpy
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+from xml.etree.ElementTree import Element, SubElement
+
+from dolfinx_mbd.checks import flag, instance, items, reject
+from dolfinx_mbd.errors import InputError, MissingFileError
+from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.multibody.analyses.simulator import Simulator
+from dolfinx_mbd.multibody.stepping.step_control import FixedSteps
+
+__all__ = ["export_fmu", "load_simulator", "slave_class"]
+
+_IDENTIFIER = r"[A-Za-z_]\w*"
+_SCRIPT = """\
+from dolfinx_mbd.export.fmu import slave_class
+
+
+class {name}(slave_class("{script}")):
+    pass
+"""
+
+
+def load_simulator(script: str | Path) -> Simulator:
+    """Return the simulator that the function `simulator()` of a script returns.
+
+    Args:
+        script: Path of the script.
+
+    Raises:
+        MissingFileError: The script does not exist.
+        InputError: The script has no such function, the steps are adaptive, or the name of an input
+            or output is not an identifier or several identifiers with dots in between.
+    """
+    path = Path(script)
+    if not path.is_file():
+        raise MissingFileError(f"there is no script {str(path)!r}")
+    function = runpy.run_path(str(path)).get("simulator")
+    if not callable(function):
+        raise InputError(f"{path} must define a function simulator() that returns mbd.Simulator")
+    simulator: Simulator = instance("value of simulator()", function(), Simulator)
+    if not isinstance(simulator.steps, FixedSteps):
+        raise InputError("a functional mock-up unit needs steps of equal length")
+    for name in (*simulator.inputs, *simulator.outputs):
+        if not re.fullmatch(rf"{_IDENTIFIER}(\.{_IDENTIFIER})*", name, re.ASCII):
+            reject("name of an input or output", name, "letters, digits and underscores, with dots")
+    return simulator
+
+
+def export_fmu(
+    script: str | Path,
+    path: str | Path,
+    *,
+    files: Sequence[str | Path] = (),
+    overwrite: bool = False,
+) -> Path:
+    """Export the simulator of a script as an FMU (FMI 2.0, co-simulation) and return its path.
+
+    The communication step of the importing program must be a multiple of the step of the simulator;
+    inputs act from the beginning of a communication step. The unit can save, restore and serialize
+    its state bitwise.
+
+    Args:
+        script: Python script with a function `simulator()` that returns a `Simulator`. It finds its
+            files in the folder `Path(__file__).parent`.
+        path: File to write, `.fmu`; its stem is the name of the model.
+        files: Further files and folders that the script reads, copied beside it.
+        overwrite: Whether to replace an existing file with other contents.
+
+    Raises:
+        ImportError: PythonFMU is not installed.
+        InputError: The script does not build a suitable simulator, or the stem of the path is not
+            an identifier.
+        OSError: A file cannot be read or written.
+
+    Example:
+        >>> _ = Path("arm.py").write_text('''
+        ... import dolfinx_mbd as mbd
+        ... def simulator():
+        ...     ground = mbd.Ground({"pin": mbd.Frame()})
+        ...     bar = mbd.RigidBody("bar", 2.0, [0.1] * 3, (1, 0, 0), frames={"pin": mbd.Frame()})
+        ...     pin = mbd.revolute("pin", ground.frame("pin"), bar.frame("pin"))
+        ...     motor = mbd.JointLoad("motor", "pin", "rotation", 0.0)
+        ...     system = mbd.System([ground, bar], [pin], loads=[motor])
+        ...     angle = {"angle": lambda run: run.joint("pin").rotation}
+        ...     return mbd.Simulator(system, dt=1e-3, inputs=["motor"], outputs=angle)
+        ... ''')
+        >>> export_fmu("arm.py", "arm.fmu").name
+        'arm.fmu'
+    """
+    try:
+        from pythonfmu.builder import FmuBuilder
+    except ImportError as error:
+        raise ImportError("export_fmu needs PythonFMU (pip install pythonfmu)") from error
+    script, path = Path(script).resolve(), Path(path)
+    load_simulator(script)
+    flag("overwrite", overwrite)
+    if path.suffix != ".fmu" or not re.fullmatch(_IDENTIFIER, path.stem, re.ASCII):
+        reject("path", str(path), "a name of letters, digits and underscores that ends with .fmu")
+    resources = [script, *(Path(file).resolve() for file in items("files", files, (str, Path)))]
+    module = f"{path.stem}_fmu"
+    with tempfile.TemporaryDirectory() as folder:
+        source, fmu = Path(folder) / f"{module}.py", Path(folder) / path.name
+        source.write_text(_SCRIPT.format(name=path.stem, script=script.name), encoding="utf-8")
+        search, options = list(sys.path), ("canGetAndSetFMUstate", "canSerializeFMUstate")
+        try:
+            FmuBuilder.build_FMU(
+                source, fmu, project_files=resources, **dict.fromkeys(options, True)
+            )
+        finally:
+            sys.path[:] = search
+            sys.modules.pop(module, None)
+        content = fmu.read_bytes()
+
+    def write(file: BinaryIO) -> None:
+        file.write(content)
+
+    return write_atomically(path, write, "FMU", replaces=lambda path: overwrite)
+
+
+def slave_class(script: str) -> Any:
+    """Return PythonFMU's class of a co-simulation slave for a script in the folder of resources."""
+    from pythonfmu import DefaultExperiment, Fmi2Causality, Fmi2Slave, Fmi2Variability, Real
+
+    class Slave(Fmi2Slave):  # type: ignore[misc]
+        """A simulator as a slave; inputs take effect in the next step."""
+
+        def __init__(self, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self._simulator = load_simulator(Path(self.resources) / script)
+            self._inputs, self._outputs = self._simulator.inputs, self._simulator.outputs
+            self.default_experiment = DefaultExperiment(step_size=self._simulator.steps.dt)
+            for name in self._inputs:
+                self._register(
+                    name,
+                    causality=Fmi2Causality.input,
+                    getter=lambda name=name: self._inputs[name],
+                    setter=lambda value, name=name: self._inputs.update({name: value}),
+                )
+            for name in self._outputs:
+                self._register(
+                    name,
+                    causality=Fmi2Causality.output,
+                    getter=lambda name=name: self._outputs[name],
+                )
+
+        def _register(self, name: str, **options: Any) -> None:
+            variable = Real(name, variability=Fmi2Variability.continuous, **options)
+            self.register_variable(variable, nested=False)
+
+        def to_xml(self, *options: Any) -> Element:
+            """Add the initial unknowns, which the standard requires, to the description."""
+            root: Element = super().to_xml(*options)
+            structure = root.find("ModelStructure")
+            if structure is not None and self._outputs:
+                unknowns = SubElement(structure, "InitialUnknowns")
+                for k in range(len(self._outputs)):
+                    SubElement(unknowns, "Unknown", index=str(len(self._inputs) + k + 1))
+            return root
+
+        def do_step(self, current_time: float, step_size: float) -> bool:
+            count = round(step_size / self._simulator.steps.dt)
+            if count < 1 or abs(count * self._simulator.steps.dt - step_size) > 1e-6 * step_size:
+                dt = self._simulator.steps.dt
+                raise InputError(f"step {step_size:g} s is not a multiple of dt = {dt:g} s")
+            for _ in range(count):
+                self._simulator.step(self._inputs)
+            self._outputs = self._simulator.outputs
+            return True
+
+        def _get_fmu_state(self) -> dict[str, Any]:
+            inputs, outputs = dict(self._inputs), dict(self._outputs)
+            return {"snapshot": self._simulator.save(), "inputs": inputs, "outputs": outputs}
+
+        def _set_fmu_state(self, state: dict[str, Any]) -> None:
+            self._simulator.restore(state["snapshot"])
+            self._inputs, self._outputs = dict(state["inputs"]), dict(state["outputs"])
+
+        @staticmethod
+        def _fmu_state_to_bytes(state: dict[str, Any]) -> bytes:
+            return pickle.dumps(state)
+
+        @staticmethod
+        def _fmu_state_from_bytes(state: bytes) -> dict[str, Any]:
+            loaded: dict[str, Any] = pickle.loads(state)
+            return loaded
+
+    return Slave
