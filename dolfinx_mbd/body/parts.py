@@ -219,6 +219,8 @@ class EffectiveMasses:
     frequencies: Array
     shares: Array
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         freeze(self, "effective masses", frequencies=(-1,))
         freeze(self, "effective masses", shares=(len(self.frequencies), -1))

@@ -145,6 +145,8 @@ class JointHistory:
     rotation: Array
     _motion: Callable[[], Mapping[str, Array]] = field(default=dict, repr=False)
 
+    __repr__ = short_repr
+
     @property
     def rotation_rate(self) -> Array:
         """Rate of the rotation, (nt,), rad/s; NaN where the rotation is not defined."""
