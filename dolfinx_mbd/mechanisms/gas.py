@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, increasing, number, reject
 from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, warn
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
