@@ -73,7 +73,7 @@ def test_an_animation_has_no_more_pictures_than_times(tmp_path: Path) -> None:
     from dolfinx_mbd.plotting.movie import _rows
 
     run = simulate(slider_crank(slender_rod(), **ENGINE), t_end=1e-3, dt=1e-4)
-    assert np.array_equal(_rows(run, None, None, 10**15), np.arange(11))
+    assert np.array_equal(_rows(run, None, 10**15), np.arange(11))
 
 
 def test_a_reduction_starts_no_huge_engine(tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, choice, increasing, number, reject
+from dolfinx_mbd.checks import array, choice, file_path, increasing, number, reject
 from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, warn
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
 AMBIENT_PRESSURE = 101325.0
@@ -97,6 +98,8 @@ class PressureTable(_Curve):
     period: float = 4 * math.pi
     _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False)
     _pieces: tuple[list[float], list[list[float]]] = field(init=False, repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         period = number("period", self.period, positive=True, unit="rad")
@@ -169,7 +172,8 @@ class PressureTable(_Curve):
         """
         choice("angle_unit", angle_unit, ("deg", "rad"))
         choice("pressure_unit", pressure_unit, ("Pa", "kPa", "bar", "MPa"))
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        path = file_path("path", path)
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
         first = next((k for k, line in enumerate(lines) if _numbers(line)), len(lines))
         rows = [(k, line) for k, line in enumerate(lines[first:], first + 1) if line.strip()]
         table = [_numbers(line) for _, line in rows]

@@ -120,7 +120,8 @@ def player(
         title: Title of the page; by default the name of the body or the kind of the source.
 
     Raises:
-        InputError: The body has no skin, a mode does not exist, or a signal has the wrong length.
+        InputError: The body has no skin, a mode does not exist, a signal has the wrong length, or
+            the source has no modes or no signals.
         OSError: The file cannot be written.
 
     Example:
@@ -132,6 +133,10 @@ def player(
     """
     number("scale", scale)
     instance("title", title, str)
+    if signals is not None and not isinstance(source, Solution):
+        reject("signals", signals, "None: only the result of a simulation has signals")
+    if modes is not None and isinstance(source, Solution | SystemData):
+        reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
     rotating = sys.modules.get("dolfinx_mbd.rotating")  # loaded if the source is one of its results
     if rotating is not None and isinstance(source, rotating.CriticalSpeed):
         title = title or f"{source.kind} at {source.speed:.4g} rad/s"

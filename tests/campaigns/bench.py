@@ -101,6 +101,11 @@ class Bench:
         return mbd.simulate(self.crank, t_end=1e-3, dt=2e-4)
 
     @cached_property
+    def swing(self) -> mbd.Solution:
+        """A short run of the pendulum."""
+        return mbd.simulate(self.pendulum, t_end=1e-2, dt=1e-3)
+
+    @cached_property
     def history(self) -> Any:
         """The motion of a body with the coordinates of `reduction`."""
         n, times = self.reduction.body.num_modes, 4

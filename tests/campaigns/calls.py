@@ -300,8 +300,8 @@ FORMS: dict[str, Call] = {
     "Beam.shear_force": _beam_form("shear_force", "q"),
     "Beam.translational_load": _beam_form("translational_load", "v", acceleration=(0, 0, 1.0)),
     "BeamField": lambda b: (forms.BeamField, {"q": b.ufl.q}),
-    "BeamField.along": lambda b: (forms.BeamField(b.ufl.q).along, {"f": b.ufl.q[0]}),
     "BeamField.at": lambda b: (forms.BeamField(b.ufl.q).at, {"y": 0.0, "z": 0.1}),
+    "BeamField.derivative": lambda b: (forms.BeamField(b.ufl.q).derivative, {"f": b.ufl.q[0]}),
     "BeamField.in_body": lambda b: (
         forms.BeamField(b.ufl.q).in_body,
         {"vector": ufl.as_vector((0.0, 0.0, 1.0))},
@@ -597,9 +597,15 @@ PICTURES: dict[str, Call] = {
         {"body": b.rod, "eta": [1e-3, 0.0, 0.0], "window": (80, 60)},
     ),
     "plot_energies": lambda b: (plotting.plot_energies, {"solution": b.run}),
+    "plot_forces": lambda b: (plotting.plot_forces, {"solution": b.run, "elements": ["crank pin"]}),
     "plot_modes": lambda b: (
         plotting.plot_modes,
         {"body": b.rod, "modes": [0], "panel": (80, 60)},
+    ),
+    "plot_orbit": lambda b: (plotting.plot_orbit, {"solution": b.run, "body": "crank"}),
+    "plot_polar_force": lambda b: (
+        plotting.plot_polar_force,
+        {"solution": b.run, "element": "crank pin"},
     ),
     "plot_response": lambda b: (
         plotting.plot_response,
@@ -614,6 +620,7 @@ PICTURES: dict[str, Call] = {
         {"spectrum": mbd.spectrum(np.linspace(0, 1, 16), np.ones(16))},
     ),
     "plot_system": lambda b: (plotting.plot_system, {"source": b.crank, "window": (80, 60)}),
+    "plot_work": lambda b: (plotting.plot_work, {"solution": b.swing, "element": "spring"}),
     "skin_displacement": lambda b: (
         plotting.skin_displacement,
         {"skin": b.rod.skin, "eta": [1e-3, 0.0, 0.0]},

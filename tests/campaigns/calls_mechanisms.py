@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from tests.campaigns.bench import Bench, square
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 CRANK = {"crank_radius": 0.04, "crank_mass": 1.0, "piston_mass": 0.2, "speed": 10.0}
 TIMES = np.linspace(0.0, 1.0, 16)
+_ANGLES = np.radians(np.arange(0.0, 721.0, 5.0))
+_OUTPUTS: dict[str, Any] = {"angle": lambda run: run.joint("pivot").rotation}
 
 
 def _joint(name: str) -> Call:
@@ -75,6 +78,8 @@ MECHANISMS: dict[str, Call] = {
         {"name": "spring", "joint": "pivot", "stiffness": 10.0, "damping": 0.1},
     ),
     "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 0}),
+    "LinearizedSystem.response": lambda b: (_plant(b).response, {"frequencies": [1.0, 2.0]}),
+    "LinearizedSystem.state_space": lambda b: (_plant(b).state_space, {}),
     "LinearizedSystem.summary": lambda b: (_linear(b).summary, {}),
     "PatternLoad": lambda b: (
         mbd.PatternLoad,
@@ -118,6 +123,12 @@ MECHANISMS: dict[str, Call] = {
     "Solution.state_for": lambda b: (b.run.state_for, {"system": b.crank}),
     "Solution.to_csv": lambda b: (b.run.to_csv, {"path": b.folder / "run.csv"}),
     "Solution.to_xarray": lambda b: (b.run.to_xarray, {"names": ["main"]}),
+    "Simulator": lambda b: (
+        mbd.Simulator,
+        {"system": b.pendulum, "dt": 1e-3, "inputs": ["spring.damping"], "outputs": _OUTPUTS},
+    ),
+    "Simulator.reset": lambda b: (_simulator(b).reset, {"inputs": {"spring.damping": 0.2}}),
+    "Simulator.save": lambda b: (_simulator(b).save, {}),
     "SpringDamper": lambda b: (
         mbd.SpringDamper,
         {"name": "spring", **b.ends, "stiffness": 1e3, "damping": 1.0},
@@ -163,6 +174,11 @@ MECHANISMS: dict[str, Call] = {
         mbd.mechanisms.FourStrokePressure,
         {"bore": 0.07, "crank_radius": 0.04, "rod_length": 0.137},
     ),
+    "PressureTable": lambda b: (
+        mbd.mechanisms.PressureTable,
+        {"angle": _ANGLES, "pressure": 2e5 + 1e5 * np.cos(_ANGLES / 2)},
+    ),
+    "PressureTable.read": lambda b: (mbd.mechanisms.PressureTable.read, {"path": _table(b)}),
     "SliderCrank": lambda b: (
         mbd.mechanisms.SliderCrank,
         {"crank_radius": 0.04, "rod_length": 0.137},
@@ -216,3 +232,18 @@ MECHANISMS: dict[str, Call] = {
 
 def _linear(b: Bench) -> Any:
     return mbd.linearize(b.pendulum, b.state)
+
+
+def _plant(b: Bench) -> Any:
+    return mbd.linearize(b.pendulum, b.state, inputs=["spring.stiffness"], outputs=_OUTPUTS)
+
+
+def _table(b: Bench) -> Path:
+    path = b.folder / "gas.csv"
+    rows = np.column_stack([np.degrees(_ANGLES), 2.0 + np.cos(_ANGLES / 2)])
+    np.savetxt(path, rows, delimiter=",")
+    return path
+
+
+def _simulator(b: Bench) -> mbd.Simulator:
+    return mbd.Simulator(b.pendulum, dt=1e-3, inputs=["spring.damping"])

@@ -27,7 +27,8 @@ INTERNAL = {
     "placed", "poses", "rescaled", "residual", "restore", "size", "step", "tangent", "tension",
     "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows", "Recovery.ingredients",
     "with_files", "motion", "nodal", "rows_of",
-    "steady_rates", "with_misfit",
+    "steady_rates", "with_misfit", "with_points", "after_jump", "initial_velocities", "advance",
+    "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 
