@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mpi4py import MPI
 
@@ -62,3 +64,12 @@ def test_parts_of_files_that_pages_include_exist() -> None:
         target = (page.parent / name).resolve()
         for marker in options.findall(text):
             assert target.read_text().count(marker.strip("\"'")) == 1, (page.name, marker)
+
+
+@pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one rank")
+def test_the_model_in_both_programs_moves_alike() -> None:
+    pytest.importorskip("exudyn")
+    names = runpy.run_path(str(DOCS / "coming_from" / "exudyn_pendulum.py"))
+    ours, theirs = names["tip"], names["theirs"]
+    assert ours.shape == theirs.shape and np.ptp(ours[:, 1]) > 0.05
+    assert np.abs(ours - theirs).max() < 1e-7
