@@ -216,12 +216,12 @@ class Assembler(LoadAssembler):
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
-        second = np.zeros((6, self._entries, 12, 12))
+        hessians = np.zeros((6, self._entries, 12, 12))
         for motion in range(6):
             unit = np.tile(np.eye(6)[motion], (self._entries, 1))
-            second[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
+            hessians[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
             if self._has_distances:
-                kernels.distance_second(p1, Q1, p2, unit, s.form, second[motion])
+                kernels.distance_second(p1, Q1, p2, unit, s.form, hessians[motion])
         jacobians = self.jacobians()
         speeds = np.concatenate(
             [J @ w[part] for J, part in zip(jacobians, s.v_slices, strict=True)]
@@ -241,7 +241,7 @@ class Assembler(LoadAssembler):
                 spin = s.drivers[driver].at(t)[1] * Q1[entry, :, 2]
                 speed[3:6] += spin
                 derivative[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
-            derivative += np.einsum("a,rab->rb", speed, second[motions, entry])
+            derivative += np.einsum("a,rab->rb", speed, hessians[motions, entry])
             for end, part in zip(ends, (slice(0, 6), slice(6, 12)), strict=True):
                 k, J = self._frame_jacobian(end, jacobians)
                 _, T = self._frame_jacobian(end, tangents)
@@ -250,7 +250,11 @@ class Assembler(LoadAssembler):
 
     # ---- residual and its derivatives -----------------------------------------------------------
     def residual(self, t: float) -> None:
-        """Evaluate residual, scale and constraint values at (t, q, v, a, λ)."""
+        """Evaluate `rows`, `scale` and `values` at (t, q, v, a, λ).
+
+        These are the residuals of the equations of motion, the magnitudes of their terms, and the
+        values of the constraints.
+        """
         s = self.system
         self.update_poses(t)
         self.wrenches[:] = 0.0
