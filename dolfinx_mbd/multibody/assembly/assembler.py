@@ -38,7 +38,10 @@ class Tangent(NamedTuple):
 
 
 class TangentBlocks(NamedTuple):
-    """Nonzero blocks of the matrices of a `Tangent`, by pair of bodies; in B by joint and body."""
+    """Nonzero blocks of the matrices of a `Tangent`.
+
+    The keys of K, C and M are pairs of bodies. Those of B are a joint or driver, and a body.
+    """
 
     K: SparseBlocks
     C: SparseBlocks
@@ -59,10 +62,10 @@ class Assembler(LoadAssembler):
         self.lam = np.zeros(system.num_constraints)
         self.values = np.zeros(system.num_constraints)
         self._entries = len(system.first)
-        self._lam = np.zeros((self._entries, 6))
+        self._entry_multipliers = np.zeros((self._entries, 6))
         self._driver_angles = np.zeros(self._entries)
         self._offsets = system.lengths[system.row_entry] + system.misfit
-        self._rows = np.column_stack([system.row_entry, system.row_motion])
+        self._row_indices = np.column_stack([system.row_entry, system.row_motion])
         self._corrections: dict[int, Array] = {}
         self._driver_motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
         fixed = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
@@ -79,7 +82,7 @@ class Assembler(LoadAssembler):
 
     # ---- states ---------------------------------------------------------------------------------
     def put(self, state: State) -> None:
-        """Set the point of evaluation to a state, and forget the motions of the drivers."""
+        """Set the point of evaluation to a state, and clear the stored motions of the drivers."""
         self._driver_motions = np.nan, []
         self.q[:], self.v[:], self.a[:], self.lam[:] = state.q, state.v, state.a, state.lam
         self.angles[:] = state.angles
@@ -267,10 +270,10 @@ class Assembler(LoadAssembler):
             s.second,
             self._driver_angles,
             s.form,
-            self._rows,
+            self._row_indices,
             self._offsets,
             self.lam,
-            self._lam,
+            self._entry_multipliers,
             self.wrenches,
             self.values,
         )
@@ -338,9 +341,9 @@ class Assembler(LoadAssembler):
         """Add derivatives of constraints and their wrenches, using the last Jacobians."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
-        D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
+        D = kernels.joint_second(p1, Q1, p2, Q2, self._entry_multipliers)
         if self._has_distances:
-            kernels.distance_second(p1, Q1, p2, self._lam, s.form, D)
+            kernels.distance_second(p1, Q1, p2, self._entry_multipliers, s.form, D)
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
         second, gradient = kernels.joint_products(
             D, G, s.first, s.second, self._jacobians, self._widths
