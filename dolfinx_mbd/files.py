@@ -71,10 +71,10 @@ def _remove_stale_parts(path: Path) -> None:
     start, end = f".{path.name}.", ".part"
     for part in path.parent.glob(f"{glob.escape(start)}*{end}"):
         host, _, process = part.name[len(start) : -len(end)].rpartition(".")
-        here = host in ("", socket.gethostname())  # version 0.1 wrote no host name
+        same_host = host in ("", socket.gethostname())  # version 0.1 wrote no host name
         with contextlib.suppress(OSError):
             old = time.time() - part.lstat().st_mtime > _DAY
-            if process.isdecimal() and (old or (here and not _is_running(int(process)))):
+            if process.isdecimal() and (old or (same_host and not _is_running(int(process)))):
                 part.unlink()
 
 

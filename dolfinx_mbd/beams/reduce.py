@@ -248,7 +248,7 @@ def _interfaces(
 def _provenance(
     model: BeamModel, interfaces: tuple[MeshInterface, ...]
 ) -> dict[str, str | int | float]:
-    """Return the facts about a beam that its reduced body records."""
+    """Return the description of a beam that is stored in its reduced body."""
 
     def value(v: Any) -> float | str:
         return "a function of space" if isinstance(v, Expr) else float(v)
@@ -278,7 +278,9 @@ def _stiffening(
 ) -> Stiffening:
     """Return the reduced geometric stiffness of the unit cases.
 
-    The rotations of nodes and of interfaces are rotation vectors, so no term is added.
+    Bodies of solid cells need a correction for the rotations of interfaces, see
+    `dolfinx_mbd.reduction.stiffening`. Beams do not: the rotations of their nodes are rotation
+    vectors, as those of interfaces are.
     """
     R = problem.rigid_motions()
     relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())

@@ -73,23 +73,23 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
         0.0
     """
     a, b = instance("first", first, ReducedBody), instance("second", second, ReducedBody)
-    size = 1e3 * np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
+    gyration_radius = 1e3 * np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
     moments_a, moments_b = (np.linalg.eigvalsh(c.central_inertia) for c in (a, b))
-    names, others = ([i.name for i in c.interfaces] for c in (a, b))
+    names_a, names_b = ([i.name for i in c.interfaces] for c in (a, b))
     rows = [
         _number("mass (kg)", a.total_mass, b.total_mass),
-        _vector("centre of mass (mm)", 1e3 * a.centre, 1e3 * b.centre, size),
+        _vector("centre of mass (mm)", 1e3 * a.centre, 1e3 * b.centre, gyration_radius),
         _vector("principal inertia (kg m²)", moments_a, moments_b),
         _text("reference", a.reference, b.reference),
         _text("elastic coordinates", str(a.num_modes), str(b.num_modes)),
         _text("stiffening", *("no" if c.stiffening is None else "yes" for c in (a, b))),
-        _text("interfaces", ", ".join(names), ", ".join(others)),
+        _text("interfaces", ", ".join(names_a), ", ".join(names_b)),
     ]
-    if names == others:
+    if names_a == names_b:
         for i, j in zip(a.interfaces, b.interfaces, strict=True):
-            rows.append(_vector(f"{i.name} (mm)", 1e3 * i.point, 1e3 * j.point, size))
+            rows.append(_vector(f"{i.name} (mm)", 1e3 * i.point, 1e3 * j.point, gyration_radius))
             rows.append(_text(f"{i.name}, kind", i.kind, j.kind))
-        if names and a.num_modes and b.num_modes:
+        if names_a and a.num_modes and b.num_modes:
             rows.append(_flexibility(a, b))
     pairs = zip(_hertz(a), _hertz(b), strict=False)
     rows += [_number(f"mode {k} (Hz)", x, y) for k, (x, y) in enumerate(pairs, 1)]

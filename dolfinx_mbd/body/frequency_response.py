@@ -221,7 +221,11 @@ def _solve(
     loads: Array,
     base_rows: Array,
 ) -> ComplexArray:
-    """Return the outputs `rows` z for unit loads and for unit base motions `base_rows` z."""
+    """Return the outputs for unit inputs, shape (nf, outputs, loads + base motions).
+
+    The matrices map the coordinates of `system` to motions: `rows` to the outputs, `loads` to the
+    motions on which unit loads do work, and `base_rows` to the motions of the base.
+    """
     m = len(system.mass)
     scale = 1 / np.sqrt(np.diag(system.mass))
     complex_stiffness = system.stiffness + 1j * loss_factor * system.elastic
@@ -240,9 +244,9 @@ def _solve(
             reject("driven", len(base_rows), _INDEPENDENT_MOTIONS)
     count = free.shape[1]
     H = np.empty((len(f), len(rows), len(loads) + len(base_rows)), dtype=complex)
-    step = max(1, _CHUNK_ENTRIES // max(1, m * m))
-    for start in range(0, len(f), step):
-        w = 2 * np.pi * f[start : start + step, None, None]
+    chunk = max(1, _CHUNK_ENTRIES // max(1, m * m))  # number of frequencies
+    for start in range(0, len(f), chunk):
+        w = 2 * np.pi * f[start : start + chunk, None, None]
         Z = K + 1j * w * C - w**2 * M
         rhs = np.empty((len(w), count, H.shape[2]), dtype=complex)
         rhs[:, :, : len(loads)] = free.T @ loads.T
@@ -251,13 +255,13 @@ def _solve(
             y = np.linalg.solve(free.T @ Z @ free, rhs)
         except np.linalg.LinAlgError as error:
             text = (
-                f"a frequency between {f[start]:g} and {f[start:][:step][-1]:g} Hz is an undamped "
+                f"a frequency between {f[start]:g} and {f[start:][:chunk][-1]:g} Hz is an undamped "
                 "resonance: give the body damping (with_damping) or a loss factor"
             )
             expected = "frequencies that are not undamped resonances"
             raise InputError(text, argument="frequencies", value=f, expected=expected) from error
-        H[start : start + step] = (rows @ free) @ y
-        H[start : start + step, :, len(loads) :] += rows @ base
+        H[start : start + chunk] = (rows @ free) @ y
+        H[start : start + chunk, :, len(loads) :] += rows @ base
     return H
 
 

@@ -68,8 +68,8 @@ def warn_of_cut_groups(name: str, K: Array, M: Array, modes: NDArray[np.int64]) 
     number = int(np.sum((chosen > 0) & (chosen < size)))
     if number:
         text = (
-            f"body {name!r}: only some modes of a multiple frequency are selected; which ones "
-            "depends on round-off. Select all of them or none"
+            f"body {name!r}: only some modes of a multiple frequency are selected, and the "
+            "selected ones depend on round-off. Select all of them or none"
         )
         quantity = "multiple frequencies that are cut"
         warn(AccuracyWarning(text, quantity=quantity, value=number, limit=0))

@@ -38,8 +38,9 @@ class Participation:
     __repr__ = short_repr
 
     def most(self, share: float) -> list[int]:
-        """Return the indices of the fewest modes with a given share of the work of every load.
+        """Return the indices of the modes that together do a share of the work of every load.
 
+        For each load, the modes with the largest shares are selected until these add up to `share`.
         The modes of a multiple eigenvalue are selected together.
 
         Args:
@@ -52,9 +53,10 @@ class Participation:
 
 
 def most_of(weights: Array, share: float, groups: NDArray[np.int64] | None = None) -> list[int]:
-    """Return the indices of the fewest rows with a given share of the sum of every column.
+    """Return the indices of the rows that together contain a share of the sum of every column.
 
-    Rows with the same zero-based index in `groups` are selected together.
+    For each column, the largest entries are selected until these add up to the share. Rows with the
+    same zero-based index in `groups` are selected together.
     """
     if groups is not None:
         sums = np.zeros((int(groups.max(initial=-1)) + 1, weights.shape[1]))
@@ -66,8 +68,8 @@ def most_of(weights: Array, share: float, groups: NDArray[np.int64] | None = Non
         order = np.argsort(-column, kind="stable")
         sums = np.cumsum(column[order])
         if len(sums) and sums[-1] > 0:
-            enough = int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12))) + 1
-            rows.update(int(k) for k in order[:enough])
+            count = int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12))) + 1
+            rows.update(int(k) for k in order[:count])
     return sorted(rows)
 
 

@@ -119,7 +119,10 @@ def _sum_of_squares(rows: Array) -> Array:
 
 
 def _principal_bound(rows: Array, sign: float) -> Array:
-    """Return the bound tr/3 + √(2/3) |S| of σ_1, or the corresponding bound of −σ_3."""
+    """Return the upper bound tr/3 + √(2/3) |S| of σ_1 if `sign` is 1.
+
+    If `sign` is −1, return the upper bound −tr/3 + √(2/3) |S| of −σ_3.
+    """
     bound = np.sqrt(_sum_of_squares(rows[1:]))
     bound *= np.sqrt(2 / 3) * (1 + BOUND_MARGIN)
     bound += sign * rows[0]
@@ -127,7 +130,10 @@ def _principal_bound(rows: Array, sign: float) -> Array:
 
 
 def _tresca_bound(rows: Array, sign: float) -> Array:
-    """Return a bound from √2 |S| ≥ σ_1 − σ_3 ≥ √(3/2) |S|."""
+    """Return the upper bound √2 |S| of σ_1 − σ_3 if `sign` is 1.
+
+    If `sign` is −1, return the upper bound −√(3/2) |S| of σ_3 − σ_1.
+    """
     bound = np.sqrt(_sum_of_squares(rows[1:]))
     bound *= np.sqrt(2) * (1 + BOUND_MARGIN) if sign > 0 else -np.sqrt(1.5) * (1 - BOUND_MARGIN)
     return bound

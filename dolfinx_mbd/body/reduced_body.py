@@ -290,8 +290,8 @@ class ReducedBody(HtmlView):
     def rigid(self) -> ReducedBody:
         """Return the rigid body with the same mass, interfaces and points."""
         body = self.truncated(0)
-        rest = {"stiffening": None, "stress": None, "effective_masses": None}
-        return body.replace(reference="rigid", left_out=(), **rest)
+        removed = {"stiffening": None, "stress": None, "effective_masses": None}
+        return body.replace(reference="rigid", left_out=(), **removed)
 
     def summary(self) -> str:
         """Return a text with mass properties, interfaces, modes, static errors and provenance."""

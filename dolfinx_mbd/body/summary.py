@@ -17,7 +17,10 @@ STIFFENING = "geometric stiffening"
 """Key of the provenance entry that states why a body has no geometric stiffening."""
 
 MAX_PLAUSIBLE_MASS = 1e6
-"""Mass, kg, above which the mesh is probably in millimetres: 1e6 kg is then a mass of 1 g."""
+"""Mass, kg, above which the mesh is probably in millimetres.
+
+The computed mass is then 1e9 times too large: a body of 1 g seems to have a mass of 1e6 kg.
+"""
 
 
 def summary(body: ReducedBody) -> str:
@@ -36,14 +39,14 @@ def summary(body: ReducedBody) -> str:
 
 def _properties(body: ReducedBody) -> list[str]:
     reason = body.provenance.get(STIFFENING)
-    without = "no" if reason is None else f"no ({reason})"
+    no_stiffening = "no" if reason is None else f"no ({reason})"
     plane = "no (a plane mesh deforms in its plane only)" if "plane" in body.provenance else ""
     rows = {
         "mass": f"{body.total_mass:.6g} kg",
         "centre of mass (mm)": _vector(body.centre, 1e3),
         "principal inertia (kg m²)": _vector(np.linalg.eigvalsh(body.central_inertia)),
         "reference": body.reference,
-        "geometric stiffening": without if body.stiffening is None else "yes",
+        "geometric stiffening": no_stiffening if body.stiffening is None else "yes",
         "out-of-plane bending": plane,
         "damping": "yes" if body.damping.any() else "no",
         "elastic coordinates": str(body.num_modes),

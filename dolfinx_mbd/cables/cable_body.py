@@ -173,8 +173,8 @@ class CableBody(AbsoluteBody):
         Raises:
             InputError: The body has no such frame; the message lists its frames.
         """
-        known = checks.choice(f"body {self.name!r}: the name of a frame", name, self.frame_names)
-        return CableFrame(self.name, known)
+        frame = checks.choice(f"body {self.name!r}: the name of a frame", name, self.frame_names)
+        return CableFrame(self.name, frame)
 
     def check(self, system: Any) -> None:
         """Verify that a system does not act on the rotation of the cable about its tangent.
@@ -185,8 +185,8 @@ class CableBody(AbsoluteBody):
         Raises:
             InputError: A joint, a driver or a load acts on this rotation; the message names it.
         """
-        driven = {d.joint for d in system.drivers if getattr(d, "along", None) != "displacement"}
-        driven |= {
+        rotated = {d.joint for d in system.drivers if getattr(d, "along", None) != "displacement"}
+        rotated |= {
             load.joint
             for load in system.loads
             if getattr(load, "motion", None) == "rotation" and hasattr(load, "joint")
@@ -200,7 +200,7 @@ class CableBody(AbsoluteBody):
                     "about its tangent, which a cable does not have; use a spherical joint, or a "
                     "revolute one about the tangent (z of the cable's frame) as a clamp"
                 )
-            if joint.name in driven and joint.kind in ("revolute", "cylindrical", "planar"):
+            if joint.name in rotated and joint.kind in ("revolute", "cylindrical", "planar"):
                 raise InputError(
                     f"a driver or a load rotates joint {joint.name!r} about the tangent of body "
                     f"{self.name!r}: a cable carries no torsion"

@@ -155,8 +155,8 @@ def field(value: float, letter: str = "D") -> str:
 def write_op4(task: Task, *, interfaces: Sequence[str] | None = None) -> ExportReport:
     """Write a Nastran OUTPUT4 text file with `KAAX`, `MAAX` and, if the body has damping, `BAAX`.
 
-    The columns of `XYZ` are the points of the interfaces. Numbers have 17 digits. As in Nastran's
-    text files, the record of a column contains the count of its numbers.
+    An additional matrix `XYZ` has the points of the interfaces as columns. Numbers have 17 digits.
+    As in Nastran's text files, the record of a column contains the count of its numbers.
     """
     element = superelement(task.body, interfaces)
     matrices = {name: (SYMMETRIC, A) for name, A in element.nastran_matrices().items()}

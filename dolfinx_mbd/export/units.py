@@ -95,18 +95,20 @@ def as_units(units: Units | str) -> Units:
 
 
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
-    """Return a body converted from SI to other units; the module lists the factors.
+    """Return a body converted from SI to other units; see the module for the factors.
 
-    The result has no stress modes, distributed loads and effective masses, which no format holds.
+    Stress modes, distributed loads and effective masses are left out, because none of the exported
+    file formats can store them.
     """
     units = as_units(units)
     if (units.length, units.mass, units.time) == (1.0, 1.0, 1.0):
         return body
     L, J = units.length, units.inertia
-    six = np.repeat([L, 1.0], 3)
-    cases = body.stiffening
-    if cases is not None:
-        cases = Stiffening(J * cases.spin, six[:, None, None] * cases.interfaces)
+    factors = np.repeat([L, 1.0], 3)  # for displacements and rotations; for unit forces and moments
+    stiffening = body.stiffening
+    if stiffening is not None:
+        interfaces = factors[:, None, None] * stiffening.interfaces
+        stiffening = Stiffening(J * stiffening.spin, interfaces)
     skin = body.skin
     if skin is not None:
         skin = replace(skin, points=L * skin.points, modes=L * skin.modes)
@@ -118,13 +120,14 @@ def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
         damping=J / units.time * body.damping,
         stiffness=units.moment * body.stiffness,
         interfaces=tuple(
-            replace(i, point=L * i.point, motion=six[:, None] * i.motion) for i in body.interfaces
+            replace(i, point=L * i.point, motion=factors[:, None] * i.motion)
+            for i in body.interfaces
         ),
         points=tuple(replace(p, position=L * p.position, modes=L * p.modes) for p in body.points),
         loads=(),
         effective_masses=None,
         skin=skin,
-        stiffening=cases,
+        stiffening=stiffening,
         stress=None,
         modes=tuple(replace(m, frequency=m.frequency / units.time) for m in body.modes),
         left_out=tuple(replace(m, frequency=m.frequency / units.time) for m in body.left_out),

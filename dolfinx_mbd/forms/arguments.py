@@ -31,7 +31,7 @@ def nonzero(argument: str, value: Any) -> Any:
     """Return a value as `scalar` does; raise an error for the number 0."""
     factor = scalar(argument, value)
     if not isinstance(factor, Expr) and not factor:
-        reject(argument, value, "other than 0: UFL has no form without an integrand")
+        reject(argument, value, "other than 0, because UFL removes an integral of zero from a form")
     return factor
 
 

@@ -43,7 +43,10 @@ DEPENDENT_TOLERANCE = 1e-10
 """Eigenvalue of the mass matrix, scaled to a unit diagonal, below which columns are dependent."""
 
 RIGID_TOLERANCE = 1e-5
-"""Largest permitted relative size of K R, and relative error of the rigid-body mass matrix RᵀMR."""
+"""Largest permitted relative size of K R and of the error of RᵀMR, for rigid motions R.
+
+K R must be zero, and RᵀMR must be the mass matrix of a rigid body.
+"""
 
 
 class FirstOrderInertiaWarning(ModelRangeWarning):

@@ -17,7 +17,10 @@ def add_pairs(
     blocks: Array,
     out: Array,
 ) -> None:
-    """Add the blocks (J, 2, 2, w, w) of each pair of bodies at the limits of their entries."""
+    """Add the blocks (J, 2, 2, w, w) of J pairs of bodies to `out`.
+
+    The rows of body b in `out` are from `rows[b, 0]` to `rows[b, 1]`, and likewise its columns.
+    """
     for j in range(pairs.shape[0]):
         for i in range(blocks.shape[1]):
             low, high = rows[pairs[j, i]]
@@ -60,7 +63,8 @@ def fill(
 ) -> None:
     """Write the iteration matrix into S, which must be zero; K and B are overwritten.
 
-    The three columns of a rotation, from `columns[k]` on, are multiplied by `turns[k]`.
+    The three columns of a rotation, from `columns[k]` on, are multiplied by `turns[k]`, its tangent
+    operator. For `by_rate`, `by_speed` and `mass`, see `IterationMatrix`.
     """
     n = M.shape[0]
     for i in range(B.shape[0]):

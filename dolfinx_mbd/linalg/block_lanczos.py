@@ -123,7 +123,7 @@ class _Space:
             G = gram(self.comm, W, image)
             low, high, r = self.comm.bcast(_cholesky(G) if self.comm.rank == 0 else None, root=0)
             if r is None:
-                raise Breakdown("the vectors of a block have become dependent")
+                raise Breakdown("the vectors of a block have become linearly dependent")
             W, image = _divide(W, r), _divide(image, r)
             H += h @ R
             R = r @ R
@@ -133,7 +133,10 @@ class _Space:
         raise Breakdown("a block cannot be made orthogonal")
 
     def ritz(self) -> tuple[Array, Array, Array]:
-        """Return eigenvalues of T, largest first, eigenvectors, and the norms of the residuals."""
+        """Return the eigenvalues of T, its eigenvectors, and the norms of the residuals.
+
+        The eigenvalue with the largest magnitude is first.
+        """
         pairs = None
         if self.comm.rank == 0:  # other processors may round differently
             T = self._T[: self._size, : self._size]
@@ -161,9 +164,9 @@ class _Space:
 
 
 def _cholesky(G: Array) -> tuple[float, float, Array | None]:
-    """Return the smallest and largest singular value of a block with Gram matrix G, and R.
+    """Return the smallest and largest singular value of a block, and its Cholesky factor R.
 
-    RᵀR = G; R is None if the block has lost its rank.
+    RᵀR = G is the Gram matrix of the block. R is None if the block has lost its rank.
     """
     low, high = np.sqrt(np.maximum(scipy.linalg.eigvalsh(G)[[0, -1]], 0.0)).tolist()
     return low, high, scipy.linalg.cholesky(G) if low > RANK_TOLERANCE * high else None

@@ -55,11 +55,12 @@ def solve_on_first_rank(
     held: NDArray[np.int32],
     solve: Callable[..., tuple[NDArray[Any], NDArray[Any]]],
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Gather sparse matrices on the first rank, solve an eigenvalue problem, scatter the vectors.
+    """Solve an eigenvalue problem of sparse matrices as a dense problem on the first rank.
 
-    The first rank calls `solve` with the indices of the rows that are not held and the dense
-    matrices (or None); `solve` returns eigenvalues and vectors. The results are the eigenvalues,
-    bitwise equal on all ranks, and the owned rows of the vectors.
+    The first rank gathers the matrices and calls `solve(free, *matrices)`, which returns
+    eigenvalues and vectors; `free` are the indices of the rows that are not held. A matrix that is
+    None is passed as None. The results are the eigenvalues, bitwise equal on all ranks, and the
+    owned rows of the vectors.
     """
     first = next(A for A in matrices if A is not None)
     comm, size = first.comm.tompi4py(), first.getSize()[0]
@@ -105,10 +106,11 @@ def dense_modes(
 
 
 def select_modes(values: ComplexArray) -> tuple[ComplexArray, NDArray[np.intp]]:
-    """Return one eigenvalue per mode, sorted by |λ|, real unstable ones first, and its index.
+    """Return one eigenvalue λ for each mode, and its index in `values`.
 
-    The eigenvalue with Im λ > 0 represents a conjugate pair. Real eigenvalues are paired in the
-    order of |λ|, and the larger one represents the pair.
+    Real positive eigenvalues, which are unstable, are first; the others are sorted by |λ|. The
+    eigenvalue with Im λ > 0 represents a conjugate pair. Real eigenvalues are paired in the order
+    of |λ|, and the one with the larger real part represents the pair.
     """
     upper, real = (list(map(int, np.flatnonzero(a))) for a in (values.imag > 0, values.imag == 0))
     real.sort(key=lambda k: (abs(values[k]), values[k].real))

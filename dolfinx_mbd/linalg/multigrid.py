@@ -34,7 +34,10 @@ GAMG = {
 
 
 def algebraic_multigrid(K: PETSc.Mat, *, prefix: str, options: Options) -> PETSc.KSP:
-    """Return a solver that applies one cycle of GAMG to a matrix with its near-null space."""
+    """Return a solver that applies one cycle of GAMG.
+
+    The near-null space must be attached to K before, with `MatSetNearNullSpace`.
+    """
     return cholesky(K, prefix=prefix, options={**GAMG, **(options or {})})
 
 
@@ -49,8 +52,8 @@ def two_level_multigrid(
 ) -> tuple[PETSc.PC, PETSc.KSP]:
     """Return PCMG with two levels and the interpolation P, and the solver of its coarse level.
 
-    `negative` is the number of constraints in `coarse`. The coarse solver belongs to PCMG. Options
-    that begin with "mg_levels_" or "mg_coarse_" are used.
+    `negative` is the number of negative eigenvalues of `coarse`, one for each constraint. The
+    coarse solver belongs to PCMG. Options that begin with "mg_levels_" or "mg_coarse_" are used.
     """
     pc = PETSc.PC().create(fine.comm)
     pc.setOptionsPrefix(prefix)

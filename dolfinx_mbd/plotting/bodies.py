@@ -272,8 +272,8 @@ def plot_skin(
 def _mirrored(skin: Skin, camera: Camera) -> list[Camera]:
     """Return a camera and its mirror images in planes normal to the axes."""
     signs = itertools.product((1.0, -1.0), repeat=3)
-    others = [camera_of(skin.points, camera.towards * np.array(s)[::-1]) for s in signs]
-    return [camera, *others[1:]]
+    cameras = [camera_of(skin.points, camera.towards * np.array(s)[::-1]) for s in signs]
+    return [camera, *cameras[1:]]
 
 
 def _sees(camera: Camera, surface: DrawnSurface, point: Array) -> bool:

@@ -48,7 +48,7 @@ def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
         >>> np.round(body.loads[0].force, 9)
         array([-0.0002, ...])
     """
-    measure = _facets(mesh, group)
+    measure = _facet_measure(mesh, group)
     normal = ufl.FacetNormal(mesh.mesh)
     return lambda v: traction_load(v, -normal, measure)
 
@@ -69,7 +69,7 @@ def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
         >>> list(mbd.ReductionOptions(loads={"wind": wind}).loads)
         ['wind']
     """
-    measure = _facets(mesh, group)
+    measure = _facet_measure(mesh, group)
     vector = _checked_direction(direction)
     return lambda v: traction_load(v, _constant(vector, v), measure)
 
@@ -112,7 +112,7 @@ def _constant(direction: Any, v: Expr) -> Any:
     return fem.Constant(extract_unique_domain(v), np.asarray(direction, dtype=default_scalar_type))
 
 
-def _facets(mesh: TaggedMesh, group: str) -> ufl.Measure:
+def _facet_measure(mesh: TaggedMesh, group: str) -> ufl.Measure:
     instance("mesh", mesh, TaggedMesh)
     mesh.facets(group)  # raises an error if the group does not exist
     tag = mesh.groups[group][1]
@@ -122,7 +122,7 @@ def _facets(mesh: TaggedMesh, group: str) -> ufl.Measure:
 def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Array:
     """Return the nodal forces of loads of unit size, shape (owned dofs, loads).
 
-    A load that is not a linear form, zero or not finite raises the same error on every rank.
+    If a load is zero, is not finite or is not a linear form, every rank raises the same error.
     """
     v = ufl.TestFunction(problem.space)
     F = np.zeros((problem.num_owned, len(loads)), order="F")

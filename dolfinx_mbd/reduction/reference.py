@@ -30,8 +30,9 @@ from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
 
-# Largest difference between two computations of the forces at averaged interfaces: relative, and
-# as a multiple of their round-off (5 in strips 5000 times as long as thick)
+# The forces at averaged interfaces are computed in two ways. Their largest relative difference, and
+# their largest difference as a multiple of round-off. (A strip that was 5000 times as long as thick
+# had a difference of 5 times the round-off.)
 REACTION_TOLERANCE, NOISE_FACTOR = 1e-6, 30.0
 
 

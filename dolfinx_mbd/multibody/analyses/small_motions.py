@@ -65,8 +65,8 @@ class Axes:
     def of_bodies(cls, system: SystemData, q: Array, v: Array) -> Axes:
         """Return the axes of the body frames."""
         axes = cls.common(system, np.zeros(3))
-        for k, _, turn, A in _frames(system, q):
-            axes.turn[k], axes.spin[k] = A, A @ v[turn]
+        for k, _, rotation, A in _frames(system, q):
+            axes.turn[k], axes.spin[k] = A, A @ v[rotation]
         return axes
 
     @classmethod
@@ -78,7 +78,10 @@ class Axes:
 
 @dataclass(frozen=True, eq=False)
 class SmallMotions:
-    """Matrices M_y, C_y, K_y (nv, nv), BP (nc, nv), and P, 𝒲, 𝒟 (nv, nv) at one state."""
+    """Matrices M_y, C_y, K_y (nv, nv), BP (nc, nv), and P, 𝒲, 𝒟 (nv, nv) at one state.
+
+    `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟.
+    """
 
     mass: Array
     rate: Array

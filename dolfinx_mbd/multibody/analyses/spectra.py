@@ -14,7 +14,7 @@ from dolfinx_mbd.html import short_repr
 
 Array = NDArray[np.float64]
 
-_UNIFORM = 1e-6  # largest relative difference of equal steps, whose times have round-off
+_UNIFORM = 1e-6  # largest relative difference of steps that are equal except for round-off
 
 
 class Spectrum(NamedTuple):
@@ -57,8 +57,8 @@ def spectrum(
         signal: Values at the times, shape (nt,) or (nt, ...), in any unit.
         window: A window of `scipy.signal.get_window`: "hann" has little leakage, "flattop" the best
             amplitudes, and "boxcar" suits signals with whole periods.
-        trend: "keep" leaves the signal unchanged; "mean" subtracts its mean and "line" its
-            least-squares line, which would leak into the lowest frequencies.
+        trend: "keep" leaves the signal unchanged, "mean" subtracts its mean, and "line" subtracts
+            its least-squares line. A mean or a trend leaks into the lowest frequencies.
         resample: Whether a signal with unequal steps is interpolated by cubic splines to the same
             number of equal steps. By default unequal steps are an error.
 

@@ -38,7 +38,10 @@ class Tangent(NamedTuple):
 
 
 class TangentBlocks(NamedTuple):
-    """Nonzero blocks of the matrices of a `Tangent`, by pair of bodies; in B by joint and body."""
+    """Nonzero blocks of the matrices of a `Tangent`.
+
+    The keys of K, C and M are pairs of bodies. Those of B are a joint or driver, and a body.
+    """
 
     K: SparseBlocks
     C: SparseBlocks
@@ -59,10 +62,10 @@ class Assembler(LoadAssembler):
         self.lam = np.zeros(system.num_constraints)
         self.values = np.zeros(system.num_constraints)
         self._entries = len(system.first)
-        self._lam = np.zeros((self._entries, 6))
+        self._entry_multipliers = np.zeros((self._entries, 6))
         self._driver_angles = np.zeros(self._entries)
         self._offsets = system.lengths[system.row_entry] + system.misfit
-        self._rows = np.column_stack([system.row_entry, system.row_motion])
+        self._row_indices = np.column_stack([system.row_entry, system.row_motion])
         self._corrections: dict[int, Array] = {}
         self._driver_motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
         fixed = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
@@ -79,7 +82,7 @@ class Assembler(LoadAssembler):
 
     # ---- states ---------------------------------------------------------------------------------
     def put(self, state: State) -> None:
-        """Set the point of evaluation to a state, and forget the motions of the drivers."""
+        """Set the point of evaluation to a state, and clear the stored motions of the drivers."""
         self._driver_motions = np.nan, []
         self.q[:], self.v[:], self.a[:], self.lam[:] = state.q, state.v, state.a, state.lam
         self.angles[:] = state.angles
@@ -216,12 +219,12 @@ class Assembler(LoadAssembler):
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
-        second = np.zeros((6, self._entries, 12, 12))
+        hessians = np.zeros((6, self._entries, 12, 12))
         for motion in range(6):
             unit = np.tile(np.eye(6)[motion], (self._entries, 1))
-            second[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
+            hessians[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
             if self._has_distances:
-                kernels.distance_second(p1, Q1, p2, unit, s.form, second[motion])
+                kernels.distance_second(p1, Q1, p2, unit, s.form, hessians[motion])
         jacobians = self.jacobians()
         speeds = np.concatenate(
             [J @ w[part] for J, part in zip(jacobians, s.v_slices, strict=True)]
@@ -241,7 +244,7 @@ class Assembler(LoadAssembler):
                 spin = s.drivers[driver].at(t)[1] * Q1[entry, :, 2]
                 speed[3:6] += spin
                 derivative[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
-            derivative += np.einsum("a,rab->rb", speed, second[motions, entry])
+            derivative += np.einsum("a,rab->rb", speed, hessians[motions, entry])
             for end, part in zip(ends, (slice(0, 6), slice(6, 12)), strict=True):
                 k, J = self._frame_jacobian(end, jacobians)
                 _, T = self._frame_jacobian(end, tangents)
@@ -250,7 +253,11 @@ class Assembler(LoadAssembler):
 
     # ---- residual and its derivatives -----------------------------------------------------------
     def residual(self, t: float) -> None:
-        """Evaluate residual, scale and constraint values at (t, q, v, a, λ)."""
+        """Evaluate `rows`, `scale` and `values` at (t, q, v, a, λ).
+
+        These are the residuals of the equations of motion, the magnitudes of their terms, and the
+        values of the constraints.
+        """
         s = self.system
         self.update_poses(t)
         self.wrenches[:] = 0.0
@@ -263,10 +270,10 @@ class Assembler(LoadAssembler):
             s.second,
             self._driver_angles,
             s.form,
-            self._rows,
+            self._row_indices,
             self._offsets,
             self.lam,
-            self._lam,
+            self._entry_multipliers,
             self.wrenches,
             self.values,
         )
@@ -334,9 +341,9 @@ class Assembler(LoadAssembler):
         """Add derivatives of constraints and their wrenches, using the last Jacobians."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
-        D = kernels.joint_second(p1, Q1, p2, Q2, self._lam)
+        D = kernels.joint_second(p1, Q1, p2, Q2, self._entry_multipliers)
         if self._has_distances:
-            kernels.distance_second(p1, Q1, p2, self._lam, s.form, D)
+            kernels.distance_second(p1, Q1, p2, self._entry_multipliers, s.form, D)
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
         second, gradient = kernels.joint_products(
             D, G, s.first, s.second, self._jacobians, self._widths

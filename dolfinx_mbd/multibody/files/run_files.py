@@ -34,7 +34,7 @@ _MEMORY = ("algorithmic", "velocity")  # arrays of a state's memory; `earlier` i
 
 
 class RunFileError(FileError):
-    """Error of a file that is damaged, was written by a newer version or has another system."""
+    """Error of a file that is damaged, has a newer format, or belongs to another system."""
 
 
 def run_kind(title: str) -> Kind:
@@ -52,7 +52,8 @@ def write_run(
 ) -> Path:
     """Write a header and arrays to one file, completely or not at all, and return its path.
 
-    Files of another kind are replaced only with `in_folder`, in folders of this package.
+    An existing file of another kind is not replaced, unless `in_folder` is True: the file is then
+    in a folder to which only this package writes.
     """
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():

@@ -45,7 +45,8 @@ class PatternLoad:
         of: The joint coordinate s, if the load depends on one.
 
     Raises:
-        InputError: An argument is invalid; the value of a function is checked at each call.
+        InputError: An argument is invalid. If `value` is a function, its result is checked at each
+            call.
 
     Example:
         >>> sail = mbd.FlexibleBody("sail", body)

@@ -166,7 +166,7 @@ class JointHistory:
     def power(self) -> Array:
         """Power that the joint or the driver supplies to both bodies, (nt,), W.
 
-        It is the power of a driver. That of a joint is zero within the accuracy of the steps.
+        The power of a joint is zero within the accuracy of the time steps.
         """
         return self._motion()["power"]
 
@@ -192,7 +192,7 @@ class ElementHistory:
 
     Fields that an element does not have are empty. The components of forces and moments refer to
     the `axes` of `Solution.element`, by default the global axes. Moments are about the point of the
-    frame on which they act; those of a distributed load about the origin of the body frame.
+    frame on which they act, or about the origin of the body frame for a distributed load.
 
     Attributes:
         name: Name of the element.

@@ -257,7 +257,7 @@ class Balance:
         if self._load < 1.0:
             derivative = self._load * derivative + (1.0 - self._load) * self._stiffness
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # corrections with a singular matrix are not finite
+            warnings.simplefilter("ignore")  # `_advance` rejects corrections that are not finite
             self._factor = lu_factor(derivative, check_finite=False)
         return derivative
 
@@ -268,10 +268,10 @@ class Balance:
         )
         if least < 0.0:
             text = (
-                f"the quasi-static start at t = {self._t:g} s is an unstable equilibrium: the "
-                f"forces of the motion exceed the elastic stiffness of {self._names} (in one "
-                f"direction, {least:.3g} times the stiffness remains). Only gyroscopic forces can "
-                "stabilize it; a slower motion or a stiffer body would be stable"
+                f"the quasi-static start at t = {self._t:g} s is an unstable equilibrium: in one "
+                f"direction, the forces of the motion change the stiffness of {self._names} to "
+                f"{least:.3g} times its value at rest. Only gyroscopic forces can stabilize the "
+                "equilibrium; a slower motion or a stiffer body would be stable"
             )
             warn(ModelRangeWarning(text, quantity="static stiffness", value=least, limit=0.0))
 
@@ -287,9 +287,9 @@ class Balance:
 def elastic_derivative(
     eqs: Assembler, t: float, rates: Mapping[str, float], length: float
 ) -> tuple[Array, Array]:
-    """Return X_q (nv, n) and df/dη (n, n) where the constraints are satisfied.
+    """Return X_q (nv, n) and df/dη (n, n) at a state that satisfies the constraints.
 
-    Derivatives of Φ̈ for zero accelerations are central differences; all others are exact.
+    The derivatives of Φ̈ for zero accelerations are central differences; all others are exact.
     """
     s = eqs.system
     e, r, n = s.elastic, s.rigid, len(s.elastic)

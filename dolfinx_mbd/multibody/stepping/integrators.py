@@ -151,7 +151,7 @@ class Stepper:
             self.system.check_step(state.time, dt)
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
-        move, new = self._predicted(state, dt)
+        move, algorithmic = self._predicted(state, dt)
         eqs.angles[:] = state.angles
         if self._factor is not None and self._factor.dt != dt:
             self._factor = None
@@ -162,23 +162,23 @@ class Stepper:
             error = self._measure.error(eqs, self.tolerance, derivatives[0])
             monitor.add_error(error)
             if error <= 1.0 or monitor.exhausted:
-                return self._accepted(state, t, new, monitor)
+                return self._accepted(state, t, algorithmic, monitor)
             if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
             remaining = _MAX_ITERATIONS - iteration - 1
             if self._factor is None or not self.reuse or monitor.too_slow(remaining):
                 self._refactor(t, dt, move, derivatives)
                 monitor.reset()
-            monitor.is_round_off = self._apply_correction(move, new, derivatives)
+            monitor.is_round_off = self._apply_correction(move, algorithmic, derivatives)
             if monitor.skips_residual:
                 eqs.move(state.q, move)
                 eqs.update_poses(t)
-                return self._accepted(state, t, new, monitor)
+                return self._accepted(state, t, algorithmic, monitor)
         self._factor = None
         raise self._failure(t, dt)
 
     def memory(self) -> dict[str, Any]:
-        """Return the counts and the factorization, from which a checkpoint continues the steps."""
+        """Return the counters and the last factorization, to store them in a checkpoint."""
         counts = {"iterations": self.iterations, "factorizations": self.factorizations}
         return counts if self._factor is None else counts | self._factor.memory()
 
@@ -274,15 +274,16 @@ class Stepper:
         eqs.a[:], eqs.lam[:] = _extrapolated(state)
         old = state.memory.get("algorithmic", state.a)
         velocity = state.memory.get("velocity", state.v)
-        new, move = np.empty(len(old)), np.empty(len(old))
-        predict(eqs.a, state.a, old, velocity, self._parameters, dt, new, move, eqs.v)
-        return move, new
+        algorithmic, move = np.empty(len(old)), np.empty(len(old))
+        predict(eqs.a, state.a, old, velocity, self._parameters, dt, algorithmic, move, eqs.v)
+        return move, algorithmic
 
-    def _accepted(self, state: State, t: float, new: Array, monitor: Monitor) -> State:
+    def _accepted(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
         if monitor.slow:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
-        return replace(self.assembler.state(t), memory={"algorithmic": new, "earlier": earlier})
+        memory = {"algorithmic": algorithmic, "earlier": earlier}
+        return replace(self.assembler.state(t), memory=memory)
 
     # ---- Newton's method ------------------------------------------------------------------------
     def _refactor(self, t: float, dt: float, move: Array, derivatives: Derivatives) -> None:
@@ -301,13 +302,13 @@ class Stepper:
             ) from None
         self.factorizations += 1
 
-    def _apply_correction(self, move: Array, new: Array, derivatives: Derivatives) -> bool:
-        """Correct increments, v, a, algorithmic a and λ; return whether this was round-off only."""
+    def _apply_correction(self, move: Array, algorithmic: Array, derivatives: Derivatives) -> bool:
+        """Correct increments, v, a, algorithmic a and λ; return whether the change is round-off."""
         assert self._factor is not None
         eqs, mass, (by_rate, by_speed, ratio) = self.assembler, self._mass, derivatives
         right_hand_side(eqs.rows, eqs.values, by_rate, mass, self._rhs)
         solution = self._factor.solve(self._rhs)
-        correct(solution, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, new, eqs.lam)
+        correct(solution, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
         self.iterations += 1
         return self._measure.is_round_off(solution[: len(move)], largest_coordinate(eqs))
 
@@ -365,8 +366,8 @@ class ImplicitEuler(Stepper):
         eqs.v[:] = state.v + dt * eqs.a
         return dt * eqs.v, np.zeros(len(eqs.v))  # there are no algorithmic accelerations
 
-    def _accepted(self, state: State, t: float, new: Array, monitor: Monitor) -> State:
-        return replace(super()._accepted(state, t, new, monitor), memory={})
+    def _accepted(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
+        return replace(super()._accepted(state, t, algorithmic, monitor), memory={})
 
 
 def _extrapolated(state: State) -> tuple[Array, Array]:

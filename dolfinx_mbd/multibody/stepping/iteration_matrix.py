@@ -90,7 +90,10 @@ class IterationMatrix:
         return np.array(tangents).reshape(-1, 3, 3)
 
     def _convert_columns(self, block: Array, tangents: Array, body: int) -> Array:
-        """Return a block with its rotation columns converted to corrections of the increment."""
+        """Convert the rotation columns of a block from small rotations to rotation vectors.
+
+        The Newton corrections of a rotation are added to the rotation vector of its increment.
+        """
         if body not in self._tangent_index:
             return block
         block = block.copy()
