@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -105,7 +106,7 @@ def copy_demos() -> None:
             page = (
                 HEADER
                 + "".join(
-                    line.replace(", progress=comm.rank == 0", "")
+                    re.sub(r", progress=(True|comm\.rank == 0)", "", line)
                     for line in lines[ast.parse(source).body[0].end_lineno :]
                     if not line.startswith("sys.path.append(")  # PYTHONPATH has the folder
                 ).lstrip()
