@@ -1,4 +1,4 @@
-"""When a beam will do: bars of the same section, long and short, as beams and as solids.
+"""When a beam is enough: bars of the same section, long and short, as beams and as solids.
 
 You compare natural frequencies, degrees of freedom and time of both, and explain the difference by
 shear. Runs in some ten seconds, on one rank and under `mpirun -n 2`.
@@ -12,7 +12,7 @@ shear. Runs in some ten seconds, on one rank and under `mpirun -n 2`.
 #
 # Put into the three-dimensional forms and integrated over the section, this contains all inertia of
 # the section, but no shear and no warping. How far does it go? You make a steel bar of 20 × 12 mm
-# shorter and shorter, and compute it both ways.
+# shorter and shorter, and compute it as a beam and as a solid.
 
 # +
 from __future__ import annotations
@@ -35,7 +35,7 @@ height, width, steel = 0.020, 0.012, mbd.STEEL
 section = mbd.Section.rectangle(height, width)
 # -
 
-# ## Both ways
+# ## Two models
 #
 # A beam needs a mesh of intervals, a section and a material. Of the lowest modes, pick those that
 # move the axis: first along z, where the section is weaker, then along y.

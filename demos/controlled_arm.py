@@ -71,8 +71,8 @@ report(linear.summary())
 
 # ## A PID controller
 #
-# It would give a rigid arm a bandwidth of about 6 Hz, close to the 6.6 Hz at which the arm swings
-# if its hub is held.
+# With this controller a rigid arm would have a bandwidth of about 6 Hz. That is close to the
+# frequency of the flexible arm with a held hub, 6.6 Hz.
 
 
 # +

@@ -88,8 +88,8 @@ for speed in speeds:
 
 # ## A blow, and its spectrum
 #
-# The same in a simulation: the hub turns, a hammer hits the small end across the rod and along the
-# shaft, and a sensor records the acceleration there, in the axes of the rod.
+# A simulation must give the same: the hub turns, a hammer hits the small end across the rod and
+# along the shaft, and a sensor records the acceleration there, in the axes of the rod.
 
 # +
 blow, bore = 2e-4, rod.interface("big_end")

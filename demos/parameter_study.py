@@ -122,7 +122,7 @@ def plot(study: xarray.Dataset) -> None:
 
 # ## Checks
 #
-# Worker processes import this script, so the work stands under `if __name__ == "__main__"`.
+# Only executors whose processes import this script need `if __name__ == "__main__"`.
 
 # +
 if __name__ == "__main__":

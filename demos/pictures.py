@@ -89,7 +89,7 @@ page
 # ## Checks
 #
 # No picture is blank, the animation moves, and it shows what the mechanism does: a node in the bore
-# moves with the interface, and the skin is where a sensor finds it.
+# moves with the interface, and the skin is at the position of a sensor.
 
 # +
 if root:

@@ -34,7 +34,7 @@ results = helpers.results_folder("rod")
 # ## The mesh
 #
 # `ConnectingRod` is a parametric rod for gmsh. It tags the surfaces of its two bores as `big_end`
-# and `small_end`. Your own mesh comes in with `mbd.read_mesh("part.msh", comm)`, and
+# and `small_end`. Read your own mesh with `mbd.read_mesh("part.msh", comm)`;
 # `demos/step_part.py` starts from a CAD file. All lengths are in metres.
 
 # +
@@ -102,7 +102,7 @@ helpers.show(mbd.plotting.player, rod, results / "modes.html")
 # ## Files
 #
 # The reduced body is plain NumPy data. `save` writes one small file, and loading it needs neither
-# DOLFINx nor the mesh. The static shapes and the inertia integrals come with it.
+# DOLFINx nor the mesh. The file contains the static shapes and the inertia integrals too.
 
 # +
 reduction.save(results / "rod.npz")

@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     result = argparse.ArgumentParser(
         prog="dolfinx-mbd",
-        description="Reduced flexible bodies: mesh a part, reduce it, inspect it and export it.",
+        description="Mesh a part, reduce, inspect and export it; show runs; export mechanisms.",
         epilog=_EXIT_CODES + "\nAll units are SI, with lengths in metres, unless stated otherwise.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

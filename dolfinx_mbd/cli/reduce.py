@@ -87,7 +87,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--plane", choices=("stress", "strain"), help="state of a plane mesh")
     text = "thickness of a plane mesh, for example 5mm or 0.005"
     add("--thickness", type=length, metavar="LENGTH", help=text)
-    text = "coordinates of a point whose displacement can be recovered, for example tip=70mm,0,0"
+    text = "coordinates of a point to observe or to load, for example tip=70mm,0,0"
     add_list("--point", "NAME=X,Y,Z", text)
     text = "omit the surface; the file is smaller, but pictures are not possible"
     add_flag("--no-skin", text)

@@ -84,8 +84,8 @@ def reduce(
         stiffening: Whether to include geometric stiffening by spin and interface forces, for fast
             rotation. By default it is included with a material, interfaces and the mean axis;
             otherwise `ReducedBody.summary` and the log state the reason.
-        points: Material points by name, shape (3,) or in the plane (2,), m, whose displacement can
-            be recovered; by default no points.
+        points: Material points by name, shape (3,) or in the plane (2,), m, whose motion can be
+            recovered and at which forces can act; by default no points.
         name: Name of the body.
         options: Loads, damping and selection of modes, with the defaults of `ReductionOptions`.
         solver: ``direct``: one factorization for all systems; ``iterative``: multigrid and

@@ -53,7 +53,7 @@ def simulate(
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
         start: Rates of joints at t = 0 by name, rad/s or m/s, for mechanisms without drivers; or an
-            initial state with its time. By default the mechanism is at rest or follows its drivers.
+            initial state with its time. By default as drivers and initial velocities prescribe.
         elastic_start: Initial deformation, unless `start` is a state: ``quasi-static`` or
             ``undeformed``; see `consistent_state`.
         redundant: Treatment of redundant constraints: ``stop`` raises an error with their names;

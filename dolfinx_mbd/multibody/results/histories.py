@@ -107,8 +107,9 @@ class BodyHistory:
     def wrenches(self) -> dict[str, Array]:
         """Forces and moments on the body at each interface, by name, (nt, 6), N and N m.
 
-        Joints, drivers and loads cause these forces at the interfaces (frames of a rigid body). The
-        components are in the body frame; moments are about the current point of the interface.
+        Joints, drivers and loads cause these forces at the interfaces and at the named points on
+        which they act (frames of a rigid body). The components are in the body frame; moments are
+        about the current point of the interface.
         Distributed loads and the forces of dropped redundant constraints are not included; with
         ``redundant="keep"`` the forces have minimum norm.
         """
