@@ -31,7 +31,7 @@ MESHES: dict[str, Call] = {
         b.beam.gather,
         {"vectors": np.zeros((6 * len(b.beam.positions), 1))},
     ),
-    "BeamModel.node": lambda b: (b.beam.node, {"at": 0.5}),
+    "BeamModel.node": lambda b: (b.beam.node, {"place": 0.5}),
     "BeamReduction.displacement": lambda b: (b.beam_reduction.displacement, {"eta": [1e-6] * 8}),
     "BeamReduction.write": lambda b: (
         b.beam_reduction.write,

@@ -205,7 +205,8 @@ class RigidBody(FloatingBody):
         squares = np.square(size, dtype=float)
         m = _mass(name, float(np.prod(size, dtype=float)), density, mass)
         J = m / 12 * (squares.sum() - squares)
-        return cls(name, m, J, centre, frames or {}, position, rotation, shape, velocity, omega)
+        frames = {} if frames is None else frames
+        return cls(name, m, J, centre, frames, position, rotation, shape, velocity, omega)
 
     @classmethod
     def cylinder(
@@ -251,7 +252,8 @@ class RigidBody(FloatingBody):
         m = _mass(name, np.pi * radius * radius * length, density, mass)
         J = np.full(3, m * (3 * radius * radius + length * length) / 12)
         J[axis] = m * radius * radius / 2
-        return cls(name, m, J, centre, frames or {}, position, rotation, shape, velocity, omega)
+        frames = {} if frames is None else frames
+        return cls(name, m, J, centre, frames, position, rotation, shape, velocity, omega)
 
 
 def _mass(name: str, volume: float, density: float | None, mass: float | None) -> float:
