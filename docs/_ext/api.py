@@ -25,6 +25,7 @@ PARTS = {
     "cables": "Cables",
     "plotting": "Pictures, animations and the viewer",
     "export": "Export",
+    "export.fmu": "Functional mock-up units",
     "imports": "Import",
     "errors": "Errors and warnings",
 }

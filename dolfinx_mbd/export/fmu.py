@@ -22,7 +22,7 @@ from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.stepping.step_control import FixedSteps
 
-__all__ = ["export_fmu", "load_simulator", "slave_class"]
+__all__ = ["export_fmu"]
 
 _IDENTIFIER = r"[A-Za-z_]\w*"
 _SCRIPT = """\
