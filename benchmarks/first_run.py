@@ -105,25 +105,26 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=float, default=0.0043, help="largest element, m")
     parser.add_argument("--functions", type=int, default=0, help="kernels to list")
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
     parser.add_argument("--child", nargs=2, metavar=("CASE", "PATH"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         report(measure(arguments.child[0], Path(arguments.child[1])))
         return
-    cold: dict[str, list[dict[str, Any]]] = {case: [] for case in CASES}
-    warm: dict[str, list[dict[str, Any]]] = {case: [] for case in CASES}
+    cold: dict[str, list[dict[str, Any]]] = {case: [] for case in arguments.cases}
+    warm: dict[str, list[dict[str, Any]]] = {case: [] for case in arguments.cases}
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "rod.npz"
         prepare(path, arguments.size)
         for turn in range(arguments.rounds):
-            for number, case in enumerate(CASES):
+            for number, case in enumerate(cold):
                 cache = str(Path(directory) / f"cache {turn} {number}")
                 for runs in (cold, warm):
                     runs[case].append(child(__file__, [case, str(path)], NUMBA_CACHE_DIR=cache))
                 assert not warm[case][-1]["compiled"], "a second process compiles kernels again"
                 assert warm[case][-1]["end"] == cold[case][-1]["end"]
     table(cold, warm)
-    own = cold[CASES[0]][-1]["own"]
+    own = cold[arguments.cases[0]][-1]["own"]
     for name in sorted(own, key=lambda name: -own[name])[: arguments.functions]:
         print(f"{own[name]:.2f} s  {name}")
 
@@ -135,7 +136,7 @@ def table(cold: dict[str, list[dict[str, Any]]], warm: dict[str, list[dict[str, 
         "| engine | kernels | cold, s | warm, s | compiling, s | CPU s: cold | warm | compiling |"
     )
     print("|---|---|---|---|---|---|---|---|")
-    for case in CASES:
+    for case in cold:
         cells = [f"{median(cold[case], 'compiled'):.0f}"]
         for key in ("seconds", "cpu"):
             first, second = median(cold[case], key), median(warm[case], key)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPTS = {
     "chain.py": "--links 4 --rounds 1",
     "engine.py": "--size 0.012 --rounds 1",
-    "first_run.py": "--size 0.012 --rounds 1 --functions 1",
+    "first_run.py": "--size 0.012 --rounds 1 --functions 1 --cases plain",
     "imports.py": "--rounds 1",
     "iterative.py": "--sizes 12k",
     "lanczos.py": "--sizes 12k --rounds 1",
