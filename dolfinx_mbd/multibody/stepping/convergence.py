@@ -13,11 +13,13 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
-_SAFETY = 10.0  # ratio of tolerance to predicted error above which the error is not evaluated
-_NEXT_STEP_RATIO = 0.05  # ratio of successive errors above which the next step uses a new matrix
-_THIS_STEP_RATIO = 0.3  # ratio of successive errors above which this step uses a new matrix
-_ROUND_OFF = 1e-14  # largest increment, relative to the mechanism's size, that is round-off
-_COSTLY_ITERATIONS = 4  # number of iterations that cost more than a new matrix
+# The error is not evaluated if its prediction is below the tolerance divided by this number
+_SAFETY = 10.0
+# The next step uses a new matrix if the ratio of successive errors is larger
+_NEXT_STEP_RATIO = 0.05
+_THIS_STEP_RATIO = 0.3  # this step uses a new matrix if the ratio is larger
+_ROUND_OFF = 1e-14  # largest increment relative to the mechanism's size that counts as round-off
+_COSTLY_ITERATIONS = 4  # this number of iterations costs more than a new matrix
 
 
 class Monitor:
@@ -34,7 +36,7 @@ class Monitor:
         self.smooth = smooth  # whether no load can jump between two evaluations
         self.error = math.nan  # error of the last evaluation
         self.is_round_off = False  # whether the last correction was round-off of the positions
-        self.exhausted = False  # whether such a correction did not reduce the error
+        self.exhausted = False  # whether a round-off correction failed to reduce the error
         self._factor = 0.0
         self._factors = -1  # number of known ratios
 
@@ -47,7 +49,7 @@ class Monitor:
         self.error = error
 
     def reset(self) -> None:
-        """Forget the factors because the matrix is new."""
+        """Forget the ratios of errors because the matrix is new."""
         self._factor, self._factors = 0.0, 0
 
     @property
@@ -76,8 +78,8 @@ class Measure:
     the accuracy of another body. The violation of a constraint is relative to the displacement that
     such forces on its two bodies cause in one step.
 
-    `lengths` (nv,) is the displacement of a body (root mean square over its mass) per unit of each
-    coordinate increment.
+    `lengths` (nv,) are the displacements of the bodies (root mean square over the mass) per unit of
+    each coordinate increment.
     """
 
     def __init__(self, system: SystemData) -> None:
