@@ -35,9 +35,9 @@ AMBIENT_PRESSURE = 101325.0
 
 
 _UNITS = {"Pa": 1.0, "kPa": 1e3, "bar": 1e5, "MPa": 1e6, "deg": math.pi / 180, "rad": 1.0}
-_LARGEST_GAP = math.radians(30.0)  # between neighbouring angles of a table
-_JUMP = 0.05  # largest difference of the ends of a period, relative to the range of the pressure
-_ROUGHNESS = 0.1  # error of a spline through every second row, relative to the range
+_LARGEST_GAP = math.radians(30.0)  # largest gap between neighbouring angles of a table, rad
+_JUMP = 0.05  # largest difference between the ends of a period relative to the range of pressure
+_ROUGHNESS = 0.1  # largest error of a spline through every second row relative to this range
 
 
 class _Curve:
@@ -52,7 +52,7 @@ class _Curve:
 
     def __call__(self, angle: ArrayLike) -> Array:
         """Return the absolute pressure (Pa) at crank angles (rad)."""
-        return self._curve(np.rad2deg(angle))  # a periodic spline continues itself
+        return self._curve(np.rad2deg(angle))  # the spline is periodic: any angle is valid
 
     def at(self, angle: float) -> float:
         """Return the pressure (Pa) at one crank angle (rad), faster than `__call__`."""
@@ -286,7 +286,8 @@ class FourStrokePressure(_Curve):
         motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
         volume = clearance + self.area * (top - motion.slider)
         work = np.diff(burnt) * heat * (self.polytropic - 1)
-        # exact along a polytrope; the heat of an interval is released at its mean volume
+        # exact along a polytrope; the heat of an interval is released at the mean volume of the
+        # interval
         ratio = (volume[:-1] / volume[1:]) ** self.polytropic
         gain = work / (0.5 * (volume[:-1] + volume[1:]))
         pressure = np.empty_like(degrees)

@@ -48,7 +48,8 @@ def slider_crank(
 
     Args:
         rod: The rod, which is rigid if it has no elastic coordinates (`ReducedBody.rigid`).
-        crank_radius: Crank radius, m; this and the masses are by default those of `EngineDesign`.
+        crank_radius: Crank radius, m. The defaults of the radius and the masses are the defaults of
+            `EngineDesign`.
         crank_mass: Mass of the crank, kg.
         piston_mass: Mass of the piston, kg.
         crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia

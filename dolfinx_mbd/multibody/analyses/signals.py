@@ -1,8 +1,9 @@
 """Named inputs and outputs of a mechanism.
 
-An input is a number of a load or a driver: `motor` for the torque of a joint load, the amplitude of
-a distributed load or the position of a driver; `push.x` for a component of a force or torque at a
-frame; `spring.stiffness` for a parameter of a force element. An output is a function of a solution.
+An input is a number of a load or a driver. The name `motor` means the torque of the joint load, the
+amplitude of the distributed load or the position of the driver `motor`. `push.x` is a component of
+a force or torque at a frame, and `spring.stiffness` is a parameter of a force element. An output is
+a function of a solution.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Inputs:
         return [parameter.part for parameter in self._parameters]
 
     def merged(self, changes: Mapping[str, float]) -> tuple[float, ...]:
-        """Return the values with changes by name; the values themselves do not change."""
+        """Return the values with changes by name, and do not change the attribute `values`."""
         for name, value in instance("inputs", changes, Mapping).items():
             choice("name of an input", name, self.names)
             number(f"inputs[{name!r}]", value)

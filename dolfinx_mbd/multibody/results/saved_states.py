@@ -63,9 +63,10 @@ class SavedStates:
 
     @cached_property
     def multipliers(self) -> Array:
-        """Multipliers of all constraints, (nt, nc); those of dropped constraints are zero.
+        """Multipliers of all constraints, (nt, nc), N and N m.
 
-        With ``redundant="keep"`` they have minimum norm.
+        The multipliers of dropped constraints are zero. With ``redundant="keep"`` the multipliers
+        have minimum norm.
         """
         whole, held = self.system.whole, held_rows(self.system)
         multipliers = np.zeros((len(self.time), len(held)))
