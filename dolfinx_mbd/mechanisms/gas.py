@@ -78,8 +78,8 @@ class PressureTable(_Curve):
         period: Period, rad; by default two turns, for four strokes.
 
     Warns:
-        AccuracyWarning: The table is too coarse or too noisy: every second row predicts the others
-            with an error of more than 10 % of the range of the pressure.
+        AccuracyWarning: The table is too coarse or too noisy: a spline through every second row
+            deviates from the other rows by more than 10 % of the range of the pressure.
 
     Raises:
         InputError: The angles do not increase or do not cover the period, a pressure is not
@@ -128,7 +128,7 @@ class PressureTable(_Curve):
         self._check_smoothness(np.rad2deg(angle), p)
 
     def _check_smoothness(self, degrees: Array, p: Array) -> None:
-        """Warn if every second row of the table does not predict the others."""
+        """Warn if a spline through every second row of the table does not fit the other rows."""
         rows = np.union1d(np.arange(0, len(p), 2), [len(p) - 1])
         spline = scipy.interpolate.CubicSpline(degrees[rows], p[rows], bc_type="periodic")
         error = float(np.abs(spline(degrees) - p).max()) / max(float(np.ptp(p)), 1e-300)

@@ -55,7 +55,7 @@ class EngineDesign:
         bore: Bore of the cylinders, m; the gas pressure acts on the area of the bore.
         spacing: Distance between cylinders along the shaft, m.
         firing_order: Numbers of the cylinders in firing order; by default 1 3 2 for three
-            cylinders, 1 3 4 2 for four, else 1 2 3 ...
+            cylinders, 1 3 4 2 for four, otherwise 1 2 3 ...
         throw_angles: Throw angle of each cylinder, rad; by default it follows from the firing order
             and the banks.
         bank_angles: Angle of each cylinder's axis about the shaft from the x axis, rad; by default

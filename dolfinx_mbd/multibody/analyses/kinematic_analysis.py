@@ -146,7 +146,7 @@ def _approach(at: Assembler, t: float, states: list[State]) -> float:
 
 
 def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
-    """Raise an error if the constraints leave rigid motions free."""
+    """Raise an error if the constraints do not determine all rigid motions."""
     s = at.system
     free = B.shape[1] - rank
     if free == 0:

@@ -34,7 +34,7 @@ Output = Callable[[Solution], ArrayLike]
 
 
 class _Parameter(NamedTuple):
-    """A number of a load or a driver, or a component of a vector of three numbers."""
+    """A number of a load or driver, or one of the three components of a vector."""
 
     part: Any
     field: str
@@ -61,7 +61,7 @@ class _Parameter(NamedTuple):
 
 
 class Inputs:
-    """Named numbers of the loads and drivers of a system, which change in a private copy of it.
+    """Named numbers of loads and drivers that can be changed in a private copy of a system.
 
     A load or driver that the user gave as a function starts at the number 0 instead.
 
@@ -111,7 +111,7 @@ class Inputs:
         return tuple(float(changes.get(name, value)) for name, value in pairs)
 
     def put(self, values: Sequence[float]) -> None:
-        """Set the values in the private copy; if one is invalid, none changes."""
+        """Set the values in the private copy; if a value is invalid, no value changes."""
         parts: dict[int, tuple[Any, Any]] = {}
         for parameter, value in zip(self._parameters, values, strict=True):
             part, new = parts.get(id(parameter.part), (parameter.part, parameter.part))

@@ -66,8 +66,8 @@ def simulate(
         checkpoint: File to which the run is written periodically. `resume` reads it and continues
             the run bitwise equally. An existing file is replaced. Under MPI every rank may write
             it.
-        checkpoint_stride: Number of steps between two checkpoints; by default as many as take about
-            a minute.
+        checkpoint_stride: Number of steps between two checkpoints; by default the number of steps
+            that take about a minute.
 
     Returns:
         The histories by name. After Ctrl-C, the solution contains the results so far, with a

@@ -55,7 +55,7 @@ class Simulator(Run):
     Args:
         system: The mechanism; it is not changed.
         dt: Time step, s, adjusted with `t_end` so that a whole number of steps fits; or an
-            `Adaptive` control, which needs `t_end` and admits no inputs.
+            `Adaptive` control. Adaptive steps need `t_end` and do not permit inputs.
         t_end: End time, s; by default the simulation has no end.
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
@@ -145,7 +145,7 @@ class Simulator(Run):
         """Take one step and return the new state.
 
         Args:
-            inputs: Values of inputs by name, which act from the beginning of the step. Inputs that
+            inputs: Values of inputs by name; they act from the beginning of the step. Inputs that
                 are absent keep their values.
 
         Raises:

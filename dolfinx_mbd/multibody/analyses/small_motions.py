@@ -55,8 +55,8 @@ def _frames(system: SystemData, q: Array) -> Iterator[tuple[int, slice, slice, A
 class Axes:
     """Axes in which the increments of each body are resolved.
 
-    `turn` is the rotation Q of each body's axes to global axes, (bodies, 3, 3); `spin` is W in
-    global components, (bodies, 3), rad/s.
+    `turn` (bodies, 3, 3) is the rotation matrix Q from these axes to global axes. `spin` (bodies,
+    3) is their angular velocity W in global components, rad/s.
     """
 
     turn: Array
@@ -79,7 +79,7 @@ class Axes:
 
 @dataclass(frozen=True, eq=False)
 class SmallMotions:
-    """Matrices M_y, C_y, K_y (nv, nv), BP (nc, nv), and P, 𝒲, 𝒟 (nv, nv) at one state.
+    """Matrices M_y, C_y, K_y, P, 𝒲, 𝒟 (nv, nv) and BP (nc, nv) of the module at one state.
 
     `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟.
     """

@@ -290,8 +290,9 @@ class Assembler(LoadAssembler):
     def power(self, t: float) -> float:
         """Return the power of loads and drivers, W; call after `residual`.
 
-        Joints do no work, so loads and drivers provide the power of all wrenches. Without loads,
-        drivers alone provide the power; λ is the negative force on the second frame.
+        Joints do no work. The power of all wrenches is therefore the power of loads and drivers.
+        Without loads, it is the power of drivers alone; λ is the negative force on the second
+        frame.
         """
         s = self.system
         if not s.loads:

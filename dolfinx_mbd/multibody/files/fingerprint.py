@@ -56,8 +56,8 @@ def digest(item: object) -> str:
 def _plain(item: Any, known: dict[int, tuple[int, Any]]) -> tuple[str, Any]:
     """Return an object as nested tuples of strings.
 
-    `known` maps the identity of each earlier object to its number and to the object itself, which
-    is kept because Python reuses the identities of deleted objects.
+    `known` maps the identity of each earlier object to its number and to the object itself. The
+    object is kept because Python reuses the identities of deleted objects.
     """
     if isinstance(item, np.generic):
         item = item.item()

@@ -113,7 +113,7 @@ class FloatingBody:
         return self._q0.copy()
 
     def initial_velocities(self) -> Array:
-        """Return the initial velocities; NaN for those that the other bodies determine."""
+        """Return the initial velocities, with NaN for velocities that follow from other bodies."""
         return self._v0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
@@ -156,7 +156,7 @@ class FloatingBody:
         return out
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return the accelerations J̇ v for v̇ = 0, where q changes at the rate v."""
+        """Return the accelerations J̇ v of the frames for v̇ = 0."""
         return self.frame_velocity_tangents(q, v) @ v
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:

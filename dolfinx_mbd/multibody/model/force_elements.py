@@ -206,7 +206,8 @@ class JointSpring(_JointElement):
         joint: Name of the joint.
         stiffness: Stiffness, N m/rad or N/m.
         damping: Damping coefficient, N m s/rad or N s/m.
-        free: Unloaded rotation (rad) or displacement (m) of the joint; by default the initial one.
+        free: Unloaded rotation (rad) or displacement (m) of the joint; by default the initial
+            value.
         law: Function `law(s, rate)` that returns the resisting torque (N m) or force (N) for a
             rotation or displacement s relative to `free` and its rate; the law replaces stiffness
             and damping.

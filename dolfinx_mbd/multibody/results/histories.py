@@ -129,7 +129,7 @@ class JointHistory:
             distance joint acts along the line from the first point to the second; it is reported as
             force x and is negative in tension.
         moment: Moment on the second body about the point of its frame in the axes of the first
-            frame, (nt, 3), N m. The moment of a universal joint, which is normal to both pins, is
+            frame, (nt, 3), N m. The moment of a universal joint is normal to both pins and is
             reported as moment z.
         rotation: Rotation about the axis, including full turns, (nt,), rad.
 

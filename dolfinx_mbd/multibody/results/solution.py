@@ -59,7 +59,7 @@ class Solution(HtmlView):
 
     Attributes:
         time: Saved times, (nt,), s.
-        q, v, a, lam, angles: As in `State`, one row per time.
+        q, v, a, lam, angles: Arrays as in `State`, with one row per time.
         final_state: The last state; another simulation can start from it.
 
     Example:

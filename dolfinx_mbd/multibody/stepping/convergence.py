@@ -26,7 +26,7 @@ class Monitor:
     """History of the errors of the iterations of one step, each relative to its tolerance.
 
     With a fixed matrix, the ratio of successive errors grows towards the spectral radius of the
-    iteration: the first correction reduces the error more than later ones. The next error is
+    iteration: the first correction reduces the error more than later corrections. The next error is
     therefore predicted from the largest of two or more ratios of the same step. If all loads are
     smooth, the residual is not evaluated after a correction whose predicted error is at most a
     tenth of the tolerance.
@@ -75,8 +75,8 @@ class Measure:
 
     The residual of a body is divided by the largest sum of magnitudes of terms among its equations
     of the same kind (forces, moments, elastic forces), so that the loads on one body do not affect
-    the accuracy of another body. The violation of a constraint is relative to the displacement that
-    such forces on its two bodies cause in one step.
+    the accuracy of another body. The violation of a constraint is divided by the displacement that
+    these forces on its two bodies cause in one step.
 
     `lengths` (nv,) are the displacements of the bodies (root mean square over the mass) per unit of
     each coordinate increment.
@@ -96,7 +96,7 @@ class Measure:
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
 
     def error(self, eqs: Assembler, tolerance: float, by_rate: float) -> float:
-        """Return the largest ratio of a residual to its tolerance; infinite if one is not finite.
+        """Return the largest ratio of residual to tolerance; infinite if a residual is not finite.
 
         `by_rate` is the derivative of the accelerations with respect to the increments.
         """

@@ -384,7 +384,7 @@ def _extrapolated(state: State) -> tuple[Array, Array]:
 
 
 def _resampled(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
-    """Return a and λ one and two new steps before the state, interpolated from the old steps."""
+    """Return a and λ at one and two new steps before the state, interpolated between old steps."""
 
     def interpolate(x: float, now: Array, *before: Array) -> Array:
         slope = now - before[0]

@@ -126,7 +126,7 @@ class AdaptiveSteps:
         )
 
     def advance(self, stepper: Stepper, state: State) -> State:
-        """Return the state after one more step, whose error is within the tolerance."""
+        """Return the state after one more step with an error within the tolerance."""
         while True:
             remaining = self.t_end - state.time  # the last two steps are equal
             dt = remaining if remaining <= self.dt * (1 + 1e-9) else min(self.dt, 0.5 * remaining)

@@ -55,7 +55,7 @@ def sweep(
             each with its parameters by name.
         fixed: Arguments that are the same in every case, for example bodies; by default none.
         workers: Number of worker processes; by default one for each core that this process may
-            use. With 1 this process computes the cases, with 0 no case is computed.
+            use. With 1, this process computes the cases; with 0, no case is computed.
         executor: Executor to use instead of `workers`, for example `mpi4py.futures.MPICommExecutor`
             for ranks or `client.get_executor()` of Dask. Each of its processes must run one task at
             a time.
