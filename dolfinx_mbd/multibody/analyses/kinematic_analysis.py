@@ -107,7 +107,7 @@ def kinematic_analysis(
                 raise KinematicError(
                     f"the position at t = {t:g} s{before} is singular or belongs to another "
                     "assembly: the drivers do not determine the motion after it. Drive another "
-                    "joint, leave this time out, or use shorter steps",
+                    "joint, omit this time, or use shorter steps",
                     t,
                 )
             moving = elastic_start == "undeformed"

@@ -307,7 +307,7 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, f
     motions = _balanced(at, t, axes)
     basis = free_directions(motions)
     if not basis.shape[1]:
-        raise InputError("nothing is free to move: the constraints hold every coordinate")
+        raise InputError("nothing is free to move: the constraints fix every coordinate")
     speeds = np.abs(at.v)
     if not speeds.any():
         return motions, basis, 0.0

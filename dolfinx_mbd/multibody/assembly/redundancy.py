@@ -43,8 +43,8 @@ class Redundancy(NamedTuple):
 def _order(system: SystemData) -> list[int]:
     """Return the constraints in order of priority; of dependent constraints, the last is redundant.
 
-    Drivers come first, then displacements, then rotations. Distances and displacements of hinges
-    along their axes come last. If the hinges are parallel, their rotation constraints alone keep
+    Drivers come first, then displacements, then rotations. Distances, and displacements of hinges
+    along their axes, come last. If the hinges are parallel, their rotation constraints alone keep
     each body in its plane in every position, so that a misfit of the planes does not tilt a body.
     """
     joints = len(system.joints)
@@ -85,7 +85,7 @@ def independent_rows(
 ) -> tuple[list[int], Array]:
     """Return the indices of independent rows of a matrix (nc, n), and all remainders (nc,).
 
-    The remainder of a row, scaled to unit length, is the length of its part outside the span of
+    Each row is scaled to unit length. Its remainder is the length of the part outside the span of
     earlier independent rows. Rows with a remainder below the limit are redundant.
     """
     lengths = np.linalg.norm(matrix, axis=1)

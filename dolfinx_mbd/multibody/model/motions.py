@@ -1,4 +1,4 @@
-"""Motions of drivers from a position or a rate alone, and checks of their derivatives."""
+"""Motions of drivers that are created from a position or a rate, and checks of derivatives."""
 
 from __future__ import annotations
 
@@ -99,8 +99,9 @@ def differentiated(position: Callable[[float], float], *, step: float = 1e-4) ->
     rad/s. Simulations use rates and accelerations only at the start and in projected results.
 
     Args:
-        position: Angle (rad) or displacement (m) as a function of time (s); it is evaluated up to
-            three steps before and after each time and must be three times differentiable.
+        position: Angle (rad) or displacement (m) as a function of time (s); the function is
+            evaluated up to three steps before and after each time and must be three times
+            differentiable.
         step: Step of the differences, s.
 
     Returns:
@@ -130,9 +131,9 @@ def integrated(
 ) -> Motion:
     """Return the motion of a driver from its rate; the position is the integral from t = 0.
 
-    The integral uses Gauss quadrature with ten points on panels [k panel, (k+1) panel]; it is exact
-    up to round-off if the rate is smooth over a panel. The driver prescribes this position, so that
-    the joint does not drift.
+    The integral uses Gauss quadrature with ten points on panels [k panel, (k+1) panel]; the
+    integral is exact up to round-off if the rate is smooth over a panel. The driver prescribes this
+    position, so that the joint does not drift.
 
     Args:
         rate: Rate (rad/s or m/s) as a function of time (s).

@@ -175,7 +175,7 @@ class RunChecks:
             if not held[row]:
                 kind, quantity = ModelRangeWarning, "misfit of a redundant constraint"
                 advice = (
-                    "It was left out as redundant at the start, but it restrains a motion that "
+                    "It was dropped as redundant at the start, but it restrains a motion that "
                     "no other constraint restrains"
                 )
             text = (
@@ -193,8 +193,8 @@ class RunChecks:
         unit = "rad/s" if driver.along == "rotation" else "m/s"
         text = (
             f"driver {driver.name!r} changes its rate by {self._jump[k]:.3g} {unit} within the "
-            f"step that ends at t = {self._jump_time[k]:g} s, which its acceleration does not "
-            "explain: the joint forces at this time are proportional to 1/dt and meaningless. "
+            f"step that ends at t = {self._jump_time[k]:g} s. Its acceleration does not explain "
+            "this jump: the joint forces at this time are proportional to 1/dt and meaningless. "
             "Use a motion whose rate is continuous"
         )
         limit = RATE_JUMP * self._largest_rate[k]

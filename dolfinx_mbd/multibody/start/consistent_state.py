@@ -142,7 +142,7 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> A
     if np.abs(rows @ u - values).max() > _RATE_TOLERANCE * max(float(np.abs(values).max()), 1e-3):
         raise AssemblyError(
             f"the initial velocities of {', '.join(names)} contradict the constraints or each "
-            f"other at t = {t:g} s; specify fewer of them, the others follow"
+            f"other at t = {t:g} s; specify fewer velocities, and the others follow"
         )
     free = null_space(rows, rcond=_RANK_TOLERANCE)
     u -= free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ mass @ u, rcond=_RANK_TOLERANCE)[0]

@@ -143,7 +143,7 @@ def _error(eqs: Assembler, t: float, values: Array, row: int, reason: str) -> As
 
 
 def moves(eqs: Assembler, t: float) -> list[Move]:
-    """Return how far `assemble` has moved each body with frames from its initial position."""
+    """Return the motions of all bodies with frames from their initial positions by `assemble`."""
     s = eqs.system
     initial = Assembler(s)
     initial.q[:] = coordinates(s)

@@ -65,7 +65,8 @@ class Stepper:
         tolerance: Largest residual of a converged step. The residual of a body is relative to the
             forces, moments and elastic forces on that body. The violation of a constraint is
             relative to the displacement that such forces cause in one step.
-        sparse: Whether the iteration matrix is sparse; by default above 20 bodies and 400 unknowns.
+        sparse: Whether the iteration matrix is sparse; by default it is if the system has more than
+            20 bodies and 400 unknowns.
         reuse: Whether iterations and steps share a factorized iteration matrix while they converge
             fast. The results with and without reuse agree within the tolerance.
 
@@ -117,9 +118,9 @@ class Stepper:
         """Return a consistent state prepared for the first step.
 
         The algorithmic accelerations of the method are larger than the accelerations by (α_m − α_f)
-        dt v̈. In constrained directions, its velocities are larger than the exact velocities by
-        (1/6 − β + (γ − 1/2)/2) dt² v̈. A start with these differences avoids first-order
-        transients.
+        dt v̈. In constrained directions, the velocities of the method are larger than the exact
+        velocities by (1/6 − β + (γ − 1/2)/2) dt² v̈. A start with these differences avoids
+        first-order transients.
 
         Args:
             state: A state returned by `consistent_state` or by an earlier step.
@@ -194,7 +195,7 @@ class Stepper:
         """Return the state after a step of length `dt`, prepared for a step of length `new`.
 
         The differences described in `begin` are adapted to the new step. In constrained directions
-        they are computed from the constraints, because errors would accumulate otherwise.
+        the differences are computed from the constraints; otherwise errors would accumulate.
         """
         if new == dt:
             return state
