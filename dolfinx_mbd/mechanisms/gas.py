@@ -5,8 +5,10 @@ describes the heat release,
 
     dp/dθ = ((γ − 1) dQ/dθ − γ p dV/dθ) / V,      Q(θ) = Q₀ (1 − exp(−a ((θ − θ₀)/Δθ)^(m+1))),
 
-between intake valve closing and exhaust valve opening. Q₀ is determined so that the curve has the
-requested peak. Elsewhere the pressure is the exhaust or intake pressure, with smooth transitions.
+between intake valve closing and exhaust valve opening. p, V and Q are the pressure, the volume and
+the released heat at the crank angle θ; θ₀ and Δθ are the start and the duration of the heat
+release. Q₀ is determined so that the curve has the requested peak. With open valves, the pressure
+is the exhaust or intake pressure, with smooth transitions.
 
 References:
     J. B. Heywood, Internal Combustion Engine Fundamentals, 1988, sections 9.2 and 14.4.

@@ -38,7 +38,7 @@ Complex = NDArray[np.complex128]
 
 _BALANCE = 1e-6  # largest unbalanced force of a steady motion, relative to the acting forces
 _CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
-# Poles below this fraction of the largest one count as zero; double zeros are √(round-off)
+# Poles below this fraction of the largest count as zero; double zeros have errors of √(round-off)
 _ZERO = 1e-7
 _GROWTH = 1e-9  # real parts below this fraction of the largest pole count as zero
 

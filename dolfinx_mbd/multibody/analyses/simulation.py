@@ -175,7 +175,7 @@ def _finished(run: RecordedRun, writer: Checkpoint, progress: bool) -> Solution:
 
 
 def _solution(run: RecordedRun) -> Solution:
-    """Return the saved states and the last state, which includes the integrator's memory."""
+    """Return a solution with the saved states; the last state includes the integrator's memory."""
     earlier = [state for state in run.states[-1:] if state.time < run.state.time]
     states = [*run.states[:-1], *earlier, run.state]
     counts = {key: getattr(run.stepper, key) for key in ("iterations", "factorizations")}

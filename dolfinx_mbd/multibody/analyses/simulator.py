@@ -29,7 +29,7 @@ __all__ = ["Simulator", "one_blas_thread"]
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Return the controller of the BLAS threads, cached because it is slow to create."""
+    """Return the controller of the BLAS threads. It is cached because its creation is slow."""
     return ThreadpoolController()
 
 

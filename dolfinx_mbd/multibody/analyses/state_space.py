@@ -1,7 +1,8 @@
 """State space of the small motions of a mechanism with inputs u and outputs y.
 
-The state is x = (z, ż) with the free coordinates z of `small_motions`. The accelerations and the
-change of the multipliers follow from the equations of motion,
+The state is x = (z, ż) with the free coordinates z of `small_motions`. That module defines the
+matrices; M, C and K are the reduced matrices. The accelerations and the change of the multipliers
+follow from the equations of motion,
 
     M z̈ = −K z − C ż + NᵀPᵀF u,   (BP)ᵀ δλ = PᵀF u − M_y ÿ − C_y ẏ − K_y y,   y = N z,
 

@@ -47,7 +47,7 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
 
 
 def _advanced(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
-    """Return an assembler a hundredth of a step after a state, and this time interval (s)."""
+    """Return an assembler at the time 0.01 dt after a state, and this time difference (s)."""
     eqs, step = Assembler(system), 0.01 * dt
     eqs.q[:], eqs.angles[:] = state.q, state.angles
     eqs.move(eqs.q.copy(), step * state.v + 0.5 * step * step * state.a)
@@ -82,8 +82,8 @@ def velocities(
 ) -> None:
     """Set velocities with Bv + ∂Φ/∂t = 0 and the joint rates `rates`, rad/s or m/s.
 
-    They are as close as possible to `v` (nv,) in the mass metric and differ from it only at the
-    indices `free`. Raises an `AssemblyError` if no velocities have these rates.
+    The velocities are as close as possible to `v` (nv,) in the mass metric and differ from `v` only
+    at the indices `free`. Raises an `AssemblyError` if no velocities have these rates.
     """
     rates = rates or {}
     eqs.update_poses(t)

@@ -49,8 +49,8 @@ class EquilibriumError(SolverError):
 
     Args:
         message: Text of the error.
-        load: Fraction of the loads (0 to 1) up to which a quasi-static start has an equilibrium,
-            also an attribute of the error; None in other analyses.
+        load: Fraction of the loads (0 to 1) up to which a quasi-static start found an equilibrium;
+            None in other analyses. The error has an attribute with the same name.
     """
 
     def __init__(self, message: str, *, load: float | None = None) -> None:
