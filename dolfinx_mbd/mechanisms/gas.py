@@ -5,8 +5,10 @@ describes the heat release,
 
     dp/dθ = ((γ − 1) dQ/dθ − γ p dV/dθ) / V,      Q(θ) = Q₀ (1 − exp(−a ((θ − θ₀)/Δθ)^(m+1))),
 
-between intake valve closing and exhaust valve opening. Q₀ is determined so that the curve has the
-requested peak. Elsewhere the pressure is the exhaust or intake pressure, with smooth transitions.
+between intake valve closing and exhaust valve opening. p, V and Q are the pressure, the volume and
+the released heat at the crank angle θ; θ₀ and Δθ are the start and the duration of the heat
+release. Q₀ is determined so that the curve has the requested peak. With open valves, the pressure
+is the exhaust or intake pressure, with smooth transitions.
 
 References:
     J. B. Heywood, Internal Combustion Engine Fundamentals, 1988, sections 9.2 and 14.4.
@@ -35,9 +37,9 @@ AMBIENT_PRESSURE = 101325.0
 
 
 _UNITS = {"Pa": 1.0, "kPa": 1e3, "bar": 1e5, "MPa": 1e6, "deg": math.pi / 180, "rad": 1.0}
-_LARGEST_GAP = math.radians(30.0)  # between neighbouring angles of a table
-_JUMP = 0.05  # largest difference of the ends of a period, relative to the range of the pressure
-_ROUGHNESS = 0.1  # error of a spline through every second row, relative to the range
+_LARGEST_GAP = math.radians(30.0)  # largest gap between neighbouring angles of a table, rad
+_JUMP = 0.05  # largest difference between the ends of a period relative to the range of pressure
+_ROUGHNESS = 0.1  # largest error of a spline through every second row relative to this range
 
 
 class _Curve:
@@ -52,7 +54,7 @@ class _Curve:
 
     def __call__(self, angle: ArrayLike) -> Array:
         """Return the absolute pressure (Pa) at crank angles (rad)."""
-        return self._curve(np.rad2deg(angle))  # a periodic spline continues itself
+        return self._curve(np.rad2deg(angle))  # the spline is periodic: any angle is valid
 
     def at(self, angle: float) -> float:
         """Return the pressure (Pa) at one crank angle (rad), faster than `__call__`."""
@@ -78,8 +80,8 @@ class PressureTable(_Curve):
         period: Period, rad; by default two turns, for four strokes.
 
     Warns:
-        AccuracyWarning: The table is too coarse or too noisy: every second row predicts the others
-            with an error of more than 10 % of the range of the pressure.
+        AccuracyWarning: The table is too coarse or too noisy: a spline through every second row
+            deviates from the other rows by more than 10 % of the range of the pressure.
 
     Raises:
         InputError: The angles do not increase or do not cover the period, a pressure is not
@@ -128,7 +130,7 @@ class PressureTable(_Curve):
         self._check_smoothness(np.rad2deg(angle), p)
 
     def _check_smoothness(self, degrees: Array, p: Array) -> None:
-        """Warn if every second row of the table does not predict the others."""
+        """Warn if a spline through every second row of the table does not fit the other rows."""
         rows = np.union1d(np.arange(0, len(p), 2), [len(p) - 1])
         spline = scipy.interpolate.CubicSpline(degrees[rows], p[rows], bc_type="periodic")
         error = float(np.abs(spline(degrees) - p).max()) / max(float(np.ptp(p)), 1e-300)
@@ -286,7 +288,8 @@ class FourStrokePressure(_Curve):
         motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
         volume = clearance + self.area * (top - motion.slider)
         work = np.diff(burnt) * heat * (self.polytropic - 1)
-        # exact along a polytrope; the heat of an interval is released at its mean volume
+        # exact along a polytrope; the heat of an interval is released at the mean volume of the
+        # interval
         ratio = (volume[:-1] / volume[1:]) ** self.polytropic
         gain = work / (0.5 * (volume[:-1] + volume[1:]))
         pressure = np.empty_like(degrees)

@@ -52,12 +52,12 @@ class EngineDesign:
         crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia
             of a disc with the crank radius.
         piston_mass: Mass of a piston, kg.
-        bore: Bore of the cylinders, m, which determines the area of the gas force.
+        bore: Bore of the cylinders, m; the gas pressure acts on the area of the bore.
         spacing: Distance between cylinders along the shaft, m.
         firing_order: Numbers of the cylinders in firing order; by default 1 3 2 for three
-            cylinders, 1 3 4 2 for four, else 1 2 3 ...
-        throw_angles: Throw angle of each cylinder, rad; by default from the firing order and the
-            banks.
+            cylinders, 1 3 4 2 for four, otherwise 1 2 3 ...
+        throw_angles: Throw angle of each cylinder, rad; by default it follows from the firing order
+            and the banks.
         bank_angles: Angle of each cylinder's axis about the shaft from the x axis, rad; by default
             0, for an inline engine.
         flywheel_inertia: Moment of inertia of a flywheel on the crank about the shaft, kg m².

@@ -32,7 +32,8 @@ ENDS = ("big_end", "small_end")
 Torque = Callable[[float, float, float], float]
 """Torque on the crank, N m, as a function of time (s), crank angle (rad) and speed (rad/s)."""
 
-_MAX_MISALIGNMENT = 1e-3  # largest error of parallel bores, and of bores normal to the rod, rad
+# Largest angle by which bores may deviate from parallel to each other and normal to the rod, rad
+_MAX_MISALIGNMENT = 1e-3
 
 
 def rigid_rod(
@@ -52,9 +53,9 @@ def rigid_rod(
         length: Distance between the bores, m.
         mass: Mass, kg.
         centre: Distance of the centre of mass from the big end, m; by default half the length.
-        inertia: Moment of inertia about z through the centre of mass, kg m²; by default for a
-            uniform slender rod.
-        thickness: Width of the rod, m, which determines its inertia about x.
+        inertia: Moment of inertia about z through the centre of mass, kg m²; by default the value
+            of a uniform slender rod.
+        thickness: Width of the rod, m; the width determines the inertia about x.
         name: Name of the body.
 
     Raises:
@@ -106,8 +107,8 @@ def create_crank(
     """Return a balanced crank.
 
     `pins` maps the frame name of each pin to its angle (rad) and its position along the shaft (m).
-    The inertia of the crank, by default that of a disc, and that of a flywheel (kg m²) are about
-    the shaft.
+    The inertias of the crank (by default a disc) and of the flywheel (kg m²) are moments of inertia
+    about the shaft.
     """
     radius = number("crank_radius", radius, positive=True, unit="m")
     mass = number("crank_mass", mass, positive=True, unit="kg")
@@ -209,8 +210,8 @@ class CylinderParts:
         """Return the bodies and the joints of a cylinder at a position z (m) along the shaft.
 
         All names end with `suffix`, including the frames ``guide`` of the ground and ``pin`` of the
-        crank. `angle` (rad) is the initial angle of the pin, and `bank` (rad) the angle of the
-        cylinder's axis about the shaft, both from the x axis.
+        crank. `angle` (rad) is the initial angle of the pin and `bank` (rad) the angle of the
+        cylinder's axis about the shaft. Both angles are measured from the x axis.
         """
         r, A = self.crank_radius, rotation_about_z(bank)
         motion = SliderCrank(r, rod_length(self.rod, self.ends)).motion(angle - bank)

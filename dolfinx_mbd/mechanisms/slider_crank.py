@@ -47,8 +47,9 @@ def slider_crank(
     ``piston pin`` and ``guide``. The crank rotates about z, and the piston moves along x.
 
     Args:
-        rod: The rod, which is rigid if it has no elastic coordinates (`ReducedBody.rigid`).
-        crank_radius: Crank radius, m; this and the masses are by default those of `EngineDesign`.
+        rod: The rod. It is rigid if it has no elastic coordinates (`ReducedBody.rigid`).
+        crank_radius: Crank radius, m. The defaults of the radius and the masses are the defaults of
+            `EngineDesign`.
         crank_mass: Mass of the crank, kg.
         piston_mass: Mass of the piston, kg.
         crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia

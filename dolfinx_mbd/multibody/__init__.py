@@ -1,6 +1,7 @@
 """Mechanisms: rigid and reduced flexible bodies, joints, loads, and their motion over time.
 
-Plain NumPy, compiled by numba if it is installed; independent of meshes and communicators.
+The package uses plain NumPy, and numba if it is installed. It does not depend on meshes and
+communicators.
 """
 
 from dolfinx_mbd.multibody.analyses.equilibrium import equilibrium, quasi_static_motion

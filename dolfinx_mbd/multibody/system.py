@@ -19,7 +19,7 @@ from dolfinx_mbd.multibody.start.position_assembly import (
 
 __all__ = ["System"]
 
-_MOVED = 1e-6  # relative motion above which a body is listed as moved, see `Move.relative`
+_MOVED = 1e-6  # a body with a larger `Move.relative` is listed as moved
 _KINDS = {
     "PatternLoad": "distributed load",
     "SpringDamper": "spring-damper",
@@ -57,7 +57,7 @@ class System(SystemData):
     def summary(self) -> str:
         """Return a table of bodies, joints, drivers, loads and degrees of freedom.
 
-        It also lists redundant constraints and the bodies that the assembly at t = 0 moves.
+        The table also lists redundant constraints and the bodies that the assembly at t = 0 moves.
         """
         bodies = [
             (

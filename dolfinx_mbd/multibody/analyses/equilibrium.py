@@ -1,9 +1,9 @@
 """Static equilibrium of a mechanism, at rest or in steady rotation, and sequences of equilibria.
 
 The unknowns are the free motions of `small_motions`, with their unbalanced forces and stiffness.
-Newton's method is used where the stiffness is positive definite. Elsewhere |k| replaces the
+Newton's method is used if the stiffness is positive definite. Otherwise |k| replaces the
 eigenvalues k of the stiffness, so that the iteration moves towards a stable equilibrium and away
-from unstable ones. Steps are bounded, and are shortened while they overshoot.
+from unstable equilibria. Steps are bounded, and are shortened while they overshoot.
 
 References:
     Y. Dauphin et al., Identifying and attacking the saddle point problem in high-dimensional
@@ -39,7 +39,7 @@ from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 Array = NDArray[np.float64]
 
 _TURN = 0.3  # largest step, rad, or relative to the size of the mechanism
-_FLOOR = 1e-12  # stiffness that counts as zero, relative to the largest
+_FLOOR = 1e-12  # eigenvalues of the stiffness below this fraction of the largest one count as zero
 
 
 def equilibrium(
@@ -61,10 +61,10 @@ def equilibrium(
         system: The mechanism; constraints may be redundant.
         t: Time, s.
         spin: Angular velocity of the whole mechanism about an axis through the global origin, shape
-            (3,), rad/s, which causes centrifugal forces; by default the mechanism is at rest.
+            (3,), rad/s. The spin causes centrifugal forces; by default the mechanism is at rest.
         q: Initial coordinates, shape (nq,); by default the initial coordinates of the bodies.
-        angles: Initial rotations of the joints, shape (nj,), rad, from which full turns are
-            counted; by default zero.
+        angles: Initial rotations of the joints, shape (nj,), rad, by default zero. Full turns are
+            counted from these rotations.
         tolerance: Largest unbalanced force, relative to the largest force, moment or elastic force
             on the same body.
         max_iterations: Maximum number of steps.
@@ -173,7 +173,7 @@ def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
 
 
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
-    """Move by a step; halve it while the force along it changes sign and does not decrease."""
+    """Move by a step, halved while the force along the step changes sign and does not decrease."""
     start, angles = at.q.copy(), at.angles.copy()
     delta = motions.resolve @ step
     before = float(at.rows @ delta)

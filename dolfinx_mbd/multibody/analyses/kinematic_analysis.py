@@ -25,14 +25,15 @@ from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-_SINGULAR = 1e-7  # ratio of extreme singular values below which a position is singular
-_RANK = 1e-9  # singular values that count as zero, relative to the largest
+_SINGULAR = 1e-7  # a position is singular if the ratio of extreme singular values is smaller
+_RANK = 1e-9  # singular values below this fraction of the largest one count as zero
 
 
 class KinematicError(SolverError, ValueError):
     """Error of a motion that the drivers do not determine.
 
-    The attribute `time` is the time of the error, s; `solution` is the motion before it, or None.
+    The attribute `time` is the time of the error, s; `solution` is the motion before this time, or
+    None.
     """
 
     def __init__(self, message: str, time: float) -> None:
@@ -67,8 +68,8 @@ def kinematic_analysis(
         The motion at the given times.
 
     Raises:
-        KinematicError: Bodies are free to move, or the mechanism has passed a singular position,
-            after which the drivers do not determine the motion.
+        KinematicError: Bodies are free to move, or the mechanism has passed a singular position.
+            After a singular position, the drivers do not determine the motion.
         AssemblyError: The mechanism cannot be assembled at the first time.
         InputError: An argument is invalid.
 
@@ -106,7 +107,7 @@ def kinematic_analysis(
                 raise KinematicError(
                     f"the position at t = {t:g} s{before} is singular or belongs to another "
                     "assembly: the drivers do not determine the motion after it. Drive another "
-                    "joint, leave this time out, or use shorter steps",
+                    "joint, omit this time, or use shorter steps",
                     t,
                 )
             moving = elastic_start == "undeformed"
@@ -120,7 +121,7 @@ def kinematic_analysis(
 def _approach(at: Assembler, t: float, states: list[State]) -> float:
     """Move to the position at t that is nearest to the extrapolated motion.
 
-    Return the limit below which constraints are redundant at this position, see `assemble`.
+    Return the limit for redundant constraints at this position, see `assemble`.
     """
     s = at.system
     if states:
@@ -145,7 +146,7 @@ def _approach(at: Assembler, t: float, states: list[State]) -> float:
 
 
 def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
-    """Raise an error if the constraints leave rigid motions free."""
+    """Raise an error if the constraints do not determine all rigid motions."""
     s = at.system
     free = B.shape[1] - rank
     if free == 0:
@@ -198,7 +199,7 @@ class InverseDynamics:
     """Forces of a known motion.
 
     Attributes:
-        solution: The motion with the reactions of joints and drivers that it requires.
+        solution: The motion, with the reactions of joints and drivers that the motion requires.
         efforts: Torque (N m) or force (N) of each actuator over time, (nt,), by actuator.
         unbalanced: Largest unbalanced force, relative to the largest acting force, (nt,).
 
@@ -225,15 +226,15 @@ def inverse_dynamics(
 ) -> InverseDynamics:
     """Compute the forces of joints, drivers and actuators that a known motion requires.
 
-    At each time the multipliers λ and efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where the
-    rows of E are the gradients of the actuated coordinates.
+    At each time the multipliers λ and efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where B is
+    the gradient of the constraints and the rows of E are the gradients of the actuated coordinates.
 
     Args:
         system: The mechanism with the known loads, and with drivers for driven joints.
         motion: Positions, velocities and accelerations of the same bodies, from `simulate` (the
             joints and loads may differ) or `kinematic_analysis`.
-        actuators: Joints with an unknown torque about their axis (or force along it) on the second
-            body, and its opposite on the first body.
+        actuators: Joints with an unknown torque about (or force along) their axis. The torque acts
+            on the second body, and the opposite torque on the first body.
         tolerance: Largest unbalanced force, relative to the largest acting force.
 
     Returns:
@@ -241,7 +242,7 @@ def inverse_dynamics(
 
     Raises:
         InputError: The motion belongs to other bodies, violates a constraint, or requires forces
-            that no joint, driver or actuator carries; the message names the equation.
+            that no joint, driver or actuator exerts; the message names the equation.
 
     Example:
         >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])

@@ -3,7 +3,7 @@
 About an equilibrium, or about a steady motion in axes that rotate with the mechanism, the equations
 of small motions are linear with constant coefficients (see `small_motions`). The null space of the
 constraints eliminates the multipliers. The stiffness includes the second derivatives of the
-constraints times the reactions, which make a pendulum swing and a strut buckle.
+constraints times the reactions; these terms make a pendulum swing and a strut buckle.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ Complex = NDArray[np.complex128]
 
 _BALANCE = 1e-6  # largest unbalanced force of a steady motion, relative to the acting forces
 _CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
-_ZERO = 1e-7  # poles that count as zero, relative to the largest: double zeros are √round-off
-_GROWTH = 1e-9  # real parts that count as zero, relative to the largest pole
+# Poles below this fraction of the largest count as zero; double zeros have errors of √(round-off)
+_ZERO = 1e-7
+_GROWTH = 1e-9  # real parts below this fraction of the largest pole count as zero
 
 
 class SteadyError(SolverError, ValueError):
@@ -143,7 +144,7 @@ class LinearizedSystem:
     def response(self, frequencies: ArrayLike) -> Complex:
         """Return the complex amplitudes of the outputs per unit amplitude of each input.
 
-        They are more accurate than those of `scipy.signal`, which computes polynomials.
+        They are more accurate than the amplitudes from `scipy.signal`, which computes polynomials.
 
         Args:
             frequencies: Frequencies, shape (nf,), Hz.
@@ -162,7 +163,7 @@ class LinearizedSystem:
     def to_control(self) -> Any:
         """Return the state space as a `control.StateSpace` of python-control, with names.
 
-        Dots in the names, which python-control does not allow, become underscores.
+        Dots in the names become underscores, because python-control does not allow dots.
 
         Raises:
             ImportError: python-control is not installed.
@@ -218,12 +219,13 @@ def linearize(
     Args:
         system: The mechanism.
         state: State from `equilibrium`, `consistent_state` or a simulation.
-        axes: Axes in which the motion is steady and the coefficients are constant: ``body`` for the
-            axes of each body, if the mechanism rotates as a whole; ``global`` for axisymmetric
-            rotors on fixed supports; an angular velocity in global components, shape (3,), rad/s,
-            for axes that rotate with it, such as for a top in steady precession. ``auto`` selects
-            ``body`` if the motion is steady in the body axes, else ``global``.
-        inputs: Names of the inputs of the state space, as for `Simulator`; no drivers.
+        axes: Axes in which the motion is steady and the coefficients are constant. ``body``: the
+            axes of each body, if the mechanism rotates as a whole. ``global``: for axisymmetric
+            rotors on fixed supports. An angular velocity in global components, shape (3,), rad/s:
+            axes that rotate with it, for example for a top in steady precession. ``auto``: ``body``
+            if the motion is steady in the body axes, otherwise ``global``.
+        inputs: Names of the inputs of the state space, as for `Simulator`. Drivers cannot be
+            inputs.
         outputs: Outputs of the state space: functions by name, as for `Simulator`.
 
     Returns:
@@ -232,8 +234,8 @@ def linearize(
     Raises:
         SteadyError: The forces do not balance, or the coefficients or the effects of inputs and
             outputs change along the motion.
-        InputError: The state belongs to another system, the constraints hold every coordinate, or
-            an input or output is invalid.
+        InputError: The state belongs to another system, the constraints fix every coordinate, or an
+            input or output is invalid.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -305,7 +307,7 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, f
     motions = _balanced(at, t, axes)
     basis = free_directions(motions)
     if not basis.shape[1]:
-        raise InputError("nothing is free to move: the constraints hold every coordinate")
+        raise InputError("nothing is free to move: the constraints fix every coordinate")
     speeds = np.abs(at.v)
     if not speeds.any():
         return motions, basis, 0.0
@@ -332,7 +334,7 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, f
 
 
 def _set_motion(at: Assembler, state: State) -> None:
-    """Set positions and velocities; the multipliers may be those of fewer constraints."""
+    """Set positions and velocities; the state may have multipliers of fewer constraints."""
     at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
 
 

@@ -1,8 +1,9 @@
 """Named inputs and outputs of a mechanism.
 
-An input is a number of a load or a driver: `motor` for the torque of a joint load, the amplitude of
-a distributed load or the position of a driver; `push.x` for a component of a force or torque at a
-frame; `spring.stiffness` for a parameter of a force element. An output is a function of a solution.
+An input is a number of a load or a driver. The name `motor` means the torque of the joint load, the
+amplitude of the distributed load or the position of the driver `motor`. `push.x` is a component of
+a force or torque at a frame, and `spring.stiffness` is a parameter of a force element. An output is
+a function of a solution.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Output = Callable[[Solution], ArrayLike]
 
 
 class _Parameter(NamedTuple):
-    """A number of a load or a driver, or a component of a vector of three numbers."""
+    """A number of a load or driver, or one of the three components of a vector."""
 
     part: Any
     field: str
@@ -60,7 +61,7 @@ class _Parameter(NamedTuple):
 
 
 class Inputs:
-    """Named numbers of the loads and drivers of a system, which change in a private copy of it.
+    """Named numbers of loads and drivers that can be changed in a private copy of a system.
 
     A load or driver that the user gave as a function starts at the number 0 instead.
 
@@ -102,7 +103,7 @@ class Inputs:
         return [parameter.part for parameter in self._parameters]
 
     def merged(self, changes: Mapping[str, float]) -> tuple[float, ...]:
-        """Return the values with changes by name; the values themselves do not change."""
+        """Return the values with changes by name, and do not change the attribute `values`."""
         for name, value in instance("inputs", changes, Mapping).items():
             choice("name of an input", name, self.names)
             number(f"inputs[{name!r}]", value)
@@ -110,7 +111,7 @@ class Inputs:
         return tuple(float(changes.get(name, value)) for name, value in pairs)
 
     def put(self, values: Sequence[float]) -> None:
-        """Set the values in the private copy; if one is invalid, none changes."""
+        """Set the values in the private copy; if a value is invalid, no value changes."""
         parts: dict[int, tuple[Any, Any]] = {}
         for parameter, value in zip(self._parameters, values, strict=True):
             part, new = parts.get(id(parameter.part), (parameter.part, parameter.part))

@@ -57,16 +57,17 @@ def simulate(
         elastic_start: Initial deformation, unless `start` is a state: ``quasi-static`` or
             ``undeformed``; see `consistent_state`.
         redundant: Treatment of redundant constraints: ``stop`` raises an error with their names;
-            ``drop`` leaves them out, so that they carry no forces; ``keep`` gives the same motion
-            and the joint forces of minimum norm. Initial misfits of redundant constraints, up to
-            1e-5 of the size of the mechanism, remain constant. Constraints that are independent
-            only because bodies deform are not redundant.
-        stride: Save every n-th step; the first and the last are always saved.
+            ``drop`` ignores them, so that their forces are zero; ``keep`` gives the same motion and
+            the joint forces of minimum norm. Initial misfits of redundant constraints, up to 1e-5
+            of the size of the mechanism, remain constant. Constraints that are independent only
+            because bodies deform are not redundant.
+        stride: Save every n-th step; the first and the last state are always saved.
         progress: Whether to show a progress bar, if tqdm is installed.
-        checkpoint: File to which the run is written periodically and from which `resume` continues
-            it bitwise equally. An existing file is replaced. Under MPI every rank may write it.
-        checkpoint_stride: Number of steps between two checkpoints; by default as many as take about
-            a minute.
+        checkpoint: File to which the run is written periodically. `resume` reads it and continues
+            the run bitwise equally. An existing file is replaced. Under MPI every rank may write
+            it.
+        checkpoint_stride: Number of steps between two checkpoints; by default the number of steps
+            that take about a minute.
 
     Returns:
         The histories by name. After Ctrl-C, the solution contains the results so far, with a
@@ -174,7 +175,7 @@ def _finished(run: RecordedRun, writer: Checkpoint, progress: bool) -> Solution:
 
 
 def _solution(run: RecordedRun) -> Solution:
-    """Return the saved states and the last state, which includes the integrator's memory."""
+    """Return a solution with the saved states; the last state includes the integrator's memory."""
     earlier = [state for state in run.states[-1:] if state.time < run.state.time]
     states = [*run.states[:-1], *earlier, run.state]
     counts = {key: getattr(run.stepper, key) for key in ("iterations", "factorizations")}
@@ -182,7 +183,7 @@ def _solution(run: RecordedRun) -> Solution:
 
 
 def progress_bar(total: int, show: bool, title: str, unit: str) -> AbstractContextManager[Any]:
-    """Return a progress bar, in notebooks their own, or a null context without `show` or tqdm."""
+    """Return a progress bar (in notebooks a widget), or a null context without `show` or tqdm."""
     if show:
         try:
             from tqdm.auto import tqdm

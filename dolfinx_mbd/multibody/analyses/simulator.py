@@ -29,7 +29,7 @@ __all__ = ["Simulator", "one_blas_thread"]
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Return the controller of the BLAS threads, cached because it is slow to create."""
+    """Return the controller of the BLAS threads. It is cached because its creation is slow."""
     return ThreadpoolController()
 
 
@@ -46,16 +46,16 @@ class Simulator(Run):
     Inputs are held constant over each step. A loop over `step` gives bitwise the states of
     `simulate` with the same steps.
 
-    Inputs have these names: that of a joint load for its torque or force, of a distributed load for
-    its amplitude, and of a driver for the position of its joint at the end of the step (without its
-    offset); `push.x`, `push.y` and `push.z` for the components of a force or torque `push`;
-    `spring.stiffness` and so on for the numbers of a force element. If a load is a function, the
-    input replaces it and starts at 0.
+    The name of a joint load is the input for its torque or force, the name of a distributed load
+    for its amplitude, and the name of a driver for the position of its joint at the end of the step
+    (without the offset). `push.x`, `push.y` and `push.z` are the components of a force or torque
+    `push`. `spring.stiffness` and similar names are the numbers of a force element. If a load is a
+    function, the input replaces the function and starts at 0.
 
     Args:
         system: The mechanism; it is not changed.
         dt: Time step, s, adjusted with `t_end` so that a whole number of steps fits; or an
-            `Adaptive` control, which needs `t_end` and admits no inputs.
+            `Adaptive` control. Adaptive steps need `t_end` and do not permit inputs.
         t_end: End time, s; by default the simulation has no end.
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
@@ -145,11 +145,12 @@ class Simulator(Run):
         """Take one step and return the new state.
 
         Args:
-            inputs: Values of inputs by name, which act from the beginning of the step. Inputs that
+            inputs: Values of inputs by name; they act from the beginning of the step. Inputs that
                 are absent keep their values.
 
         Raises:
-            StepError: The step does not converge. State, inputs and all else are as before.
+            StepError: The step does not converge. The simulator is then in the same state as
+                before.
             InputError: An input is unknown or invalid, a driver rotates by half a turn or more, or
                 the end time is reached.
 
@@ -180,9 +181,10 @@ class Simulator(Run):
         """Return to the start, and return the initial state.
 
         Args:
-            start: Initial state or rates of joints; by default those of the constructor.
-            inputs: Values of inputs by name, for which the initial state is computed. By default
-                and for absent names, the values at construction.
+            start: Initial state or rates of joints; by default the argument `start` of the
+                constructor.
+            inputs: Values of inputs by name for the computation of the initial state. Inputs that
+                are absent return to their values at construction.
 
         Raises:
             AssemblyError: The mechanism cannot be assembled.
@@ -204,7 +206,7 @@ class Simulator(Run):
         return self.state
 
     def save(self) -> Snapshot:
-        """Return a snapshot, from which `restore` continues bitwise equally; it can be pickled.
+        """Return a snapshot that can be pickled; after `restore`, steps are bitwise equal.
 
         Example:
             >>> simulator = mbd.Simulator(pendulum, dt=1e-3)
@@ -216,10 +218,10 @@ class Simulator(Run):
         return super().save()._replace(inputs=self._inputs.values)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot of this simulator, or of one that was constructed equally.
+        """Return to a snapshot of this simulator, or of a simulator with the same arguments.
 
         Args:
-            snapshot: What `save` returned.
+            snapshot: Snapshot that `save` returned.
 
         Raises:
             InputError: The snapshot belongs to another mechanism or has other inputs.
@@ -231,7 +233,7 @@ class Simulator(Run):
         self._put(snapshot.inputs)
 
     def _put(self, values: tuple[float, ...]) -> None:
-        """Set the inputs, and let the assembler forget the motions of the drivers."""
+        """Set the inputs, and delete the stored motions of the drivers in the assembler."""
         self._inputs.put(values)
         self.stepper.assembler.put(self.state)
 

@@ -1,21 +1,22 @@
 """Coefficients of small motions about a steady motion, in axes that may rotate with it.
 
-The equations of motion are r(q, v, a) + Bᵀλ = 0. In an increment δ of q, a floating frame moves by
-δR in global components and rotates by δφ in body components. Resolved in axes Q that rotate with a
-constant angular velocity W, the increments are
+The equations of motion are r(q, v, a) + Bᵀλ = 0. An increment δ of q moves a floating frame by δR
+in global components and rotates it by δφ in body components. A is the rotation matrix of the body.
+Let y be the increments in axes Q that rotate with a constant angular velocity W:
 
     δ = P y,   P = diag(Q, AᵀQ, I),   δv = P (ẏ + 𝒲 y),   δa = P (ÿ + (𝒲 + 𝒟) ẏ + 𝒟𝒲 y),
 
     𝒲 = diag(W̃, W̃, 0),   𝒟 = diag(W̃, W̃ − ω̃, 0)        (all resolved in Q),
 
-because ω, the angular velocity of the body, changes by δω = δφ̇ + ω×δφ. With the derivatives K, C, M
-of r + Bᵀλ with respect to q, v, a (λ is constant, so that K includes the second derivatives of the
-constraints times the reactions) the small motions obey M_y ÿ + C_y ẏ + K_y y + (BP)ᵀ δλ = 0,
+because ω, the angular velocity of the body, changes by δω = δφ̇ + ω×δφ. K, C and M are the
+derivatives of r + Bᵀλ with respect to q, v and a for constant λ; K therefore includes the second
+derivatives of the constraints times the reactions. The small motions satisfy
+M_y ÿ + C_y ẏ + K_y y + (BP)ᵀ δλ = 0 with
 
     M_y = PᵀMP,   C_y = PᵀCP + M_y (𝒲 + 𝒟),   K_y = PᵀKP + PᵀCP 𝒲 + M_y 𝒟𝒲.
 
-The free motions are y = N z with B P N = 0, which eliminates the multipliers (Maggi). In a steady
-motion M_y, C_y, K_y and N do not depend on time.
+The free motions are y = N z with B P N = 0; this choice eliminates the multipliers (Maggi). In a
+steady motion M_y, C_y, K_y and N do not depend on time.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def _frames(system: SystemData, q: Array) -> Iterator[tuple[int, slice, slice, A
 class Axes:
     """Axes in which the increments of each body are resolved.
 
-    `turn` is the rotation Q of each body's axes to global axes, (bodies, 3, 3); `spin` is W in
-    global components, (bodies, 3), rad/s.
+    `turn` (bodies, 3, 3) is the rotation matrix Q from these axes to global axes. `spin` (bodies,
+    3) is their angular velocity W in global components, rad/s.
     """
 
     turn: Array
@@ -78,7 +79,7 @@ class Axes:
 
 @dataclass(frozen=True, eq=False)
 class SmallMotions:
-    """Matrices M_y, C_y, K_y (nv, nv), BP (nc, nv), and P, 𝒲, 𝒟 (nv, nv) at one state.
+    """Matrices M_y, C_y, K_y, P, 𝒲, 𝒟 (nv, nv) and BP (nc, nv) of the module at one state.
 
     `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟.
     """

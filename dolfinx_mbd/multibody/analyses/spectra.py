@@ -48,15 +48,16 @@ def spectrum(
     """Return the one-sided amplitude spectrum of a signal.
 
     A sine of amplitude A has the height A if its frequency is a line of the spectrum. Half-way
-    between two lines its height is reduced by the loss of the window: 15 % for `hann`, 0.1 % for
-    `flattop`, whose peaks are wider. Frequencies above half the sampling rate appear at lower ones:
-    in this case save more steps of the simulation (`stride`). Remove initial transients.
+    between two lines, its height is smaller by 15 % with the window `hann` and by 0.1 % with
+    `flattop`; `flattop` has wider peaks. Frequencies above half the sampling rate appear at lower
+    frequencies; if a signal contains them, save more steps of the simulation (`stride`). Remove
+    initial transients.
 
     Args:
         time: Equally spaced times, shape (nt,), s.
         signal: Values at the times, shape (nt,) or (nt, ...), in any unit.
-        window: A window of `scipy.signal.get_window`: "hann" has little leakage, "flattop" the best
-            amplitudes, and "boxcar" suits signals with whole periods.
+        window: A window of `scipy.signal.get_window`. "hann" has little leakage, "flattop" gives
+            the best amplitudes, and "boxcar" suits signals with whole periods.
         trend: "keep" leaves the signal unchanged, "mean" subtracts its mean, and "line" subtracts
             its least-squares line. A mean or a trend leaks into the lowest frequencies.
         resample: Whether a signal with unequal steps is interpolated by cubic splines to the same
@@ -66,8 +67,8 @@ def spectrum(
         Frequencies and amplitudes.
 
     Raises:
-        InputError: Times and signal have different lengths, are not finite or not equally spaced;
-            or the window is unknown.
+        InputError: Times and signal have different lengths, a value is not finite, the times are
+            not equally spaced, or the window is unknown.
 
     Example:
         >>> t = np.arange(1000) / 1000.0
@@ -93,7 +94,8 @@ def spectrum(
         axis=0,
     )
     amplitudes = np.sqrt(2 * power)
-    amplitudes[0] = np.sqrt(power[0])  # frequency 0 and half the sampling rate have no line at −f
+    # The lines at 0 and at half the sampling rate have no counterpart at −f
+    amplitudes[0] = np.sqrt(power[0])
     if len(t) % 2 == 0:
         amplitudes[-1] = np.sqrt(power[-1])
     return Spectrum(frequencies, amplitudes)

@@ -1,7 +1,8 @@
 """State space of the small motions of a mechanism with inputs u and outputs y.
 
-The state is x = (z, ż) with the free coordinates z of `small_motions`. The accelerations and the
-change of the multipliers follow from the equations of motion,
+The state is x = (z, ż) with the free coordinates z of `small_motions`. That module defines the
+matrices; M, C and K are the reduced matrices. The accelerations and the change of the multipliers
+follow from the equations of motion,
 
     M z̈ = −K z − C ż + NᵀPᵀF u,   (BP)ᵀ δλ = PᵀF u − M_y ÿ − C_y ẏ − K_y y,   y = N z,
 
@@ -34,9 +35,11 @@ StateSpace = tuple[Array, Array, Array, Array]
 """Matrices A, B, C, D of ẋ = A x + B u, y = C x + D u."""
 
 _OFFSETS = np.array([1, 2, 3, -1, -2, -3])
-_WEIGHTS: Array = np.array([0.75, -0.15, 1 / 60])  # of the differences between opposite offsets
-_STEP = 1e-2  # displacement of a difference, relative to the size of the mechanism
-_INPUT_STEP = 1e-2  # step of an input, relative to its value, or absolute if it is zero
+# Weights of the differences between opposite offsets
+_WEIGHTS: Array = np.array([0.75, -0.15, 1 / 60])
+_STEP = 1e-2  # displacement for finite differences relative to the size of the mechanism
+# Step of an input relative to its value, or the step itself if the value is zero
+_INPUT_STEP = 1e-2
 _LARGEST = 1e-2  # largest step of a rigid coordinate, rad or m
 
 
@@ -54,7 +57,7 @@ def check_inputs(inputs: Inputs) -> None:
 def state_space(
     at: Assembler, t: float, motions: SmallMotions, basis: Array, inputs: Inputs, outputs: Outputs
 ) -> StateSpace:
-    """Return the matrices at the point of the assembler, whose system is that of the inputs.
+    """Return the matrices at the point of the assembler, which must belong to `inputs.system`.
 
     `motions` are the coefficients at this point, and `basis` (nv, m) contains the free motions.
     """

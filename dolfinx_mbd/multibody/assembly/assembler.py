@@ -40,7 +40,8 @@ class Tangent(NamedTuple):
 class TangentBlocks(NamedTuple):
     """Nonzero blocks of the matrices of a `Tangent`.
 
-    The keys of K, C and M are pairs of bodies. Those of B are a joint or driver, and a body.
+    The keys of K, C and M are pairs of bodies. The keys of B are pairs of a joint or driver and a
+    body.
     """
 
     K: SparseBlocks
@@ -137,9 +138,9 @@ class Assembler(LoadAssembler):
     def constraints(self, t: float) -> Array:
         """Return the values of the constraints, shape (nc,).
 
-        Rotation constraints are sines, which also vanish after half a turn. A rotation with an
-        error above 1 rad is therefore replaced by a rotation with the error 1 rad about the same
-        axis, also in later calls of `constraint_matrix`.
+        The value of a rotation constraint is the sine of its error and also vanishes at half a
+        turn. An error above 1 rad is therefore replaced by an error of 1 rad about the same axis.
+        Later calls of `constraint_matrix` use the same replacement.
         """
         self.update_poses(t)
         p1, Q1, p2, Q2 = self._joint_frames()
@@ -151,7 +152,7 @@ class Assembler(LoadAssembler):
         return values[self.system.row_entry, self.system.row_motion] - self._offsets
 
     def _find_corrections(self, Q1: Array, Q2: Array) -> dict[int, Array]:
-        """Return the rotations, by entry, that reduce errors of first frames to 1 rad."""
+        """Return rotations of first frames, by entry, that reduce large errors to 1 rad."""
         first, second = Q1[self._rotation_entries], Q2[self._rotation_entries]
         near = np.einsum("jka,jka->ja", first, second).min(axis=1) > np.cos(1.0)
         corrections = {}
@@ -187,7 +188,7 @@ class Assembler(LoadAssembler):
         return B.array
 
     def constraint_rates(self, t: float) -> tuple[Array, Array]:
-        """Return ∂Φ/∂t, and Φ̈ for zero accelerations (Ḃv and driver terms), (nc,) each."""
+        """Return ∂Φ/∂t and the value of Φ̈ for zero accelerations, (nc,) each."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         velocities = self.update_velocities()
@@ -289,8 +290,9 @@ class Assembler(LoadAssembler):
     def power(self, t: float) -> float:
         """Return the power of loads and drivers, W; call after `residual`.
 
-        Joints do no work, so loads and drivers provide the power of all wrenches. Without loads,
-        drivers alone provide the power; λ is the negative force on the second frame.
+        Joints do no work. The power of all wrenches is therefore the power of loads and drivers.
+        Without loads, it is the power of drivers alone; λ is the negative force on the second
+        frame.
         """
         s = self.system
         if not s.loads:

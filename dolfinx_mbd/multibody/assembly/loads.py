@@ -29,9 +29,10 @@ FrameForces = FrameLoad | PairElement | JointLoad | JointSpring | JointFriction
 class LoadAssembler:
     """Buffers for frames, joint coordinates and loads of a system.
 
-    `q`, `v`, `a` are the point of evaluation, `angles` the joint rotations from which turns are
-    counted, `rows` and `scale` (nv,) the residual and the magnitudes of its terms. All frames have
-    `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6).
+    `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from which full
+    turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of its terms.
+    `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong to the
+    frames.
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -145,7 +146,7 @@ class LoadAssembler:
         row: Array,
         columns_of: Iterable[int],
     ) -> None:
-        """Add column ⊗ row; they are zero except at the bodies `rows_of` and `columns_of`."""
+        """Add column ⊗ row, nonzero only at the bodies `rows_of` and `columns_of`."""
         vs = self.system.v_slices
         for k in set(rows_of):
             for m in set(columns_of):
@@ -260,7 +261,7 @@ class LoadAssembler:
         return float(energy)
 
     def load_wrenches(self, t: float) -> Iterator[tuple[FrameForces, tuple[int, ...], Array]]:
-        """Yield each load on frames, its frames, and the forces and moments on them, (6,) or (12,).
+        """Yield each load on frames with its frames and the wrenches on the frames, (6,) or (12,).
 
         Call `update_velocities` first.
         """

@@ -19,7 +19,7 @@ _RATE_TOLERANCE = 1e-7  # largest error of constraint and joint rates relative t
 def consistent_rates(system: SystemData, state: State) -> State:
     """Return the state with velocities, accelerations and multipliers for Φ̇ = 0 and Φ̈ = 0.
 
-    Velocities change as little as possible in kinetic energy; coordinates do not change.
+    The change of the velocities has the least kinetic energy; coordinates do not change.
     """
     eqs = Assembler(system)
     eqs.q[:], eqs.angles[:] = state.q, state.angles
@@ -32,7 +32,8 @@ def consistent_rates(system: SystemData, state: State) -> State:
 def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
     """Return the jerk (rate of the accelerations) and its constrained part, (nv,) each.
 
-    The constrained part has the same product with B and the smallest norm in the mass metric.
+    The constrained part is the vector of smallest norm in the mass metric that has the same product
+    with B as the jerk.
     """
     eqs, step = _advanced(system, state, dt)
     eqs.update_poses(state.time + step)
@@ -46,7 +47,7 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
 
 
 def _advanced(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
-    """Return an assembler a hundredth of a step after a state, and this time interval (s)."""
+    """Return an assembler at the time 0.01 dt after a state, and this time difference (s)."""
     eqs, step = Assembler(system), 0.01 * dt
     eqs.q[:], eqs.angles[:] = state.q, state.angles
     eqs.move(eqs.q.copy(), step * state.v + 0.5 * step * step * state.a)
@@ -81,8 +82,8 @@ def velocities(
 ) -> None:
     """Set velocities with Bv + ∂Φ/∂t = 0 and the joint rates `rates`, rad/s or m/s.
 
-    They are as close as possible to `v` (nv,) in the mass metric and differ from it only at the
-    indices `free`. Raises an `AssemblyError` if no velocities have these rates.
+    The velocities are as close as possible to `v` (nv,) in the mass metric and differ from `v` only
+    at the indices `free`. Raises an `AssemblyError` if no velocities have these rates.
     """
     rates = rates or {}
     eqs.update_poses(t)

@@ -14,7 +14,7 @@ Index = NDArray[np.integer]
 
 _ZERO_ROW = 1e-12  # largest length of a dimensionless row of B that constrains no motion
 
-#: Largest part of a redundant row of unit length outside the span of the rows before it.
+#: Largest distance of a redundant row of unit length from the span of the rows before it.
 DEPENDENT = 1e-9
 
 #: The same limit for joints that fit together only up to a small misfit.
@@ -41,10 +41,10 @@ class Redundancy(NamedTuple):
 
 
 def _order(system: SystemData) -> list[int]:
-    """Return the constraints in order of priority; the last ones are redundant first.
+    """Return the constraints in order of priority; of dependent constraints, the last is redundant.
 
-    Drivers come first, then displacements, then rotations. Distances and displacements of hinges
-    along their axes come last. If the hinges are parallel, their rotation constraints alone keep
+    Drivers come first, then displacements, then rotations. Distances, and displacements of hinges
+    along their axes, come last. If the hinges are parallel, their rotation constraints alone keep
     each body in its plane in every position, so that a misfit of the planes does not tilt a body.
     """
     joints = len(system.joints)
@@ -85,7 +85,7 @@ def independent_rows(
 ) -> tuple[list[int], Array]:
     """Return the indices of independent rows of a matrix (nc, n), and all remainders (nc,).
 
-    The remainder of a row, scaled to unit length, is the length of its part outside the span of
+    Each row is scaled to unit length. Its remainder is the length of the part outside the span of
     earlier independent rows. Rows with a remainder below the limit are redundant.
     """
     lengths = np.linalg.norm(matrix, axis=1)
@@ -117,7 +117,7 @@ def find_redundant(
 ) -> list[Redundancy]:
     """Return the redundant constraints, each with the constraints on which it depends.
 
-    `columns` are the indices of free velocities (default: all) in the constraint matrix B (nc, nv).
+    `columns` are the indices of the free velocities, by default of all columns of B (nc, nv).
     """
     matrix = without_units(system, B)[0]
     if columns is not None:
@@ -139,8 +139,8 @@ def least_norm_multipliers(
 ) -> Array:
     """Return the minimum-norm multipliers (nc,) that give the same forces as `lam`.
 
-    `B_all` is B of all constraints, `B_part` is B of those with the multipliers `lam`. Moments
-    are divided by `length` to compare them with forces.
+    `B_all` is the matrix B of all constraints. `B_part` is the matrix B of the constraints to which
+    the multipliers `lam` belong. Moments are divided by `length` to compare them with forces.
     """
     weight = np.where(system.row_motion < 3, 1.0, length)
     rcond = NEARLY_DEPENDENT if system.misfit.any() else 1e-10

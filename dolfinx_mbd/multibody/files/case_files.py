@@ -17,7 +17,7 @@ Outcome = tuple[dict[str, Any], dict[str, Any]]  # facts, and arrays by name
 
 
 class CaseFiles:
-    """Files of the cases of a study, which digests identify; without a folder no files."""
+    """Files of the cases of a study with the digests `identity`; without a folder, no files."""
 
     def __init__(self, folder: Path | None, identity: Mapping[str, str]) -> None:
         self.folder, self.identity = folder, dict(identity)

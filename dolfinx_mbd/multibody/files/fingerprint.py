@@ -20,12 +20,12 @@ import numpy as np
 from dolfinx_mbd.multibody.model.system import SystemData
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
-_LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # without effect on results
-_LATER = frozenset({"omega", "velocity"})  # attributes that version 3 did not have, if None
+_LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # attributes without effect on results
+_LATER = frozenset({"omega", "velocity"})  # ignored if None: version 3 did not have them
 
 
 def fingerprint(system: SystemData) -> dict[str, str]:
-    """Return digests of each body, joint, driver and load by name, of gravity and of their order.
+    """Return digests of gravity, of each body, joint, driver and load, and of their order.
 
     Constraints that a run has dropped are included.
     """
@@ -56,8 +56,8 @@ def digest(item: object) -> str:
 def _plain(item: Any, known: dict[int, tuple[int, Any]]) -> tuple[str, Any]:
     """Return an object as nested tuples of strings.
 
-    `known` maps the identity of each earlier object to its number and to the object itself, which
-    is kept because Python reuses the identities of deleted objects.
+    `known` maps the identity of each earlier object to its number and to the object itself. The
+    object is kept because Python reuses the identities of deleted objects.
     """
     if isinstance(item, np.generic):
         item = item.item()
@@ -116,7 +116,7 @@ def _contents(cell: types.CellType) -> Any:
 
 
 def _attributes(item: Any) -> list[str]:
-    """Return the names of the attributes that hold the data of an object."""
+    """Return the names of the attributes that contain the data of an object."""
     if is_dataclass(item):
         return [f.name for f in fields(item) if f.init and not f.name.startswith("_")]
     slots = [getattr(kind, "__slots__", ()) for kind in type(item).__mro__]

@@ -30,7 +30,8 @@ VERSION = 3
 HISTORY = ("time", "q", "v", "a", "lam", "angles")
 """Attributes of a state that are saved at each time."""
 
-_MEMORY = ("algorithmic", "velocity")  # arrays of a state's memory; `earlier` is a list of pairs
+# Arrays in a state's memory; its other entry, `earlier`, is a list of pairs
+_MEMORY = ("algorithmic", "velocity")
 
 
 class RunFileError(FileError):

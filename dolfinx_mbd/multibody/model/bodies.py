@@ -124,7 +124,8 @@ class RigidBody(FloatingBody):
         shape: Surface for drawings (optional).
         velocity: Initial velocity of the origin of the body frame in global components, (3,), m/s;
             by default it follows from the joints and the other bodies. See `consistent_state`.
-        omega: Initial angular velocity in body components, (3,), rad/s; by default likewise.
+        omega: Initial angular velocity in body components, (3,), rad/s; the default is as for
+            `velocity`.
 
     Raises:
         InputError: The mass is not positive, the inertia tensor is physically impossible, or
@@ -291,8 +292,8 @@ class FlexibleBody(FloatingBody):
 
     Its named points (`points` of a reduction) are frames too, with the axes of the body frame. They
     transmit forces, but no moments: forces, spring-dampers, spherical and distance joints act at
-    them, and they slide along lines and planes. A concentrated force deforms the body only as far
-    as its modes represent; use an interface if the compliance near the point matters.
+    them, and they slide along lines and planes. The modes represent only part of the deformation
+    that a concentrated force causes; use an interface if the compliance near the point matters.
 
     Attributes:
         name: Name in the system and in the results.
@@ -302,13 +303,16 @@ class FlexibleBody(FloatingBody):
             global components.
         damping_ratio: Damping ratio of every mode, added to the damping matrix of the reduced body;
             by default `DEFAULT_DAMPING_RATIO` if that matrix is zero, otherwise 0.
-        stiffening: Whether geometric stiffening acts; by default if the reduced body contains it.
+        stiffening: Whether geometric stiffening is included; by default it is if the reduced body
+            contains stiffening data.
         velocity: Initial velocity of the origin of the body frame in global components, (3,), m/s;
             by default it follows from the joints and the other bodies. See `consistent_state`.
-        omega: Initial angular velocity in body components, (3,), rad/s; by default likewise.
+        omega: Initial angular velocity in body components, (3,), rad/s; the default is as for
+            `velocity`.
 
     Raises:
-        InputError: An argument is invalid, or the reduced body does not contain stiffening.
+        InputError: An argument is invalid, or `stiffening` is True and the reduced body contains no
+            stiffening data.
 
     Example:
         >>> link = mbd.FlexibleBody("link", body, position=(0.5, 0, 0), damping_ratio=0.02)
@@ -378,7 +382,8 @@ class FlexibleBody(FloatingBody):
             name: Name of the interface or the point.
 
         Raises:
-            InputError: The body has neither; the message lists the names.
+            InputError: The body has no interface or point with this name; the message lists the
+                valid names.
         """
         names = [*(i.name for i in self.reduced.interfaces), *self.point_names]
         return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, names))

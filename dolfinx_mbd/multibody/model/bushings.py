@@ -1,9 +1,10 @@
 """Bushings: springs and dampers in all six relative motions of two frames.
 
-With the displacement x = Q₁ᵀ(p₂ − p₁) in components of the first frame and the rotation vector θ
-of R₀ᵀ Q₁ᵀ Q₂ (R₀: relative rotation without moment), the energy is ½ sᵀ K s for s = (x − x₀, θ).
-The wrenches are −Hᵀ(K s + C ṡ), where ṡ = H u for the velocities u of the frames: the springs do
-no net work on a closed path, also with finite rotations. |θ| is limited to less than half a turn.
+The frames have the points p₁ and p₂ and the axes Q₁ and Q₂. The displacement x = Q₁ᵀ(p₂ − p₁) has
+components in the first frame, and θ is the rotation vector of R₀ᵀ Q₁ᵀ Q₂. The neutral pose is (x₀,
+R₀). With s = (x − x₀, θ), stiffness K and damping C, the energy is ½ sᵀ K s and the wrenches are
+−Hᵀ(K s + C ṡ). The matrix H maps the velocities u of the frames to ṡ = H u. The springs do no net
+work on a closed path, even with finite rotations. |θ| must not exceed 3 rad.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ class Bushing(PairElement):
         stiffness: Stiffness along x, y, z (N/m) and about them (N m/rad), shape (6,), or a
             symmetric matrix (6, 6).
         damping: Damping coefficients, N s/m and N m s/rad, with the shape of `stiffness`.
-        neutral: Displacement (3,), m, and relative rotation Q₁ᵀQ₂ (3, 3) without force; by default
-            measured at the initial positions.
+        neutral: Neutral pose: displacement (3,), m, and relative rotation Q₁ᵀQ₂ (3, 3) at which the
+            springs exert no load; by default measured at the initial positions.
 
     Raises:
-        InputError: Stiffness or damping is neither six non-negative numbers nor a symmetric,
-            positive semi-definite matrix, or the neutral rotation is not a rotation matrix.
+        InputError: An argument is invalid. Stiffness and damping must be six non-negative numbers
+            or a symmetric, positive semi-definite matrix; the neutral rotation must be a rotation
+            matrix.
 
     Example:
         >>> ends = ground.frame("bearing"), rod.frame("left")

@@ -44,8 +44,8 @@ class FloatingBody:
     num_velocities: int
     num_elastic: int
     typical_mass: float
-    _table: Table  # one row, the table of the kernels for this body; see `body_table`
-    _data: Array  # buffer with the arrays that the table locates
+    _table: Table  # table of the kernels with one row, for this body; see `body_table`
+    _data: Array  # buffer with the arrays; the table contains their positions
     _q0: Array
     _v0: Array
 
@@ -59,7 +59,7 @@ class FloatingBody:
         start: tuple[ArrayLike, ArrayLike, ArrayLike | None, ArrayLike | None],
         stiffening: Stiffening | None = None,
     ) -> None:
-        """Set the attributes from moments, elastic matrices, frames, and pose and velocities."""
+        """Set the attributes from moments, elastic matrices, frames, pose and velocities."""
         label, n, count = f"body {self.name!r}", len(S) - 1, len(frames)
         rows = H.transpose(0, 2, 3, 1).reshape(9 * (n + 1), n + 1)
         shapes = (count, 3), (count, 3, 3), (count, 6, n)
@@ -69,7 +69,8 @@ class FloatingBody:
         )
         spin: Array = np.zeros((0, n, n)) if stiffening is None else stiffening.spin
         bend: Array = np.zeros((0, 6, n, n))
-        if stiffening is not None:  # forces at named points, the last frames, stiffen nothing
+        # Forces at named points (the last frames) do not stiffen the body
+        if stiffening is not None:
             bend = np.zeros((count, 6, n, n))
             bend[: len(stiffening.interfaces)] = stiffening.interfaces
         inertia = np.array([total_mass]), S, rows, *matrices
@@ -112,7 +113,7 @@ class FloatingBody:
         return self._q0.copy()
 
     def initial_velocities(self) -> Array:
-        """Return the initial velocities; NaN for those that the other bodies determine."""
+        """Return the initial velocities, with NaN for velocities that follow from other bodies."""
         return self._v0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
@@ -155,7 +156,7 @@ class FloatingBody:
         return out
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return the accelerations J̇ v for v̇ = 0, where q changes at the rate v."""
+        """Return the accelerations J̇ v of the frames for v̇ = 0."""
         return self.frame_velocity_tangents(q, v) @ v
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:

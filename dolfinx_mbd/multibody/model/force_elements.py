@@ -87,8 +87,8 @@ class SpringDamper(PairElement):
         stiffness: Stiffness, N/m.
         damping: Damping coefficient, N s/m.
         free_length: Length without force, m; by default the initial distance between the points.
-        law: Function `law(length, rate)` of the length (m) and its rate (m/s) that returns the
-            tension, N; it replaces stiffness and damping.
+        law: Function `law(length, rate)` that returns the tension (N) for a length (m) and its rate
+            (m/s); the law replaces stiffness and damping.
 
     Raises:
         InputError: An argument is invalid, or both a law and stiffness or damping are given.
@@ -206,10 +206,11 @@ class JointSpring(_JointElement):
         joint: Name of the joint.
         stiffness: Stiffness, N m/rad or N/m.
         damping: Damping coefficient, N m s/rad or N s/m.
-        free: Unloaded rotation (rad) or displacement (m) of the joint; by default the initial one.
-        law: Function `law(s, rate)` of the rotation or displacement s relative to `free` and its
-            rate that returns the resisting torque (N m) or force (N); it replaces stiffness and
-            damping.
+        free: Unloaded rotation (rad) or displacement (m) of the joint; by default the initial
+            value.
+        law: Function `law(s, rate)` that returns the resisting torque (N m) or force (N) for a
+            rotation or displacement s relative to `free` and its rate; the law replaces stiffness
+            and damping.
         motion: `rotation` or `displacement`; by default the only free motion of the joint, or
             the rotation of a cylindrical joint.
 

@@ -51,7 +51,7 @@ JOINT_KINDS: dict[str, tuple[int, ...]] = {
     "point_on_plane": (2,),
     "distance": (0,),
 }
-"""Relative motions that each kind of joint constrains: 0 to 2 along x, y, z; 3 to 5 about them."""
+"""Motions that each kind of joint constrains: 0, 1, 2 along x, y, z; 3, 4, 5 about x, y, z."""
 
 TURNING = ("revolute", "cylindrical", "planar")
 """Kinds of joints with a rotation about z that is a single coordinate."""
@@ -81,13 +81,14 @@ def checked_frame(argument: str, value: Any) -> FrameRef:
 class Joint:
     """A joint between two frames; `revolute`, `prismatic` and similar functions create it.
 
-    A joint constrains some of the six motions of its second frame relative to its first. Its axis
-    is z of the first frame; in revolute, cylindrical and planar joints the z axes may be opposite.
+    A joint constrains some of the six motions of its second frame relative to its first frame. Its
+    axis is the z axis of the first frame; in revolute, cylindrical and planar joints the z axes of
+    the frames may be opposite.
 
     Joint forces and moments act on the second body, in components of the first frame. There are two
-    exceptions: the moment of a universal joint, normal to the plane of its pins, is reported as
-    moment z; the force of a distance joint, along the line from the first point to the second, is
-    reported as force x and is negative in tension.
+    exceptions. The moment of a universal joint is normal to the plane of its pins and is reported
+    as moment z. The force of a distance joint acts along the line from the first point to the
+    second; it is reported as force x and is negative in tension.
 
     Attributes:
         name: Name in the system and in the results.
@@ -97,8 +98,8 @@ class Joint:
         length: Length of a distance joint, m; by default the initial distance between the points.
 
     Raises:
-        InputError: The kind is unknown, both frames belong to one body, or a length is not positive
-            or belongs to a joint of another kind.
+        InputError: The kind is unknown, both frames belong to one body, a length is not positive,
+            or a joint that is not a distance joint has a length.
 
     Example:
         >>> mbd.Joint("pin", "spherical", ground.frame("bearing"), rod.frame("left")).rows
@@ -258,9 +259,9 @@ class Driver:
             such functions; a simulation checks that the derivatives match the position.
         along: `rotation` or `displacement`; by default the only free motion of the joint, or the
             rotation of a cylindrical joint.
-        offset: Value added to the angle or displacement, by default the initial coordinate of the
-            joint: then a motion that begins at zero does not move the bodies at the start. With 0,
-            the motion is the coordinate of the joint.
+        offset: Value added to the angle or displacement. By default it is the initial coordinate of
+            the joint, so that a motion that begins at zero does not move the bodies at the start.
+            With an offset of 0, `motion` returns the coordinate of the joint itself.
 
     Raises:
         InputError: An argument is invalid; `System` checks the joint.

@@ -97,13 +97,14 @@ class FrameLoad:
     Attributes:
         name: Name in the system.
         frame: Frame at which the load acts, for example `rod.frame("left")`.
-        value: Three components in N or N m, or a function `value(t, motion)` of time (s) and the
-            motion of the frame that returns them.
+        value: Three components in N or N m, or a function `value(t, motion)` that returns them for
+            the time (s) and the motion of the frame.
         kind: `force` or `torque`.
         axes: `global` or `frame` (the moving frame): axes along which `value` has its components.
 
     Raises:
-        InputError: An argument is invalid; the value of a function is checked at each call.
+        InputError: An argument is invalid. If `value` is a function, its result is checked at each
+            call.
 
     Example:
         >>> weight = mbd.FrameLoad("weight", rod.frame("right"), (0, -9.81, 0))
@@ -196,7 +197,8 @@ class JointLoad:
         of: The coordinate s; by default the coordinate of the loaded joint.
 
     Raises:
-        InputError: An argument is invalid; the value of a function is checked at each call.
+        InputError: An argument is invalid. If `value` is a function, its result is checked at each
+            call.
 
     Example:
         >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lambda t, s, rate: 2 - 0.1 * rate)

@@ -1,4 +1,4 @@
-"""Motions of drivers from a position or a rate alone, and checks of their derivatives."""
+"""Motions of drivers that are created from a position or a rate, and checks of derivatives."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ _FIRST = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
 _SECOND = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0
 
 _SAMPLES = 20  # times at which a motion is checked
-_SPANS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-2)  # lengths of the intervals relative to the run
-_TOLERANCE = 1e-2  # relative difference above which a derivative is wrong
-_NOISE = np.array([1e-9, 1e-6])  # ignored changes, relative to the largest position and rate
+# Lengths of the intervals relative to the duration of the run
+_SPANS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-2)
+_TOLERANCE = 1e-2  # largest relative difference of a correct derivative
+# Largest ignored changes of position and rate, relative to their largest values
+_NOISE = np.array([1e-9, 1e-6])
 
 
 def check_drivers(system: SystemData, start: float, end: float) -> None:
@@ -41,9 +43,9 @@ def check_derivatives(name: str, motion: Motion, start: float, end: float) -> No
 
     At several times, the change of the position is compared with the integral of the rate, and the
     change of the rate with the integral of the acceleration, over intervals of several lengths
-    before and after the time. An error is raised only if no interval agrees within 1 %: rates and
-    accelerations may jump, because intervals without a jump agree. The motion is not evaluated
-    outside the run.
+    before and after the time. An error is raised only if no interval agrees within 1 %. Rates and
+    accelerations may therefore jump: the intervals without a jump agree. The motion is not
+    evaluated outside the run.
     """
     times = start + (end - start) * np.mod(np.arange(_SAMPLES) * 0.6180339887498949, 1.0)
     scales = np.abs([motion(float(t)) for t in times]).max(axis=0)
@@ -77,11 +79,12 @@ def _intervals(
 
 
 def _contradictions(intervals: Array, scale: float) -> NDArray[np.int64]:
-    """Return the indices of `intervals` (4, n) with a contradiction that no other disproves."""
+    """Return the indices of intervals (4, n) with an error that no other interval disproves."""
     width, integral, change, noise = intervals
     error, size = np.abs(integral - change), np.maximum(np.abs(integral), np.abs(change))
     wrong = (error > _TOLERANCE * size + 10 * noise) & (error >= 1e-3 * scale * width)
-    share = np.outer(0.1 * error / width, width)  # a tenth of each error, over the other widths
+    # A tenth of each error, scaled to the widths of the others
+    share = np.outer(0.1 * error / width, width)
     agrees = error <= np.maximum(_TOLERANCE * size, share)
     agrees &= np.maximum(size, 10 * share) > 10 * noise
     return np.flatnonzero(wrong & ~agrees.any(axis=1))
@@ -91,13 +94,14 @@ def differentiated(position: Callable[[float], float], *, step: float = 1e-4) ->
     """Return the motion of a driver from its position, with derivatives by finite differences.
 
     The differences are central and of sixth order. At the circular frequency Ω, the relative error
-    of the acceleration is (Ω step)⁶/560 plus round-off of about 1e-15 of the position over step²;
-    with the default step it is below 1e-8 for Ω from 20 to 1,000 rad/s. Simulations use rates and
-    accelerations only at the start and in projected results.
+    of the acceleration is (Ω step)⁶/560. Round-off adds an error of about 1e-15 of the position
+    divided by step². With the default step, the relative error is below 1e-8 for Ω from 20 to 1,000
+    rad/s. Simulations use rates and accelerations only at the start and in projected results.
 
     Args:
-        position: Angle (rad) or displacement (m) as a function of time (s); it is evaluated up to
-            three steps before and after each time and must be three times differentiable.
+        position: Angle (rad) or displacement (m) as a function of time (s); the function is
+            evaluated up to three steps before and after each time and must be three times
+            differentiable.
         step: Step of the differences, s.
 
     Returns:
@@ -127,9 +131,9 @@ def integrated(
 ) -> Motion:
     """Return the motion of a driver from its rate; the position is the integral from t = 0.
 
-    The integral uses Gauss quadrature with ten points on panels [k panel, (k+1) panel]; it is exact
-    up to round-off if the rate is smooth over a panel. The driver prescribes this position, so that
-    the joint does not drift.
+    The integral uses Gauss quadrature with ten points on panels [k panel, (k+1) panel]; the
+    integral is exact up to round-off if the rate is smooth over a panel. The driver prescribes this
+    position, so that the joint does not drift.
 
     Args:
         rate: Rate (rad/s or m/s) as a function of time (s).
@@ -152,7 +156,8 @@ def integrated(
     start = number("start", start)
     number("panel", panel, positive=True, unit="s")
     number("step", step, positive=True, unit="s")
-    _sums = {1: [0.0], -1: [0.0]}  # integrals from t = 0 to the ends of panels after and before it
+    # Integrals from t = 0 to the ends of the panels after (1) and before (-1) it
+    _sums = {1: [0.0], -1: [0.0]}
 
     def integral(low: float, high: float) -> float:
         values = fixed_quad(

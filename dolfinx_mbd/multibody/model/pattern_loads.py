@@ -1,7 +1,8 @@
 """Distributed loads on flexible bodies: load patterns of the reduced body with an amplitude.
 
-A load of amplitude p has, in body components, the resultant p F, the moment p (m₀ + Σ m_k η_k)
-about the origin of the body frame and the generalized force p f_k on each elastic coordinate.
+At amplitude p, the resultant is p F, the moment about the origin of the body frame is p (m₀ + Σ m_k
+η_k), and the generalized force on the elastic coordinate η_k is p f_k. F, m₀, m_k and f_k are
+constants of the `LoadPattern` in body components.
 """
 
 from __future__ import annotations

@@ -65,14 +65,16 @@ class BodyState(NamedTuple):
 class Body(Protocol):
     """The interface of a body in a mechanism.
 
-    Coordinates q (nq) begin with position and quaternion if the body has them; velocities v, their
-    rates a and increments of q have nv entries; derivatives with respect to q refer to increments.
-    Wrenches (F, 6) are forces and moments at the points of the frames in global components.
+    Coordinates q (nq) begin with position and quaternion if the body has them. Velocities v, their
+    rates a and increments of q have nv entries. Derivatives with respect to q are derivatives with
+    respect to increments of q. Wrenches (F, 6) are forces and moments at the points of the frames
+    in global components.
 
-    Optional methods are `initial_velocities()`, the velocities at the start (nv,), NaN where they
-    follow from the constraints; `steady_rates(q, v)`, the rates of v (nv,) in a rotation without
-    deformation, for a quasi-static start; `check(system)`, which raises an error if a system cannot
-    contain the body; and `motion(solution)`, if its motion is not position, rotation and η.
+    A body may have four more methods. `initial_velocities()` returns the velocities at the start
+    (nv,), with NaN for velocities that follow from the constraints. `steady_rates(q, v)` returns
+    the rates of v (nv,) in a rotation without deformation, for a quasi-static start.
+    `check(system)` raises an error if a system cannot contain the body. `motion(solution)` returns
+    the history of a body whose motion is not described by position, rotation and η.
     """
 
     @property
@@ -106,7 +108,7 @@ class Body(Protocol):
         """Set `out` to the coordinates q after an increment."""
 
     def increment_tangent(self, delta: Array) -> Array:
-        """Return T (3, 3) with `q∘exp(δ+ε) = (q∘exp(δ))∘exp(Tε)` for rotations."""
+        """Return T (3, 3) with `q∘exp(δ+ε) = (q∘exp(δ))∘exp(Tε)` for rotations q and small ε."""
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         """Set positions (F, 3) and orientations (F, 3, 3) of the frames."""

@@ -123,7 +123,7 @@ class SystemData(HtmlView):
             )
 
     def _add_points(self) -> None:
-        """Make the named points at which joints and loads act frames of their bodies."""
+        """Add frames to the bodies at the named points at which joints and loads act."""
         points: dict[str, dict[str, None]] = {}
         for part in (*self.joints, *self.loads):
             for end in ("first", "second", "frame"):
@@ -251,7 +251,7 @@ class SystemData(HtmlView):
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> SystemData:
         """Return the system without some constraints; its `whole` is the complete system.
 
-        With `least_norm`, solutions contain the joint forces of minimum norm over all constraints.
+        With `least_norm`, the joint forces in solutions have minimum norm over all constraints.
         """
         rows = [self._row(row) for row in items("rows", rows, (int, np.integer))]
         remaining = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))
@@ -311,8 +311,8 @@ class SystemData(HtmlView):
     def check_step(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more in a step from t to t + dt.
 
-        The turns of joints without a driver are counted on the assumption of smaller rotations per
-        step, so that larger ones are ambiguous.
+        Full turns of a joint without a driver are counted on the assumption that the joint rotates
+        by less than half a turn per step. Larger rotations are therefore ambiguous.
         """
         t, dt = number("t", t), number("dt", dt)
         for driver in (driver for driver in self.drivers if driver.along == "rotation"):
@@ -375,7 +375,8 @@ class _Placement:
             body.poses(q, self.position[part], self.rotation[part])
             if body.num_velocities - body.num_elastic == 6:
                 points.append(q[None, :3])
-        # Size: longest side of the bounding box of all frames and bodies, m; 1 m if it is a point
+        # Size: longest side of the bounding box of all frames and bodies, m; 1 m if the box is a
+        # point
         every = np.vstack(points)
         size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
         self.size = size if size > 1e-9 else 1.0

@@ -15,7 +15,8 @@ from dolfinx_mbd.kernels.rotations import rotation_rows
 
 Array = NDArray[np.float64]
 
-_rows = getattr(rotation_rows, "py_func", rotation_rows)  # not compiled, for arrays
+# The Python function without numba, which also accepts arrays of quaternions
+_rows = getattr(rotation_rows, "py_func", rotation_rows)
 
 
 def rotation_matrices(quaternions: ArrayLike) -> Array:
@@ -107,11 +108,11 @@ class BodyHistory:
     def wrenches(self) -> dict[str, Array]:
         """Forces and moments on the body at each interface, by name, (nt, 6), N and N m.
 
-        Joints, drivers and loads cause these forces at the interfaces and at the named points on
-        which they act (frames of a rigid body). The components are in the body frame; moments are
-        about the current point of the interface.
-        Distributed loads and the forces of dropped redundant constraints are not included; with
-        ``redundant="keep"`` the forces have minimum norm.
+        Joints, drivers and loads exert these forces and moments at the interfaces and at the named
+        points on which they act (frames of a rigid body). The components are in the body frame;
+        moments are about the current point of the interface. Distributed loads and the forces of
+        dropped redundant constraints are not included; with ``redundant="keep"`` the forces have
+        minimum norm.
         """
         return self._wrenches()
 
@@ -120,15 +121,17 @@ class BodyHistory:
 class JointHistory:
     """Forces and motion of a joint or a driver over nt saved times.
 
-    `Solution.element` returns the forces on both bodies in other axes.
+    `Solution.element` returns the forces on both bodies, also in other axes.
 
     Attributes:
         name: Name of the joint or driver.
         time: Saved times, (nt,), s.
         force: Force on the second body in the axes of the first frame, (nt, 3), N. The force of a
-            distance joint acts along x, from the first point to the second (negative in tension).
+            distance joint acts along the line from the first point to the second; it is reported as
+            force x and is negative in tension.
         moment: Moment on the second body about the point of its frame in the axes of the first
-            frame, (nt, 3), N m. The moment of a universal joint acts along z, normal to both pins.
+            frame, (nt, 3), N m. The moment of a universal joint is normal to both pins and is
+            reported as moment z.
         rotation: Rotation about the axis, including full turns, (nt,), rad.
 
     Example:
@@ -150,7 +153,7 @@ class JointHistory:
 
     @property
     def rotation_rate(self) -> Array:
-        """Rate of the rotation, (nt,), rad/s; NaN where the rotation is not defined."""
+        """Rate of the rotation, (nt,), rad/s; NaN if x of the second frame is along the axis."""
         return self._motion()["rotation_rate"]
 
     @property
@@ -175,7 +178,7 @@ class JointHistory:
     def violation(self) -> Array:
         """Largest violation of the constraints of the joint or driver, (nt,), m or rad.
 
-        Redundant constraints that were left out are included.
+        Dropped redundant constraints are included.
         """
         return self._motion()["violation"]
 
@@ -183,7 +186,7 @@ class JointHistory:
 
 
 def _absent() -> Array:
-    """Return the value of a field that an element does not have."""
+    """Return the value of a field that does not apply to an element."""
     return np.zeros(0)
 
 
@@ -191,14 +194,14 @@ def _absent() -> Array:
 class ElementHistory:
     """Forces, motion, power and energy of a load, spring, joint or driver over nt saved times.
 
-    Fields that an element does not have are empty. The components of forces and moments refer to
+    Fields that do not apply to an element are empty. The components of forces and moments refer to
     the `axes` of `Solution.element`, by default the global axes. Moments are about the point of the
     frame on which they act, or about the origin of the body frame for a distributed load.
 
     Attributes:
         name: Name of the element.
         time: Saved times, (nt,), s.
-        force: Force on the body of the second frame, or of the only one, (nt, 3), N.
+        force: Force on the body of the second frame, or of the only frame, (nt, 3), N.
         moment: Moment on this body, (nt, 3), N m.
         power: Power that the element supplies to the bodies, (nt,), W.
         energy: Energy that the element stores, (nt,), J; zero for elements other than springs and
@@ -208,12 +211,12 @@ class ElementHistory:
         length: Distance between the points of a `SpringDamper`, (nt,), m.
         length_rate: Rate of the length, (nt,), m/s.
         tension: Force of a `SpringDamper` that pulls its ends together, (nt,), N.
-        displacement: Displacement along the axis of the joint of the element, (nt,), m; for a joint
-            all components in the axes of the first frame, for a bushing relative to its neutral
-            pose, (nt, 3).
+        displacement: Displacement along the axis of the element's joint, (nt,), m. A joint has the
+            displacement in the axes of its first frame, (nt, 3), and a bushing the displacement
+            from its neutral pose, (nt, 3).
         displacement_rate: Rate of the displacement, m/s.
-        rotation: Rotation about the axis of the joint including full turns, (nt,), rad; for a
-            bushing the rotation vector from its neutral pose, (nt, 3).
+        rotation: Rotation about the axis of the joint including full turns, (nt,), rad. A bushing
+            has the rotation vector from its neutral pose, (nt, 3).
         rotation_rate: Rate of the rotation, rad/s.
         amplitude: Amplitude of a distributed load, (nt,).
 

@@ -1,7 +1,7 @@
 """Checks whether a finished run is within the range of validity of the theory and the method.
 
-Each check gives at most one warning, with the place, the time and the value. Only the work of loads
-and drivers and the rates of drivers are recorded during the run; the rest uses the saved states.
+Each check gives at most one warning, with the place, the time and the value. The work of loads and
+drivers and the rates of drivers are recorded during the run; all other checks use the saved states.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
 Array = NDArray[np.float64]
 
-# Limits above which a warning is given
-ELASTIC_ROTATION = 0.2  # rad; the error of the linear theory grows with its square, here 2 to 4 %
-ELASTIC_DISPLACEMENT = 0.1  # relative to the size of the body
-ROTATION_PER_STEP = 1.0  # rad
-ENERGY_GAIN = 0.05  # relative to the largest energy in the run
-CONSTRAINTS = 1e-6  # relative to the size of the mechanism, or rad
-MISFIT = 1e-5  # as `CONSTRAINTS`, for redundant constraints that were left out
-RATE_JUMP = 0.05  # relative to the largest rate of the driver
-_ROUND_OFF = 1e-12  # relative to the mass times (size of the mechanism / duration of the run)²
+# A value above one of these limits gives a warning. ELASTIC_ROTATION is in rad; the error of the
+# linear theory grows with the square of the elastic rotation and is 2 to 4 % at this limit
+ELASTIC_ROTATION = 0.2
+ELASTIC_DISPLACEMENT = 0.1  # elastic displacement relative to the size of the body
+ROTATION_PER_STEP = 1.0  # rotation of a body in a time step, rad
+ENERGY_GAIN = 0.05  # unexplained gain of energy relative to the largest energy in the run
+CONSTRAINTS = 1e-6  # violation of a constraint relative to the size of the mechanism, or in rad
+MISFIT = 1e-5  # as `CONSTRAINTS`, for dropped redundant constraints
+RATE_JUMP = 0.05  # jump of a driver's rate relative to its largest rate
+# Ignored energy relative to the mass times (size of the mechanism / duration of the run)²
+_ROUND_OFF = 1e-12
 _SAMPLES = 200  # largest number of saved states at which energies are evaluated
 _REMEDY = (
     "The theory of a reduced body is linear in its deformation: divide the body into several, or "
@@ -173,7 +175,7 @@ class RunChecks:
             if not held[row]:
                 kind, quantity = ModelRangeWarning, "misfit of a redundant constraint"
                 advice = (
-                    "It was left out as redundant at the start, but it restrains a motion that "
+                    "It was dropped as redundant at the start, but it restrains a motion that "
                     "no other constraint restrains"
                 )
             text = (
@@ -191,8 +193,8 @@ class RunChecks:
         unit = "rad/s" if driver.along == "rotation" else "m/s"
         text = (
             f"driver {driver.name!r} changes its rate by {self._jump[k]:.3g} {unit} within the "
-            f"step that ends at t = {self._jump_time[k]:g} s, which its acceleration does not "
-            "explain: the joint forces at this time are proportional to 1/dt and meaningless. "
+            f"step that ends at t = {self._jump_time[k]:g} s. Its acceleration does not explain "
+            "this jump: the joint forces at this time are proportional to 1/dt and meaningless. "
             "Use a motion whose rate is continuous"
         )
         limit = RATE_JUMP * self._largest_rate[k]
@@ -206,14 +208,14 @@ def _judge(kind: type[MbdWarning], quantity: str, value: float, limit: float, te
 
 
 def _largest(eta: Array, modes: Array) -> tuple[float, int]:
-    """Return the largest norm of η @ modes over time, and its time index."""
+    """Return the largest norm of η @ modes over time, and the index of its time."""
     norms = np.linalg.norm(eta @ modes, axis=1)
     n = int(np.argmax(norms))
     return float(norms[n]), n
 
 
 def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
-    """Return the largest elastic displacement relative to the body's size, and its time index."""
+    """Return the largest relative elastic displacement of a body, and the index of its time."""
     reduced, skin = body.reduced, body.reduced.skin
     points = [interface.point for interface in reduced.interfaces]
     points += [station.position for station in reduced.points]

@@ -52,7 +52,7 @@ class SavedStates:
         return (State(float(t), *row) for t, *row in rows)
 
     def evaluations(self) -> Iterator[tuple[int, float, Assembler]]:
-        """Yield row, time and an assembler at each state, with all constraints and frames."""
+        """Yield row, time and an assembler of the whole system for each state."""
         at, multipliers = Assembler(self.system.whole), self.multipliers
         for row, t in enumerate(map(float, self.time)):
             at.q[:], at.v[:], at.a[:] = self.q[row], self.v[row], self.a[row]
@@ -63,9 +63,10 @@ class SavedStates:
 
     @cached_property
     def multipliers(self) -> Array:
-        """Multipliers of all constraints, (nt, nc); those of dropped constraints are zero.
+        """Multipliers of all constraints, (nt, nc), N and N m.
 
-        With ``redundant="keep"`` they have minimum norm.
+        The multipliers of dropped constraints are zero. With ``redundant="keep"`` the multipliers
+        have minimum norm.
         """
         whole, held = self.system.whole, held_rows(self.system)
         multipliers = np.zeros((len(self.time), len(held)))
@@ -81,7 +82,7 @@ class SavedStates:
 
     # ---- bodies ---------------------------------------------------------------------------------
     def body(self, k: int) -> BodyHistory:
-        """Return the history of the body with index k, which has a floating frame."""
+        """Return the history of the body with index k; the body must have a floating frame."""
         s = self.system
         q, v, a = self.q[:, s.q_slices[k]], self.v[:, s.v_slices[k]], self.a[:, s.v_slices[k]]
         return BodyHistory(

@@ -59,8 +59,8 @@ class Solution(HtmlView):
 
     Attributes:
         time: Saved times, (nt,), s.
-        q, v, a, lam, angles: As in `State`, one row per time.
-        final_state: The last state, from which another simulation can start.
+        q, v, a, lam, angles: Arrays as in `State`, with one row per time.
+        final_state: The last state; another simulation can start from it.
 
     Example:
         >>> run.body("bob").position.shape  # m
@@ -159,14 +159,14 @@ class Solution(HtmlView):
     ) -> ElementHistory:
         """Return the history of a load, spring, damper, bushing, joint or driver.
 
-        It is evaluated at the saved states with the functions of the simulation; your own
-        functions are called again.
+        The history is computed from the saved states; your own functions of loads are called again.
 
         Args:
             name: Name of the load, joint or driver.
             axes: Axes of the components of forces and moments: ``global``, ``first`` or ``second``
-                (the moving frames at the ends). A load on one frame has the second frame only, a
-                distributed load the frame of its body.
+                (the moving frames at the ends). For a load on one frame, ``second`` is this frame;
+                for a distributed load, it is the frame of the body. These loads have no ``first``
+                frame.
 
         Raises:
             InputError: The name is unknown, or the element does not have these axes; the message
@@ -205,17 +205,17 @@ class Solution(HtmlView):
     def projected(self) -> Solution:
         """Return a solution whose velocities, accelerations and multipliers obey the constraints.
 
-        The positions are unchanged. The integrator satisfies the constraints for the positions, and
-        their time derivatives up to an error of order dt².
+        The positions are unchanged. The integrator satisfies the constraints for the positions, but
+        the time derivatives of the constraints only up to an error of order dt².
         """
         states = [consistent_rates(self.system, state) for state in self._saved.states()]
         return Solution(self.system, states, **self._facts())
 
     def state_for(self, system: SystemData) -> State:
-        """Return a state of another mechanism, from the end of this run, for `simulate(start=...)`.
+        """Return the end of this run as a state of another mechanism, for `simulate(start=...)`.
 
-        Bodies are matched by their names. Other bodies start from their initial positions, and the
-        constraints of the other mechanism are satisfied.
+        Bodies are matched by their names. Bodies without a match start from their initial
+        positions. The state satisfies the constraints of the other mechanism.
 
         Args:
             system: The other mechanism.
@@ -240,8 +240,8 @@ class Solution(HtmlView):
     def save(self, path: str | Path) -> Path:
         """Write the solution to one ``.npz`` file and return its path.
 
-        The file does not contain the system, which `load` needs again. Under MPI every rank may
-        call this method.
+        The file does not contain the system; pass it to `load` again. Under MPI every rank may call
+        this method.
 
         Args:
             path: Path of the file.
@@ -262,7 +262,8 @@ class Solution(HtmlView):
     def load(cls, path: str | Path, system: SystemData) -> Solution:
         """Read a solution that `save` wrote.
 
-        `system` is compared with the description in the file; the code of functions is not.
+        `system` is compared with the description in the file. The code of functions is not
+        compared.
 
         Args:
             path: Path of the file.
@@ -356,7 +357,7 @@ class Solution(HtmlView):
     def constraint_violation(self) -> Array:
         """Return the largest violation of any constraint, shape (nt,), m or rad.
 
-        Redundant constraints that were left out are included.
+        Dropped redundant constraints are included.
         """
         return self._saved.entries["violation"].max(axis=1, initial=0.0)
 

@@ -31,7 +31,7 @@ __all__ = ["check_state", "consistent_state", "move", "transferred_state"]
 Index = NDArray[np.integer]
 
 _MAX_ITERATIONS = 50
-_RANK_TOLERANCE = 1e-10  # smallest relative singular value of independent velocities
+_RANK_TOLERANCE = 1e-10  # singular values below this fraction of the largest one count as zero
 _RATE_TOLERANCE = 1e-7  # largest error of the initial velocities relative to the largest one
 
 
@@ -46,20 +46,21 @@ def consistent_state(
 ) -> State:
     """Compute a state that satisfies the constraints and their first two time derivatives.
 
-    Positions are as close as possible to the initial positions of the bodies, velocities as close
-    as possible to `v` in kinetic energy. Without `v`, the bodies and joints have the velocities
-    that are specified for them, and the kinetic energy of the others is as small as possible; the
+    Positions are as close as possible to the initial positions of the bodies. The difference of the
+    velocities from `v` has the least kinetic energy. Without `v`, bodies and joints have their
+    specified velocities, and the kinetic energy of the other bodies is as small as possible. The
     rates of a quasi-static deformation then change the velocities of bodies slightly.
 
     Args:
         system: The mechanism.
         t: Time, s.
-        elastic_start: With `quasi-static`, elastic forces balance all other forces at η̈ = 0 and η̇
-            is the rate of this equilibrium, so that no vibrations are excited; with `undeformed`,
-            η and η̇ are those of `q` and `v` (zero by default).
+        elastic_start: With `quasi-static`, elastic forces balance all other forces at η̈ = 0, and
+            η̇ is the rate of this equilibrium, so that no vibrations are excited. With
+            `undeformed`, η and η̇ are taken from `q` and `v` and are zero by default.
         q: Start coordinates, shape (nq,); by default the initial coordinates of the bodies.
-        v: Start velocities, shape (nv,); by default from `velocity` and `omega` of the
-            bodies if `q` is not given, at t = 0 or in a mechanism without drivers; else zero.
+        v: Start velocities, shape (nv,). The default is zero if `q` is given, or if t is not 0 and
+            the mechanism has drivers; otherwise it follows from `velocity` and `omega` of the
+            bodies.
         rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
             displacement of prismatic and point-on-line joints (m/s).
 
@@ -72,7 +73,7 @@ def consistent_state(
 
     Raises:
         AssemblyError: The constraints cannot be satisfied, are redundant, or contradict the rates
-            or the velocities of bodies; the message names them.
+            or the velocities of bodies; the message names the cause.
         EquilibriumError: No quasi-static equilibrium was found.
         InputError: A joint is unknown or has no single rate, or another argument is invalid.
 
@@ -141,7 +142,7 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> A
     if np.abs(rows @ u - values).max() > _RATE_TOLERANCE * max(float(np.abs(values).max()), 1e-3):
         raise AssemblyError(
             f"the initial velocities of {', '.join(names)} contradict the constraints or each "
-            f"other at t = {t:g} s; specify fewer of them, the others follow"
+            f"other at t = {t:g} s; specify fewer velocities, and the others follow"
         )
     free = null_space(rows, rcond=_RANK_TOLERANCE)
     u -= free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ mass @ u, rcond=_RANK_TOLERANCE)[0]
@@ -150,7 +151,7 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> A
 
 
 def transferred_state(state: State, source: SystemData, system: SystemData) -> State:
-    """Return the consistent state of a system whose bodies move as those of another system.
+    """Return the consistent state of a system with the motion of the bodies of another system.
 
     Bodies and joints are matched by name. Other bodies start from their initial positions; their
     velocities follow from the constraints. Rotations of joints keep their full turns.
@@ -219,9 +220,11 @@ def _with_held_rows(eqs: Assembler, state: State, rows: list[int]) -> State:
 def _deform(eqs: Assembler, t: float, rows: list[int], others: Index) -> None:
     """Deform the bodies so that they satisfy constraints that are redundant for rigid bodies.
 
-    The other constraints R determine the rigid motion δ = −Rᵣ⁺ Rₑ ε due to a deformation ε. With
-    W = Hᵣ Rᵣ⁺, the redundant constraints H leave H̃ = Hₑ − W Rₑ for the deformation. The
-    multipliers μ of H̃ change those of R by −Wᵀμ:
+    H and R are the gradients of the redundant and of the other constraints, with the columns Hᵣ and
+    Rᵣ of rigid motions and the columns Hₑ and Rₑ of elastic coordinates. R determines the rigid
+    motion δ = −Rᵣ⁺ Rₑ ε due to a deformation ε. With W = Hᵣ Rᵣ⁺, the redundant constraints then
+    have the gradient H̃ = Hₑ − W Rₑ with respect to ε. The multipliers μ of H̃ change the
+    multipliers of R by −Wᵀμ:
 
         [K H̃ᵀ; H̃ 0] (ε, μ) = −(elastic residual, values of H − W R)
     """

@@ -28,10 +28,10 @@ Index = NDArray[np.integer]
 
 # Limits relative to the size of the mechanism, or in rad
 _MAX_MISFIT = 1e-5  # largest accepted misfit of a redundant constraint
-_WARNING_MOTION = 1e-3  # motion of a body by the assembly above which a warning is issued
+_WARNING_MOTION = 1e-3  # largest motion of a body by the assembly without a warning
 _MISFIT_TOLERANCE = 1e-13  # largest misfit of a satisfied constraint
-_ROUND_OFF_MISFIT = 1e-11  # largest misfit of a redundant constraint that is mere round-off
-_MAX_CLOSING_MOTION = 1e-2  # largest motion of a body that may close a misfit
+_ROUND_OFF_MISFIT = 1e-11  # largest misfit of a redundant constraint that counts as round-off
+_MAX_CLOSING_MOTION = 1e-2  # largest motion of a body by which the assembly may remove a misfit
 _MAX_ITERATIONS = 50
 
 
@@ -53,10 +53,10 @@ class Move(NamedTuple):
 def assemble(eqs: Assembler, t: float, rigid: Index) -> float:
     """Satisfy the constraints by Newton's method with minimum-norm corrections.
 
-    Corrections change only the coordinates of the velocities with indices `rigid`. Dependent
-    constraints are left out. The joints of a real mechanism do not fit exactly: four parallel
-    hinges whose planes differ by 1e-9 m fit at no position, and their constraints are dependent up
-    to about 1e-8. Nearly dependent constraints are therefore treated as redundant if only a large
+    Corrections change only the coordinates whose velocities have the indices `rigid`. Dependent
+    constraints are ignored. The joints of a real mechanism do not fit exactly: four parallel hinges
+    whose planes differ by 1e-9 m fit at no position, and their constraints are dependent up to
+    about 1e-8. Nearly dependent constraints are therefore treated as redundant if only a large
     motion could satisfy them; their misfit may be up to `_MAX_MISFIT`. Return the limit with which
     `find_redundant` must be called at this position.
     """
@@ -66,7 +66,7 @@ def assemble(eqs: Assembler, t: float, rigid: Index) -> float:
     try:
         return _assemble(eqs, t, rigid)
     except AssemblyError:
-        # Some constraints may be dependent only at the initial positions: use all of them
+        # Some constraints may be dependent only at the initial positions: use all constraints
         eqs.q[:], reached = initial, eqs.q.copy()
         try:
             _newton(eqs, t, rigid, 0.0)
@@ -143,7 +143,7 @@ def _error(eqs: Assembler, t: float, values: Array, row: int, reason: str) -> As
 
 
 def moves(eqs: Assembler, t: float) -> list[Move]:
-    """Return how far `assemble` has moved each body with frames from its initial position."""
+    """Return the motions of all bodies with frames from their initial positions by `assemble`."""
     s = eqs.system
     initial = Assembler(s)
     initial.q[:] = coordinates(s)
@@ -197,7 +197,7 @@ def redundant_rows(eqs: Assembler, limit: float, free: Index | None = None) -> l
 
 
 def restore(eqs: Assembler, t: float, v: Array, rates: Mapping[str, float], free: Index) -> None:
-    """Satisfy the constraints, and their time derivatives by the velocities `free`."""
+    """Satisfy the constraints, then their time derivatives by changing the velocities `free`."""
     s = eqs.system
     limit = assemble(eqs, t, s.rigid)
     redundant = redundant_rows(eqs, limit, free)

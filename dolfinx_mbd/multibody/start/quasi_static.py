@@ -6,10 +6,11 @@ accelerations a and the multipliers λ. The elastic equations f(η) = 0 remain. 
 
     df/dη = K X_q + C X_v + M X_a + Bᵀ X_λ   (elastic rows only),
 
-where the matrices X are the derivatives of q, v, a and λ with respect to η. A Newton correction is
-shortened until the next correction, computed with the same derivative, is smaller (Deuflhard's
-natural monotonicity test). If this fails, the loads are applied in steps, by solving
-p f(η) + (1 − p) K₀ (η − η₀) = 0 for p from 0 to 1.
+where the matrices X are the derivatives of q, v, a and λ with respect to η, and K, C, M and B are
+the matrices of a `Tangent`. A Newton correction is shortened until the next correction, computed
+with the same derivative, is smaller (Deuflhard's natural monotonicity test). If this fails, the
+loads are applied in steps: p f(η) + (1 − p) K₀ (η − η₀) = 0 is solved for p from 0 to 1, with the
+stiffness K₀ at rest and the initial values η₀.
 
 References:
     P. Deuflhard, Newton Methods for Nonlinear Problems, Springer 2004, chapters 3 and 5.
@@ -35,11 +36,12 @@ from dolfinx_mbd.multibody.stepping.convergence import Measure
 _TOLERANCE = 1e-11  # largest residual relative to the forces on a body
 _MAX_ITERATIONS = 30
 _MIN_FRACTION = 1e-3  # smallest fraction of a correction that is tried
-_REUSE_CONTRACTION = 0.1  # largest contraction of the corrections at which the derivative is reused
+# Largest ratio of successive corrections at which the derivative is reused
+_REUSE_CONTRACTION = 0.1
 _MAX_CORRECTION = 0.3  # largest correction, rad or relative to the size of the mechanism
 _MIN_LOAD_STEP = 1e-3  # smallest increment of p
 _NEGLIGIBLE = 1e-6  # largest negligible deformation relative to the size of the mechanism
-_DIFFERENCE_STEP = 1e-5  # displacement for finite differences relative to that size
+_DIFFERENCE_STEP = 1e-5  # displacement for finite differences relative to the same size
 
 
 class EquilibriumError(SolverError):
@@ -47,8 +49,8 @@ class EquilibriumError(SolverError):
 
     Args:
         message: Text of the error.
-        load: Fraction of the loads (0 to 1) up to which a quasi-static start has an equilibrium,
-            also an attribute of the error; None in other analyses.
+        load: Fraction of the loads (0 to 1) up to which a quasi-static start found an equilibrium;
+            None in other analyses. The error has an attribute with the same name.
     """
 
     def __init__(self, message: str, *, load: float | None = None) -> None:
@@ -106,8 +108,8 @@ class Balance:
     def settle_with_rates(self, v: Array) -> None:
         """Compute the equilibrium with elastic rates, or keep the equilibrium without them.
 
-        The equilibrium without rates is kept if the other one is far away, because the rates are
-        meaningless near an unstable equilibrium.
+        The equilibrium without rates is kept if the equilibrium with rates is far away, because the
+        rates are meaningless near an unstable equilibrium.
         """
         q, deformation, velocities = self._eqs.q.copy(), self._elastic(), self._v
         try:
@@ -126,7 +128,7 @@ class Balance:
         ∂f/∂t is a central difference along the motion of all other coordinates.
         """
         eqs, t, s = self._eqs, self._t, self._eqs.system
-        # Time of a motion by 1e-3 rad, but at most 1e-5 s: a driver may start from rest
+        # Time of a motion by 1e-3 (m or rad), but at most 1e-5 s: a driver may start from rest
         step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(eqs.v[s.rigid]).max())))
         q, v, a = eqs.q.copy(), eqs.v.copy(), eqs.a.copy()
         v[s.elastic] = a[s.elastic] = 0.0
@@ -142,7 +144,7 @@ class Balance:
 
     # ---- Newton's method ------------------------------------------------------------------------
     def _restore(self, q: Array | None = None) -> None:
-        """Restore the constraints for given η̇ at the current coordinates or at q."""
+        """Satisfy the constraints for given η̇ at the current coordinates or at q."""
         if q is not None:
             self._eqs.q[:] = q
         restore(self._eqs, self._t, self._v, self._rates, self._eqs.system.rigid)

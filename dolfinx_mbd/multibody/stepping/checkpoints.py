@@ -1,4 +1,4 @@
-"""Periodic checkpoint files, from which an interrupted simulation continues bitwise equally.
+"""Periodic checkpoint files: a simulation restored from one continues bitwise equally.
 
 Writing a checkpoint does not change the run. The file is replaced only when the new one is
 complete, so that the process may be killed at any time.
@@ -33,15 +33,15 @@ from dolfinx_mbd.multibody.stepping.step_control import steps_from
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 _KIND = run_kind("checkpoint")
-_PERIOD = 60.0  # s between two checkpoints if no stride is given
+_PERIOD = 60.0  # time between two checkpoints if no stride is given, s
 _WRITING_RATIO = 20.0  # minimum ratio of the period to the time that writing takes
 
 
 class Checkpoint:
     """Periodic checkpoints of a run in one file; without a path nothing is written.
 
-    `stride` is the number of steps between two checkpoints; by default one is written about every
-    minute, or less often if writing takes long.
+    `stride` is the number of steps between two checkpoints; by default a checkpoint is written
+    about every minute, or less often if writing takes long.
     """
 
     def __init__(self, path: str | Path | None, stride: int | None, system: SystemData) -> None:

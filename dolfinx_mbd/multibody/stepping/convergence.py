@@ -13,18 +13,20 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
 
-_SAFETY = 10.0  # ratio of tolerance to predicted error above which the error is not evaluated
-_NEXT_STEP_RATIO = 0.05  # ratio of successive errors above which the next step uses a new matrix
-_THIS_STEP_RATIO = 0.3  # ratio of successive errors above which this step uses a new matrix
-_ROUND_OFF = 1e-14  # largest increment, relative to the mechanism's size, that is round-off
-_COSTLY_ITERATIONS = 4  # number of iterations that cost more than a new matrix
+# The error is not evaluated if its prediction is below the tolerance divided by this number
+_SAFETY = 10.0
+# The next step uses a new matrix if the ratio of successive errors is larger
+_NEXT_STEP_RATIO = 0.05
+_THIS_STEP_RATIO = 0.3  # this step uses a new matrix if the ratio is larger
+_ROUND_OFF = 1e-14  # largest increment relative to the mechanism's size that counts as round-off
+_COSTLY_ITERATIONS = 4  # this number of iterations costs more than a new matrix
 
 
 class Monitor:
     """History of the errors of the iterations of one step, each relative to its tolerance.
 
     With a fixed matrix, the ratio of successive errors grows towards the spectral radius of the
-    iteration: the first correction reduces the error more than later ones. The next error is
+    iteration: the first correction reduces the error more than later corrections. The next error is
     therefore predicted from the largest of two or more ratios of the same step. If all loads are
     smooth, the residual is not evaluated after a correction whose predicted error is at most a
     tenth of the tolerance.
@@ -34,7 +36,7 @@ class Monitor:
         self.smooth = smooth  # whether no load can jump between two evaluations
         self.error = math.nan  # error of the last evaluation
         self.is_round_off = False  # whether the last correction was round-off of the positions
-        self.exhausted = False  # whether such a correction did not reduce the error
+        self.exhausted = False  # whether a round-off correction failed to reduce the error
         self._factor = 0.0
         self._factors = -1  # number of known ratios
 
@@ -47,7 +49,7 @@ class Monitor:
         self.error = error
 
     def reset(self) -> None:
-        """Forget the factors because the matrix is new."""
+        """Forget the ratios of errors because the matrix is new."""
         self._factor, self._factors = 0.0, 0
 
     @property
@@ -73,11 +75,11 @@ class Measure:
 
     The residual of a body is divided by the largest sum of magnitudes of terms among its equations
     of the same kind (forces, moments, elastic forces), so that the loads on one body do not affect
-    the accuracy of another body. The violation of a constraint is relative to the displacement that
-    such forces on its two bodies cause in one step.
+    the accuracy of another body. The violation of a constraint is divided by the displacement that
+    these forces on its two bodies cause in one step.
 
-    `lengths` (nv,) is the displacement of a body (root mean square over its mass) per unit of each
-    coordinate increment.
+    `lengths` (nv,) are the displacements of the bodies (root mean square over the mass) per unit of
+    each coordinate increment.
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -94,7 +96,7 @@ class Measure:
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
 
     def error(self, eqs: Assembler, tolerance: float, by_rate: float) -> float:
-        """Return the largest ratio of a residual to its tolerance; infinite if one is not finite.
+        """Return the largest ratio of residual to tolerance; infinite if a residual is not finite.
 
         `by_rate` is the derivative of the accelerations with respect to the increments.
         """

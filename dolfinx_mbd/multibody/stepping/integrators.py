@@ -38,8 +38,9 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 Derivatives = tuple[float, float, float]
 
 _MAX_ITERATIONS = 15
-_JUMP_ITERATIONS = 2  # corrections of the accelerations after a jump, for outdated matrices
-_SPARSE_UNKNOWNS = 400  # unknowns above which the matrix of a system of many bodies is sparse
+_JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
+# The matrix of a system of many bodies is sparse above this number of unknowns
+_SPARSE_UNKNOWNS = 400
 
 
 class StepError(SolverError):
@@ -62,9 +63,10 @@ class Stepper:
         system: The mechanism.
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Largest residual of a converged step. The residual of a body is relative to the
-            forces, moments and elastic forces on that body, and the violation of a constraint to
-            the displacement that such forces cause in one step.
-        sparse: Whether the iteration matrix is sparse; by default above 20 bodies and 400 unknowns.
+            forces, moments and elastic forces on that body. The violation of a constraint is
+            relative to the displacement that such forces cause in one step.
+        sparse: Whether the iteration matrix is sparse; by default it is if the system has more than
+            20 bodies and 400 unknowns.
         reuse: Whether iterations and steps share a factorized iteration matrix while they converge
             fast. The results with and without reuse agree within the tolerance.
 
@@ -116,9 +118,9 @@ class Stepper:
         """Return a consistent state prepared for the first step.
 
         The algorithmic accelerations of the method are larger than the accelerations by (α_m − α_f)
-        dt v̈. In constrained directions, its velocities are larger than the exact velocities by
-        (1/6 − β + (γ − 1/2)/2) dt² v̈. A start with these differences avoids first-order
-        transients.
+        dt v̈. In constrained directions, the velocities of the method are larger than the exact
+        velocities by (1/6 − β + (γ − 1/2)/2) dt² v̈. A start with these differences avoids
+        first-order transients.
 
         Args:
             state: A state returned by `consistent_state` or by an earlier step.
@@ -193,7 +195,7 @@ class Stepper:
         """Return the state after a step of length `dt`, prepared for a step of length `new`.
 
         The differences described in `begin` are adapted to the new step. In constrained directions
-        they are computed from the constraints, because errors would accumulate otherwise.
+        the differences are computed from the constraints; otherwise errors would accumulate.
         """
         if new == dt:
             return state
@@ -212,7 +214,7 @@ class Stepper:
         """Return a state prepared for the next step after a jump of the loads at its time.
 
         Accelerations and multipliers change, so that the loads of the next step act from its
-        beginning. The iteration matrix leaves out motions that are too stiff for the step; these
+        beginning. Motions that are too stiff for the step do not react to the jump here; they
         follow the loads in the next step.
 
         Args:
@@ -242,8 +244,8 @@ class Stepper:
         """Return the local error of the increments of a step (nv,), and the mass matrix.
 
         The error of Newmark's formula is c dt³ v̈ with c = β + (α_m − α_f)/2 − 1/6. The iteration
-        matrix projects it onto the free motions, and reduces components that are too stiff for the
-        step.
+        matrix projects this error onto the free motions and reduces components that are too stiff
+        for the step.
         """
         m, eqs, n = self.method, self.assembler, self.system.num_velocities
         if self._factor is None or self._factor.dt != dt:
@@ -383,7 +385,7 @@ def _extrapolated(state: State) -> tuple[Array, Array]:
 
 
 def _resampled(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
-    """Return a and λ one and two new steps before the state, interpolated from the old steps."""
+    """Return a and λ at one and two new steps before the state, interpolated between old steps."""
 
     def interpolate(x: float, now: Array, *before: Array) -> Array:
         slope = now - before[0]

@@ -1,6 +1,6 @@
 """The iteration matrix of a step and its factorization, dense or sparse.
 
-It contains the derivatives of all equations with respect to increments and multipliers.
+The matrix contains the derivatives of all equations with respect to increments and multipliers.
 """
 
 from __future__ import annotations

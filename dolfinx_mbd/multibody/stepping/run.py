@@ -1,4 +1,4 @@
-"""A simulation between two steps, which can be saved and restored bitwise."""
+"""A simulation between two steps; its state can be saved and restored bitwise."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Run:
         self.system, self.stepper, self.steps, self.state = system, stepper, steps, state
 
     def save(self) -> Snapshot:
-        """Return a snapshot, from which `restore` continues the run bitwise equally."""
+        """Return a snapshot; after `restore`, the run continues bitwise equally."""
         return Snapshot(self.state, copy.copy(self.steps), self.stepper.memory())
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -70,14 +70,14 @@ class Run:
 
 
 class RecordedRun(Run):
-    """A run with the states that were saved so far, one in `stride` steps."""
+    """A run with the states that were saved so far, one state per `stride` steps."""
 
     def __init__(self, run: Run, states: Sequence[State], stride: int) -> None:
         super().__init__(run.system, run.stepper, run.steps, run.state)
         self.states, self.stride = list(states), stride
 
     def record(self) -> bool:
-        """Save the state once if it is due, and return whether it is due."""
+        """Save the state if it is due and not saved yet; return whether it is due."""
         due = self.steps.taken % self.stride == 0 or self.steps.done
         if due and self.states[-1].time < self.state.time:
             self.states.append(self.state)

@@ -16,9 +16,10 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 
 _SAFETY = 0.9  # safety factor of a predicted step
-_MIN_GROWTH, _MAX_GROWTH = 1.4, 2.0  # limits of the growth; a change costs a factorization
+# Limits of the growth factor of a step; smaller growth is not worth a new factorization
+_MIN_GROWTH, _MAX_GROWTH = 1.4, 2.0
 _MIN_SHORTENING = 0.25  # smallest ratio of a repeated step to the rejected step
-_CAUTION = 0.8  # relative error above which the next step is shorter by this factor
+_CAUTION = 0.8  # an error above this fraction of the tolerance shortens the step by this factor
 _MIN_DEFORMATION = 1e-6  # minimum scale of deformation errors, relative to the mechanism's size
 
 
@@ -125,7 +126,7 @@ class AdaptiveSteps:
         )
 
     def advance(self, stepper: Stepper, state: State) -> State:
-        """Return the state after one more step, whose error is within the tolerance."""
+        """Return the state after one more step with an error within the tolerance."""
         while True:
             remaining = self.t_end - state.time  # the last two steps are equal
             dt = remaining if remaining <= self.dt * (1 + 1e-9) else min(self.dt, 0.5 * remaining)

@@ -108,7 +108,8 @@ def describe(k: int, case: Mapping[str, Any]) -> str:
 def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Outcome]) -> Dataset:
     """Return the outcomes of all cases as a dataset, and remove their arrays to save memory.
 
-    If `grid`, the cases are all combinations of the values in `columns`; else they are its rows.
+    If `grid`, the cases are all combinations of the values in `columns`; otherwise case k has the
+    k-th value of each column.
     """
     import xarray
 

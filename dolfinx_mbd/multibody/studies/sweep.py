@@ -55,11 +55,12 @@ def sweep(
             each with its parameters by name.
         fixed: Arguments that are the same in every case, for example bodies; by default none.
         workers: Number of worker processes; by default one for each core that this process may
-            use. With 1 this process computes the cases, with 0 no case is computed.
-        executor: Executor to use instead of `workers`, whose processes run one task at a time:
-            `mpi4py.futures.MPICommExecutor` for ranks, `client.get_executor()` of Dask, ...
-        path: Folder to which the outcome of each case is written; by default none. Repeating the
-            call continues the study, if parameters, fixed arguments and the function's name are
+            use. With 1, this process computes the cases; with 0, no case is computed.
+        executor: Executor to use instead of `workers`, for example `mpi4py.futures.MPICommExecutor`
+            for ranks or `client.get_executor()` of Dask. Each of its processes must run one task at
+            a time.
+        path: Folder to which the outcome of each case is written; by default none. A repeated call
+            continues the study if the parameters, the fixed arguments and the function's name are
             equal. A change inside the function is not detected.
         on_error: "keep" records the errors of cases in the results; "raise" ends the study.
         retry_failed: Whether cases that failed in an earlier call (see `path`) are computed again.
@@ -116,7 +117,7 @@ def sweep(
     except (KeyboardInterrupt, LostWorkError) as error:
         reason = error
     if isinstance(reason, LostWorkError) and executor is None:
-        for k in reason.keys:  # otherwise a continued study would compute these cases first
+        for k in reason.keys:  # otherwise a repeated call would compute these cases first
             outcomes[k] = MISSING | {"status": "failed", "error": str(reason)}, {}
             files.write(k, outcomes[k])
     rows = [outcomes.get(k, (MISSING, {})) for k in range(len(cases))]
