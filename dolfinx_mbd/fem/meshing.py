@@ -166,7 +166,8 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
         The mesh with its tags and the names of its physical groups.
 
     Raises:
-        MeshError: The model has no mesh or no physical group of cells, or DOLFINx cannot hold it.
+        MeshError: The model has no mesh or no physical group of cells, or DOLFINx cannot represent
+            it.
         Exception: Any error of the builder on rank 0 is raised on every rank.
 
     Note: Collective over `comm`.

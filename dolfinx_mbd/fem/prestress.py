@@ -108,8 +108,8 @@ def _equilibrium(
 ) -> Prestress:
     """Return the prestress after the body has deformed into equilibrium.
 
-    The loads of a body without supports are in equilibrium. A statically determinate support, which
-    has no reactions, holds the body, and the rigid motion of the result is removed.
+    The loads of a body without supports are in equilibrium. Such a body is held by a statically
+    determinate support, whose reactions are zero, and the rigid motion of the result is removed.
     """
     assert problem.materials is not None
     V, comm = problem.space, problem.comm

@@ -13,7 +13,7 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, reject
 from dolfinx_mbd.forms.arguments import positive, scalar
 
-LAST_TERM = 21  # of the series for a rectangle; its relative error is then below 1e-6
+LAST_TERM = 21  # last term of the series for a rectangle: relative error below 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Section:
 
     @property
     def polar(self) -> Any:
-        """Polar moment ∫(y² + z²) dA, m⁴; ρ times it is the inertia of the twist per length."""
+        """Polar moment ∫(y² + z²) dA, m⁴; times ρ, it is the inertia of the twist per length."""
         return self.Iyy + self.Izz
 
     @classmethod

@@ -116,7 +116,7 @@ def voigt_stress(eps: Expr, C: Expr, axes: Expr | None = None) -> Expr:
     """Return the stress of a strain with a stiffness matrix in Voigt notation.
 
     C maps the strains xx, yy, zz, yz, xz, xy (in the plane xx, yy, xy) with shears γ = 2ε to the
-    stresses. C refers to the axes in the columns of `axes`, by default those of the strain.
+    stresses. C refers to the axes in the columns of `axes`, by default to the axes of the strain.
     """
     return rotated(tensor(ufl.dot(C, voigt_strain(eps, axes))), axes)
 

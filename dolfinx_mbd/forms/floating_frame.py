@@ -7,9 +7,9 @@ Its acceleration, in body components, is
     a₀ + α×(x+u) + ω×(ω×(x+u)) + 2 ω×u̇ + ü
 
 with the angular velocity ω, the angular acceleration α and the acceleration a₀ of the frame's
-origin, all in **body components**. Multiplied by ρ and a test function v, the terms with u are the
-operators of this module. The terms without u are on the right-hand side, with a minus sign, and are
-the loads:
+origin, all in **body components**. Each term is multiplied by ρ and a test function v, and
+integrated. The terms with u are the operators of this module. The terms without u are the loads, on
+the right-hand side with a minus sign:
 
     mass(ü) + coriolis(u̇) + centrifugal_stiffness(u) + euler_stiffness(u) + elastic_stiffness(u)
         = translational_load + euler_load + centrifugal_load + gravity_load + traction_load

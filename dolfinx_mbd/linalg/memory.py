@@ -7,7 +7,11 @@ import os
 from mpi4py import MPI
 
 BASE_MEMORY, MATRIX_MEMORY, FACTOR_MEMORY = 0.25, 2.8, 9.6
-"""Memory, GB, of the programs; matrices and vectors per million dofs; factors of a million dofs."""
+"""Coefficients of `factorization_memory`, GB.
+
+They are the memory of the programs, of matrices and vectors per million dofs, and of the factors
+for a million dofs.
+"""
 
 
 def factorization_memory(num_dofs: int) -> float:
