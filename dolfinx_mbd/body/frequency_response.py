@@ -169,7 +169,8 @@ def frequency_response(
         driven: Names of interfaces with prescribed motion; not together with `spin`.
         inputs: Names of interfaces and points at which unit forces act. By default all that are not
             held, or none if interfaces are driven.
-        outputs: Names of interfaces and points whose motion is computed. By default those not held.
+        outputs: Names of interfaces and points whose motion is computed. By default all that are
+            not held.
         loss_factor: Loss factor η of structural damping: the elastic stiffness is K_e (1 + iη).
         spin: Steady angular velocity in body axes, shape (3,), rad/s. By default zero.
         about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By

@@ -80,7 +80,7 @@ class Mode:
         label: Name of the mode.
         frequency: Frequency, Hz; the Rayleigh quotient if the mode is not an eigenvector.
         character: Text that describes the shape of the mode, for example `bending y`.
-        reason: Reason why the reduction left out the mode; empty for a mode of the body.
+        reason: Reason why the reduction omitted the mode; empty for a mode of the body.
 
     Example:
         >>> mbd.body.Mode("elastic 1", 4312.0, "bending z").frequency
@@ -202,8 +202,8 @@ class Skin:
 class EffectiveMasses:
     """Shares of the fixed-interface modes of a reduction in the inertia of the rigid body.
 
-    The modes are those of the body that is held at its interfaces. They are part of the elastic
-    coordinates of the body, but not single coordinates.
+    The modes are those of the body that is held at its interfaces. The elastic coordinates of the
+    body are combinations of these modes and the constraint modes.
 
     Attributes:
         frequencies: Frequencies, shape (m,), Hz.

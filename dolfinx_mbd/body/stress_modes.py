@@ -3,7 +3,8 @@
 At each instant, the components of stress are a product of modes and elastic coordinates. An
 envelope is computed in blocks of points and instants that fit into the processor's cache: a matrix
 product, the quantity, its extreme value. No history is stored. Principal stresses are computed only
-where a bound, which costs as little as von Mises stress, exceeds the extreme value so far.
+at points and instants at which an upper bound exceeds the extreme value so far. This bound costs as
+little as the von Mises stress.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ class StressModes:
             name: A quantity of stress, such as `von Mises` or `stress xx`.
             history: An object with `time` (nt,), s, and `eta` (nt, n), such as `run.body("rod")`;
                 or elastic coordinates, shape (nt, n) or (n,).
-            times: Requested times, s; the nearest instants are taken. By default every `stride`-th
+            times: Requested times, s; the nearest instants are used. By default every `stride`-th
                 instant.
             stride: Step from one instant to the next if `times` is None.
 

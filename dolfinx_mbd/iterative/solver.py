@@ -54,8 +54,8 @@ class IterativeSolver:
     ``mg_levels_...`` and ``mg_coarse_...`` for PCMG, ``pc_gamg_...`` for linear elements.
 
     `scale` holds the square roots of the diagonal of K, with zeros in held rows; `iterations` holds
-    the total number of iterations and the number of solutions; `level` is None for linear elements.
-    All methods are collective.
+    the total number of iterations and the number of solutions; `level` is the two-level
+    preconditioner, None for linear elements. All methods are collective.
     """
 
     def __init__(

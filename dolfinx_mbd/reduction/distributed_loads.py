@@ -106,7 +106,7 @@ def _checked_direction(direction: Any) -> Any:
 
 
 def _constant(direction: Any, v: Expr) -> Any:
-    """Return numbers as a `Constant` on the mesh of v, so that they are not compiled."""
+    """Return numbers as a `Constant` on the mesh of v; other numbers need no new compilation."""
     if isinstance(direction, Expr):
         return direction
     return fem.Constant(extract_unique_domain(v), np.asarray(direction, dtype=default_scalar_type))

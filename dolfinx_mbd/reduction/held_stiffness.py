@@ -4,9 +4,9 @@
 
 `BorderedSolver` solves K u + Cᵀλ = f, C u = g with the rows C of averaged interfaces. If a rigid
 interface holds the body, u = K⁻¹(f - Cᵀλ) gives a small system for λ. Otherwise K has rigid
-motions, and λ = λ₀ + N ν, where λ₀ balances the loads and N spans the multipliers that are in
-equilibrium, so that K⁻¹ is applied only to forces in equilibrium. A statically determinate support,
-whose reactions are zero, holds the body, and a rigid motion R a is computed together with ν.
+motions. Then λ = λ₀ + N ν: λ₀ balances the loads, and the columns of N span the multipliers that
+are in equilibrium. K⁻¹ is therefore applied only to forces in equilibrium. A statically determinate
+support, whose reactions are zero, holds the body, and a rigid motion R a is found with ν.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class BorderedSolver(DirectSolver):
         self.comm, self._problem, self._rigid = problem.comm, problem, held
         self._settings = settings
         self._border, count = border, border.shape[1]
-        self._resultant_map = np.zeros((count, 0))  # λ₀ = this times the resultants Rᵀf
+        self._resultant_map = np.zeros((count, 0))  # maps the resultants Rᵀf to λ₀
         self._R: Array = np.zeros((problem.num_owned, 0))
         self._equilibrium_basis, self._held = np.eye(count), held  # N; held dofs
         if free and not self.comm.allreduce(len(held)):
@@ -178,7 +178,7 @@ class HeldStiffness:
 
     Rows of rigid interfaces are held; multipliers impose the constraints of averaged interfaces.
     `free` is described in `BorderedSolver`. `dofs` are the owned degrees of freedom that rigid
-    interfaces hold, `averaged` are the indices of the coordinates of averaged interfaces.
+    interfaces hold, and `averaged` are the indices of the coordinates of averaged interfaces.
     """
 
     def __init__(

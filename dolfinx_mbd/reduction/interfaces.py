@@ -26,7 +26,7 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.averaged import averaged_rows
 from dolfinx_mbd.reduction.cylinders import facet_corners, fit_axis
 
-AXIS_GAP = 0.05  # least difference of the two lowest eigenvalues of the mean of n⊗n for an axis
+AXIS_GAP = 0.05  # an axis needs this difference of the two lowest eigenvalues of mean n⊗n
 LINE_RATIO = 1e-3  # ratio of width to length below which a group of facets is rejected as a line
 TINY_RATIO = 1e-5  # size relative to the body below which a group of facets is rejected as tiny
 
@@ -46,8 +46,8 @@ class InterfaceSpec:
         point: Reference point in the body frame, shape (3,), or (2,) for a plane body, m; default:
             see above.
         axes: Rotation matrix of shape (3, 3) whose columns are the axes in the body frame, or only
-            the direction of z, shape (3,). By default z is as above, or the axes of the body if z
-            is undefined.
+            the direction of z, shape (3,). By default z is as described above; if z is not unique,
+            the axes of the body are used.
         kind: ``rigid`` (RBE2: the facets move as one body) or ``averaged`` (RBE3: the motion is a
             mean over the facets, which stay free to deform).
 

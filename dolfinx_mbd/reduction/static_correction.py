@@ -1,4 +1,4 @@
-"""Static correction (mode acceleration): the part of a displacement that the modes leave out.
+"""Static correction (mode acceleration): the part of a displacement that the modes omit.
 
 Statically, a load f causes the residual displacement r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f, which
 is K-orthogonal to all modes Ψ. With the unit loads of `stiffening` and their factors g over time,

@@ -37,7 +37,7 @@ from dolfinx_mbd.reduction.interfaces import MeshInterface
 
 _log = logging.getLogger("dolfinx_mbd")
 
-# Wrench components that deform a body, and coordinates of an interface, by dimension
+# Indices of the wrench components that deform a body, by the dimension of its displacements
 WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 
 
@@ -135,9 +135,9 @@ def stiffening(
     """Return the reduced geometric stiffness of all unit cases.
 
     ∫ (∇u σ₀):∇v is the same for each component of the displacement, so that a scalar matrix per
-    load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ); the work of the forces f
-    of the interface on the second term, ½ θᵀ (Σ f⊗ξ − tr(Σ f⊗ξ) I) θ, belongs to the stiffness:
-    without it the lateral stress at a rigid end face would resist its rotation.
+    load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ). The stiffness includes
+    the work of the forces f of the interface on the second term, ½ θᵀ (Σ f⊗ξ − tr(Σ f⊗ξ) I) θ.
+    Without this work, the lateral stress at a rigid end face would resist the rotation of the face.
 
     Args:
         problem: Matrices of the body.
