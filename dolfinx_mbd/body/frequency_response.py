@@ -123,7 +123,7 @@ class FrequencyResponse:
     def dynamic_stiffness(self, *names: str) -> ComplexArray:
         """Return the forces per motion at some interfaces and points, shape (nf, k, k).
 
-        It is the inverse of `receptance`; no forces act at the other interfaces and points.
+        The result is the inverse of `receptance`; no forces act at the other interfaces and points.
 
         Args:
             *names: Names of interfaces and points as for `receptance`.

@@ -7,8 +7,8 @@ the relative error of the strain energy of the static response is
 
     1 - fᵀΨ (ΨᵀKΨ)⁻¹ Ψᵀf / fᵀu.
 
-It lies between 0 (exact) and 1 (the modes do not respond). For a component of a wrench it is also
-the relative error of the displacement at the point and in the direction of the load.
+It lies between 0 (exact) and 1 (the modes do not respond). For a component of a wrench this number
+is also the relative error of the displacement at the point and in the direction of the load.
 """
 
 from __future__ import annotations

@@ -98,8 +98,8 @@ def envelope_over_time(
 ) -> tuple[Array, NDArray[np.int64]]:
     """Return the extreme value of a scalar quantity at each point, and the index of its instant.
 
-    `modes` are arrays of ingredients per elastic coordinate, (ingredients, np, n), which are
-    stacked; `eta` has the shape (nt, n).
+    `modes` are arrays of ingredients per elastic coordinate, (ingredients, np, n), to be stacked;
+    `eta` has the shape (nt, n).
     """
     if definition.shape:
         scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)

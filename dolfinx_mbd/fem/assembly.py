@@ -137,9 +137,9 @@ def rigid_motions(positions: Array, point: Array | None = None) -> Array:
 
 
 def spin_fields(positions: Array) -> Array:
-    """Return accelerations −ω×(ω×x) for ω_iω_j = 1, shape (dim·m, 6), 1/s² per (rad/s)².
+    """Return accelerations −ω×(ω×x), m/s², for ω_iω_j = 1 (rad/s)², shape (dim·m, 6).
 
-    For i ≠ j the field is −(e_i x_j + e_j x_i), the sum for ω_iω_j and ω_jω_i.
+    For i ≠ j the field is −(e_i x_j + e_j x_i), the sum of the fields for ω_iω_j and ω_jω_i.
     """
     x, dim = in_space(positions), positions.shape[1]
     b = np.zeros((len(x), 3, 6))

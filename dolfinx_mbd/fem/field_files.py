@@ -1,6 +1,6 @@
 """Files of fields for ParaView: VTX folders (`.bp`) and VTK files (`.pvd`), written in parallel.
 
-A file is written under a temporary name and takes its own name when it is complete. A file
+A file is written under a temporary name and gets its final name when it is complete. A file
 `rod.pvd` refers to one `.vtu` file for each time and rank, all in the folder `rod_vtu`.
 """
 

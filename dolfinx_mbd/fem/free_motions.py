@@ -139,7 +139,7 @@ def _motions_without_resistance(
 
 
 def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Array]]:
-    """Return the part of each owned block, the number of parts, and points where parts meet.
+    """Return the part of each owned block, the number of parts, and points at which parts meet.
 
     Cells that share facets form a part. A block at which several parts meet belongs to the first
     one.

@@ -131,7 +131,8 @@ def tagged_entities(
 ) -> NDArray[np.int32]:
     """Return the local cells or facets of a group, given by name or tag.
 
-    `title` begins error messages; `kind` is "cell" or "facet"; `tags` default to those of the mesh.
+    `title` begins error messages; `kind` is "cell" or "facet"; `tags` are by default the tags of
+    the mesh.
     """
     argument, tagged = f"{kind}_tags", isinstance(mesh, TaggedMesh)
     if tags is None and tagged:

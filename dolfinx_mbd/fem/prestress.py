@@ -1,7 +1,7 @@
 """Prestress of a body by temperature or an initial stress, and its geometric stiffness.
 
 The initial stress σᵢ is the stress of the body held at its undeformed shape. The body then deforms
-until ∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish where it is held, and σ₀ = σ(u) + σᵢ is its
+until ∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish at its supports. The stress σ₀ = σ(u) + σᵢ is its
 prestress. ∫(∇w σ₀):∇v is added to K; the change of shape by u is neglected.
 
 K_σ does not resist the rotation w = W x of a free body, because ∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0. This

@@ -18,10 +18,10 @@ LAST_TERM = 21  # last term of the series for a rectangle: relative error below 
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A cross-section with axes y and z at its centroid, which is also its shear centre.
+    """A cross-section with axes y and z at its centroid.
 
-    Each value is a number or a scalar UFL expression, for example of the coordinates of the mesh
-    for a tapered beam.
+    The shear centre must coincide with the centroid. Each value is a number or a scalar UFL
+    expression, for example of the coordinates of the mesh for a tapered beam.
 
     Attributes:
         area: A, m².

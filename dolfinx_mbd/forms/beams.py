@@ -16,8 +16,8 @@ deflection has kinks between cells of different lengths.)
 
 Shear deformation and warping are neglected. In a pinned beam, rotary inertia and shear lower the
 frequency of the mode with n half waves by the fraction ½ (1 + E/(κG)) (nπ r/L)², with the radius of
-gyration r; this module includes the term 1 (rotary inertia) and neglects E/(κG), which is about 3
-(shear).
+gyration r; this module includes the term 1 (rotary inertia) and neglects the term E/(κG) (shear),
+which is about 3.
 
 Equation (60) of the reference omits some terms of the section: the Coriolis operator, the Euler and
 centrifugal stiffness, and the centrifugal load −ω×(Iω), which twists a section with Iyy ≠ Izz
@@ -53,7 +53,7 @@ Fibre: TypeAlias = Callable[[Expr, Expr], Any]  # integrand or form at (y, z) of
 
 @dataclass(frozen=True, eq=False)
 class Beam:
-    """A beam and its forms, which take P1 fields q = (d, θ).
+    """A beam and its forms, which accept P1 fields q = (d, θ).
 
     The forms have the same names and signs as the forms of a solid:
 

@@ -8,10 +8,11 @@ energies and a dissipation define the cable; UFL derives all forces from them:
     ε = ½ (r′·r′ − 1)              κ² = (|r′|²|r″|² − (r′·r″)²) / |r′|⁶
 
 The mass is constant, and there are no centrifugal, Coriolis or gyroscopic terms. The formula for κ²
-avoids the derivative of the square root in κ = |r′×r″|/|r′|³, which is 0/0 on a straight cable. The
-cable has no torsion and no rotation about its own axis, and its section must bend equally in all
-directions. An element has 12 coordinates. (An element of the first reference has 24, but its energy
-does not depend on the slopes r_y and r_z across the cable, so that the equilibrium is singular.)
+avoids the derivative of the square root in κ = |r′×r″|/|r′|³. This derivative is 0/0 on a straight
+cable. The cable has no torsion and no rotation about its own axis, and its section must bend
+equally in all directions. An element has 12 coordinates. (An element of the first reference has 24,
+but its energy does not depend on the slopes r_y and r_z across the cable, so that the equilibrium
+is singular.)
 
 The unknown is a P1 field of six components (r, r′) on an interval mesh whose coordinate is s. Cells
 may have any length.

@@ -199,10 +199,10 @@ def geometric_stiffness(
 ) -> ufl.Form:
     """Return the geometric stiffness form ∫ (∇u σ₀):∇v of a reference stress σ₀.
 
-    It is the second derivative of the work ½ σ₀:(∇uᵀ∇u) of the stress on the quadratic part of
-    the Green-Lagrange strain (`test_geometric_stiffness_is_a_second_derivative`). Tension stiffens
-    and compression softens. The form does not couple the components of the displacement, so `u`
-    and `v` may also be scalar functions that represent one component.
+    The form is the second derivative of the work ½ σ₀:(∇uᵀ∇u) of the stress on the quadratic part
+    of the Green-Lagrange strain (`test_geometric_stiffness_is_a_second_derivative`). Tension
+    stiffens and compression softens. The form does not couple the components of the displacement,
+    so `u` and `v` may also be scalar functions that represent one component.
 
     Args:
         u: Displacement, m, or one of its components.

@@ -12,9 +12,9 @@ different expression, which UFL differentiates:
 | `maggi` | T(V, ω, u, u̇), all velocities of the free body | Lagrange's expressions, projected |
 | `hamilton` | H(u, p, t) by Legendre's transform | u̇ = ∂H/∂p, ṗ = −∂H/∂u |
 
-All take time derivatives of body components by the chain rule with u → u̇ → ü, ω → α and
-V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. All
-hold in the plane and in space. Test functions v belong to the space of displacements.
+All formalisms compute time derivatives of body components by the chain rule with u → u̇ → ü, ω → α
+and V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`.
+All apply in the plane and in space. Test functions v belong to the space of displacements.
 
 References:
     M. L. Scutaru, S. Vlase, Two-Dimensional Equivalent Models in the Analysis of a Multibody
@@ -290,7 +290,7 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
     V and ω are not derivatives of coordinates. Their Lagrange expressions follow Boltzmann and
     Hamel: d/dt ∂T/∂V + ω×∂T/∂V and d/dt ∂T/∂ω + ω×∂T/∂ω + V×∂T/∂V.
 
-    Source: Scutaru and Vlase (2023), eqs. 53 and 54, where the letters A and E are exchanged.
+    Source: Scutaru and Vlase (2023), eqs. 53 and 54, with the letters A and E exchanged.
     """
     s = _Symbols(body)
     energy = s.kinetic_energy()

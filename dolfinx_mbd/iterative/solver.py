@@ -139,8 +139,9 @@ class IterativeSolver:
     ) -> tuple[Array, Array]:
         """Return displacements (rows, k) and multipliers of the constraints (constraints, k).
 
-        f (rows, k) holds forces, and displacements in held rows; g (constraints, k) holds the
-        values of C u, zero by default. `tolerance` is the relative error in the energy norm.
+        f (rows, k) contains displacements in held rows and forces in the other rows; g
+        (constraints, k) contains the values of C u, zero by default. `tolerance` is the relative
+        error in the energy norm.
         """
         load: Array = np.array(f, order="F")
         load[self.held] = 0.0

@@ -22,7 +22,7 @@ RANK_TOLERANCE = 1e-10
 def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, list[int]]:
     """Return the eigenpairs in the span of a basis Ψ that are M-orthogonal to rigid motions R.
 
-    The arguments are ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR, which has no columns if no motions are removed. The
+    The arguments are ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR; ΨᵀMR has no columns if no motions are removed. The
     eigenvectors are coefficients of the columns of Ψ. The third result lists the indices of
     dependent columns, which were dropped and have zero coefficients.
     """

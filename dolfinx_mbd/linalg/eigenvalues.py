@@ -105,7 +105,7 @@ def run_slepc(
     """Compute the eigenvalues closest to a shift with an EPS or PEP, and return the solver.
 
     With a `ksp` of K the shift must be zero; without a `ksp`, SLEPc factorizes the matrix at the
-    shift. Only options that begin with `kind`, which is "eps" or "pep", or with "st" are used.
+    shift. `kind` is "eps" or "pep"; only options that begin with `kind` or with "st" are used.
     """
     size = solver.getOperators()[0].getSize()[0]
     solver.setDimensions(count, min(size, max(2 * count, count + 15)))
@@ -151,7 +151,7 @@ def lowest_modes(
 ) -> tuple[Array, Array]:
     """Return the eigenvalues of smallest |λ|, and owned rows of their M-normalized eigenvectors.
 
-    K has unit rows, and M zero rows, at the owned `held` degrees of freedom (local indices). The
+    At the owned `held` degrees of freedom (local indices), K has unit rows and M has zero rows. The
     last `num_border` rows of K may be constraints; M is zero in these rows. Options that begin with
     "eps_" or "st_" select SLEPc's solver. The eigenvalues are bitwise equal on all ranks.
     """

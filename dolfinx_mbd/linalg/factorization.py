@@ -195,9 +195,9 @@ def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
 class SymmetricFactor:
     """L D Lᵀ of a symmetric matrix with constant pattern and changing values.
 
-    An example is the stiffness of a rotating body, which changes with the speed and is indefinite
-    above a critical speed. The symbolic factorization is computed once. The object owns the matrix;
-    change it in place before you call `factorize`. `ksp` solves with the last factors.
+    An example is the stiffness of a rotating body: this stiffness changes with the speed and is
+    indefinite above a critical speed. The symbolic factorization is computed once. The object owns
+    the matrix; change it in place before you call `factorize`. `ksp` solves with the last factors.
     """
 
     def __init__(self, matrix: PETSc.Mat, *, prefix: str, options: Options = None) -> None:

@@ -30,8 +30,8 @@ def factorization_memory(num_dofs: int) -> float:
     | 0.891327 | 10.9 | 11.0 |
     | 1.024500 | 13.1 | 13.0 |
 
-    On two ranks, where MUMPS factorizes, 15.3 GB were measured for the last case. Thin bodies and
-    bodies in the plane need less.
+    MUMPS factorizes on two ranks; it needed 15.3 GB for the last case. Thin bodies and bodies in
+    the plane need less.
     """
     millions = num_dofs / 1e6
     return 1e9 * (BASE_MEMORY + MATRIX_MEMORY * millions + FACTOR_MEMORY * millions ** (4 / 3))

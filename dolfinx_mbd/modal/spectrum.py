@@ -73,8 +73,8 @@ def elastic_modes(
     """Compute elastic modes above the rigid motions; prove that no mode is missing (collective).
 
     More than `num_modes` modes are returned if the last one belongs to a multiple eigenvalue.
-    `motions` (owned dofs, r) have no stiffness, and are zero where the body is held. `estimate` is
-    an upper bound of the first elastic ω² of the free body, computed by default.
+    `motions` (owned dofs, r) have no stiffness, and are zero at held degrees of freedom. `estimate`
+    is an upper bound of the first elastic ω² of the free body, computed by default.
     """
     free = problem.num_dofs - problem.comm.allreduce(len(held))
     if num_modes > free - motions.shape[1]:

@@ -60,7 +60,7 @@ def craig_bampton_basis(
 def check_enough_dofs(
     problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], num_modes: int
 ) -> int:
-    """Return the number of dofs that no interface holds; raise an error if it is too small."""
+    """Return the number of dofs that no interface holds; raise an error if there are too few."""
     rigid = problem.comm.allreduce(sum(len(i.dofs) for i in interfaces if i.kind == "rigid"))
     averaged = sum(i.kind == "averaged" for i in interfaces)
     free = int(problem.num_dofs - rigid - problem.num_rigid * averaged)

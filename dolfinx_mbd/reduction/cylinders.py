@@ -14,7 +14,8 @@ MAX_ITERATIONS = 20
 
 
 def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
-    """Return the distinct corners (three of each facet), equally ordered on all ranks, (n, 3)."""
+    """Return the distinct corners (three per facet) in the same order on all ranks, shape (n,
+    3)."""
     dim = mesh.topology.dim
     mesh.topology.create_connectivity(dim - 1, dim)
     mesh.topology.create_connectivity(dim, dim - 1)

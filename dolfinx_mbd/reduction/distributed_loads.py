@@ -1,7 +1,7 @@
 """Distributed loads (pressures, tractions, body forces) as nodal vectors and load patterns.
 
 A load is a function that maps a test function v to a linear form: the virtual work of the load with
-unit size. It acts on the undeformed shape and rotates with the body.
+unit size. The load acts on the undeformed shape and rotates with the body.
 """
 
 from __future__ import annotations

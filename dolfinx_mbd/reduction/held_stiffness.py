@@ -78,8 +78,9 @@ class DirectSolver:
 class BorderedSolver(DirectSolver):
     """Solver with averaged interfaces; `border` holds the owned rows of Cᵀ. See `DirectSolver`.
 
-    `free` is False if K resists rigid motions because it contains mass. A `FactorizationError` is
-    raised if the mesh is too coarse to distinguish the motions of the interfaces.
+    `free` is False if K resists rigid motions because K contains a multiple of the mass matrix. A
+    `FactorizationError` is raised if the mesh is too coarse to distinguish the motions of the
+    interfaces.
     """
 
     def __init__(
@@ -126,8 +127,8 @@ class BorderedSolver(DirectSolver):
     def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
         """Return displacements (owned dofs, k) and multipliers (constraints, k).
 
-        `f` holds forces, and prescribed displacements at rigid interfaces; `g` holds the values of
-        C u, shape (constraints, k), zero by default.
+        `f` contains prescribed displacements in the rows of rigid interfaces and forces in the
+        other rows; `g` contains the values of C u, shape (constraints, k), zero by default.
         """
         reactions = self._resultant_map @ gram(self.comm, self._R, f)
         B = np.asfortranarray(f - self._border @ reactions)

@@ -1,4 +1,4 @@
-"""Interfaces of a body: groups of facets with a reference point and axes, where joints attach.
+"""Interfaces of a body, at which joints attach: groups of facets with a reference point and axes.
 
 A *rigid* interface (RBE2) moves as one body. The motion of an *averaged* interface (RBE3) is a mean
 over its facets; see `averaged`. Default points and axes do not depend on the mesh, up to round-off.
@@ -273,7 +273,10 @@ def _with_positive_sign(z: Array) -> Array:
 
 
 def _triad(z: Array) -> Array:
-    """Return axes with the given z; x is the body's x axis (y if z is close to x) normal to z."""
+    """Return axes with the given z.
+
+    x is the projection of the body's x axis (y axis if z is close to x) on the plane normal to z.
+    """
     z = z / np.linalg.norm(z)
     start = np.eye(3)[1 if abs(z[0]) > 0.9 else 0]
     x = start - (start @ z) * z

@@ -114,7 +114,7 @@ def _unchanged(
 def _mode_rows(
     basis: Basis, squares: Array, columns: NDArray[np.int64] | list[int], reason: str
 ) -> tuple[Mode, ...]:
-    """Return rows of the table of modes that are left out for one reason."""
+    """Return rows of the table of modes that are omitted for one reason."""
     return tuple(
         Mode(basis.columns[k].label, float(hertz(squares[k])), reason=reason) for k in columns
     )

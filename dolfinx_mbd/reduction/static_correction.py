@@ -1,9 +1,9 @@
 """Static correction (mode acceleration): the part of a displacement that the modes omit.
 
-Statically, a load f causes the residual displacement r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f, which
-is K-orthogonal to all modes Ψ. With the unit loads of `stiffening` and their factors g over time,
-u = Σ ψ_k η_k + Σ r_j g_j. The accelerations of the frame need no extra term, because each unit load
-includes its inertia relief. In statics u is exact for any number of modes.
+Statically, a load f causes the residual displacement r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f. This
+displacement is K-orthogonal to all modes Ψ. With the unit loads of `stiffening` and their factors g
+over time, u = Σ ψ_k η_k + Σ r_j g_j. The accelerations of the frame need no extra term, because
+each unit load includes its inertia relief. In statics u is exact for any number of modes.
 
 References:
     Craig, Kurdila (2006), Fundamentals of Structural Dynamics, 2nd ed., §11.4 (mode acceleration).

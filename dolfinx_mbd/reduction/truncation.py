@@ -28,9 +28,9 @@ from dolfinx_mbd.body.parts import EffectiveMasses
 class Truncation:
     """Dynamic stiffness of the interfaces of a body with fixed-interface modes, and its error.
 
-    The m coordinates are the translations and rotations of the first interface, then those of the
-    second and so on, in body components. `rigid` holds their values for rigid motions about the
-    centre of mass; it is empty if the stiffness has supports. n is the number of fixed-interface
+    The m coordinates are the translations and rotations of one interface after the other, in body
+    components. `rigid` contains the values of the coordinates for rigid motions about the centre of
+    mass; this array is empty if the stiffness has supports. n is the number of fixed-interface
     modes.
 
     Example:
