@@ -158,9 +158,10 @@ def frequency_response(
     """Return the steady response of a body to unit harmonic wrenches or unit motions of its base.
 
     A body that is not held is free: at low frequencies it moves as a rigid body with the response
-    −1/(mω²), which damping does not change. With `spin`, the axes of the body rotate steadily: the
-    interfaces in `held` rotate with them, or, if no interface is held, the body frame follows the
-    prescribed rotation. Amplitudes are then relative to the steady state in the rotating axes.
+    −1/(mω²). Damping does not change this response. With `spin`, the axes of the body rotate
+    steadily: the interfaces in `held` rotate with them, or, if no interface is held, the body frame
+    follows the prescribed rotation. Amplitudes are then relative to the steady state in the
+    rotating axes.
 
     Args:
         body: A reduced body with its damping matrix.

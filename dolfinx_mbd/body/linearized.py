@@ -6,8 +6,10 @@ matrix, the gyroscopic matrix and the centrifugal stiffness are contractions of 
 
     M:  ∫ρ φ_I·φ_J,    G:  2 ∫ρ φ_I·(ω×φ_J),    K_ω:  ∫ρ φ_I·(ω×(ω×φ_J)).
 
-The steady state has the centrifugal load b = −ρ ω×(ω×(x−p)) and wrenches (F_k, M_k) at the held
-interfaces. Its geometric stiffness is
+The steady state has the centrifugal load b = −ρ ω×(ω×(x−p)), with a point p on the axis of
+rotation, and wrenches (F_k, M_k) at the held interfaces. Let x_k be the point of interface k, let
+D_k η and Θ_k η be its displacement and rotation, and let d_k be its displacement due to ψ. With the
+matrices K_ij, K_Fk and K_Mk of `Stiffening`, the geometric stiffness of the steady state is
 
     η, η:  Σ_{i≤j} ω_iω_j K_ij + Σ_k (F_k K_Fk + M_k K_Mk),
     θ, η:  ∫ ψ·(θ×b) + Σ_k d_k·(θ×F_k),    θ, θ:  the symmetric part of θ, η with ψ = θ'×x.

@@ -1,10 +1,10 @@
 """Stress per elastic coordinate at points of a body, and envelopes over time, without a mesh.
 
 At each instant, the components of stress are a product of modes and elastic coordinates. An
-envelope is computed in blocks of points and instants that fit into the processor's cache: a matrix
-product, the quantity, its extreme value. No history is stored. Principal stresses are computed only
-at points and instants at which an upper bound exceeds the extreme value so far. This bound costs as
-little as the von Mises stress.
+envelope is computed in blocks of points and instants that fit into the processor's cache. Each
+block needs a matrix product, the values of the quantity and their extremes. No history is stored.
+Principal stresses are computed only at points and instants at which an upper bound exceeds the
+extreme value so far. This bound costs as little as the von Mises stress.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ class ElasticModel:
         plane: Assumption of a plane mesh, ``stress`` (a plate that is free on both sides) or
             ``strain`` (no strain out of the plane); not required with `stiffness`.
         thickness: Thickness of a plane mesh, m.
-        prestress: `Temperature`, or the symmetric stress of the body held at its undeformed shape,
-            as UFL of shape (dim, dim), Pa. The body deforms until it is in equilibrium with its
-            supports; the remaining stress changes its stiffness.
+        prestress: `Temperature`, or the symmetric stress (UFL of shape (dim, dim), Pa) that the
+            body has while it is held at its undeformed shape. The body deforms until it is in
+            equilibrium with its supports; the remaining stress changes its stiffness.
         cell_tags: Tags of cells of a plain DOLFINx mesh with several materials.
         facet_tags: Tags of facets of a plain DOLFINx mesh.
         displacements: The displacement space: `space`, or the default space.

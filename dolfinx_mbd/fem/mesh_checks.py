@@ -26,7 +26,7 @@ MIN_SOUND_SPEED, MAX_SOUND_SPEED = 8.0, 1e5
 """Limits of a plausible speed of sound √(E/ρ) of a solid, m/s (a soft gel: 10, diamond: 2e4)."""
 
 LOCKING_RATIO = 0.49
-"""Poisson's ratio from which linear elements cause a warning of volumetric locking."""
+"""Smallest Poisson's ratio for which linear elements cause a warning of volumetric locking."""
 
 CHUNK_CELLS = 20_000
 """Number of cells that are checked together."""
@@ -36,8 +36,8 @@ def check_cells(mesh: Mesh) -> None:
     """Raise an error on all ranks if cells are inverted or have no volume (collective).
 
     The nodes of a cell may be numbered in either sense, because DOLFINx uses the magnitude of
-    det J. A cell is bad if det J changes sign within it, or if it lies on the same side of a
-    facet as its neighbour.
+    det J. A cell is bad if det J changes sign within the cell, or if the cell and its neighbour lie
+    on the same side of their common facet.
     """
     topology, comm = mesh.topology, mesh.comm
     tdim = topology.dim

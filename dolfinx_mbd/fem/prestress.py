@@ -2,7 +2,8 @@
 
 The initial stress σᵢ is the stress of the body held at its undeformed shape. The body then deforms
 until ∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish at its supports. The stress σ₀ = σ(u) + σᵢ is its
-prestress. ∫(∇w σ₀):∇v is added to K; the change of shape by u is neglected.
+prestress. Its geometric stiffness K_σ = ∫(∇w σ₀):∇v is added to K; the change of shape by u is
+neglected.
 
 K_σ does not resist the rotation w = W x of a free body, because ∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0. This
 requires the same quadrature in both integrals and a residual at the level of round-off. The static
@@ -53,7 +54,7 @@ RIGID_TOLERANCE = 1e-6
 class Prestress:
     """A stress in equilibrium with the supports, and the displacement that leads to it."""
 
-    displacement: fem.Function  # u, m; of a free body without mean rigid motion
+    displacement: fem.Function  # u, m; without mean rigid motion if the body is free
     stress: Expr  # σ₀, Pa
     measure: ufl.Measure  # quadrature with which the stress is in equilibrium
     residual: float  # largest nodal force, relative to its value before deformation

@@ -29,7 +29,7 @@ from dolfinx_mbd.linalg.projection import Projection
 from dolfinx_mbd.parallel import destroying
 
 TOLERANCE = 1e-10
-"""Relative error of a solution in the energy norm, estimated with the preconditioner."""
+"""Largest relative error of a solution in the energy norm, estimated with the preconditioner."""
 
 MAX_ITERATIONS = 500
 

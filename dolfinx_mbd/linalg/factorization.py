@@ -88,9 +88,9 @@ def cholesky(
 ) -> PETSc.KSP:
     """Return a KSP that contains the factorization of a symmetric matrix.
 
-    On one rank, CHOLMOD factorizes positive definite matrices if PETSc has it, because its
-    solutions are faster. MUMPS factorizes all other matrices, and repeats failed factorizations of
-    CHOLMOD to report the cause. User options may replace any setting.
+    On one rank, CHOLMOD factorizes positive definite matrices if PETSc includes CHOLMOD, because
+    its solutions are faster. MUMPS factorizes all other matrices, and repeats failed factorizations
+    of CHOLMOD to report the cause. User options may replace any setting.
 
     `negative` is the number of negative eigenvalues of A, zero or the number of constraints. An
     existing solver, for example of a multigrid level, may be passed as `ksp`.

@@ -2,7 +2,7 @@
 
 In each iteration the Ritz vectors X, the preconditioned residuals W = T (K X - M X Λ) and the last
 steps P span the space of the next Ritz vectors. More pairs than requested are iterated, so that the
-last requested ones converge as fast as the others.
+last requested pairs converge as fast as the first.
 
 References:
     Knyazev (2001), Toward the optimal preconditioned eigensolver: locally optimal block

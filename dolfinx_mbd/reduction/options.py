@@ -29,7 +29,7 @@ class ReductionOptions:
             load exact.
         damping: `Rayleigh`, `ModalDamping`, `Viscous`, a bilinear form on the displacement space
             that acts on the velocity (including the thickness of a plane body), or a matrix of
-            shape (n, n). It acts on the elastic coordinates, never on rigid motion. By default
+            shape (n, n). Damping acts on the elastic coordinates, never on rigid motion. By default
             there is no damping. `with_damping` sums several dampings.
         static_correction: Whether to keep the displacements under unit loads on the whole mesh, so
             that the number of modes does not limit the stress (`Reduction.residuals`).

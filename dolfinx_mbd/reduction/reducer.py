@@ -66,11 +66,12 @@ def reduce(
     these are the `num_modes` lowest modes of the free body. The body frame is the mean axis of the
     motion (Tisserand), or moves with an interface (`attached_to`). Use an attached frame for a
     prescribed motion, for small loads, and for comparisons with other programs. Geometric
-    stiffening is impossible with it, so that the error grows with the square of the speed.
+    stiffening is impossible with an attached frame, so that the error grows with the square of the
+    speed.
 
     A plane mesh is a plate at z = 0 that deforms in its plane and moves in space. Its modes have no
     uz; its interfaces move by (ux, uy, θz). Under forces and moments out of the plane the plate
-    moves as a rigid body. It has 3 k + `num_modes` - 3 elastic coordinates.
+    moves as a rigid body. A plane body has 3 k + `num_modes` - 3 elastic coordinates.
 
     Args:
         model: An `ElasticModel`, or a mesh together with `material`.

@@ -45,8 +45,9 @@ WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 class UnitCases:
     """Response of a body to the unit loads: six spins, then the unit wrenches of each interface.
 
-    The virials of a rigid interface are Σ f⊗ξ, with its forces f on nodes at positions ξ relative
-    to its point. The virials of averaged interfaces are zero.
+    The virials of a rigid interface are the sums Σ f⊗ξ over its nodes, where f is the force on a
+    node and ξ the position of the node relative to the interface point. The virials of averaged
+    interfaces are zero.
     """
 
     displacements: Array  # (owned dofs, cases)

@@ -6,8 +6,8 @@ of the interfaces is
     D(ω) = ΨᵀKΨ − ω² ΨᵀMΨ − ω⁴ Σ_k p_k p_kᵀ / (ω_k² − ω²).
 
 The sum of p_k p_kᵀ / ω_k² over *all* modes is ΨᵀM K⁻¹ MΨ with the stiffness K of the held body. Let
-D_n be the dynamic stiffness with the n computed modes, and S the part of this sum that belongs to
-the other modes. At frequencies below the last computed ω_n, the error has the bound
+D_n be the dynamic stiffness with the n computed modes, and S the part of the above sum that belongs
+to the other modes. At frequencies below the last computed ω_n, the error has the bound
 
     0 ≤ D_n(ω) − D(ω) ≤ ω⁴ S / (1 − ω²/ω_n²).
 """
