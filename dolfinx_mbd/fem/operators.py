@@ -2,8 +2,8 @@
 
 Every inertia term is ∫ρ (W u)·v = vᵀ (M_s ⊗ W) u with a constant matrix W in body components: I for
 the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler stiffness. A
-sum of terms needs one product with M_s and no assembly. In the plane ω and α are scalars, the
-components about z, and W has shape (2, 2).
+sum of terms needs one product with M_s and no assembly. In the plane ω and α are scalars (the
+components about z), and W has shape (2, 2).
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ the right-hand side with a minus sign:
         = translational_load + euler_load + centrifugal_load + gravity_load + traction_load
 
 ω, α and a₀ may be numbers, any UFL expressions, or `dolfinx.fem.Constant`s, whose values can change
-without a new compilation. In three dimensions they are vectors. In the plane ω and α are scalars,
-the components about z. The density is a number, a `Constant` or a function of space, kg/m³; in the
-plane it is the mass per area ρ t, kg/m², and tractions are forces per length.
+without a new compilation. In three dimensions they are vectors. In the plane ω and α are scalars
+(the components about z). The density is a number, a `Constant` or a function of space, kg/m³; in
+the plane it is the mass per area ρ t, kg/m², and tractions are forces per length.
 """
 
 from __future__ import annotations

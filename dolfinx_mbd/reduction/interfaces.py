@@ -43,8 +43,8 @@ class InterfaceSpec:
     Attributes:
         facets: Group name, tag of facets, or array of this rank's local facets; by default the
             group with the name of the interface.
-        point: Reference point in the body frame, shape (3,), or (2,) for a plane body, m; default:
-            see above.
+        point: Reference point in the body frame, shape (3,), or (2,) for a plane body, m; by
+            default as described above.
         axes: Rotation matrix of shape (3, 3) whose columns are the axes in the body frame, or only
             the direction of z, shape (3,). By default z is as described above; if z is not unique,
             the axes of the body are used.

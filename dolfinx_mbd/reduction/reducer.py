@@ -83,16 +83,17 @@ def reduce(
             frequency, all modes of that frequency are kept.
         attached_to: Name of the interface that the body frame moves with; by default the mean axis.
         stiffening: Whether to include geometric stiffening by spin and interface forces, for fast
-            rotation. By default it is included with a material, interfaces and the mean axis;
-            otherwise `ReducedBody.summary` and the log state the reason.
-        points: Material points by name, shape (3,) or in the plane (2,), m, whose displacement can
-            be recovered; by default no points.
+            rotation. By default it is included if the body has a material and interfaces, and its
+            reference is the mean axis; otherwise `ReducedBody.summary` and the log state the
+            reason.
+        points: Positions of named material points whose displacement can be recovered, m, shape
+            (3,), or (2,) in the plane; by default no points.
         name: Name of the body.
         options: Loads, damping and selection of modes, with the defaults of `ReductionOptions`.
         solver: ``direct``: one factorization for all systems; ``iterative``: multigrid and
-            conjugate gradients, slower, with half the memory at a million degrees of freedom;
-            ``auto``: direct if the factor is expected to fit into memory. Bodies without
-            interfaces and bodies with prestress always use the direct solver.
+            conjugate gradients (slower, but with half the memory at a million degrees of freedom);
+            ``auto``: direct if the factor is expected to fit into memory. Bodies without interfaces
+            and bodies with prestress always use the direct solver.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``eps_ncv`` ...).
         petsc_options_prefix: Prefix of these options.
@@ -222,8 +223,8 @@ class Reducer:
     ) -> Reduction:
         """Reduce the body; see the function `reduce` for the arguments.
 
-        With `last`, the factors are freed as soon as they are no longer needed, which saves memory;
-        a further reduction computes them again. A closed reducer raises a `SolverError`.
+        With `last`, the factors are freed as soon as they are no longer needed. This saves memory;
+        a further reduction computes the factors again. A closed reducer raises a `SolverError`.
         """
         options = check_request(num_modes, attached_to, stiffening, points, name, options)
         checks.flag("last", last)

@@ -65,8 +65,9 @@ def unit_load_histories(body: ReducedBody, motion: Any, dim: int = 3) -> Array:
     Args:
         body: The reduced body.
         motion: History with `time` (nt,). A rotating body needs `omega` (nt, 3) in body components,
-            rad/s. Interface forces need `wrenches`: by interface name, force and moment on the body
-            about the interface point in body components, N and N m, (nt, 6).
+            rad/s. Interface forces need `wrenches`, a mapping from each interface name to the force
+            and the moment about the interface point that act on the body, in body components, N and
+            N m, shape (nt, 6).
         dim: Number of components of a displacement.
     """
     count = len(motion.time)
