@@ -9,7 +9,7 @@ to the body frame*:
 - Mass-proportional damping α M and a viscous density μ (∫ μ u̇·v) represent a medium that resists u̇,
   and hence moves with the body frame. With the mean-axis reference the resisted motion is the
   smallest possible one, and free modes are damped independently of one another. With a frame that
-  is attached to an interface, the motion relative to this interface is damped, which is a different
+  is attached to an interface, the motion relative to this interface is damped; this is a different
   model.
 """
 

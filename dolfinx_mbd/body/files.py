@@ -36,7 +36,10 @@ _LISTS: dict[str, tuple[type[Any], str, tuple[str, ...]]] = {
     "points": (MaterialPoint, "point", ("position", "modes")),
     "loads": (LoadPattern, "load", ("force", "moment", "modes", "moments")),
 }
-"""Lists of the body: class of the entries, and parts of names `<prefix>_<index>_<attribute>`."""
+"""Class, prefix and array attributes of the entries of each list of the body.
+
+The name of an array in the file is `<prefix>_<index>_<attribute>`.
+"""
 
 _PARTS: dict[str, tuple[type[Any], dict[str, str]]] = {
     "skin": (Skin, {f"skin_{key}": key for key in ("points", "triangles", "modes")}),

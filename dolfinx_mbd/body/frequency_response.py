@@ -123,7 +123,7 @@ class FrequencyResponse:
     def dynamic_stiffness(self, *names: str) -> ComplexArray:
         """Return the forces per motion at some interfaces and points, shape (nf, k, k).
 
-        It is the inverse of `receptance`; no forces act at the other interfaces and points.
+        The result is the inverse of `receptance`; no forces act at the other interfaces and points.
 
         Args:
             *names: Names of interfaces and points as for `receptance`.
@@ -158,9 +158,10 @@ def frequency_response(
     """Return the steady response of a body to unit harmonic wrenches or unit motions of its base.
 
     A body that is not held is free: at low frequencies it moves as a rigid body with the response
-    −1/(mω²), which damping does not change. With `spin`, the axes of the body rotate steadily: the
-    interfaces in `held` rotate with them, or, if no interface is held, the body frame follows the
-    prescribed rotation. Amplitudes are then relative to the steady state in the rotating axes.
+    −1/(mω²). Damping does not change this response. With `spin`, the axes of the body rotate
+    steadily: the interfaces in `held` rotate with them, or, if no interface is held, the body frame
+    follows the prescribed rotation. Amplitudes are then relative to the steady state in the
+    rotating axes.
 
     Args:
         body: A reduced body with its damping matrix.
@@ -169,7 +170,8 @@ def frequency_response(
         driven: Names of interfaces with prescribed motion; not together with `spin`.
         inputs: Names of interfaces and points at which unit forces act. By default all that are not
             held, or none if interfaces are driven.
-        outputs: Names of interfaces and points whose motion is computed. By default those not held.
+        outputs: Names of interfaces and points whose motion is computed. By default all that are
+            not held.
         loss_factor: Loss factor η of structural damping: the elastic stiffness is K_e (1 + iη).
         spin: Steady angular velocity in body axes, shape (3,), rad/s. By default zero.
         about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By

@@ -6,15 +6,18 @@ matrix, the gyroscopic matrix and the centrifugal stiffness are contractions of 
 
     M:  ∫ρ φ_I·φ_J,    G:  2 ∫ρ φ_I·(ω×φ_J),    K_ω:  ∫ρ φ_I·(ω×(ω×φ_J)).
 
-The steady state has the centrifugal load b = −ρ ω×(ω×(x−p)) and wrenches (F_k, M_k) at the held
-interfaces. Its geometric stiffness is
+The steady state has the centrifugal load b = −ρ ω×(ω×(x−p)), with a point p on the axis of
+rotation, and wrenches (F_k, M_k) at the held interfaces. Let x_k be the point of interface k, let
+D_k η and Θ_k η be its displacement and rotation, and let d_k be its displacement due to ψ. With the
+matrices K_ij, K_Fk and K_Mk of `Stiffening`, the geometric stiffness of the steady state is
 
     η, η:  Σ_{i≤j} ω_iω_j K_ij + Σ_k (F_k K_Fk + M_k K_Mk),
     θ, η:  ∫ ψ·(θ×b) + Σ_k d_k·(θ×F_k),    θ, θ:  the symmetric part of θ, η with ψ = θ'×x.
 
-It is the second variation of the work of b and F_k on the quadratic kinematics of `Stiffening` and
-on ½ θ×(θ×x) + θ×u. A held interface satisfies d + θ×x_k + D_k η = 0 and θ + Θ_k η = 0; the null
-space of these conditions provides the remaining coordinates. Damping acts on η only.
+This stiffness is the second variation of the work of b and F_k on the quadratic kinematics of
+`Stiffening` and on ½ θ×(θ×x) + θ×u. A held interface satisfies d + θ×x_k + D_k η = 0 and
+θ + Θ_k η = 0; the null space of these conditions provides the remaining coordinates. Damping acts
+on η only.
 The test `test_small_motions_are_those_of_the_multibody_kernel` verifies these equations.
 """
 
@@ -105,7 +108,8 @@ def linearize_body(
         held: Names of interfaces that are fixed, or that rotate steadily with `spin`.
         spin: Steady angular velocity ω in body axes, shape (3,), rad/s. By default zero.
         about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By
-            default the first held interface. Only the load at held interfaces depends on it.
+            default the first held interface. Only the load at held interfaces depends on this
+            point.
         stiffening: Whether to include geometric stiffness, by default if the body has it.
 
     Raises:

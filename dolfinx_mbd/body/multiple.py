@@ -16,8 +16,8 @@ from dolfinx_mbd.errors import AccuracyWarning, warn
 MULTIPLE_TOLERANCE = 1e-6
 """Relative distance up to which two eigenvalues ω² are treated as equal.
 
-The solver's error (about 1e-9), divided by the relative distance of two eigenvalues, is the angle
-by which their computed modes may be rotated in their plane. It is 1e-3 for this distance.
+The computed modes of two close eigenvalues may be rotated in their plane. The angle is the solver's
+error (about 1e-9), divided by the relative distance of the eigenvalues: 1e-3 at this limit.
 Frequencies of different modes are rarely so close.
 """
 

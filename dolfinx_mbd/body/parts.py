@@ -80,7 +80,7 @@ class Mode:
         label: Name of the mode.
         frequency: Frequency, Hz; the Rayleigh quotient if the mode is not an eigenvector.
         character: Text that describes the shape of the mode, for example `bending y`.
-        reason: Reason why the reduction left out the mode; empty for a mode of the body.
+        reason: Reason why the reduction omitted the mode; empty for a mode of the body.
 
     Example:
         >>> mbd.body.Mode("elastic 1", 4312.0, "bending z").frequency
@@ -100,7 +100,7 @@ class Mode:
 
 
 def mode_titles(modes: Iterable[Mode]) -> list[str]:
-    """Return the number, from 1 on, the label and the frequency of each mode as a text."""
+    """Return a text for each mode: its number (from 1 on), label and frequency."""
     digits: dict[str, Any] = {"precision": 5, "fractional": False, "trim": "-"}
     return [
         f"{k}: {mode.label}, {np.format_float_positional(mode.frequency, **digits)} Hz"
@@ -202,8 +202,8 @@ class Skin:
 class EffectiveMasses:
     """Shares of the fixed-interface modes of a reduction in the inertia of the rigid body.
 
-    The modes are those of the body that is held at its interfaces. They are part of the elastic
-    coordinates of the body, but not single coordinates.
+    The modes belong to the body with all interfaces held. The elastic coordinates of the body are
+    combinations of these modes and the constraint modes.
 
     Attributes:
         frequencies: Frequencies, shape (m,), Hz.
@@ -229,7 +229,7 @@ class EffectiveMasses:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the modes, as in the table of modes that were left out."""
+        """Names of the modes, as in the table of omitted modes."""
         return tuple(f"fixed {k}" for k in range(1, len(self.frequencies) + 1))
 
     @property

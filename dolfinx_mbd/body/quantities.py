@@ -30,8 +30,9 @@ class Quantity:
     """The definition of a quantity by linear quantities.
 
     The ingredients are the components of the linear quantities `needs`, one after the other.
-    `combine` maps the rows `matrix @ ingredients` to values. `bound` returns an upper bound of the
-    values, multiplied by a sign, and does not change the rows; cheap quantities have no bound.
+    `combine` maps the rows `matrix @ ingredients` to values. `bound` accepts rows and a sign, and
+    returns an upper bound of the sign times the values without changing the rows; cheap quantities
+    have no bound.
     """
 
     name: str
@@ -70,8 +71,8 @@ def principal_values(tensor: Array) -> Array:
 
         λ_k = tr/3 + √(2/3) |S| cos(θ − 2πk/3).
 
-    The angle is computed from |S/|S| − D/|D|| and |S/|S| + D/|D||, with |D| = |S|²/√6. This keeps
-    all digits where two eigenvalues are close; an inverse cosine would lose half of them.
+    The angle is computed from |S/|S| − D/|D|| and |S/|S| + D/|D||, with |D| = |S|²/√6. This formula
+    keeps all digits if two eigenvalues are close; an inverse cosine would lose half of them.
 
     Source: Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
     """
@@ -79,7 +80,7 @@ def principal_values(tensor: Array) -> Array:
 
 
 def _principal(rows: Array, which: tuple[int, ...] = (0, 1, 2)) -> Array:
-    """Return eigenvalues of tensors (6, ...) in the form mean and deviator, see `_SPLIT`."""
+    """Return eigenvalues of tensors (6, ...) that are split into mean and deviator by `_SPLIT`."""
     flat = rows.reshape(6, -1)
     values = np.empty((len(which), flat.shape[1]))
     for start in range(0, flat.shape[1], CHUNK_TENSORS):

@@ -67,7 +67,7 @@ class ReducedBody(HtmlView):
             None.
         reference: Reference condition: `mean axis`, `attached to <interface>` or `rigid`.
         provenance: Origin of the numbers, as a dictionary of plain numbers and strings.
-        left_out: Modes that the reduction computed but left out, each with the reason.
+        left_out: Modes that the reduction computed but omitted, each with the reason.
         stress: Stress per unit of each elastic coordinate at the nodes of the skin, or None.
         loads: Distributed loads with a known shape.
         effective_masses: Effective masses of the fixed-interface modes, or None.
@@ -241,7 +241,7 @@ class ReducedBody(HtmlView):
 
         Args:
             modes: Zero-based indices of the coordinates to keep.
-            reason: Reason why the other modes are left out, for the table of modes.
+            reason: Reason why the other modes are omitted, for the table of modes.
 
         Warns:
             AccuracyWarning: Only some modes of a multiple frequency are selected.
@@ -273,7 +273,7 @@ class ReducedBody(HtmlView):
     def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:
         """Return a copy of the body whose damping is the sum of the arguments.
 
-        Damping acts on the elastic coordinates only and does not resist rigid motion, see the
+        Damping acts on the elastic coordinates only and does not resist rigid motion; see the
         module `dolfinx_mbd.body.damping`. A body without damping gets a default damping in a
         mechanism; `FlexibleBody(..., damping_ratio=0.0)` prevents this.
 

@@ -7,8 +7,8 @@ the relative error of the strain energy of the static response is
 
     1 - fᵀΨ (ΨᵀKΨ)⁻¹ Ψᵀf / fᵀu.
 
-It lies between 0 (exact) and 1 (the modes do not respond). For a component of a wrench it is also
-the relative error of the displacement at the point and in the direction of the load.
+It lies between 0 (exact) and 1 (the modes do not respond). For a component of a wrench this number
+is also the relative error of the displacement at the point and in the direction of the load.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUMMARY_LIMIT = 0.05
 """Error above which the summary of a body lists a unit load."""
 
 STRETCH_LIMIT = 0.2
-"""Missing share of the strain energy in a run above which `warn_of_stretch` warns.
+"""Share of the strain energy missing in a run above which `warn_of_stretch` warns.
 
 The share is 1/6 for a rod that rotates about its centre, with the constraint modes of both ends.
 """
@@ -40,7 +40,7 @@ NEGLIGIBLE_STRETCH = 1e-6
 """Missing strain energy, relative to the kinetic energy of the rotation, that is negligible."""
 
 NEGLIGIBLE_WORK = 1e-9
-"""Work of a unit load, relative to the largest of its kind, below which it is negligible."""
+"""Work of a unit load, relative to the largest of its kind, below which the load is negligible."""
 
 _COMPONENTS = ("force x", "force y", "force z", "moment x", "moment y", "moment z")
 
@@ -107,8 +107,8 @@ def warn_of_stretch(motions: Iterable[tuple[ReducedBody, Array, Array]]) -> None
     """Warn if the modes of a body omit a large part of its deformation due to its spin.
 
     The strain energy of the omitted static response to centrifugal loads is compared with the
-    strain energy of the modes. There is no warning if it is below a millionth of the kinetic energy
-    of the rotation: the body then stretches by a millionth at most.
+    strain energy of the modes. There is no warning if the former is below a millionth of the
+    kinetic energy of the rotation: the body then stretches by a millionth at most.
 
     Args:
         motions: Bodies with their angular velocities over time in body components, rad/s, shape

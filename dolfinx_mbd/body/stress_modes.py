@@ -1,9 +1,10 @@
 """Stress per elastic coordinate at points of a body, and envelopes over time, without a mesh.
 
 At each instant, the components of stress are a product of modes and elastic coordinates. An
-envelope is computed in blocks of points and instants that fit into the processor's cache: a matrix
-product, the quantity, its extreme value. No history is stored. Principal stresses are computed only
-where a bound, which costs as little as von Mises stress, exceeds the extreme value so far.
+envelope is computed in blocks of points and instants that fit into the processor's cache. Each
+block needs a matrix product, the values of the quantity and their extremes. No history is stored.
+Principal stresses are computed only at points and instants at which an upper bound exceeds the
+extreme value so far. This bound costs as little as the von Mises stress.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ def envelope_over_time(
 ) -> tuple[Array, NDArray[np.int64]]:
     """Return the extreme value of a scalar quantity at each point, and the index of its instant.
 
-    `modes` are arrays of ingredients per elastic coordinate, (ingredients, np, n), which are
-    stacked; `eta` has the shape (nt, n).
+    `modes` are arrays of ingredients per elastic coordinate, (ingredients, np, n), to be stacked;
+    `eta` has the shape (nt, n).
     """
     if definition.shape:
         scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
@@ -184,7 +185,7 @@ class StressModes:
             name: A quantity of stress, such as `von Mises` or `stress xx`.
             history: An object with `time` (nt,), s, and `eta` (nt, n), such as `run.body("rod")`;
                 or elastic coordinates, shape (nt, n) or (n,).
-            times: Requested times, s; the nearest instants are taken. By default every `stride`-th
+            times: Requested times, s; the nearest instants are used. By default every `stride`-th
                 instant.
             stride: Step from one instant to the next if `times` is None.
 

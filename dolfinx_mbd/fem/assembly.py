@@ -1,8 +1,9 @@
 """Stiffness and mass matrices of an `ElasticModel`.
 
 All inertia terms use one *scalar* mass matrix M_s with one degree of freedom per block of the
-displacement space; M = M_s ⊗ I is built from it without assembly. On a plane mesh, a displacement
-has two components and there are three rigid motions. Its integrals are multiplied by the thickness.
+displacement space; M = M_s ⊗ I is built from M_s without assembly. On a plane mesh, a displacement
+has two components and there are three rigid motions. Integrals over a plane mesh are multiplied by
+the thickness.
 """
 
 from __future__ import annotations
@@ -136,9 +137,9 @@ def rigid_motions(positions: Array, point: Array | None = None) -> Array:
 
 
 def spin_fields(positions: Array) -> Array:
-    """Return accelerations −ω×(ω×x) for ω_iω_j = 1, shape (dim·m, 6), 1/s² per (rad/s)².
+    """Return accelerations −ω×(ω×x), m/s², for ω_iω_j = 1 (rad/s)², shape (dim·m, 6).
 
-    For i ≠ j the field is −(e_i x_j + e_j x_i), the sum for ω_iω_j and ω_jω_i.
+    For i ≠ j the field is −(e_i x_j + e_j x_i), the sum of the fields for ω_iω_j and ω_jω_i.
     """
     x, dim = in_space(positions), positions.shape[1]
     b = np.zeros((len(x), 3, 6))
@@ -152,9 +153,9 @@ def spin_fields(positions: Array) -> Array:
 
 
 def point_motion(r: Array, dim: int = 3) -> Array:
-    """Return the motion (d, θ) of a point at r for unit rigid motions about the origin, (6, 6).
+    """Return the motion (d, θ) of a point at r for unit rigid motions about the origin.
 
-    In the plane the motion is (ux, uy, θz), and the shape is (3, 3).
+    The shape is (6, 6). In the plane the motion is (ux, uy, θz), and the shape is (3, 3).
     """
     motion = np.eye(num_rigid_motions(dim))
     motion[:dim] = rigid_motions(r[None, :dim])
@@ -216,7 +217,7 @@ def assembled_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:
 
 
 def _check_diagonal(A: PETSc.Mat, message: str) -> None:
-    """Raise an error on all ranks if a diagonal entry is not positive, or NaN."""
+    """Raise an error on all ranks if a diagonal entry is NaN or not positive."""
     diagonal = A.getDiagonal()
     positive = bool((diagonal.array_r > 0).all())
     diagonal.destroy()

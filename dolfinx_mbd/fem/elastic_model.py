@@ -36,18 +36,20 @@ class ElasticModel:
         mesh: A `TaggedMesh`, whose groups of cells and facets have names, or a plain DOLFINx mesh.
             Its cells are volumes in space, or faces in the plane.
         material: A `Material`, `GradedMaterial` or `Orthotropic`; or a mapping from groups of
-            cells, by name or tag, to their materials. The default needs `stiffness` and `density`.
+            cells, by name or tag, to their materials. Without a material, give `stiffness` and
+            `density`.
         space: Vector Lagrange space of the displacement, by default of degree `degree`.
         degree: Polynomial degree of the default space; at least the geometric order of the mesh.
         stiffness: Bilinear form on `space`, the stiffness of the body without supports. The form of
             a plane body includes the thickness. By default it is linear elasticity.
-        density: Density, a number or a UFL expression, kg/m³; by default that of the material.
+        density: Density, a number or a UFL expression, kg/m³; by default the density of the
+            material.
         plane: Assumption of a plane mesh, ``stress`` (a plate that is free on both sides) or
             ``strain`` (no strain out of the plane); not required with `stiffness`.
         thickness: Thickness of a plane mesh, m.
-        prestress: `Temperature`, or the symmetric stress of the body held at its undeformed shape,
-            as UFL of shape (dim, dim), Pa. The body deforms until it is in equilibrium with its
-            supports; the remaining stress changes its stiffness.
+        prestress: `Temperature`, or the symmetric stress (UFL of shape (dim, dim), Pa) that the
+            body has while it is held at its undeformed shape. The body deforms until it is in
+            equilibrium with its supports; the remaining stress changes its stiffness.
         cell_tags: Tags of cells of a plain DOLFINx mesh with several materials.
         facet_tags: Tags of facets of a plain DOLFINx mesh.
         displacements: The displacement space: `space`, or the default space.

@@ -1,4 +1,4 @@
-"""Selection of the facets where a body is held or joined, by name, tag or index."""
+"""Selection of the facets at which a body is held or joined, by name, tag or index."""
 
 from __future__ import annotations
 

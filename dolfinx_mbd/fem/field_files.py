@@ -1,6 +1,6 @@
 """Files of fields for ParaView: VTX folders (`.bp`) and VTK files (`.pvd`), written in parallel.
 
-A file is written under a temporary name and takes its own name when it is complete. A file
+A file is written under a temporary name and gets its final name when it is complete. A file
 `rod.pvd` refers to one `.vtu` file for each time and rank, all in the folder `rod_vtu`.
 """
 
@@ -37,9 +37,9 @@ SUFFIXES = (".bp", ".pvd")
 FRAMES = 200
 """Largest number of times that are written if the user chooses none."""
 LARGE = 500e6
-"""Size of a file, bytes, above which it is announced."""
+"""Size in bytes above which a warning announces a file."""
 _BYTES = {".bp": (8, 8), ".pvd": (23, 7)}
-"""Bytes of a number and of an index; in `.vtu` files of DOLFINx they are text."""
+"""Bytes per number and per index; DOLFINx writes both as text in `.vtu` files."""
 
 
 class History(Protocol):
@@ -67,8 +67,8 @@ def frame_rows(
 ) -> NDArray[np.int64]:
     """Return the indices of the instants to write.
 
-    They are those nearest to `times`, or every `stride`-th instant; by default all instants, or 200
-    that are distributed evenly over the time if there are more.
+    These are the instants nearest to `times`, or every `stride`-th instant; by default all
+    instants, or 200 that are distributed evenly over the time if there are more.
     """
     if times is None and stride is None and len(time) > FRAMES:
         times = np.linspace(time[0], time[-1], FRAMES)
@@ -146,7 +146,7 @@ def _new_part(path: Path, size: float) -> Path:
         if not _replaceable(path):
             text = f"'{path}' exists and is not a {path.suffix.lower()} output of fields"
             raise OverwriteError(f"{text}; choose another name")
-        if part.is_dir():  # of an interrupted program
+        if part.is_dir():  # left by an interrupted program
             shutil.rmtree(part)
         part.mkdir()
         free = shutil.disk_usage(part).free
@@ -162,7 +162,7 @@ def _new_part(path: Path, size: float) -> Path:
 
 
 def _replaceable(path: Path) -> bool:
-    """Return whether no file has this name, or one that an earlier call wrote."""
+    """Return True if no file has this name, or if an earlier call wrote the file."""
     if path.suffix.lower() == ".bp":
         empty = path.is_dir() and not any(path.iterdir())
         return not path.exists() or empty or (path / "md.idx").is_file()

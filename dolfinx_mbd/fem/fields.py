@@ -21,7 +21,7 @@ from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.parallel import on_rank_zero, shared_errors
 
 POINT_TOLERANCE = 1e-8
-"""Distance from the mesh, relative to its size, up to which a point counts as inside."""
+"""Largest distance from the mesh, relative to its size, of a point that counts as inside."""
 
 
 def as_function(

@@ -33,7 +33,7 @@ A small held facet resists a rotation in proportion to its size relative to the 
 """
 
 STIFFNESS_TOLERANCE = 2e-14
-"""Ratio ‖K r‖ / (‖K‖‖r‖), a multiple of round-off, below which K does not resist a motion r."""
+"""K does not resist a motion r if ‖K r‖ / (‖K‖‖r‖) is below this multiple of round-off."""
 
 MAX_PARTS = 50
 """Largest number of parts of a mesh; each part adds six rigid motions."""
@@ -43,7 +43,7 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
     """Return a basis of the strain-free motions that held degrees of freedom allow (collective).
 
     Its shape is (owned dofs, r), with r = 6 for a free body in one part (3 in the plane) and r = 0
-    for a held body. Motions that a stiffness form of the user resists are left out.
+    for a held body. Motions that a stiffness form of the user resists are omitted.
     """
     comm, x = problem.comm, problem.positions
     low, high = bounding_box(comm, x)
@@ -139,9 +139,10 @@ def _motions_without_resistance(
 
 
 def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Array]]:
-    """Return the part of each owned block, the number of parts, and points where parts meet.
+    """Return the part of each owned block, the number of parts, and points at which parts meet.
 
-    Cells that share facets form a part. A block where several parts meet belongs to the first one.
+    Cells that share facets form a part. A block at which several parts meet belongs to the first
+    one.
     """
     index_map, comm, topology = V.dofmap.index_map, V.mesh.comm, V.mesh.topology
     topology.create_connectivity(topology.dim, topology.dim - 1)

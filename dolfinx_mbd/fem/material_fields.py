@@ -1,8 +1,8 @@
 """Materials of the cells of a mesh, and their constants as coefficients of forms.
 
-A single material gives `Constant`s, several materials give piecewise constant functions, so that a
-compiled form is reused for other values. Expressions (graded materials, axes that depend on the
-position) are compiled into the form.
+A single material gives `Constant`s, and several materials give piecewise constant functions. A
+compiled form is therefore reused for other values. Expressions (graded materials, axes that depend
+on the position) are compiled into the form.
 """
 
 from __future__ import annotations

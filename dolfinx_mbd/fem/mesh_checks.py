@@ -26,7 +26,7 @@ MIN_SOUND_SPEED, MAX_SOUND_SPEED = 8.0, 1e5
 """Limits of a plausible speed of sound √(E/ρ) of a solid, m/s (a soft gel: 10, diamond: 2e4)."""
 
 LOCKING_RATIO = 0.49
-"""Poisson's ratio from which linear elements cause a warning of volumetric locking."""
+"""Smallest Poisson's ratio for which linear elements cause a warning of volumetric locking."""
 
 CHUNK_CELLS = 20_000
 """Number of cells that are checked together."""
@@ -35,9 +35,9 @@ CHUNK_CELLS = 20_000
 def check_cells(mesh: Mesh) -> None:
     """Raise an error on all ranks if cells are inverted or have no volume (collective).
 
-    The nodes of a cell may be numbered in either sense, because DOLFINx takes the magnitude of
-    det J. A cell is bad if det J changes sign within it, or if it lies on the same side of a
-    facet as its neighbour.
+    The nodes of a cell may be numbered in either sense, because DOLFINx uses the magnitude of
+    det J. A cell is bad if det J changes sign within the cell, or if the cell and its neighbour lie
+    on the same side of their common facet.
     """
     topology, comm = mesh.topology, mesh.comm
     tdim = topology.dim
@@ -69,7 +69,7 @@ def _coordinates(point: Iterable[float]) -> str:
 
 
 def _is_invalid(x: Array, element: Any) -> NDArray[np.bool_]:
-    """Return a mask of cells where det J is zero or changes sign; x has shape (cells, nodes, d)."""
+    """Return a mask of cells in which det J is 0 or changes sign; x has shape (cells, nodes, d)."""
     tdim = x.shape[2]
     affine = x.shape[1] == tdim + 1
     n = 1 if affine else element.degree + 1
@@ -178,7 +178,8 @@ def warn_of_elements(
 
     With 1, 2 and 4 layers of linear tetrahedra, the first bending frequency of a free bar is too
     high by factors of 1.86, 1.29 and 1.08 for ν = 0.3, and of 4.7, 4.1 and 3.1 for ν = 0.499.
-    Elements of degree two are within 1 % with a single layer. In plane stress no material locks.
+    With elements of degree two, the error is below 1 % for a single layer. In plane stress no
+    material locks.
     """
     if space.ufl_element().sub_elements[0].degree > 1:
         return

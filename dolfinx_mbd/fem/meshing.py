@@ -131,7 +131,8 @@ def tagged_entities(
 ) -> NDArray[np.int32]:
     """Return the local cells or facets of a group, given by name or tag.
 
-    `title` begins error messages; `kind` is "cell" or "facet"; `tags` default to those of the mesh.
+    `title` begins error messages; `kind` is "cell" or "facet"; `tags` are by default the tags of
+    the mesh.
     """
     argument, tagged = f"{kind}_tags", isinstance(mesh, TaggedMesh)
     if tags is None and tagged:
@@ -166,7 +167,8 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
         The mesh with its tags and the names of its physical groups.
 
     Raises:
-        MeshError: The model has no mesh or no physical group of cells, or DOLFINx cannot hold it.
+        MeshError: The model has no mesh or no physical group of cells, or DOLFINx cannot represent
+            it.
         Exception: Any error of the builder on rank 0 is raised on every rank.
 
     Note: Collective over `comm`.

@@ -2,8 +2,8 @@
 
 Every inertia term is ∫ρ (W u)·v = vᵀ (M_s ⊗ W) u with a constant matrix W in body components: I for
 the mass, 2ω̃ for the Coriolis operator, ω̃ω̃ for the centrifugal and α̃ for the Euler stiffness. A
-sum of terms needs one product with M_s and no assembly. In the plane ω and α are scalars, the
-components about z, and W has shape (2, 2).
+sum of terms needs one product with M_s and no assembly. In the plane ω and α are scalars (the
+components about z), and W has shape (2, 2).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def spin_matrix(omega: ArrayLike) -> Array:
     """Return ω̃ with ω̃ u = ω×u, of shape (3, 3), or (2, 2) for a scalar ω about z.
 
-    For the angular acceleration α it is W = α̃ of the Euler stiffness.
+    With the angular acceleration α as the argument, the result is the matrix α̃ of the Euler
+    stiffness.
     """
     w = np.asarray(omega, dtype=float)
     if w.shape == ():
@@ -148,8 +149,8 @@ def frame_load(
         omega: Angular velocity ω, shape (3,), or a scalar in the plane, rad/s; default 0.
         alpha: Angular acceleration α, of the shape of `omega`, rad/s²; default 0.
         gravity: Gravity Aᵀg in body components, shape (dim,), m/s²; default 0.
-        fields: Result of `load_fields`, computed by default. With it, the call is not collective;
-            use it in loops.
+        fields: Result of `load_fields`; by default it is computed. If it is given, the call is
+            faster and not collective.
 
     Returns:
         Right-hand side, shape (owned dofs,), N; it includes the thickness of a plane body.

@@ -1,8 +1,9 @@
 """Prestress of a body by temperature or an initial stress, and its geometric stiffness.
 
 The initial stress σᵢ is the stress of the body held at its undeformed shape. The body then deforms
-until ∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish where it is held, and σ₀ = σ(u) + σᵢ is its
-prestress. ∫(∇w σ₀):∇v is added to K; the change of shape by u is neglected.
+until ∫(σ(u) + σᵢ):ε(v) = 0 for all v that vanish at its supports. The stress σ₀ = σ(u) + σᵢ is its
+prestress. Its geometric stiffness K_σ = ∫(∇w σ₀):∇v is added to K; the change of shape by u is
+neglected.
 
 K_σ does not resist the rotation w = W x of a free body, because ∫(W σ₀):∇v = ∫σ₀:∇(Wᵀv) = 0. This
 requires the same quadrature in both integrals and a residual at the level of round-off. The static
@@ -53,7 +54,7 @@ RIGID_TOLERANCE = 1e-6
 class Prestress:
     """A stress in equilibrium with the supports, and the displacement that leads to it."""
 
-    displacement: fem.Function  # u, m; of a free body without mean rigid motion
+    displacement: fem.Function  # u, m; without mean rigid motion if the body is free
     stress: Expr  # σ₀, Pa
     measure: ufl.Measure  # quadrature with which the stress is in equilibrium
     residual: float  # largest nodal force, relative to its value before deformation
@@ -108,8 +109,8 @@ def _equilibrium(
 ) -> Prestress:
     """Return the prestress after the body has deformed into equilibrium.
 
-    The loads of a body without supports are in equilibrium. A statically determinate support, which
-    has no reactions, holds the body, and the rigid motion of the result is removed.
+    The loads of a body without supports are in equilibrium. Such a body is held by a statically
+    determinate support, whose reactions are zero, and the rigid motion of the result is removed.
     """
     assert problem.materials is not None
     V, comm = problem.space, problem.comm

@@ -43,9 +43,10 @@ def positive(argument: str, value: Any, unit: str = "") -> Any:
 
 
 def as_ufl_value(value: Any, argument: str = "the value", shapes: Sequence[Shape] = ()) -> Expr:
-    """Return a UFL expression, a number, or a sequence of both as UFL scalar or vector.
+    """Convert a UFL expression, a number or a sequence of both to a UFL scalar or vector.
 
-    Error messages contain `argument`; `shapes` lists the accepted shapes, by default any.
+    Error messages contain `argument`. `shapes` lists the accepted shapes; by default every shape is
+    accepted.
     """
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         if not len(value):

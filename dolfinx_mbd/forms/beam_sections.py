@@ -13,15 +13,15 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, reject
 from dolfinx_mbd.forms.arguments import positive, scalar
 
-LAST_TERM = 21  # of the series for a rectangle; its relative error is then below 1e-6
+LAST_TERM = 21  # last term of the series for a rectangle: relative error below 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A cross-section with axes y and z at its centroid, which is also its shear centre.
+    """A cross-section with axes y and z at its centroid.
 
-    Each value is a number or a scalar UFL expression, for example of the coordinates of the mesh
-    for a tapered beam.
+    The shear centre must coincide with the centroid. Each value is a number or a scalar UFL
+    expression, for example of the coordinates of the mesh for a tapered beam.
 
     Attributes:
         area: A, m².
@@ -61,7 +61,7 @@ class Section:
 
     @property
     def polar(self) -> Any:
-        """Polar moment ∫(y² + z²) dA, m⁴; ρ times it is the inertia of the twist per length."""
+        """Polar moment ∫(y² + z²) dA, m⁴; times ρ, it is the inertia of the twist per length."""
         return self.Iyy + self.Izz
 
     @classmethod

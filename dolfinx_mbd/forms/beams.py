@@ -4,19 +4,20 @@ A straight beam along x has the displacement
 
     u(x, y, z) = (u − y v′ − z w′, v − z φ, w + y φ) = d + θ×(0, y, z),   θ = (φ, −w′, v′)
 
-with axial displacement, twist and two deflections. `Beam.over_section` inserts it into the forms of
-`floating_frame` and integrates over y and z, which yields all inertia terms of axis and sections.
+with axial displacement, twist and two deflections. `Beam.over_section` inserts this displacement
+into the forms of `floating_frame` and integrates them over y and z. The result contains all inertia
+terms of the axis and the sections.
 
 The unknown is a P1 field (d, θ) of six body components on an interval mesh in one dimension (the x
-axis of the body) or in space, whose cells may have any length and orientation. Between the vertices
+axis of the body) or in space. Its cells may have any length and orientation. Between the vertices
 the deflection is Hermite's cubic in terms of the values and slopes at both ends; axial displacement
 and twist are linear. (Basix's Hermite element defines slopes on the reference cell, so its
 deflection has kinks between cells of different lengths.)
 
 Shear deformation and warping are neglected. In a pinned beam, rotary inertia and shear lower the
 frequency of the mode with n half waves by the fraction ½ (1 + E/(κG)) (nπ r/L)², with the radius of
-gyration r; this module includes the term 1 (rotary inertia) and neglects E/(κG), which is about 3
-(shear).
+gyration r; this module includes the term 1 (rotary inertia) and neglects the term E/(κG) (shear),
+which is about 3.
 
 Equation (60) of the reference omits some terms of the section: the Coriolis operator, the Euler and
 centrifugal stiffness, and the centrifugal load −ω×(Iω), which twists a section with Iyy ≠ Izz
@@ -52,7 +53,7 @@ Fibre: TypeAlias = Callable[[Expr, Expr], Any]  # integrand or form at (y, z) of
 
 @dataclass(frozen=True, eq=False)
 class Beam:
-    """A beam and its forms, which take P1 fields q = (d, θ).
+    """A beam and its forms, which accept P1 fields q = (d, θ).
 
     The forms have the same names and signs as the forms of a solid:
 
@@ -312,12 +313,13 @@ def axial_force_of_motion(
     acceleration: Value = 0.0,
     end_force: Value = 0.0,
 ) -> Any:
-    """Return the axial force of a uniform straight beam in a moving frame with a free end at L.
+    """Return the axial force of a uniform straight beam in a moving frame.
 
         N(x) = P − ρA (a₀ₓ (L − x) − (ω_y² + ω_z²)(L² − x²)/2)
 
-    The acceleration of a point of the axis along the beam is a₀ₓ − (ω_y² + ω_z²) x in body
-    components. (The overview paper's eq. 47 uses the component along the global X axis instead.)
+    The only load at the end x = L is the force P. The acceleration of a point of the axis along the
+    beam is a₀ₓ − (ω_y² + ω_z²) x in body components. (The overview paper's eq. 47 uses the
+    component along the global X axis instead.)
 
     Args:
         x: Distance from the frame's origin along the beam, m: a number, an array or UFL.

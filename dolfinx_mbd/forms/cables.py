@@ -1,26 +1,27 @@
 """Cables in absolute nodal coordinates, for arbitrary displacements and rotations.
 
 The centre line r(s), with the length s along the unstretched cable, is Hermite's cubic between
-nodes that hold its position r and its slope r′ in global components. Two energies and a dissipation
-define the cable; UFL derives all forces from them:
+nodes. The coordinates of a node are the position r and the slope r′ in global components. Two
+energies and a dissipation define the cable; UFL derives all forces from them:
 
     kinetic  ½∫ m ṙ·ṙ ds           elastic  ½∫ (EA ε² + EI κ²) ds
     ε = ½ (r′·r′ − 1)              κ² = (|r′|²|r″|² − (r′·r″)²) / |r′|⁶
 
 The mass is constant, and there are no centrifugal, Coriolis or gyroscopic terms. The formula for κ²
-avoids the derivative of the square root in κ = |r′×r″|/|r′|³, which is 0/0 on a straight cable. The
-model has no torsion and no rotation about its own axis, and its section must bend equally in all
-directions. An element has 12 coordinates. (An element of the first reference has 24, but its energy
-does not depend on the slopes r_y and r_z across the cable, so that the equilibrium is singular.)
+avoids the derivative of the square root in κ = |r′×r″|/|r′|³. This derivative is 0/0 on a straight
+cable. The cable has no torsion and no rotation about its own axis, and its section must bend
+equally in all directions. An element has 12 coordinates. (An element of the first reference has 24,
+but its energy does not depend on the slopes r_y and r_z across the cable, so that the equilibrium
+is singular.)
 
 The unknown is a P1 field of six components (r, r′) on an interval mesh whose coordinate is s. Cells
 may have any length.
 
-The strain of a bent element is a polynomial of degree four that cannot vanish everywhere, so that
-full quadrature causes membrane locking. The stretch is integrated by Simpson's rule. For a slender
-cantilever under the end load PL²/EI = 10, the error is then of fourth order for any EA, 2.7e-4 with
-eight elements. Three Gauss points give second order and 3e-3. With two Gauss points, one motion of
-a straight cable has no stiffness.
+The strain of a bent element is a polynomial of degree four that cannot vanish everywhere. Full
+quadrature would cause membrane locking, so the stretch is integrated by Simpson's rule. For a
+slender cantilever under the end load PL²/EI = 10, the error is then of fourth order for any EA;
+with eight elements it is 2.7e-4. Three Gauss points give second order and 3e-3. With two Gauss
+points, one motion of a straight cable has no stiffness.
 
 κ² is defined per deformed length, as in the first reference, and integrated over the undeformed
 length. Pure bending therefore causes the stretch 3/2 EIκ²/EA, which is 4e-5 for a round rod with

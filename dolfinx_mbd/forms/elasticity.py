@@ -116,7 +116,7 @@ def voigt_stress(eps: Expr, C: Expr, axes: Expr | None = None) -> Expr:
     """Return the stress of a strain with a stiffness matrix in Voigt notation.
 
     C maps the strains xx, yy, zz, yz, xz, xy (in the plane xx, yy, xy) with shears γ = 2ε to the
-    stresses. C refers to the axes in the columns of `axes`, by default those of the strain.
+    stresses. C refers to the axes in the columns of `axes`, by default to the axes of the strain.
     """
     return rotated(tensor(ufl.dot(C, voigt_strain(eps, axes))), axes)
 
@@ -199,10 +199,10 @@ def geometric_stiffness(
 ) -> ufl.Form:
     """Return the geometric stiffness form ∫ (∇u σ₀):∇v of a reference stress σ₀.
 
-    It is the second derivative of the work ½ σ₀:(∇uᵀ∇u) of the stress on the quadratic part of
-    the Green-Lagrange strain (`test_geometric_stiffness_is_a_second_derivative`). Tension stiffens
-    and compression softens. The form does not couple the components of the displacement, so `u`
-    and `v` may also be scalar functions that represent one component.
+    The form is the second derivative of the work ½ σ₀:(∇uᵀ∇u) of the stress on the quadratic part
+    of the Green-Lagrange strain (`test_geometric_stiffness_is_a_second_derivative`). Tension
+    stiffens and compression softens. The form does not couple the components of the displacement,
+    so `u` and `v` may also be scalar functions that represent one component.
 
     Args:
         u: Displacement, m, or one of its components.

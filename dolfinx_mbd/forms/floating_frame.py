@@ -7,17 +7,17 @@ Its acceleration, in body components, is
     a₀ + α×(x+u) + ω×(ω×(x+u)) + 2 ω×u̇ + ü
 
 with the angular velocity ω, the angular acceleration α and the acceleration a₀ of the frame's
-origin, all in **body components**. Multiplied by ρ and a test function v, the terms with u are the
-operators of this module. The terms without u are on the right-hand side, with a minus sign, and are
-the loads:
+origin, all in **body components**. Each term is multiplied by ρ and a test function v, and
+integrated. The terms with u are the operators of this module. The terms without u are the loads, on
+the right-hand side with a minus sign:
 
     mass(ü) + coriolis(u̇) + centrifugal_stiffness(u) + euler_stiffness(u) + elastic_stiffness(u)
         = translational_load + euler_load + centrifugal_load + gravity_load + traction_load
 
 ω, α and a₀ may be numbers, any UFL expressions, or `dolfinx.fem.Constant`s, whose values can change
-without a new compilation. In three dimensions they are vectors. In the plane ω and α are scalars,
-the components about z. The density is a number, a `Constant` or a function of space, kg/m³; in the
-plane it is the mass per area ρ t, kg/m², and tractions are forces per length.
+without a new compilation. In three dimensions they are vectors. In the plane ω and α are scalars
+(the components about z). The density is a number, a `Constant` or a function of space, kg/m³; in
+the plane it is the mass per area ρ t, kg/m², and tractions are forces per length.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ different expression, which UFL differentiates:
 | `maggi` | T(V, ω, u, u̇), all velocities of the free body | Lagrange's expressions, projected |
 | `hamilton` | H(u, p, t) by Legendre's transform | u̇ = ∂H/∂p, ṗ = −∂H/∂u |
 
-All take time derivatives of body components by the chain rule with u → u̇ → ü, ω → α and
-V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`. All
-hold in the plane and in space. Test functions v belong to the space of displacements.
+All formalisms compute time derivatives of body components by the chain rule with u → u̇ → ü, ω → α
+and V → a₀ − ω×V. All yield the residual of `named_forms`, the sum of the forms of `floating_frame`.
+All apply in the plane and in space. Test functions v belong to the space of displacements.
 
 References:
     M. L. Scutaru, S. Vlase, Two-Dimensional Equivalent Models in the Analysis of a Multibody
@@ -175,7 +175,7 @@ def _directional(f: Expr, variable: Expr, direction: Expr) -> Expr:
 
 
 def _sum(terms: list[Any]) -> Any:
-    """Return the sum of expressions, which must not start with the integer 0 as `sum` does."""
+    """Return the sum of expressions; unlike `sum`, do not start with the integer 0."""
     return sum(terms[1:], terms[0])
 
 
@@ -287,10 +287,10 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
     the angle. Projections that are not local (for example a joint at an interface, which moves with
     the mean of u) are linear combinations of assembled equations. Constant columns give scalars.
 
-    V and ω are not derivatives of coordinates. Their Lagrange expressions are those of Boltzmann
-    and Hamel: d/dt ∂T/∂V + ω×∂T/∂V and d/dt ∂T/∂ω + ω×∂T/∂ω + V×∂T/∂V.
+    V and ω are not derivatives of coordinates. Their Lagrange expressions follow Boltzmann and
+    Hamel: d/dt ∂T/∂V + ω×∂T/∂V and d/dt ∂T/∂ω + ω×∂T/∂ω + V×∂T/∂V.
 
-    Source: Scutaru and Vlase (2023), eqs. 53 and 54, where the letters A and E are exchanged.
+    Source: Scutaru and Vlase (2023), eqs. 53 and 54, with the letters A and E exchanged.
     """
     s = _Symbols(body)
     energy = s.kinetic_energy()
@@ -322,7 +322,9 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
 def constrained_rate(
     body: MovingBody, constraint: Callable[[Expr, Expr, Expr], Expr], column: VirtualVelocities
 ) -> Expr:
-    """Return A E of a velocity constraint and a column, zero if the constraint allows the column.
+    """Return A E of a velocity constraint and a column of E.
+
+    The result is zero if the constraint allows the column.
 
     `constraint` returns A q̇ + b as a function of V, ω and u̇ at a point.
     """

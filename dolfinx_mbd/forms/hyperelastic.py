@@ -39,7 +39,7 @@ def linear_elastic(u: Expr, material: Material, *, plane: Plane = "strain") -> E
 def saint_venant_kirchhoff(u: Expr, material: Material, *, plane: Plane = "strain") -> Expr:
     """Return μ E:E + λ/2 tr(E)², Hooke's law for large rotations and small strains.
 
-    The law is not valid under large compression, where its resistance vanishes.
+    The law is not valid under large compression, because its resistance then vanishes.
 
     Args:
         u: Displacement, m; three components, or two on a plane mesh.

@@ -25,8 +25,8 @@ IN_PLANE, OUT_OF_PLANE = (
 class Orthotropic:
     """A linear elastic material with three planes of symmetry.
 
-    Pairs of axes are in the order 12, 13, 23. A uniaxial stress along axis i that causes the
-    strain ε causes the strain -ν_ij ε along axis j; ν_ij / E_i = ν_ji / E_j.
+    Pairs of axes are in the order 12, 13, 23. If a uniaxial stress along axis i causes the strain
+    ε, the strain along axis j is -ν_ij ε; ν_ij / E_i = ν_ji / E_j.
 
     Attributes:
         young: E₁, E₂, E₃, Pa.
@@ -34,8 +34,8 @@ class Orthotropic:
         shear: G₁₂, G₁₃, G₂₃, Pa.
         density: Mass density ρ, kg/m³: a number or a UFL expression.
         axes: Rotation matrix whose columns are the axes 1, 2, 3 in the body frame, shape (3, 3),
-            or (2, 2) if axis 3 is z. A UFL expression, for axes that vary in space, has the shape
-            (dim, dim) of the mesh. By default the axes of the body.
+            or (2, 2) if axis 3 is z. Axes that vary in space are a UFL expression of shape
+            (dim, dim), where dim is the dimension of the mesh. By default the axes of the body.
         name: Name in summaries and files.
         thermal_expansion: Coefficients of linear expansion along the axes, 1/K, or one number for
             all axes; needed only with `Temperature`.

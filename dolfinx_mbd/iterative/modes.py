@@ -16,17 +16,17 @@ from dolfinx_mbd.linalg.lobpcg import guard_vectors, lobpcg
 from dolfinx_mbd.parallel import destroying
 
 TOLERANCE = 1e-17
-"""Relative error of the eigenvalues, estimated with the preconditioner.
+"""Largest relative error of the eigenvalues, estimated with the preconditioner.
 
-The error of the modes in the energy norm is its square root. The frequencies of the reduced body
-depend on this error in first order, because they are frequencies of a subspace.
+The error of the modes in the energy norm is the square root of this number. The frequencies of the
+reduced body depend on this error in first order, because they are frequencies of a subspace.
 """
 
 COARSE_TOLERANCE = 1e-3
-"""Relative error of the eigenvalues of linear elements, whose modes are the start vectors."""
+"""Largest relative error of the eigenvalues of linear elements, whose modes start the iteration."""
 
 MIN_UNKNOWNS = 4
-"""Minimum number of free unknowns per iterated vector; a step uses three vectors for each."""
+"""Minimum number of free unknowns per iterated vector; each step uses three times as many."""
 
 
 def lowest_modes_iteratively(

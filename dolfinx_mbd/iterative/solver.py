@@ -29,7 +29,7 @@ from dolfinx_mbd.linalg.projection import Projection
 from dolfinx_mbd.parallel import destroying
 
 TOLERANCE = 1e-10
-"""Relative error of a solution in the energy norm, estimated with the preconditioner."""
+"""Largest relative error of a solution in the energy norm, estimated with the preconditioner."""
 
 MAX_ITERATIONS = 500
 
@@ -54,8 +54,8 @@ class IterativeSolver:
     ``mg_levels_...`` and ``mg_coarse_...`` for PCMG, ``pc_gamg_...`` for linear elements.
 
     `scale` holds the square roots of the diagonal of K, with zeros in held rows; `iterations` holds
-    the total number of iterations and the number of solutions; `level` is None for linear elements.
-    All methods are collective.
+    the total number of iterations and the number of solutions; `level` is the two-level
+    preconditioner, None for linear elements. All methods are collective.
     """
 
     def __init__(
@@ -139,8 +139,9 @@ class IterativeSolver:
     ) -> tuple[Array, Array]:
         """Return displacements (rows, k) and multipliers of the constraints (constraints, k).
 
-        f (rows, k) holds forces, and displacements in held rows; g (constraints, k) holds the
-        values of C u, zero by default. `tolerance` is the relative error in the energy norm.
+        f (rows, k) contains displacements in held rows and forces in the other rows; g
+        (constraints, k) contains the values of C u, zero by default. `tolerance` is the relative
+        error in the energy norm.
         """
         load: Array = np.array(f, order="F")
         load[self.held] = 0.0

@@ -25,13 +25,16 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.linalg.blocks import gram
 
 BLOCK_SIZE = 8
-"""Vectors per block; larger blocks are cheaper per vector but need more (benchmarks/lanczos.py)."""
+"""Number of vectors in a block (see `benchmarks/lanczos.py`).
+
+Larger blocks cost less time per vector, but the iteration needs more vectors.
+"""
 
 GUARD_TOLERANCE = 1e-2  # largest relative residual of the first pair beyond the requested pairs
 MAX_SOLVES = 400  # largest number of blocks
 
-# Orthogonalization of a block: condition number up to which it is orthogonal after a pass;
-# reciprocal condition number below which it has lost its rank; largest number of passes
+# Orthogonalization of a block: largest condition number for which one pass suffices; smallest
+# reciprocal condition number of a block with full rank; largest number of passes
 SAFE_CONDITION, RANK_TOLERANCE, MAX_PASSES = 1e3, 1e-7, 4
 
 _log = logging.getLogger("dolfinx_mbd")
@@ -58,11 +61,12 @@ def block_lanczos(
     """Return the eigenpairs with the smallest |λ|, M-normalized.
 
     A mode can be missed only if all start vectors are orthogonal to it. For eight random vectors
-    this is practically impossible: the probability that all components are below ε is of the order
-    ε⁸. In addition, the residual of the next higher mode must be below `GUARD_TOLERANCE`.
+    this is practically impossible: the probability that all their components along the mode are
+    below ε is of the order ε⁸. In addition, the residual of the next higher mode must be below
+    `GUARD_TOLERANCE`.
 
     `solve` returns K⁻¹B and `mass` returns M X for blocks of shape (owned rows, k). The start
-    vectors are zero where M has zero rows. The tolerance limits the residuals relative to λ.
+    vectors are zero in the zero rows of M. The tolerance limits the residuals relative to λ.
     """
     space = _Space(comm, mass, start, largest_space(num_modes))
     for count in range(1, MAX_SOLVES + 1):
@@ -113,7 +117,7 @@ class _Space:
         self.image, self._size = image, end
 
     def _orthonormal(self, W: Array, image: Array, end: int) -> tuple[Array, Array, Array]:
-        """Decompose W = V H + Q R with the first vectors V, append Q, and return H, R and M Q."""
+        """Decompose W = V H + Q R with the first `end` vectors V; append Q and return H, R, M Q."""
         V, new = self._V[:, :end], slice(end, end + W.shape[1])
         H, R = np.zeros((end, W.shape[1])), np.eye(W.shape[1])
         for _ in range(MAX_PASSES):

@@ -1,7 +1,7 @@
 """Convergence of iterative solvers: errors, stagnation, and the level of round-off.
 
 A residual r = b - K x cannot be computed more accurately than about ε|K||x| with the machine
-precision ε. The norms belong to the stiffness scaled to a unit diagonal, so that soft and stiff
+precision ε. The norms refer to the stiffness scaled to a unit diagonal, so that soft and stiff
 parts of a body have equal weight. With D = diag K the level of round-off is
 
     ‖D^-½ r‖ / (ε ‖D^½ x‖).
@@ -20,7 +20,7 @@ from dolfinx_mbd.linalg.blocks import column_sums
 from dolfinx_mbd.linalg.eigenvalues import EigenError
 from dolfinx_mbd.linalg.factorization import FactorizationError
 
-ROUND_OFF = 1e3  # level up to which a residual is accepted if it no longer decreases
+ROUND_OFF = 1e3  # largest accepted level of a residual that no longer decreases
 INTERVAL = 10  # number of iterations between two checks for stagnation
 
 
@@ -43,7 +43,7 @@ class IterationError(FactorizationError, EigenError):
 
 
 def round_off_level(comm: MPI.Comm, scale: Array, R: Array, X: Array) -> Array:
-    """Return the level of round-off of each column of R, the residuals of the solutions X.
+    """Return the level of round-off of each residual (column of R) of the solutions X.
 
     `scale` is the diagonal of D^½, with zeros in held rows.
     """
@@ -56,13 +56,13 @@ def round_off_level(comm: MPI.Comm, scale: Array, R: Array, X: Array) -> Array:
 
 
 class Stagnation:
-    """Check, every `INTERVAL` iterations, whether an error still decreases."""
+    """A check, made every `INTERVAL` iterations, whether an error still decreases."""
 
     def __init__(self) -> None:
         self._smallest = self._previous = np.inf
 
     def check(self, count: int, error: float) -> bool:
-        """Return whether the smallest error was not halved since the previous check."""
+        """Return True if the smallest error was not halved since the previous check."""
         self._smallest = min(self._smallest, error)
         if count % INTERVAL:
             return False

@@ -14,13 +14,15 @@ from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.linalg.matrices import owned_rows
 from dolfinx_mbd.parallel import shared_errors
 
-RANK_TOLERANCE = 1e-10  # relative squared M-norm of the new part of a dependent column
+# A column is dependent if the part outside the span of the other columns has a squared M-norm below
+# this number, relative to the whole column.
+RANK_TOLERANCE = 1e-10
 
 
 def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, list[int]]:
     """Return the eigenpairs in the span of a basis Ψ that are M-orthogonal to rigid motions R.
 
-    The arguments are ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR, which has no columns if no motions are removed. The
+    The arguments are ΨᵀKΨ, ΨᵀMΨ and ΨᵀMR; ΨᵀMR has no columns if no motions are removed. The
     eigenvectors are coefficients of the columns of Ψ. The third result lists the indices of
     dependent columns, which were dropped and have zero coefficients.
     """
@@ -42,9 +44,10 @@ def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, lis
 
 
 def independent_columns(M: Array, tolerance: float) -> list[int]:
-    """Return the indices of independent columns from their Gram matrix M of unit diagonal.
+    """Return the indices of independent columns.
 
-    The new part of a dependent column has a squared norm below the tolerance.
+    M is the Gram matrix of all columns, with unit diagonal. A column is dependent if the part
+    outside the span of the other columns has a squared norm below the tolerance.
     """
     _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(M, tol=tolerance)
     return sorted((pivots[:rank] - 1).tolist())
@@ -84,7 +87,7 @@ def solve_on_first_rank(
 def dense_modes(
     M: Array, C: Array | None, K: Array, num_modes: int | None = None
 ) -> tuple[ComplexArray, ComplexArray]:
-    """Return λ and z of the modes of λ²M + λC + K closest to zero, by LAPACK.
+    """Return the modes λ, z of λ²M + λC + K with the smallest |λ|, computed by LAPACK.
 
     By default all modes are returned. Without C, at least all unstable modes are returned.
     """

@@ -29,8 +29,10 @@ from dolfinx_mbd.linalg.options import Options, configured, database_options
 TOLERANCE = 1e-9  # largest residual of the iterations, relative to the eigenvalue
 
 DENSE_ALWAYS, DENSE_HALF = 150, 3000
-"""Numbers of free dofs up to which LAPACK computes the modes: in all cases; if at least half of all
-modes are requested."""
+"""Largest numbers of free dofs for which LAPACK computes the modes.
+
+The first number applies always, the second if at least half of all modes are requested.
+"""
 
 SHIFT_OPTIONS = {f"st_{key}": value for key, value in GENERAL.items()}
 """Options of SLEPc's factorization at a shift."""
@@ -81,7 +83,7 @@ def eigensolver(
     prefix: str,
     options: Options = None,
 ) -> SLEPc.EPS:
-    """Run a Krylov-Schur solver and return it; it changes the operators of the given KSP."""
+    """Run a Krylov-Schur solver and return it; the solver changes the operators of `ksp`."""
     eps = SLEPc.EPS().create(K.comm)
     eps.setOperators(K, M)
     eps.setProblemType(SLEPc.EPS.ProblemType.GHEP)
@@ -102,8 +104,8 @@ def run_slepc(
 ) -> SLEPc.EPS | SLEPc.PEP:
     """Compute the eigenvalues closest to a shift with an EPS or PEP, and return the solver.
 
-    With a `ksp` of K the shift must be zero; without it, SLEPc factorizes the matrix at the shift.
-    Only options that begin with `kind`, which is "eps" or "pep", or with "st" are used.
+    With a `ksp` of K the shift must be zero; without a `ksp`, SLEPc factorizes the matrix at the
+    shift. `kind` is "eps" or "pep"; only options that begin with `kind` or with "st" are used.
     """
     size = solver.getOperators()[0].getSize()[0]
     solver.setDimensions(count, min(size, max(2 * count, count + 15)))
@@ -147,11 +149,11 @@ def lowest_modes(
     prefix: str,
     options: Options = None,
 ) -> tuple[Array, Array]:
-    """Return the smallest eigenvalues by |λ|, and owned rows of their M-normalized eigenvectors.
+    """Return the eigenvalues of smallest |λ|, and owned rows of their M-normalized eigenvectors.
 
-    K has unit rows, and M zero rows, at the owned `held` degrees of freedom (local indices). The
-    last `num_border` rows of K may be constraints, where M is zero. Options that begin with "eps_"
-    or "st_" select SLEPc's solver. The eigenvalues are bitwise equal on all ranks.
+    At the owned `held` degrees of freedom (local indices), K has unit rows and M has zero rows. The
+    last `num_border` rows of K may be constraints; M is zero in these rows. Options that begin with
+    "eps_" or "st_" select SLEPc's solver. The eigenvalues are bitwise equal on all ranks.
     """
     comm, rows = K.comm.tompi4py(), K.getLocalSize()[0]
     if num_modes == 0:
@@ -178,7 +180,7 @@ def lowest_modes(
 
 
 def uses_block_lanczos(num_modes: int, free: int, *, prefix: str, options: Options) -> bool:
-    """Return whether to use block Lanczos: no options for SLEPc, enough degrees of freedom."""
+    """Return True if there are no options for SLEPc and enough degrees of freedom for blocks."""
     keys = (*(options or {}), *database_options(prefix))
     if any(key.startswith(("eps_", "st_")) for key in keys):
         return False
@@ -190,7 +192,7 @@ def block_modes(
 ) -> tuple[Array, Array]:
     """Return the result of `lowest_modes` by block Lanczos; `inverse` returns K⁻¹B for blocks B.
 
-    The start vectors are M times random vectors, so that they are zero where M has zero rows.
+    The start vectors are M times random vectors, so that they are zero in the zero rows of M.
     """
     random = np.random.default_rng(comm.rank).standard_normal((BLOCK_SIZE, M.getLocalSize()[0])).T
     start, mass = multiply(M, random), partial(multiply, M)

@@ -75,7 +75,7 @@ class FactorizationError(SolverError):
 
 
 class SingularError(FactorizationError):
-    """A singular matrix where a regular one is required."""
+    """A matrix that is singular but must be regular."""
 
 
 def cholesky(
@@ -86,11 +86,11 @@ def cholesky(
     negative: int = 0,
     ksp: PETSc.KSP | None = None,
 ) -> PETSc.KSP:
-    """Return a KSP that holds the factorization of a symmetric matrix.
+    """Return a KSP that contains the factorization of a symmetric matrix.
 
-    On one rank, CHOLMOD factorizes positive definite matrices if PETSc has it, because its
-    solutions are faster. MUMPS factorizes all other matrices, and repeats failed factorizations of
-    CHOLMOD to report the cause. User options may replace any setting.
+    On one rank, CHOLMOD factorizes positive definite matrices if PETSc includes CHOLMOD, because
+    its solutions are faster. MUMPS factorizes all other matrices, and repeats failed factorizations
+    of CHOLMOD to report the cause. User options may replace any setting.
 
     `negative` is the number of negative eigenvalues of A, zero or the number of constraints. An
     existing solver, for example of a multigrid level, may be passed as `ksp`.
@@ -167,7 +167,7 @@ def _method(ksp: PETSc.KSP) -> str:
 
 
 def _inertia(ksp: PETSc.KSP, definite: bool = False) -> tuple[int, int] | None:
-    """Return the numbers of negative and zero pivots, or None unless it is MUMPS's Cholesky."""
+    """Return the numbers of negative and zero pivots, or None without MUMPS's Cholesky."""
     pc = ksp.getPC()
     if pc.getType() != "cholesky" or pc.getFactorSolverType() != "mumps":
         return None
@@ -195,9 +195,9 @@ def _check_inertia(ksp: PETSc.KSP, expected: int) -> None:
 class SymmetricFactor:
     """L D Lᵀ of a symmetric matrix with constant pattern and changing values.
 
-    An example is the stiffness of a rotating body, which changes with the speed and is indefinite
-    above a critical speed. The symbolic factorization is computed once. The object owns the matrix;
-    change it in place before you call `factorize`. `ksp` solves with the last factors.
+    An example is the stiffness of a rotating body: this stiffness changes with the speed and is
+    indefinite above a critical speed. The symbolic factorization is computed once. The object owns
+    the matrix; change it in place before you call `factorize`. `ksp` solves with the last factors.
     """
 
     def __init__(self, matrix: PETSc.Mat, *, prefix: str, options: Options = None) -> None:
@@ -247,5 +247,5 @@ def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
             count = factor.factorize()
         except SingularError as error:
             raise SingularError(f"{value:g} is an eigenvalue") from error
-    assert count is not None  # it is None only with another solver than MUMPS
+    assert count is not None  # only solvers other than MUMPS return None
     return count

@@ -2,7 +2,7 @@
 
 In each iteration the Ritz vectors X, the preconditioned residuals W = T (K X - M X Λ) and the last
 steps P span the space of the next Ritz vectors. More pairs than requested are iterated, so that the
-last requested ones converge as fast as the others.
+last requested pairs converge as fast as the first.
 
 References:
     Knyazev (2001), Toward the optimal preconditioned eigensolver: locally optimal block
@@ -27,8 +27,8 @@ from dolfinx_mbd.linalg.convergence import ROUND_OFF, IterationError, Stagnation
 Operator = Callable[[Array], Array]
 
 MAX_ITERATIONS = 500
-RANK_TOLERANCE = 1e-12  # relative squared length of the new part of a dropped direction
-CHANGE_LIMIT = 1e-10  # relative change of an eigenvalue above which its pair is iterated again
+RANK_TOLERANCE = 1e-12  # largest relative squared length of the new part of a dropped direction
+CHANGE_LIMIT = 1e-10  # a pair is iterated again if its eigenvalue changes more, relatively
 CHUNK_ROWS = 8192  # number of rows that are combined in place at a time
 
 _log = logging.getLogger("dolfinx_mbd")
@@ -108,7 +108,10 @@ def lobpcg(
 
 
 class _Basis:
-    """Vectors V with K V and M V; V holds the Ritz vectors, then steps, then new directions."""
+    """Vectors V and the products K V and M V.
+
+    V consists of the Ritz vectors, the steps and the new directions, in this order.
+    """
 
     def __init__(self, comm: MPI.Comm, start: Array, stiffness: Operator, mass: Operator) -> None:
         self.comm, self._stiffness, self._mass = comm, stiffness, mass
@@ -170,7 +173,7 @@ class _Basis:
 
 
 def _small_problem(k: Array, m: Array, size: int, num_ritz: int) -> tuple[Array, Array]:
-    """Return the lowest eigenvalues, and coefficients of their vectors and of the steps to them."""
+    """Return the lowest eigenvalues and the coefficients of the Ritz vectors and their steps."""
     scale = 1.0 / np.sqrt(np.diag(m))
     lengths, Q = scipy.linalg.eigh(m * np.outer(scale, scale))
     independent = lengths > RANK_TOLERANCE * lengths[-1]

@@ -19,7 +19,7 @@ def constrain(A: PETSc.Mat, rows: NDArray[np.int32], diagonal: float) -> None:
 
 
 def set_unit_diagonal(A: PETSc.Mat, rows: NDArray[np.int32]) -> None:
-    """Set the diagonal entries of owned rows, which must be zero, to one."""
+    """Set the diagonal entries of owned rows to one; they must be zero before."""
     A.setOption(PETSc.Mat.Option.NEW_NONZERO_ALLOCATION_ERR, False)
     vector = A.createVecLeft()
     vector.array[rows] = 1.0

@@ -7,7 +7,11 @@ import os
 from mpi4py import MPI
 
 BASE_MEMORY, MATRIX_MEMORY, FACTOR_MEMORY = 0.25, 2.8, 9.6
-"""Memory, GB, of the programs; matrices and vectors per million dofs; factors of a million dofs."""
+"""Coefficients of `factorization_memory`, GB.
+
+They are the memory of the programs, of matrices and vectors per million dofs, and of the factors
+for a million dofs.
+"""
 
 
 def factorization_memory(num_dofs: int) -> float:
@@ -26,8 +30,8 @@ def factorization_memory(num_dofs: int) -> float:
     | 0.891327 | 10.9 | 11.0 |
     | 1.024500 | 13.1 | 13.0 |
 
-    On two ranks, where MUMPS factorizes, 15.3 GB were measured for the last case. Thin bodies and
-    bodies in the plane need less.
+    MUMPS factorizes on two ranks; it needed 15.3 GB for the last case. Thin bodies and bodies in
+    the plane need less.
     """
     millions = num_dofs / 1e6
     return 1e9 * (BASE_MEMORY + MATRIX_MEMORY * millions + FACTOR_MEMORY * millions ** (4 / 3))

@@ -20,7 +20,7 @@ SMOOTHER = {
 }
 """PETSc options of the smoother, ``mg_levels_...``."""
 
-LARGEST_FACTOR = 1_000_000  # coarse unknowns above which GAMG replaces the factorization
+LARGEST_FACTOR = 1_000_000  # largest number of coarse unknowns for a factorization; else GAMG
 
 GAMG = {
     "pc_type": "gamg",
@@ -36,7 +36,7 @@ GAMG = {
 def algebraic_multigrid(K: PETSc.Mat, *, prefix: str, options: Options) -> PETSc.KSP:
     """Return a solver that applies one cycle of GAMG.
 
-    The near-null space must be attached to K before, with `MatSetNearNullSpace`.
+    Attach the near-null space to K before you call this function, with `MatSetNearNullSpace`.
     """
     return cholesky(K, prefix=prefix, options={**GAMG, **(options or {})})
 

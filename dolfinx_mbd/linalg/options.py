@@ -65,6 +65,6 @@ def database_options(prefix: str) -> list[str]:
 
 
 def last_line(error: PETSc.Error) -> str:
-    """Return the last line of a PETSc error, which states the cause, without the rank."""
+    """Return the last line of a PETSc error without the rank; this line states the cause."""
     line = str(error).strip().splitlines()[-1]
     return line.partition("] ")[2] if line.startswith("[") else line

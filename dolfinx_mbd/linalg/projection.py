@@ -27,8 +27,8 @@ from dolfinx_mbd.linalg.blocks import gram
 class Projection:
     """The preconditioner P; it can be the Python context of a PETSc PC.
 
-    `border` holds the owned rows of Cᵀ, zero where the body is held; `precondition` returns T R for
-    blocks of vectors of shape (owned rows, k).
+    `border` holds the owned rows of Cᵀ, zero at held degrees of freedom; `precondition` returns T R
+    for blocks of vectors of shape (owned rows, k).
     """
 
     def __init__(

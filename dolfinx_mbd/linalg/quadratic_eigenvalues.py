@@ -7,14 +7,14 @@ the mode. Two real eigenvalues also count as one mode, represented by the larger
 pair ±σ is the mode +σ. Therefore there are as many modes as degrees of freedom.
 
 SLEPc's two-level Arnoldi method (TOAR) with shift-and-invert at zero needs a factorization of K
-only. If K is almost singular, the residuals show that the result is inaccurate; then a real shift
-with another factorization is used. Afterwards λ is improved as a root of
+only. If K is almost singular, the residuals are large, and the computation is repeated with a real
+shift and another factorization. Finally λ is replaced by the closest root of
 
     (zᴴMz) λ² + (zᴴCz) λ + zᴴKz = 0.
 
-Without damping, K - ω²M + iωC is Hermitian, so that the error of the root is the square of the
-error of z, and the real part of the root is zero up to round-off. Without C the problem is
-symmetric in λ². LAPACK solves problems of few unknowns.
+Without damping, K - ω²M + iωC is Hermitian, so that the error of the root is of the order of the
+square of the error of z, and the real part of the root is zero up to round-off. Without C the
+problem is symmetric in λ². LAPACK solves problems of few unknowns.
 
 References:
     C. Campos, J. E. Roman: Parallel Krylov solvers for the polynomial eigenvalue problem in SLEPc,
@@ -59,7 +59,7 @@ DENSE_HALF = 500
 """Number of free dofs up to which LAPACK is used if at least half of all modes are requested."""
 
 MAX_RESIDUAL = 1e-3
-"""Relative residual z + K⁻¹(λ²M + λC)z above which the solver of K is too inaccurate.
+"""Limit of the relative residual z + K⁻¹(λ²M + λC)z; above it, the solver of K is too inaccurate.
 
 Round-off contributes 1e-16 times the squared ratio of the mesh's highest frequency to the mode's
 frequency. SLEPc's residual is amplified by the squared ratio of λ to the smallest eigenvalue.
@@ -80,10 +80,11 @@ def quadratic_modes(
 ) -> tuple[ComplexArray, ComplexArray]:
     """Return λ (Im λ ≥ 0) and z of the modes closest to zero; real unstable modes come first.
 
-    K has unit rows, M and C have zero rows at the owned `held` degrees of freedom (local indices).
-    `negative` is the number of negative eigenvalues of K, None if unknown. Without C it is the
-    number of unstable modes, and all of them are returned, even if they are more than `num_modes`.
-    The eigenvalues are bitwise equal on all ranks; the vectors have the owned rows.
+    At the owned `held` degrees of freedom (local indices), K has unit rows, and M and C have zero
+    rows. `negative` is the number of negative eigenvalues of K, None if unknown. Without C,
+    `negative` is the number of unstable modes. All unstable modes are then returned, even if they
+    are more than `num_modes`. The eigenvalues are bitwise equal on all ranks; the vectors have the
+    owned rows.
     """
     comm = K.comm.tompi4py()
     free = K.getSize()[0] - comm.allreduce(len(held))

@@ -9,15 +9,16 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import AccuracyWarning, warn
 
-WARNING_LIMIT = 0.02  # relative error of the first frequency above which a warning is given
+WARNING_LIMIT = 0.02  # largest relative error of the first frequency without a warning
 
 
 def round_off(problem: Any, vectors: Array) -> Array:
     """Return estimates of the errors of eigenvalues ω² due to round-off in K, shape (k,).
 
     The estimate is four times the unit round-off times ψᵀ diag(K) ψ. For a slow mode ψ of a slender
-    body, these terms cancel almost completely in ψᵀKψ. In strips that are 1000 to 3300 times as
-    long as thick, with one layer of cells, the largest error was 1.1 times the estimate.
+    body, the other terms of ψᵀKψ cancel these diagonal terms almost completely. In strips that are
+    1000 to 3300 times as long as thick, with one layer of cells, the largest error was 1.1 times
+    the estimate.
     """
     diagonal = problem.stiffness.getDiagonal()
     local = np.einsum("i,ik,ik->k", diagonal.array_r, vectors, vectors)

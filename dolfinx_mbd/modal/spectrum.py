@@ -1,9 +1,9 @@
 """Lowest modes above the rigid motions of a body, and the proof that no mode is missing.
 
 The rigid motions follow from the mesh and the held degrees of freedom (`free_motions`). A body with
-rigid motions has a singular stiffness, so the eigenvalue solver works on K + σM, where σ comes from
-a Rayleigh-Ritz estimate; then the rigid motions are projected out of the result. Sylvester's law of
-inertia proves that all modes were found, including rigid motions.
+rigid motions has a singular stiffness, so the eigenvalue solver works on K + σM, and the rigid
+motions are projected out of its result. The shift σ follows from a Rayleigh-Ritz estimate.
+Sylvester's law of inertia proves that all modes were found, including rigid motions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ SHIFT = 1e-2
 """Ratio of the shift σ to the estimate of the first elastic ω²."""
 
 MIN_SHIFT_RATIO = 1e-2
-"""Ratio of the first elastic ω² to σ below which σ is lowered; errors of ω² are about 1e-9 σ."""
+"""Least ratio of the first elastic ω² to σ. If it is smaller, σ is lowered.
+
+Errors of ω² are about 1e-9 σ.
+"""
 
 NEGATIVE_ENERGY = (
     "the stiffness is not positive: a motion of the body has negative energy; check its form"
@@ -70,8 +73,8 @@ def elastic_modes(
     """Compute elastic modes above the rigid motions; prove that no mode is missing (collective).
 
     More than `num_modes` modes are returned if the last one belongs to a multiple eigenvalue.
-    `motions` (owned dofs, r) have no stiffness, and are zero where the body is held. `estimate` is
-    an upper bound of the first elastic ω² of the free body, computed by default.
+    `motions` (owned dofs, r) have no stiffness, and are zero at held degrees of freedom. `estimate`
+    is an upper bound of the first elastic ω² of the free body, computed by default.
     """
     free = problem.num_dofs - problem.comm.allreduce(len(held))
     if num_modes > free - motions.shape[1]:
@@ -162,7 +165,10 @@ class _Pencil:
 
 
 def _gap(values: Array, at_least: int, *, complete: bool) -> tuple[int, float]:
-    """Return the number of values below the widest gap, and its middle; skip `at_least` values."""
+    """Return the number of values below the widest gap, and the middle of this gap.
+
+    At least `at_least` values are below the gap.
+    """
     if complete or at_least >= len(values):
         return len(values), 1.01 * values[-1] if len(values) else 1.0
     first = max(at_least, 1)
@@ -184,8 +190,8 @@ def _estimate(problem: ElasticProblem) -> float:
 def ritz_estimate(problem: ElasticProblem, Q: Array, R: Array) -> float:
     """Return an upper bound of the first elastic ω² of the free body (collective).
 
-    The span of the fields Q (owned dofs, k) contains the rigid motions R, which may be about any
-    point and of any size.
+    The span of the fields Q (owned dofs, k) contains the rigid motions R, which may refer to any
+    point and have any size.
     """
     comm, MQ = problem.comm, problem.apply_mass(Q)
     K = gram(comm, Q, multiply(problem.stiffness, Q))

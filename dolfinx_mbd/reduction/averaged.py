@@ -1,8 +1,8 @@
 """Averaged interfaces (RBE3): their motion is a mean over facets that remain free to deform.
 
 The motion d + θ×(x - x_k) of an interface with the point x_k is the rigid motion closest to u on
-its facets Γ in the mean square. It is linear in u: (d, θ) = C u are six (in the plane three)
-integrals.
+its facets Γ in the mean square. This motion is linear in u: (d, θ) = C u are six (in the plane
+three) integrals.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def averaged_rows(space: fem.FunctionSpace, facets: NDArray[np.int32], point: Array) -> Array:
-    """Return Cᵀ of an averaged interface, shape (owned dofs, 6), in the plane (.., 3).
+    """Return Cᵀ of an averaged interface, shape (owned dofs, 6), or (owned dofs, 3) in the plane.
 
     C times the rigid motions about `point` is the identity. Collective.
     """

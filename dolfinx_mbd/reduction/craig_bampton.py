@@ -33,8 +33,8 @@ from dolfinx_mbd.reduction.truncation import Truncation
 
 # Coordinates of an interface in space and in the plane
 MOTION_LABELS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
-# Largest relative errors of a rigid motion of all interfaces: with any residual, and with a
-# residual at the level of round-off (1e-2 occurs in a strip 1000 times as long as thick).
+# Largest relative errors of a rigid motion of all interfaces. The second limit applies if the
+# residual is round-off (the error is 1e-2 for a strip that is 1000 times as long as thick).
 RIGID_TOLERANCE, LOOSE_RIGID_TOLERANCE = 1e-4, 0.1
 ROUND_OFF_RESIDUAL = 1e-13  # largest residual force / (‖K‖‖u‖) that counts as round-off (1e-15)
 EXTRA_MODES = 2  # modes computed beyond the requested modes, to find the end of the last group
@@ -60,7 +60,7 @@ def craig_bampton_basis(
 def check_enough_dofs(
     problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], num_modes: int
 ) -> int:
-    """Return the number of dofs that no interface holds; raise an error if it is too small."""
+    """Return the number of dofs that no interface holds; raise an error if there are too few."""
     rigid = problem.comm.allreduce(sum(len(i.dofs) for i in interfaces if i.kind == "rigid"))
     averaged = sum(i.kind == "averaged" for i in interfaces)
     free = int(problem.num_dofs - rigid - problem.num_rigid * averaged)
@@ -125,8 +125,8 @@ class CraigBampton:
         """Return constraint modes, fixed-interface modes and load modes.
 
         All modes of a multiple eigenvalue are kept. A load mode is the displacement under a load
-        with all interfaces held; with the constraint modes it makes the static response exact. A
-        load that acts only on rigid interfaces has no load mode.
+        with all interfaces held. Together with the constraint modes it makes the static response to
+        this load exact. A load that acts only on rigid interfaces has no load mode.
 
         Args:
             num_modes: Number of fixed-interface modes.
@@ -165,7 +165,7 @@ class CraigBampton:
         )
 
     def _complete(self, num_modes: int, max_modes: int) -> int:
-        """Compute modes up to the end of a group, but at most `most`, and return their number."""
+        """Compute at most `max_modes` modes, up to the end of a group, and return their number."""
         extra, count = EXTRA_MODES, num_modes
         while num_modes:
             count = end_of_group(self._values, num_modes, self._errors)

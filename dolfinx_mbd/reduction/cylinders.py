@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from dolfinx_mbd.arrays import Array
 
 CORNER_TOLERANCE = 1e-6  # largest distance of a corner from the cylinder, relative to its radius
-CENTROID_TOLERANCE = 0.05  # largest distance of the centroid from the axis, relative to it
+CENTROID_TOLERANCE = 0.05  # largest distance of the centroid from the axis, relative to the radius
 MAX_ITERATIONS = 20
 
 
 def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
-    """Return the distinct corners (three of each facet), equally ordered on all ranks, (n, 3)."""
+    """Return the distinct corners (three per facet), shape (n, 3), equally sorted on all ranks."""
     dim = mesh.topology.dim
     mesh.topology.create_connectivity(dim - 1, dim)
     mesh.topology.create_connectivity(dim, dim - 1)
@@ -28,10 +28,10 @@ def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
 def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] | None:
     """Return a point on the axis of a cylinder through the corners of facets, and its direction.
 
-    The point is midway between the ends of the cylinder if the ends are plane, otherwise next to
-    the centroid. The result is None if the corners are not on a cylinder, or only on one side of
-    it. The corners of a bore lie on its cylinder up to round-off; centroid and mean normal depend
-    on the mesh.
+    The point is midway between the ends of the cylinder if the ends are plane. Otherwise it is the
+    point of the axis that is closest to the centroid. The result is None if the corners are not on
+    a cylinder, or only on one side of it. The corners of a bore lie on its cylinder up to
+    round-off, whereas their centroid and mean normal depend on the mesh.
 
     Args:
         corners: Corners, shape (n, 3), m.

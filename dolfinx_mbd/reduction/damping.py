@@ -35,7 +35,8 @@ SYMMETRY_TOLERANCE = 1e-9  # relative size of C − Cᵀ above which a form is r
 class Viscous:
     """Viscous damping by a force −μ u̇ per volume, with u̇ relative to the body frame.
 
-    It does not resist the rigid motion of the body. With μ = α ρ it is Rayleigh damping C = α M.
+    This force does not resist the rigid motion of the body. With μ = α ρ the damping is
+    Rayleigh damping C = α M.
 
     Attributes:
         viscosity: μ ≥ 0, a number or a UFL expression, N s/m⁴.

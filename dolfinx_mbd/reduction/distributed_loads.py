@@ -1,7 +1,7 @@
 """Distributed loads (pressures, tractions, body forces) as nodal vectors and load patterns.
 
 A load is a function that maps a test function v to a linear form: the virtual work of the load with
-unit size. It acts on the undeformed shape and rotates with the body.
+unit size. The load acts on the undeformed shape and rotates with the body.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _checked_direction(direction: Any) -> Any:
 
 
 def _constant(direction: Any, v: Expr) -> Any:
-    """Return numbers as a `Constant` on the mesh of v, so that they are not compiled."""
+    """Return numbers as a `Constant` on the mesh of v; other numbers need no new compilation."""
     if isinstance(direction, Expr):
         return direction
     return fem.Constant(extract_unique_domain(v), np.asarray(direction, dtype=default_scalar_type))

@@ -4,9 +4,9 @@
 
 `BorderedSolver` solves K u + Cᵀλ = f, C u = g with the rows C of averaged interfaces. If a rigid
 interface holds the body, u = K⁻¹(f - Cᵀλ) gives a small system for λ. Otherwise K has rigid
-motions, and λ = λ₀ + N ν, where λ₀ balances the loads and N spans the multipliers that are in
-equilibrium, so that K⁻¹ is applied only to forces in equilibrium. A statically determinate support,
-whose reactions are zero, holds the body, and a rigid motion R a is computed together with ν.
+motions. Then λ = λ₀ + N ν: λ₀ balances the loads, and the columns of N span the multipliers that
+are in equilibrium. K⁻¹ is therefore applied only to forces in equilibrium. A statically determinate
+support, whose reactions are zero, holds the body, and a rigid motion R a is found with ν.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class DirectSolver:
 class BorderedSolver(DirectSolver):
     """Solver with averaged interfaces; `border` holds the owned rows of Cᵀ. See `DirectSolver`.
 
-    `free` is False if K resists rigid motions because it contains mass. A `FactorizationError` is
-    raised if the mesh is too coarse to distinguish the motions of the interfaces.
+    `free` is False if K resists rigid motions because K contains a multiple of the mass matrix. A
+    `FactorizationError` is raised if the mesh is too coarse to distinguish the motions of the
+    interfaces.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class BorderedSolver(DirectSolver):
         self.comm, self._problem, self._rigid = problem.comm, problem, held
         self._settings = settings
         self._border, count = border, border.shape[1]
-        self._resultant_map = np.zeros((count, 0))  # λ₀ = this times the resultants Rᵀf
+        self._resultant_map = np.zeros((count, 0))  # maps the resultants Rᵀf to λ₀
         self._R: Array = np.zeros((problem.num_owned, 0))
         self._equilibrium_basis, self._held = np.eye(count), held  # N; held dofs
         if free and not self.comm.allreduce(len(held)):
@@ -126,8 +127,8 @@ class BorderedSolver(DirectSolver):
     def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
         """Return displacements (owned dofs, k) and multipliers (constraints, k).
 
-        `f` holds forces, and prescribed displacements at rigid interfaces; `g` holds the values of
-        C u, shape (constraints, k), zero by default.
+        `f` contains prescribed displacements in the rows of rigid interfaces and forces in the
+        other rows; `g` contains the values of C u, shape (constraints, k), zero by default.
         """
         reactions = self._resultant_map @ gram(self.comm, self._R, f)
         B = np.asfortranarray(f - self._border @ reactions)
@@ -178,7 +179,7 @@ class HeldStiffness:
 
     Rows of rigid interfaces are held; multipliers impose the constraints of averaged interfaces.
     `free` is described in `BorderedSolver`. `dofs` are the owned degrees of freedom that rigid
-    interfaces hold, `averaged` are the indices of the coordinates of averaged interfaces.
+    interfaces hold, and `averaged` are the indices of the coordinates of averaged interfaces.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Interfaces of a body: groups of facets with a reference point and axes, where joints attach.
+"""Interfaces of a body, at which joints attach: groups of facets with a reference point and axes.
 
 A *rigid* interface (RBE2) moves as one body. The motion of an *averaged* interface (RBE3) is a mean
 over its facets; see `averaged`. Default points and axes do not depend on the mesh, up to round-off.
@@ -26,7 +26,7 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.averaged import averaged_rows
 from dolfinx_mbd.reduction.cylinders import facet_corners, fit_axis
 
-AXIS_GAP = 0.05  # least difference of the two lowest eigenvalues of the mean of n⊗n for an axis
+AXIS_GAP = 0.05  # an axis needs this difference of the two lowest eigenvalues of mean n⊗n
 LINE_RATIO = 1e-3  # ratio of width to length below which a group of facets is rejected as a line
 TINY_RATIO = 1e-5  # size relative to the body below which a group of facets is rejected as tiny
 
@@ -43,11 +43,11 @@ class InterfaceSpec:
     Attributes:
         facets: Group name, tag of facets, or array of this rank's local facets; by default the
             group with the name of the interface.
-        point: Reference point in the body frame, shape (3,), or (2,) for a plane body, m; default:
-            see above.
+        point: Reference point in the body frame, shape (3,), or (2,) for a plane body, m; by
+            default as described above.
         axes: Rotation matrix of shape (3, 3) whose columns are the axes in the body frame, or only
-            the direction of z, shape (3,). By default z is as above, or the axes of the body if z
-            is undefined.
+            the direction of z, shape (3,). By default z is as described above; if z is not unique,
+            the axes of the body are used.
         kind: ``rigid`` (RBE2: the facets move as one body) or ``averaged`` (RBE3: the motion is a
             mean over the facets, which stay free to deform).
 
@@ -273,7 +273,10 @@ def _with_positive_sign(z: Array) -> Array:
 
 
 def _triad(z: Array) -> Array:
-    """Return axes with the given z; x is the body's x axis (y if z is close to x) normal to z."""
+    """Return axes with the given z.
+
+    x is the projection of the body's x axis (y axis if z is close to x) on the plane normal to z.
+    """
     z = z / np.linalg.norm(z)
     start = np.eye(3)[1 if abs(z[0]) > 0.9 else 0]
     x = start - (start @ z) * z

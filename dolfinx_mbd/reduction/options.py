@@ -22,13 +22,14 @@ class ReductionOptions:
     Attributes:
         effective_mass: Keep the fewest fixed-interface modes that have this share (0 to 1) of the
             effective mass of all computed modes in every direction; by default keep all.
-        up_to: Leave out modes above this frequency, Hz; by default keep all modes.
+        up_to: Omit modes above this frequency, Hz; by default keep all modes.
         loads: Distributed loads by name: `pressure(mesh, group)`, `traction`, `body_force`, or a
             function of a test function that returns the virtual work of a load of unit size.
-        load_modes: Whether each load gets a static mode, with which its static response is exact.
+        load_modes: Whether each load gets a static mode, which makes the static response to this
+            load exact.
         damping: `Rayleigh`, `ModalDamping`, `Viscous`, a bilinear form on the displacement space
             that acts on the velocity (including the thickness of a plane body), or a matrix of
-            shape (n, n). It acts on the elastic coordinates, never on rigid motion. By default
+            shape (n, n). Damping acts on the elastic coordinates, never on rigid motion. By default
             there is no damping. `with_damping` sums several dampings.
         static_correction: Whether to keep the displacements under unit loads on the whole mesh, so
             that the number of modes does not limit the stress (`Reduction.residuals`).

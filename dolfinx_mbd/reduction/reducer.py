@@ -63,14 +63,15 @@ def reduce(
     """Reduce a body with interfaces to a few modes (Craig-Bampton).
 
     With k interfaces the body has 6 k + `num_modes` - 6 elastic coordinates; without interfaces,
-    the `num_modes` lowest modes of the free body. The body frame is the mean axis of the motion
-    (Tisserand), or moves with an interface (`attached_to`). Use an attached frame for a prescribed
-    motion, for small loads, and for comparisons with other programs; it has no geometric
-    stiffening, so that its error grows with the square of the speed.
+    these are the `num_modes` lowest modes of the free body. The body frame is the mean axis of the
+    motion (Tisserand), or moves with an interface (`attached_to`). Use an attached frame for a
+    prescribed motion, for small loads, and for comparisons with other programs. Geometric
+    stiffening is impossible with an attached frame, so that the error grows with the square of the
+    speed.
 
     A plane mesh is a plate at z = 0 that deforms in its plane and moves in space. Its modes have no
-    uz; its interfaces move by (ux, uy, θz). Under forces and moments out of the plane it acts as a
-    rigid body. It has 3 k + `num_modes` - 3 elastic coordinates.
+    uz; its interfaces move by (ux, uy, θz). Under forces and moments out of the plane the plate
+    moves as a rigid body. A plane body has 3 k + `num_modes` - 3 elastic coordinates.
 
     Args:
         model: An `ElasticModel`, or a mesh together with `material`.
@@ -82,16 +83,17 @@ def reduce(
             frequency, all modes of that frequency are kept.
         attached_to: Name of the interface that the body frame moves with; by default the mean axis.
         stiffening: Whether to include geometric stiffening by spin and interface forces, for fast
-            rotation. By default it is included with a material, interfaces and the mean axis;
-            otherwise `ReducedBody.summary` and the log state the reason.
+            rotation. By default it is included if the body has a material and interfaces, and its
+            reference is the mean axis; otherwise `ReducedBody.summary` and the log state the
+            reason.
         points: Material points by name, shape (3,) or in the plane (2,), m, whose motion can be
             recovered and at which forces can act; by default no points.
         name: Name of the body.
         options: Loads, damping and selection of modes, with the defaults of `ReductionOptions`.
         solver: ``direct``: one factorization for all systems; ``iterative``: multigrid and
-            conjugate gradients, slower, with half the memory at a million degrees of freedom;
-            ``auto``: direct if the factor is expected to fit into memory. Bodies without
-            interfaces and bodies with prestress always use the direct solver.
+            conjugate gradients (slower, but with half the memory at a million degrees of freedom);
+            ``auto``: direct if the factor is expected to fit into memory. Bodies without interfaces
+            and bodies with prestress always use the direct solver.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``eps_ncv`` ...).
         petsc_options_prefix: Prefix of these options.
@@ -221,8 +223,8 @@ class Reducer:
     ) -> Reduction:
         """Reduce the body; see the function `reduce` for the arguments.
 
-        With `last`, the factors are freed as soon as they are no longer needed, which saves memory;
-        a further reduction computes them again. A closed reducer raises a `SolverError`.
+        With `last`, the factors are freed as soon as they are no longer needed. This saves memory;
+        a further reduction computes the factors again. A closed reducer raises a `SolverError`.
         """
         options = check_request(num_modes, attached_to, stiffening, points, name, options)
         checks.flag("last", last)

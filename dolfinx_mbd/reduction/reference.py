@@ -30,9 +30,9 @@ from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
 
-# The forces at averaged interfaces are computed in two ways. Their largest relative difference, and
-# their largest difference as a multiple of round-off. (A strip that was 5000 times as long as thick
-# had a difference of 5 times the round-off.)
+# The forces at averaged interfaces are computed in two ways. The two results may differ by the
+# first number times the forces, or by the second times the round-off. (For a strip 5000 times as
+# long as thick, they differed by 5 times the round-off.)
 REACTION_TOLERANCE, NOISE_FACTOR = 1e-6, 30.0
 
 
@@ -114,7 +114,7 @@ def _unchanged(
 def _mode_rows(
     basis: Basis, squares: Array, columns: NDArray[np.int64] | list[int], reason: str
 ) -> tuple[Mode, ...]:
-    """Return rows of the table of modes that are left out for one reason."""
+    """Return rows of the table of modes that are omitted for one reason."""
     return tuple(
         Mode(basis.columns[k].label, float(hertz(squares[k])), reason=reason) for k in columns
     )
@@ -193,7 +193,7 @@ def _num_modes_up_to(squares: Array, up_to: float | None, errors: Array) -> int:
         return len(squares)
     count = int(
         np.sum(hertz(squares) <= (1 + MULTIPLE_TOLERANCE) * up_to)
-    )  # a rounded limit includes it
+    )  # a mode at the limit counts even if the limit is rounded
     if not count:
         raise InputError(
             f"no mode is below up_to={up_to:g} Hz; the first is at {hertz(squares)[0]:.6g} Hz",

@@ -36,8 +36,8 @@ class Reduction:
             interfaces; None without interfaces.
         stress: Stress σ(u) as a function that takes and returns UFL, shape (3, 3), Pa, without the
             prestress; None with your own stiffness form.
-        residuals: Displacements under unit spins and interface wrenches that the modes do not
-            represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
+        residuals: Parts of the displacements under unit spins and interface wrenches that the modes
+            do not represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
 
     Example:
         >>> bar.body.num_modes, bar.modes.shape[1]
@@ -102,8 +102,8 @@ class Reduction:
     ) -> None:
         """Write a motion for ParaView ("Warp By Vector" with `displacement`), in parallel.
 
-        The file holds two functions: `displacement` from the mesh to the positions of its points,
-        and `elastic`, u in body components without the factor `scale`.
+        The file contains two functions. `displacement` maps the mesh to the positions of its
+        points, and `elastic` is u in body components, without the factor `scale`.
 
         Args:
             path: A name that ends with ``.bp`` (VTX) or with ``.pvd`` (VTK, about twice as

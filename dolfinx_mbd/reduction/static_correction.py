@@ -1,9 +1,9 @@
-"""Static correction (mode acceleration): the part of a displacement that the modes leave out.
+"""Static correction (mode acceleration): the part of a displacement that the modes omit.
 
-Statically, a load f causes the residual displacement r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f, which
-is K-orthogonal to all modes Ψ. With the unit loads of `stiffening` and their factors g over time,
-u = Σ ψ_k η_k + Σ r_j g_j. The accelerations of the frame need no extra term, because each unit load
-includes its inertia relief. In statics u is exact for any number of modes.
+Statically, a load f causes the residual displacement r = u_f − Ψ (ΨᵀKΨ)⁻¹ Ψᵀf with K u_f = f. This
+displacement is K-orthogonal to all modes Ψ. With the unit loads of `stiffening` and their factors g
+over time, u = Σ ψ_k η_k + Σ r_j g_j. The accelerations of the frame need no extra term, because
+each unit load includes its inertia relief. In statics u is exact for any number of modes.
 
 References:
     Craig, Kurdila (2006), Fundamentals of Structural Dynamics, 2nd ed., §11.4 (mode acceleration).
@@ -65,8 +65,9 @@ def unit_load_histories(body: ReducedBody, motion: Any, dim: int = 3) -> Array:
     Args:
         body: The reduced body.
         motion: History with `time` (nt,). A rotating body needs `omega` (nt, 3) in body components,
-            rad/s. Interface forces need `wrenches`: by interface name, force and moment on the body
-            about the interface point in body components, N and N m, (nt, 6).
+            rad/s. Interface forces need `wrenches`, a mapping from each interface name to the force
+            and the moment about the interface point that act on the body, in body components, N and
+            N m, shape (nt, 6).
         dim: Number of components of a displacement.
     """
     count = len(motion.time)

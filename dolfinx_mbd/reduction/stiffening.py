@@ -2,7 +2,7 @@
 
 Unit loads are the centrifugal loads for ω_iω_j = 1 and the six components of a wrench at each
 interface. Each load is balanced by the inertia of the rigid acceleration that it causes (inertia
-relief), so that its stress σ₀ is independent of the supports. Gravity causes no stress.
+relief), so that the resulting stress σ₀ is independent of the supports. Gravity causes no stress.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dolfinx_mbd.reduction.interfaces import MeshInterface
 
 _log = logging.getLogger("dolfinx_mbd")
 
-# Wrench components that deform a body, and coordinates of an interface, by dimension
+# Indices of the wrench components that deform a body, by the dimension of its displacements
 WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 
 
@@ -45,8 +45,9 @@ WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 class UnitCases:
     """Response of a body to the unit loads: six spins, then the unit wrenches of each interface.
 
-    The virials of a rigid interface are Σ f⊗ξ, with its forces f on nodes at positions ξ relative
-    to its point. The virials of averaged interfaces are zero.
+    The virials of a rigid interface are the sums Σ f⊗ξ over its nodes, where f is the force on a
+    node and ξ the position of the node relative to the interface point. The virials of averaged
+    interfaces are zero.
     """
 
     displacements: Array  # (owned dofs, cases)
@@ -135,9 +136,9 @@ def stiffening(
     """Return the reduced geometric stiffness of all unit cases.
 
     ∫ (∇u σ₀):∇v is the same for each component of the displacement, so that a scalar matrix per
-    load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ); the work of the forces f
-    of the interface on the second term, ½ θᵀ (Σ f⊗ξ − tr(Σ f⊗ξ) I) θ, belongs to the stiffness:
-    without it the lateral stress at a rigid end face would resist its rotation.
+    load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ). The stiffness includes
+    the work of the forces f of the interface on the second term, ½ θᵀ (Σ f⊗ξ − tr(Σ f⊗ξ) I) θ.
+    Without this work, the lateral stress at a rigid end face would resist the rotation of the face.
 
     Args:
         problem: Matrices of the body.

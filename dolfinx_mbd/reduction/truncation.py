@@ -1,12 +1,13 @@
-"""Error at the interfaces due to the fixed-interface modes that a reduction leaves out.
+"""Error at the interfaces due to the fixed-interface modes that a reduction omits.
 
 With the constraint modes Ψ, the fixed-interface modes φ_k and p_k = ΨᵀMφ_k, the dynamic stiffness
 of the interfaces is
 
     D(ω) = ΨᵀKΨ − ω² ΨᵀMΨ − ω⁴ Σ_k p_k p_kᵀ / (ω_k² − ω²).
 
-The sum of p_k p_kᵀ / ω_k² over *all* modes is ΨᵀM K⁻¹ MΨ with the stiffness K of the held body. The
-part S of this sum beyond the n computed modes bounds the error below the last frequency ω_n:
+The sum of p_k p_kᵀ / ω_k² over *all* modes is ΨᵀM K⁻¹ MΨ with the stiffness K of the held body. Let
+D_n be the dynamic stiffness with the n computed modes, and S the part of the above sum that belongs
+to the other modes. At frequencies below the last computed ω_n, the error has the bound
 
     0 ≤ D_n(ω) − D(ω) ≤ ω⁴ S / (1 − ω²/ω_n²).
 """
@@ -27,9 +28,9 @@ from dolfinx_mbd.body.parts import EffectiveMasses
 class Truncation:
     """Dynamic stiffness of the interfaces of a body with fixed-interface modes, and its error.
 
-    The m coordinates are the translations and rotations of the first interface, then those of the
-    second and so on, in body components. `rigid` holds their values for rigid motions about the
-    centre of mass; it is empty if the stiffness has supports. n is the number of fixed-interface
+    The m coordinates are the translations and rotations of one interface after the other, in body
+    components. `rigid` contains the values of the coordinates for rigid motions about the centre of
+    mass; this array is empty if the stiffness has supports. n is the number of fixed-interface
     modes.
 
     Example:
@@ -100,9 +101,10 @@ class Truncation:
         return EffectiveMasses(np.sqrt(self.squares) / (2 * np.pi), self.effective_masses)
 
     def by_effective_mass(self, share: float) -> list[int]:
-        """Return the indices of the fewest modes with a share of the effective mass of all modes.
+        """Return the indices of modes that together have a share of the effective masses.
 
-        In each direction these are the modes with the largest effective mass; a multiple eigenvalue
-        is kept or left out as a whole. The share is between 0 and 1.
+        In each direction, the modes with the largest effective masses are selected until these add
+        up to the share. The modes of a multiple eigenvalue are selected together. The share is
+        between 0 and 1.
         """
         return most_of(self.effective_masses, share, self.groups)
