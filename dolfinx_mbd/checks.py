@@ -96,7 +96,7 @@ LENGTHS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "in": 0.0254
 def length(argument: str, value: Any) -> float:
     """Return a positive length in m; a text consists of a number, a unit, or both, such as `5mm`.
 
-    A unit alone, such as `mm`, is its own length.
+    A unit without a number, such as `mm`, means one unit.
     """
     expected = f"a positive length in m, or with a unit, such as '5mm' ({', '.join(LENGTHS)})"
     if not isinstance(value, str):

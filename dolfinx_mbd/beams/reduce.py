@@ -279,8 +279,8 @@ def _stiffening(
     """Return the reduced geometric stiffness of the unit cases.
 
     Bodies of solid cells need a correction for the rotations of interfaces, see
-    `dolfinx_mbd.reduction.stiffening`. Beams do not: the rotations of their nodes are rotation
-    vectors, as those of interfaces are.
+    `dolfinx_mbd.reduction.stiffening`. Beams need no correction, because the rotations of nodes and
+    of interfaces are both rotation vectors.
     """
     R = problem.rigid_motions()
     relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())

@@ -45,7 +45,7 @@ def rotating_beam(
             held in the rotating frame, `{0.0: ["uy", "uz"]}`.
         axis: Direction of the axis of rotation, shape (3,).
         point: Point of the axis, shape (3,), m.
-        springs: Symmetric bilinear form on `model.space`, of springs between the beam and the
+        springs: Symmetric bilinear form on `model.space` for springs between the beam and the
             rotating frame. By default none.
         damping: `Rayleigh` with K at rest, springs included; a symmetric bilinear form on
             `model.space`; or several of these. By default none.

@@ -16,14 +16,14 @@ in the equations of motion
 First-order terms contain the geometric stiffness. Let σ_s be the stress of a free body under a unit
 load s (the product of two spins, or a force or moment at an interface) and the inertia forces of
 the rigid acceleration due to this load, and K_s,kl = ∫ σ_s : (∇φ_k ∇φ_lᵀ). A body with the stress
-Σ s σ_s stores ½ qᵀ(Ke + Σ s K_s)q, where tension (σ > 0) stiffens. Consequently, the left side of
+Σ s σ_s stores ½ qᵀ(Ke + Σ s K_s)q, so that tension (σ > 0) stiffens. Consequently, the left side of
 the equations contains + Σ s K_s q:
 
 - products of spins are on the left: Oe.M1 contains + K_s for each of the six products;
 - forces are on the right: phi.M1 and psi.M1 of an interface contain − K_s;
 - a and α cause no additional stress. Σ s σ_s includes the inertia forces of the accelerations that
-  the loads cause, whose sum is a − g and α by Newton's law. Terms in Ct.M1 or Cr.M1 would count
-  this stress twice: Ct.M1 is zero, and Cr.M1 contains inertia only.
+  the loads cause; by Newton's law, these accelerations are a − g and α. Stress terms in Ct.M1 or
+  Cr.M1 would count this stress twice. Therefore Ct.M1 is zero, and Cr.M1 contains inertia only.
 
 Nodes have the axes of the body frame (AP.M0 = I), because programs differ in the direction of AP.
 
@@ -36,8 +36,8 @@ Ge for mode l and axis a of ω:
                 units and orthonormal modes), and for PyMbs
     fembeam     m1(row, column, q), J is 3×3, columns 3(l−1)+a; for FEMBeam and welib
 
-A program that assumes other columns computes wrong Coriolis forces. Line 1 of the file states all
-of these conventions.
+A program that assumes other columns computes wrong Coriolis forces. Line 1 of the file states the
+conventions of its dialect.
 
 References:
     Wallrapp, Standardization of flexible body modeling in multibody system codes, Mechanics of

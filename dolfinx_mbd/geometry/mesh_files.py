@@ -40,7 +40,7 @@ _CONVERSIONS = {
 _CONVERSIONS |= {".nas": _CONVERSIONS[".bdf"], ".stp": _CONVERSIONS[".step"]}
 
 _LAUNCHER = re.compile(r"(OMPI|PMIX?|PRTE|PRRTE|HYDRA|MPI|MPICH|I_MPI|MV2|SLURM)_")
-"""Environment variables of MPI launchers, which the reading process must not inherit."""
+"""Environment variables of MPI launchers; the reading process must not inherit them."""
 
 
 def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:

@@ -97,7 +97,7 @@ def _check_agreement(numbers: NDArray[np.int64], nodes: NDArray[np.int64]) -> No
 
 
 def check_facets(facets: NDArray[np.int64], tags: NDArray[np.int32]) -> None:
-    """Check that no tagged facet occurs twice or has a node without a cell, marked by -1."""
+    """Check that no tagged facet occurs twice or contains -1, the mark of nodes without a cell."""
     if facets.size == 0:
         return
     stray = (facets < 0).any(axis=1)

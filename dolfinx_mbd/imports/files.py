@@ -87,7 +87,7 @@ def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
 
 
 def _read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
-    """Return the numbers of nodes, or None if the file has none, and their positions (N, 3)."""
+    """Return the numbers (or None if the file has none) and the positions (N, 3) of nodes."""
     path = existing_file("nodes", file)
     kind = _kind(path)
     with in_file(path, "a table of nodes"):
@@ -127,7 +127,7 @@ def _kind(path: Path) -> str:
 def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
     """Return a real, general or symmetric matrix from a Matrix Market file (`.gz`, `.bz2` too).
 
-    It replaces SciPy's reader, which crashes on some damaged files.
+    SciPy's own reader is not used, because it crashes on some damaged files.
     """
     with _OPEN.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8") as file:
         words = file.readline().lower().split()

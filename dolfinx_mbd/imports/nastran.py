@@ -197,7 +197,7 @@ def _bulk_data(path: Path) -> Any:
 
 
 def _dmig(path: Path, model: Any, name: str) -> Entries:
-    """Return the entries of both triangles of a DMIG, by (point, component) of row and column."""
+    """Return all entries of a symmetric DMIG by (point, component) of their row and column."""
     card = _matrix_named(path, dict(model.dmig), name)
     if card.is_complex:
         raise MatrixError(f"{path}: matrix {name!r} is complex")

@@ -2,11 +2,12 @@
 
 Coordinates are q = (R, quaternion, η) and velocities v = (Ṙ, ω, η̇) with Ṙ in global and ω in body
 components; increments (δR, δφ, δη) and residuals correspond to v. A rigid body has no η. Inertia
-follows from S and H of `dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
+follows from S and H of `dolfinx_mbd.body.ReducedBody`: with the position c = x + Ψη of a material
+point (Ψ: modes ψ_k), its displacement u = Ψη and the three products
 
     P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (one matrix product of H with (1, η), η̇, η̈)
 
-and W = α̃ + ω̃ω̃ the residual without wrenches is
+with the mass m, s = ∫ρ c and W = α̃ + ω̃ω̃, the residual without wrenches is
 
     force     m a + W s + 2ω̃ ṡ + s̈
     moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈),     Q = ∫ρ c⊗c, ...
@@ -21,7 +22,8 @@ Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffenin
     ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η
     moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
 
-(the elastic term is −∂/∂η of ½ ω·ΔJ ω). `BEND` are the matrices of unit wrenches at the frames.
+(the elastic term is −∂/∂η of ½ ω·ΔJ ω). `BEND` contains the matrices for unit wrenches at the
+frames.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
 def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
 ) -> tuple[Array, Matrix3, Array]:
-    """Return P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), in three columns for η, η̇ and η̈."""
+    """Return P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), each in three parts for η, η̇ and η̈."""
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     X, shape = np.zeros((n + 1, 3)), np.zeros(n + 1)
     X[0, 0] = shape[0] = 1.0
@@ -159,7 +161,7 @@ def residual(
     """Compute the residual (nv,): inertia, gravity and elastic forces minus wrenches.
 
     `wrenches` (nf, 6) contains force and moment at each frame's point in global components.
-    `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances; it
+    `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances. The sum
     includes forces on the material points and at the frames even if they cancel.
     """
     for b in range(table.shape[0]):
@@ -208,7 +210,7 @@ def _elastic_rows(
     out: Array,
     scale: Array,
 ) -> float:
-    """Write the elastic residual; return `size` with the contribution of η̈."""
+    """Write the elastic residual; return `size` plus the contribution of η̈."""
     n, i, j, m = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, data[row[MASS]]
     M, S = row[MASS_MATRIX], row[FIRST_MOMENTS]
     contraction = np.zeros(27)

@@ -1,4 +1,4 @@
-"""Compilation of the kernels of simulations in helper processes, if they are not on disk.
+"""Compilation of kernels that are not on disk, in helper processes.
 
 A reduction, or the first kernel that is missing on disk, starts the helpers. They compile kernels
 from the last to the first, while the main process compiles the kernels that it needs. Each process
@@ -76,7 +76,7 @@ def _type(code: str) -> Any:
 
 
 def compile_part(part: int, parts: int) -> None:
-    """Compile all kernels that are not on disk, backwards from the end of a part of the list."""
+    """Compile all kernels that are not on disk, in reverse order, and first a part of the list."""
     stop = len(KERNELS) * (part + 1) // parts
     for line in [*KERNELS[:stop][::-1], *KERNELS[stop:][::-1]]:
         name, *arguments = line.split()
