@@ -2,9 +2,8 @@
 
 Besides K and M, a moving body with the modes ψ_k needs the integrals S_k = ∫ρψ_k and H_kl^ab = ∫ρ
 ψ_k^a ψ_l^b. Both follow from a mass matrix of the form M = M_s ⊗ I, with one scalar matrix M_s for
-the three
-components: H_kl^ab = ψ_k^aᵀ M_s ψ_l^b. The mass matrix of every solid with displacements at its
-nodes, consistent or lumped, has this form.
+the three components: H_kl^ab = ψ_k^aᵀ M_s ψ_l^b. The mass matrix of every solid with displacements
+at its nodes, consistent or lumped, has this form.
 """
 
 from __future__ import annotations
@@ -231,7 +230,7 @@ def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.spa
 
 
 def rigid_motions(positions: Array, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Return the displacements (3 N, 6) of N positions for three translations and rotations."""
+    """Return the displacements (3 N, 6) of N positions for each of six rigid motions."""
     arms = positions - np.asarray(point)
     R = np.tile(np.eye(3, 6), (len(arms), 1, 1))
     R[:, :, 3:] = np.cross(np.eye(3), arms[:, None]).swapaxes(1, 2)

@@ -54,9 +54,9 @@ def plot_system(
 ) -> Picture:
     """Draw a mechanism at one time.
 
-    Flexible bodies are drawn by their skins, coloured by elastic displacement or stress, rigid
-    bodies by their shapes. Other bodies are drawn as bars from their centre of mass to their
-    frames.
+    Flexible bodies are drawn by their skins, coloured by elastic displacement or stress. Rigid
+    bodies are drawn by their shapes. Other bodies are drawn as bars from their centre of mass to
+    their frames.
 
     Args:
         source: A mechanism, drawn in its initial position, or the result of a simulation.
@@ -64,7 +64,7 @@ def plot_system(
         path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         scale: Scale factor of the elastic displacement; colours are not scaled.
         quantity: Quantity that determines the colours: `displacement`, or a scalar stress such as
-            `von Mises`, for which a body needs the stress of its modes, see
+            `von Mises`. For a stress, a body needs the stress of its modes; see
             `mbd.recovery.skin_stress`.
         marks: Additional objects: `joints` (a pin along a free axis, a ball, a line of sliding, a
             block), `springs` (with dampers and bushings), `ground` (points that are fixed to it),
@@ -79,8 +79,8 @@ def plot_system(
             shape (3,); by default an oblique view of the plane in which the joints rotate, with
             gravity downwards.
         window: Width and height, pixels.
-        plotter: A pyvista plotter to draw into, for example of an interactive window, which is
-            neither shown nor closed; by default a new plotter without a window.
+        plotter: A pyvista plotter to draw into, for example of an interactive window; the function
+            neither shows nor closes it. By default a new plotter without a window.
 
     Raises:
         AssemblyError: The mechanism cannot be assembled.
