@@ -301,7 +301,7 @@ def object_with(argument: str, value: Any, *attributes: str) -> Any:
 def function(
     argument: str, value: Any, signature: str = "", *keywords: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """Return a function, which must accept the keys of all `keywords` as keyword arguments.
+    """Return a function; it must accept the keys of all `keywords` as keyword arguments.
 
     `signature` describes the call for the message, for example ``"law(s, rate)"``.
     """

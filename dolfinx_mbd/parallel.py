@@ -88,9 +88,9 @@ def discard(comm: Any, *objects: Any) -> None:
 def end_job_on_errors(comm: Any) -> None:
     """Set an exception hook that ends all ranks after an exception that was not caught.
 
-    Otherwise the job would hang: at the end of the program PETSc waits for the other ranks, which
-    may wait for this one. `python3 -m mpi4py` does not suffice, because it ends the job only after
-    PETSc has finished.
+    Otherwise the job would hang: at the end of the program PETSc waits for the other ranks, and
+    these may wait for this rank. `python3 -m mpi4py` does not suffice, because it ends the job only
+    after PETSc has finished.
     """
     if comm.size == 1:
         return

@@ -128,7 +128,7 @@ def spin_matrices() -> Array:
 
 
 def beam_problem(model: BeamModel) -> Any:
-    """Assemble the `BeamProblem` of a beam, which functions of an `ElasticProblem` accept.
+    """Assemble a `BeamProblem`; functions of an `ElasticProblem` accept it.
 
     Raises an error if the stiffness or the density is not positive everywhere.
     """

@@ -1,6 +1,6 @@
 """Reduction of a beam to a flexible body, with the Craig-Bampton basis of solids.
 
-Each interface is a node, which has the six coordinates of a rigid interface.
+Each interface is a node with the six coordinates of a rigid interface.
 """
 
 from __future__ import annotations

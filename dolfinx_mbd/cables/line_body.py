@@ -2,8 +2,8 @@
 
 The protocol `dolfinx_mbd.multibody.model.protocol` is implemented without importing it. Every rank
 assembles the same forms on COMM_SELF into dense matrices. With nine elements, DOLFINx assembles
-forces in 7 µs, of which the compiled forms take 4 µs, and a tangent in 48 µs. A time step of a
-slider-crank takes 2 to 4 ms. Calling the compiled forms without DOLFINx would not be faster.
+forces in 7 µs (4 µs in the compiled forms) and a tangent in 48 µs. A time step of a slider-crank
+takes 2 to 4 ms. Calling the compiled forms without DOLFINx would not be faster.
 """
 
 from __future__ import annotations
@@ -130,9 +130,8 @@ class AbsoluteBody:
 
     - z₀, z₁, z₂: position of the start in global components, m;
     - z₃, z₄: position of the end relative to the start, in two directions normal to the reference;
-    - z₅: first elastic coordinate: component of the chord along the reference minus unstretched
-    length L; - the others: positions of inner nodes and slopes of all nodes in global components,
-    relative to
+    - z₅ (first elastic coordinate): chord component along the reference minus unstretched length L;
+    - the others: positions of inner nodes and slopes of all nodes in global components, relative to
       the straight line between the ends.
 
     In the reference state the line is straight and unstretched along the reference direction, and

@@ -1,8 +1,8 @@
 """The function `export`, and the file formats with the features that each can store.
 
-For each format a function `write_<format>(task, *, <options>)` writes the body of a `Task`, which
-is already in the requested units, and returns `task.save(...)`. Files of formats with comments
-state the units. All text is ASCII; see `ascii_labels`.
+For each format a function `write_<format>(task, *, <options>)` writes the body of a `Task` (already
+in the requested units) and returns `task.save(...)`. Files of formats with comments state the
+units. All text is ASCII; see `ascii_labels`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Format:
         extension: Extension that is added to paths without an extension.
         holds: Names of the features that the format can store.
         needs: Parts that a body must have: `interfaces`, `modes` and `a skin`.
-        options: Names of the options of the format, which `OPTIONS` describes.
+        options: Names of the options of the format; `OPTIONS` describes them.
 
     Example:
         >>> FORMATS["dmig"].extension

@@ -163,7 +163,7 @@ def slave_class(script: str) -> Any:
             self.register_variable(variable, nested=False)
 
         def to_xml(self, *options: Any) -> Element:
-            """Add the initial unknowns, which the standard requires, to the description."""
+            """Add the initial unknowns to the description, because the standard requires them."""
             root: Element = super().to_xml(*options)
             structure = root.find("ModelStructure")
             if structure is not None and self._outputs:

@@ -89,7 +89,7 @@ def write_dmig(
     """Write Nastran bulk data with `GRID*`, `SPOINT` for modes, `ASET1`, and K, M and C as DMIG.
 
     Case control selects the symmetric matrices `KAAX`, `MAAX` and, if the body has damping, `BAAX`.
-    A field of 16 characters holds 10 or 11 digits, so that the six zero eigenvalues of K are zero
+    A field of 16 characters has 10 or 11 digits, so that the six zero eigenvalues of K are zero
     only to this accuracy. `first_point` is the number of the first interface's grid; the other
     grids and the modes follow.
     """

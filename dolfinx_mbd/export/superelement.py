@@ -86,7 +86,7 @@ class Superelement:
 
 
 def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> Superelement:
-    """Return the superelement of a body with the given interfaces, or with all interfaces."""
+    """Return the superelement for the given interfaces in their order, by default for all."""
     chosen = _chosen(body, interfaces)
     G, D = _motions(chosen)
     M, K, n = _mass_matrix(body), body.stiffness, body.num_modes

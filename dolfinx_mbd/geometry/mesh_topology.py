@@ -52,7 +52,7 @@ def check_topology(
     inner = cells.shape[1] - num_corners
     key = tdim, num_corners
     tables = [_EDGES[key], _FACETS[key]] if tdim == 3 else [_FACETS[key]]
-    on_edges = np.full(cells.shape[1], False)  # nodes on edges, which are not nodes inside facets
+    on_edges = np.full(cells.shape[1], False)  # nodes on edges; they are not inside facets
     for table in tables:
         numbers = _numbers(cells[:, np.array(table)].reshape(-1, len(table[0])))
         if table is tables[-1] and (shared := np.bincount(numbers) > 2).any():

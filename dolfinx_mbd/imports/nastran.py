@@ -33,7 +33,7 @@ def read_op4(
         path: The file.
         points: For a superelement, the points of its interfaces, m, shape (p, 3). The matrices have
             six coordinates for each point, then the modes. By default the columns of the matrix
-            `XYZ` of the file, which `export` writes.
+            `XYZ` of the file; `export` writes this matrix.
         nodes: For a full model, the positions of its nodes, m, shape (N, 3). The matrices have
             three coordinates for each node. By default the file is a superelement.
         stiffness: Name of the stiffness matrix.

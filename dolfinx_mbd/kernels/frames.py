@@ -1,4 +1,4 @@
-"""Kernels for the frames of a body in a floating frame, at which joints and loads act.
+"""Kernels for the frames at which joints and loads act on a body in a floating frame.
 
 Frame k has the position r = R + A (x_k + d) and the orientation A exp(θ) A_k. Displacement and
 rotation are quadratic in the elastic coordinates, (d, θ) = D η − ½ ηᵀ B η with `motion` D (F, 6, n)

@@ -57,7 +57,7 @@ floating_frame.integrals i2 f1 f1 f1 f1
 
 @cache
 def kernel_sources(folder: Path = Path(__file__).parent) -> str:
-    """Return a digest of all source files with kernels, which identifies their version."""
+    """Return a digest that identifies the version of all source files with kernels."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.glob("*.py")):
         source = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Kernels for frames on a centre line, which defines a tangent but no rotation about it.
+"""Kernels for frames on a centre line that defines a tangent but no rotation about it.
 
 Frame k has the position r = P z + r₀ for the coordinates z, and its orientation follows from the
 slope p = S z + p₀: its reference axes, with the reference tangent t₀ as z axis, are rotated by the

@@ -35,8 +35,8 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         path: File to write, in the format of its suffix; by default no file is written.
 
     Returns:
-        A matplotlib figure with two axes: all energies, and the elastic energy, which is usually
-        much smaller.
+        A matplotlib figure with two axes: one with all energies, and one with the elastic energy
+        alone (usually much smaller).
 
     Raises:
         InputError: matplotlib does not know the suffix.

@@ -177,7 +177,7 @@ def _cone(base: Array, axis: Array, height: float, radius: float) -> Any:
 
 
 def _spiral(start: Array, along: Array, axis: Array, radii: Array, turns: float) -> Array:
-    """Return points on a spiral or helix about an axis, which advances by `along`."""
+    """Return points on a spiral or helix about an axis, advancing by `along` in total."""
     x, y = _across(axis)
     s = np.linspace(0.0, 1.0, len(radii))[:, None]
     angle = 2 * np.pi * turns * s

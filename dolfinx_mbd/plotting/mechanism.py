@@ -72,7 +72,7 @@ def plot_system(
             (on the second body of each joint), `names` (of joints), `frames` (axes of all frames: x
             red, y green, z blue). Arrows below 1 % of the longest one are omitted.
         assembled: Whether to draw the assembled mechanism. False draws the bodies at their given
-            positions, which shows why a mechanism cannot be assembled.
+            positions; the picture then shows why a mechanism cannot be assembled.
         opacity: Opacity of rigid bodies; 1 hides the inside.
         cmap: Colour map of matplotlib.
         view: Name of a view (`xy`, `xz`, `yz`, `iso`), or the direction from the scene to the eye,

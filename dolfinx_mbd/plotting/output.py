@@ -102,7 +102,7 @@ def check_drawing(path: Any, cmap: Any, window: Any = (1, 1), opacity: float = 1
 
 
 def taken(canvas: Any, plotter: Any, path: str | Path | None) -> Picture:
-    """Return the picture of a canvas, which is closed unless it is the plotter of the caller."""
+    """Return the picture of a canvas; close the canvas unless it is the caller's plotter."""
     picture = Picture(plotter=canvas)
     if plotter is None:
         picture = Picture(picture.image)

@@ -42,7 +42,7 @@ SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
 SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
 
 BALANCE_TOLERANCE = 1e-12  # a balanced load of smaller relative size is round-off
-NEGLIGIBLE_FACTOR = 1e-9  # unit loads with a smaller factor / largest factor are neglected
+NEGLIGIBLE_FACTOR = 1e-9  # a unit load is neglected below this fraction of the largest of its kind
 
 # The iteration for a quasi-static state ends if the relative size of a correction is below
 # TOLERANCE, or below ROUND_OFF and no longer decreasing.
@@ -199,7 +199,7 @@ class FullOrder:
         )
 
     def destroy(self) -> None:
-        """Destroy factors and matrices, except those of the problem."""
+        """Destroy factors and matrices, except the matrices of the problem."""
         self.end_of_start()
         for part in (self._factor, self._stiffening):
             if part is not None:

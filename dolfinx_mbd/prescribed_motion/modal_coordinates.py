@@ -144,7 +144,7 @@ def modal_transient(
 
     Args:
         body: Reduced body whose reference condition is the frame of the motion: mean axis, or
-            attached to an interface, for which `motion` must not contain a wrench.
+            attached to an interface; `motion` then contains no wrench at this interface.
         motion: Motion of the frame, and the wrenches at the interfaces.
         t_end: End time, s.
         dt: Step, s; adjusted so that the number of steps is an integer.

@@ -9,7 +9,7 @@ solution on the allowed motions is
     A⁻¹ f = A_held⁻¹ f + Ψ (ΨᵀAΨ)⁻¹ Ψᵀf
 
 and requires one solve. Free averaged interfaces impose no constraint. Let C be the matrix that
-averages u to (d, θ). A wrench F on such an interface acts as the tractions Cᵀ F, whose work is
+averages u to (d, θ). A wrench F on such an interface acts as the tractions Cᵀ F; their work is
 F·(d, θ). On a rigid interface only the resultants of the nodal forces matter.
 """
 

@@ -204,7 +204,7 @@ def _extrapolated(state: MotionState) -> Array:
 
 
 def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
-    """Return the number of steps, and the step size with which the last step ends at `t_end`."""
+    """Return the number of steps, and the step size for which the last step ends at `t_end`."""
     t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
     dt = number("dt", dt, positive=True, unit="s")
     if not t_end > t_start:

@@ -2,7 +2,7 @@
 
 An expression is compiled with an argument in place of u. Its kernel returns the matrix that maps
 the degrees of freedom of a cell to the values at its points. The product of this matrix and the
-degrees of freedom of the modes is the values of all modes. `Fields` and `Envelope` hold results
+degrees of freedom of the modes is the values of all modes. `Fields` and `Envelope` contain results
 over time.
 """
 
@@ -243,7 +243,7 @@ class Envelope:
 
 
 def check_writable(points: Points) -> None:
-    """Raise an error for quadrature points, whose values cannot be written."""
+    """Raise an error for quadrature points, because their values cannot be written."""
     if points.where == "quadrature":
         raise InputError(
             "values at quadrature points have no shape between them and cannot be written; use the "

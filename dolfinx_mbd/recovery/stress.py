@@ -73,9 +73,9 @@ class Recovery:
             stiffness form.
         plane: ``stress`` or ``strain``; required if `stress` is a material and the body is plane.
         where: Points of evaluation. ``nodes``: nodes of each cell, without averages over cells; on
-            straight tetrahedra of degree 2 they are the corners, where von Mises stress is largest.
-            ``quadrature``: Gauss points inside the cells, where stress is most accurate. ``cells``:
-            midpoints.
+            straight tetrahedra of degree 2 they are the corners, at which von Mises stress is
+            largest. ``quadrature``: Gauss points inside the cells, at which stress is most
+            accurate. ``cells``: midpoints.
 
     Raises:
         InputError: A value is invalid.

@@ -6,9 +6,9 @@ With the energy density W(u) and the stiffness K_s of the springs, the equilibri
 
 stationary: the centrifugal load follows the deformed position. The second derivative of this energy
 is the tangent stiffness for small vibrations. It includes the geometric stiffness, the stiffness of
-the displaced material and spin softening. For moderate speeds the frequencies agree with those of
-`rotating_modes`. The matrices differ, because `rotating_modes` neglects the displacement due to the
-prestress.
+the displaced material and spin softening. For moderate speeds, the frequencies agree with the
+results of `rotating_modes`. The matrices differ, because `rotating_modes` neglects the displacement
+due to the prestress.
 """
 
 from __future__ import annotations
