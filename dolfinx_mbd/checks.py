@@ -8,8 +8,8 @@ the value is invalid for another reason:
     radius = number("crank_radius", crank_radius, positive=True)
     kind = choice("kind", kind, ("rigid", "averaged"))
 
-The first parameters of each check are the name of the argument, for the message, and its value. The
-limits `low` and `high` are inclusive; None stands for no limit. The message contains `unit`.
+The first two parameters of each check are the name of the argument (for the message) and its value.
+The limits `low` and `high` are inclusive; None stands for no limit. The message contains `unit`.
 """
 
 from __future__ import annotations

@@ -125,7 +125,8 @@ def reduce_beam(
             axes). The mapping may be empty.
         num_modes: Number of fixed-interface modes with the lowest frequencies: bending in both
             planes, stretch and torsion.
-        attached_to: Name of the interface with which the body frame moves. By default mean axis.
+        attached_to: Name of the interface with which the body frame moves. By default the frame is
+            the mean axis.
         stiffening: Whether to include geometric stiffening by spin and by interface forces. By
             default it is included if there are interfaces and the reference is the mean axis.
         points: Material points by name: distance along the beam or position, m; a point off the

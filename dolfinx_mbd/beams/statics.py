@@ -60,7 +60,7 @@ def beam_modes(
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_beam_modes_",
 ) -> BeamModes:
-    """Compute the lowest elastic modes of a beam, free or held at some nodes.
+    """Compute the lowest elastic modes of a beam that is free or held at some nodes.
 
     Args:
         model: The beam.

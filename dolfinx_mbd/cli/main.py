@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
 
     Note: Collective under `mpirun`; only rank 0 prints. If only some ranks raise an error, these
-        report it and end all other ranks.
+        ranks report it and end all other ranks.
 
     Example:
         >>> from dolfinx_mbd.cli import main

@@ -34,7 +34,7 @@ _LOSSES = {
     "force stiffening": "contains no geometric stiffness due to interface forces: stiffening in "
     "tension and softening in compression are lost",
     "damping": "contains no damping matrix: define the damping in the program",
-    "interface rotations": "contains no rotations of nodes: joints cannot turn with the interfaces",
+    "interface rotations": "contains no rotations of nodes: joints do not rotate with interfaces",
     "interface axes": "is written without the axes of the interfaces: nodes have the axes of the "
     "body frame",
     "shapes": "contains no shapes of the surface: pictures of the deformed body are not possible",

@@ -221,8 +221,8 @@ def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
     error = max(error, np.abs(G[:3, 3:] - coupling).max() / (total * length))
     if error > RIGID_TOLERANCE:
         raise MatrixError(
-            "the mass matrix for rigid motions is not that of a rigid body, which has the same "
-            f"mass and centre in all directions (relative error {error:.1e}); check order, axes "
+            "the mass matrix for rigid motions is not the mass matrix of a rigid body: mass and "
+            f"centre differ between directions (relative error {error:.1e}); check order, axes "
             "and units of the coordinates and the points",
             argument="mass",
         )

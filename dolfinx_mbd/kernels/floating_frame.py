@@ -136,7 +136,7 @@ def inertia_tensor(Q: Matrix3) -> Matrix3:
 
 @inner_kernel
 def elastic_weights(W: Matrix3, w: Matrix3) -> Array:
-    """Return the weights W of P and 2ω̃ of Ṗ (9, 2) in the elastic residual; Mη̈ replaces P̈."""
+    """Return the weights (9, 2) of P (W) and Ṗ (2ω̃) in the elastic residual; Mη̈ replaces P̈."""
     out = np.zeros((9, 2))
     for k in range(2):
         A = plus3(w, w) if k else W
@@ -224,7 +224,7 @@ def _elastic_rows(
     for k in range(n):
         power += a[j + k] * push[k]
     size += math.sqrt(m * abs(power))
-    for k in range(n):  # the last term limits the work of all inertia forces on a mode
+    for k in range(n):  # the last term bounds the work of all inertia forces on a mode
         inertia = moving[k + 1] + dot3(vector3(data, S + 3 * k + 3), acceleration) + push[k]
         out[j + k] = inertia + elastic[k] + damping[k]
         terms = abs(inertia) + abs(elastic[k]) + abs(damping[k])

@@ -60,7 +60,7 @@ def plot_system(
 
     Args:
         source: A mechanism, drawn in its initial position, or the result of a simulation.
-        time: Time, s, by default the start; for a result the nearest saved time is drawn.
+        time: Time, s; the nearest saved time of a result is drawn. By default the start.
         path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         scale: Scale factor of the elastic displacement; colours are not scaled.
         quantity: Quantity that determines the colours: `displacement`, or a scalar stress such as
@@ -309,7 +309,7 @@ def system_length(system: SystemData, q: Array) -> float:
 def mechanism_camera(
     system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
 ) -> Camera:
-    """Return a camera that sees points (np, 3), by default obliquely to the joints' plane."""
+    """Return a camera that shows points (np, 3), by default obliquely to the joints' plane."""
     turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]
     normal = None
     if turning:

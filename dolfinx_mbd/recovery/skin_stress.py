@@ -1,4 +1,4 @@
-"""Stress modes and values of functions at the nodes of the skin, the surface of a body."""
+"""Stress modes and values of functions at the nodes of a body's skin (its surface)."""
 
 from __future__ import annotations
 

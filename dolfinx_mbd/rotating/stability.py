@@ -232,7 +232,7 @@ def _projected(
 
 
 def _follow(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
-    """Return the indices of the modes that continue the previous ones, by agreement of shape and λ.
+    """Return the indices of the modes that match the previous ones best in shape and λ.
 
     If λ passes through zero, the mode continues as the conjugate of a mode with Im λ > 0. Whirl can
     change λ by as much as Ω changes. Therefore a change of λ is measured relative to both λ and Ω.

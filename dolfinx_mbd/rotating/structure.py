@@ -134,8 +134,8 @@ class RotatingStructure:
             return (self.softening,)
         if self.geometric is None:
             raise InputError(
-                "geometric stiffness needs the stress: give a material, or stress=σ(u) with your "
-                "own stiffness form; or stiffening=False"
+                "geometric stiffness needs the stress: give a material, or give stress=σ(u) with "
+                "your own stiffness form, or use stiffening=False"
             )
         return self.softening, self.geometric
 
@@ -246,7 +246,7 @@ def rotating_structure(
 
 
 def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:
-    """Return the unit vector of the axis and a point of it, both of shape (3,)."""
+    """Return the unit vector of the axis and a point on the axis, both of shape (3,)."""
     n, p = vector("axis", axis), array("point", point)
     length = np.abs(n).max()
     if not length > 0:
