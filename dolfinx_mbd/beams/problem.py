@@ -73,7 +73,7 @@ class BeamProblem:
         return np.stack([self.motion_load(np.zeros(3), W) for W in spin_matrices()], axis=1)
 
     def motion_load(self, acceleration: Array, W: Array) -> Array:
-        """Return the load -∫ρ (a + W x)·v of the undeformed body, shape (owned dofs,)."""
+        """Return the inertia load -∫ρ (a + W x)·v of the undeformed body, shape (owned dofs,)."""
         translation = self.rigid_motions()[:, :3] @ acceleration
         load = self.apply_mass(translation[:, None])[:, 0]
         return -load - np.einsum("iab,ba->i", self.position_couplings, W)

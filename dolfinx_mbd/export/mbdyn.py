@@ -2,7 +2,7 @@
 
 The file has the record groups 1 to 19 without group 11 (lumped masses), because lumped masses would
 replace the consistent invariants. The body frame is the frame of MBDyn's modal node. With the modes
-U_j:
+U_j, the groups are:
 
     12  m, centre, inertia tensor about the centre
     14  I3_j = ∫ρ U_j            15  I4_j = ∫ρ r × U_j         16  I8_j = −∫ρ r̃ Ũ_j

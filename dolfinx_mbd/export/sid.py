@@ -1,13 +1,14 @@
 """Export to SID_FEM files, the standard input data of flexible bodies.
 
 Each item is a Taylor series M0 + M1 q in the elastic coordinates q. With the modes φ_k, the
-position r, the matrix ũ of u×, and integrals over the mass in the body frame:
+position r and the matrix ũ of the product u×, and with integrals over the mass in the body frame,
+the items are
 
     mdCM = ∫r, M1 = Ctᵀ        Ct_k = ∫φ_k              Cr_k = ∫r×φ_k, M1_kq = ∫φ_q×φ_k
     J, J.M1_l = −(C4_l + C4_lᵀ), C4_l = ∫r̃φ̃_l          Gr_l = −2 C4_l      Ge_kl = 2 ∫φ_l×φ_k
     Oe: modal forces due to ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_xω_z; M1 is their derivative
 
-in the equations of motion
+They appear in the equations of motion
 
     m a − mdCM×α + Ctᵀq̈ + 2ω×Ctᵀq̇ + ω×(ω×mdCM) = force
     mdCM×a + Jα + Crᵀq̈ + Σ Gr_l q̇_l ω + ω×Jω = moment

@@ -2,10 +2,10 @@
 
 The matrices must fit into the memory of one process. The result equals the result of
 `dolfinx_mbd.reduce` without geometric stiffening, which requires the stress. The nodes of a rigid
-interface move as a rigid body. The motion d of an averaged interface is the rigid motion R d
-closest to the displacements u of its nodes. It minimizes (u − R d)ᵀW(u − R d) with the weights W of
-the nodes, so that d = (RᵀWR)⁻¹RᵀW u. `NodeInterface` describes the weights for which d is the mean
-over the surface, as in `dolfinx_mbd.reduce`.
+interface move as a rigid body. An averaged interface has the motion d for which the rigid motion R
+d is closest to the displacements u of its nodes: d minimizes (u − R d)ᵀW(u − R d) with the weights
+W of the nodes, so that d = (RᵀWR)⁻¹RᵀW u. `NodeInterface` describes the weights for which d is the
+mean over the surface, as in `dolfinx_mbd.reduce`.
 
 References:
     Craig, Bampton (1968), Coupling of substructures for dynamic analyses, AIAA J. 6, 1313-1319.

@@ -1,20 +1,21 @@
 """Kernels for the equations of motion of a body in a floating frame.
 
 Coordinates are q = (R, quaternion, η) and velocities v = (Ṙ, ω, η̇) with Ṙ in global and ω in body
-components; increments (δR, δφ, δη) and residuals correspond to v. A rigid body has no η. Inertia
-follows from S and H of `dolfinx_mbd.body.ReducedBody`: with the position c = x + Ψη of a material
-point (Ψ: modes ψ_k), its displacement u = Ψη and the three products
+components; increments (δR, δφ, δη) and residuals correspond to v. A rigid body has no η. A material
+point has the position c = x + Ψη and the elastic displacement u = Ψη; ψ_k are the modes, ψ_0 = x.
+The inertia forces follow from S and H of `dolfinx_mbd.body.ReducedBody` and from three products:
 
     P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (one matrix product of H with (1, η), η̇, η̈)
 
-with the mass m, s = ∫ρ c and W = α̃ + ω̃ω̃, the residual without wrenches is
+With the mass m, s = ∫ρ c and W = α̃ + ω̃ω̃, the residual without wrenches is
 
     force     m a + W s + 2ω̃ ṡ + s̈
     moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈),     Q = ∫ρ c⊗c, ...
     elastic   S·a + W:P + 2ω̃:Ṗ + M η̈ + C η̇ + K η
 
-with a = Aᵀ(R̈ − g), so that gravity needs no separate term. `H_ROWS` is H with rows (k, a, b) and
-columns l, `H_PAIRS` is H with rows (k, l) and columns (a, b).
+with a = Aᵀ(R̈ − g), so that gravity needs no separate term. M, C and K are the mass, damping and
+stiffness matrices of the modes. `H_ROWS` is H with rows (k, a, b) and columns l, `H_PAIRS` is H
+with rows (k, l) and columns (a, b).
 
 Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffening`). The matrices
 `SPIN` K_ij of the unit spins ω_iω_j, if there are any, change the inertia tensor and add forces,

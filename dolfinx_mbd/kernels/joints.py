@@ -1,6 +1,7 @@
 """Kernels of joints: six relative motions of two frames, their derivatives, angles and wrenches.
 
-With the frames' origins p₁, p₂, d = p₂ − p₁ and axes e_i (first), f_j (second), the motions are
+The first frame has the origin p₁ and the axes e_i, the second frame has the origin p₂ and the axes
+f_j. With d = p₂ − p₁, the motions are
 
     e_x·d,  e_y·d,  e_z·d,  −e_y·f_z,  e_x·f_z,  e_y·f_x
 

@@ -7,10 +7,11 @@ smallest rotation that maps t₀ to t = p/|p|,
     Q = I + [t₀×t] + [t₀×t]²/(1 + t₀·t),      ω = W(p) ṗ,   W = ([t] + t cᵀ)/|p|,
     c = −(t₀×t)/(1 + t₀·t)
 
-Only the z axis follows the line. The rotation of the x and y axes about the z axis is a convention,
-and no joint or load may depend on it. The smallest rotation is not defined at t = −t₀. If t is
-close to −t₀, it is measured from −t₀, and the reference axes are first rotated by half a turn about
-x. The x and y axes jump at this change.
+Here ω is the angular velocity, and [a] is the matrix of the product a×. Only the z axis follows the
+line. The rotation of the x and y axes about the z axis is a convention, and no joint or load may
+depend on it. The smallest rotation is not defined at t = −t₀. If t is close to −t₀, it is measured
+from −t₀, and the reference axes are first rotated by half a turn about x. The x and y axes jump at
+this change.
 
 Arrays of F frames are P and S (F, 3, n), r₀ and p₀ (F, 3) and the reference axes (F, 3, 3).
 """
