@@ -2,7 +2,7 @@
 
 The matrices contain the gyroscopic terms of the sections. K_σ contains the axial force due to the
 spin and the second-order rotation of each section in the centrifugal field. Without the second
-term, the stiffness of a shaft that rotates about its own axis would be underestimated.
+contribution, K would underestimate the stiffness of a shaft that rotates about its own axis.
 """
 
 from __future__ import annotations

@@ -125,8 +125,9 @@ class LineForms:
 class AbsoluteBody:
     """A line in absolute coordinates that implements the protocol of a body.
 
-    Coordinates z, shape (6 nodes,), are a constant linear transformation of the nodal positions and
-    slopes, u = T z + u₀, so that the mass is constant and motion is separate from deformation:
+    Coordinates z, shape (6 nodes,), follow from the nodal positions and slopes u = T z + u₀ by a
+    constant linear transformation. The mass is therefore constant, and motion is separate from
+    deformation:
 
     - z₀, z₁, z₂: position of the start in global components, m;
     - z₃, z₄: position of the end relative to the start, in two directions normal to the reference;

@@ -33,7 +33,7 @@ GRACE = 3.0  # longest wait for an error that all ranks raise, s
 
 
 class _PipeOutput:
-    """A text stream that discards output after its reader, such as `head`, has ended."""
+    """A text stream that discards output after the end of its reader, such as `head`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -11,7 +11,7 @@ constants for the modes k and l are:
 
 Markers refer to nodes. Each interface, rigid or averaged, has six nodes on the axes through its
 point. These nodes move with the interface as a rigid body. A `MarkerSuperElementPosition` or
-`MarkerSuperElementRigid` on these nodes with equal weights represents the frame of the interface.
+`MarkerSuperElementRigid` on the six nodes with equal weights represents the frame of the interface.
 The nodes of named points and of the skin follow. `marker_nodes` returns the node numbers, and the
 file contains them as `interfaceNames`, `interfaceNodes`, `pointNames` and `pointNodes`.
 

@@ -2,7 +2,7 @@
 
 gmsh treats files of an unknown format as scripts and executes them; it also executes
 `part.msh.opt` next to `part.msh`, and damaged meshes can crash it. Therefore the header is checked
-first, gmsh reads a copy in an empty folder, and a crash of its process becomes an error.
+first, gmsh reads a copy in an empty folder, and a crash of the gmsh process becomes an error.
 """
 
 from __future__ import annotations

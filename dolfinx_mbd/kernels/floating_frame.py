@@ -23,7 +23,7 @@ Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffenin
     ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η
     moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
 
-(the elastic term is −∂/∂η of ½ ω·ΔJ ω). `BEND` contains the matrices for unit wrenches at the
+The elastic term is −∂/∂η of ½ ω·ΔJ ω. `BEND` contains the matrices for unit wrenches at the
 frames.
 """
 

@@ -8,9 +8,9 @@ solution on the allowed motions is
 
     A⁻¹ f = A_held⁻¹ f + Ψ (ΨᵀAΨ)⁻¹ Ψᵀf
 
-and requires one solve. Free averaged interfaces impose no constraint. Let C be the matrix that
-averages u to (d, θ). A wrench F on such an interface acts as the tractions Cᵀ F; their work is
-F·(d, θ). On a rigid interface only the resultants of the nodal forces matter.
+This formula requires one solve. Free averaged interfaces impose no constraint. Let C be the matrix
+that averages u to (d, θ). A wrench F on a free averaged interface acts as the tractions Cᵀ F; their
+work is F·(d, θ). On a rigid interface only the resultants of the nodal forces matter.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class SupportedMatrix:
 
 
 def _pseudo_inverse(projection: Array, num_rigid: int) -> Array:
-    """Return the inverse after scaling to a unit diagonal, without the lowest eigenvalues."""
+    """Return the inverse without the lowest eigenvalues of the matrix scaled to a unit diagonal."""
     if len(projection) <= num_rigid:
         return np.zeros_like(projection)
     scale = 1 / np.sqrt(np.diag(projection))

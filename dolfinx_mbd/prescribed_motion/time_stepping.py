@@ -6,8 +6,9 @@ acceleration a,
 
     (S + N(t)) a = b,    S = M + γ' C + β' K,    N = γ' G + β' (K_σ + K_ω + K_α),
 
-with γ' = γ h (1-α_f)/(1-α_m), and β' likewise with β h². The constant S is factorized once. N is of
-the order h ω relative to S and is only multiplied by vectors. The iteration
+with the step size h, γ' = γ h (1-α_f)/(1-α_m) and β' = β h² (1-α_f)/(1-α_m). For the matrices see
+`transient`. The constant S is factorized once. N is of the order h ω relative to S and is only
+multiplied by vectors. The iteration
 
     a ← a + S⁻¹ (b - (S + N) a)
 

@@ -1,11 +1,11 @@
 """Normal force, shear forces and moments that one side of a cut exerts on the other.
 
-With a function χ that is 0 on one side of the plane and 1 on the other, and a rigid motion w, the
-integral ∫ σ(u) : ε(χ w) is the work of the section forces on w. The finite element solution
-satisfies this balance to round-off for every χ w in its space, whereas the integral of the stress
-over a plane converges only as fast as the stress. Therefore χ is a function of the space: a smooth
-step over a band of two cells on each side of the plane. The result is a mean over the band; it is
-exact if the force along the body is a polynomial of degree three.
+Let the function χ be 0 on one side of the plane and 1 on the other, and let w be a rigid motion.
+The integral ∫ σ(u) : ε(χ w) is then the work of the section forces on w. The finite element
+solution satisfies this balance to round-off for every χ w in its space, whereas the integral of the
+stress over a plane converges only as fast as the stress. Therefore χ is a function of the space: a
+smooth step over a band of two cells on each side of the plane. The result is a mean over the band;
+it is exact if the force along the body is a polynomial of degree three.
 """
 
 from __future__ import annotations

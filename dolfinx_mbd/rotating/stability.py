@@ -330,7 +330,7 @@ def critical_speed(
 def _stability(
     structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool, omega: float
 ) -> tuple[float, bool, int]:
-    """Return the speed, whether it is unstable, and the number of negative eigenvalues of K(Ω).
+    """Return the speed, True if it is unstable, and the number of negative eigenvalues of K(Ω).
 
     By theorems of Kelvin, Tait and Chetaev, M ü + (Ω G + D) u̇ + K(Ω) u = 0 with a skew G and a
     dissipative D is stable if K(Ω) has no negative eigenvalues. With negative eigenvalues, it is
