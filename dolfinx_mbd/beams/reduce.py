@@ -93,7 +93,7 @@ class BeamReduction:
             **options: `times`, `stride`, `motion` and `scale` of `Reduction.write`.
 
         Raises:
-            InputError: The history does not fit the body.
+            InputError: The history does not belong to the body.
 
         Note: Collective.
         """

@@ -1,8 +1,8 @@
 """Beams that rotate steadily: blades and shafts, with the analyses of rotating solids.
 
 The matrices contain the gyroscopic terms of the sections. K_σ contains the axial force due to the
-spin and the second-order rotation of each section in the centrifugal field. Without the second
-contribution, K would underestimate the stiffness of a shaft that rotates about its own axis.
+spin and the second-order rotation of each section in the centrifugal field. Without the
+second-order rotation, the stiffness of a shaft that rotates about its own axis would be too small.
 """
 
 from __future__ import annotations

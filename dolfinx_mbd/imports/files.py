@@ -45,7 +45,8 @@ def read_matrices(
             with the columns x y z or number x y z, separated by blanks or commas.
         damping: File with the damping matrix; by default no damping.
         labels: Numbers of the nodes, shape (N,); by default the numbers in the file or 0 ... N-1.
-        dofs: Zero-based row of K for each node and component, (N, 3); by default ordered by nodes.
+        dofs: Zero-based row of K for each node and component, shape (N, 3); by default the rows are
+            ordered by nodes.
         triangles: Zero-based rows of `nodes` of surface triangles for pictures, shape (nt, 3).
 
     Raises:

@@ -214,7 +214,7 @@ def _bars(centre: Array, points: list[Array], radius: float) -> Shape:
 class Drawing:
     """Surfaces and marks of a mechanism at the saved times `rows` of a run, and a camera.
 
-    Instants are indices into `rows`; the range of the colours includes all of them.
+    Instants are indices into `rows`. The range of the colours includes all instants.
     """
 
     def __init__(

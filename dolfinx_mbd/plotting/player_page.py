@@ -121,7 +121,7 @@ def player(
 
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal has the wrong length, or
-            the source has no modes or no signals.
+            `modes` or `signals` are given for a source without them.
         OSError: The file cannot be written.
 
     Example:

@@ -1,4 +1,4 @@
-"""Elements of a scene in pyvista: camera, moving surfaces, a colour bar and text."""
+"""Elements of pyvista scenes: camera, moving surfaces, colour bar and text."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def section_forces(
 
     Raises:
         InputError: The plane does not cut the body, the stress law or the thickness is missing, or
-            the history does not fit.
+            the history does not belong to the body.
 
     Note: Collective.
 

@@ -294,8 +294,8 @@ def recover(
         stride: Every `stride`-th instant is used if `times` is None.
 
     Raises:
-        InputError: The quantity is unknown or not linear, the history does not fit, or a time is
-            outside the history.
+        InputError: The quantity is unknown or not linear, the history does not belong to the body,
+            or a time is outside the history.
 
     Note: Collective.
 
@@ -329,7 +329,7 @@ def envelope(
 
     Raises:
         InputError: The quantity is unknown, not linear or not a scalar, or the history does not
-            fit.
+            belong to the body.
 
     Note: Collective.
 

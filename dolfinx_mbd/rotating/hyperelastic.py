@@ -96,7 +96,7 @@ def spinning_equilibrium(
     """Compute the equilibrium of a hyperelastic body at a speed by Newton's method.
 
     Args:
-        structure: Matrices from `rotating_structure`: inertia, held degrees of freedom, springs.
+        structure: Result of `rotating_structure` with inertia, held degrees of freedom and springs.
             Its material determines only the sparsity of the matrices.
         energy: W(u) as UFL for the displacement u, J/m³, for example
             ``lambda u: neo_hookean(u, material)``; the energy of a plane body is multiplied by the
