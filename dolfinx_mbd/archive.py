@@ -99,7 +99,7 @@ def is_archive(path: Path, kind: Kind) -> bool:
 
 @contextlib.contextmanager
 def errors_as(kind: Kind, path: str | Path) -> Iterator[None]:
-    """Convert errors that occur while a file is read to `kind.error` with its path."""
+    """Convert errors that occur while a file is read to `kind.error` with the path of the file."""
     try:
         yield
     except (kind.error, MemoryError):
@@ -143,7 +143,7 @@ def _header(
 def _checked_arrays(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], header: dict[str, Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays after a check against list and checksum; remove both from the header."""
+    """Return the arrays; check them with the header's list and checksum, and remove these two."""
     checksum = header.pop("sha256")
     digest = _digest(header)
     entries = header.pop("arrays")
@@ -189,6 +189,6 @@ def _array(
 
 
 def _digest(header: Mapping[str, Any]) -> Any:
-    """Return the SHA-256 digest of a header without checksum, to which arrays can be added."""
+    """Return a SHA-256 digest of a header without its checksum; the caller adds the arrays."""
     text_keys = json.loads(json.dumps(header))  # JSON converts numeric keys to text
     return hashlib.sha256(json.dumps(text_keys, sort_keys=True).encode())

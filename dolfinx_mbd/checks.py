@@ -8,8 +8,8 @@ the value is invalid for another reason:
     radius = number("crank_radius", crank_radius, positive=True)
     kind = choice("kind", kind, ("rigid", "averaged"))
 
-The first parameters of each check are the name of the argument, for the message, and its value. The
-limits `low` and `high` are inclusive; None stands for no limit. The message contains `unit`.
+The first two parameters of each check are the name of the argument (for the message) and its value.
+The limits `low` and `high` are inclusive; None stands for no limit. The message contains `unit`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ LENGTHS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "in": 0.0254
 def length(argument: str, value: Any) -> float:
     """Return a positive length in m; a text consists of a number, a unit, or both, such as `5mm`.
 
-    A unit alone, such as `mm`, is its own length.
+    A unit without a number, such as `mm`, means one unit.
     """
     expected = f"a positive length in m, or with a unit, such as '5mm' ({', '.join(LENGTHS)})"
     if not isinstance(value, str):
@@ -301,7 +301,7 @@ def object_with(argument: str, value: Any, *attributes: str) -> Any:
 def function(
     argument: str, value: Any, signature: str = "", *keywords: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """Return a function, which must accept the keys of all `keywords` as keyword arguments.
+    """Return a function; it must accept the keys of all `keywords` as keyword arguments.
 
     `signature` describes the call for the message, for example ``"law(s, rate)"``.
     """

@@ -162,8 +162,8 @@ def warn(warning: MbdWarning) -> None:
 def restore_warnings() -> None:
     """Let Python show warnings again if they are redirected to a logger without a handler.
 
-    FFCx 0.9, which DOLFINx 0.9 imports, calls `logging.captureWarnings` and adds no handler, so
-    that Python shows no warnings. A redirection to a logger with a handler is not changed.
+    FFCx 0.9, which DOLFINx 0.9 imports, calls `logging.captureWarnings` without adding a handler.
+    Python then shows no warnings. A redirection to a logger with a handler is not changed.
     """
     if getattr(warnings.showwarning, "__module__", None) != "logging":
         return

@@ -1,4 +1,4 @@
-"""Views of objects: short texts, and in notebooks a table and a scene if it can be drawn."""
+"""Views of objects: short texts, and tables with optional scenes for notebooks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def register_scene(kind: type, scene: Callable[[Any], str]) -> None:
 
 
 def short_repr(self: Any) -> str:
-    """Return a record on one line: large arrays by their shapes, long texts abbreviated."""
+    """Return one line of text about an object, with large arrays as shapes and long texts cut."""
     named = getattr(self, "_fields", None) or [f.name for f in fields(self) if f.repr]
     parts = [f"{name}={_short(getattr(self, name))}" for name in named]
     return f"{type(self).__name__}({', '.join(parts)})"

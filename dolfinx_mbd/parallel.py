@@ -23,7 +23,7 @@ T = TypeVar("T")
 def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
     """Run a function on rank 0 and return its result, or raise its error, on every rank.
 
-    The function must not be collective. If `comm` is None, it runs in this process.
+    The function must not be collective. If `comm` is None, the function runs in this process.
     """
     if comm is None:
         return work()
@@ -43,7 +43,7 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
 
 
 def raise_together(comm: Any, message: str | None, kind: type[Exception] = InputError) -> None:
-    """Raise an error on every rank if a rank has a message; the lowest such rank determines it."""
+    """Raise an error on every rank if any rank has a message; the lowest such rank provides it."""
     for text in comm.allgather(message):
         if text is not None:
             raise kind(text)
@@ -88,9 +88,9 @@ def discard(comm: Any, *objects: Any) -> None:
 def end_job_on_errors(comm: Any) -> None:
     """Set an exception hook that ends all ranks after an exception that was not caught.
 
-    Otherwise the job would hang: at the end of the program PETSc waits for the other ranks, which
-    may wait for this one. `python3 -m mpi4py` does not suffice, because it ends the job only after
-    PETSc has finished.
+    Otherwise the job would hang: at the end of the program PETSc waits for the other ranks, and
+    these may wait for this rank. `python3 -m mpi4py` does not suffice, because it ends the job only
+    after PETSc has finished.
     """
     if comm.size == 1:
         return

@@ -30,11 +30,11 @@ from dolfinx_mbd.checks import integer
 from dolfinx_mbd.errors import InputError, SolverError
 
 _LAUNCHER = ("OMPI_COMM_", "OMPI_UNIVERSE", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPI_LOCAL")
-"""Prefixes of the environment variables by which an MPI launcher passes the rank."""
+"""Prefixes of the environment variables in which an MPI launcher passes the rank."""
 
 
 class LostWorkError(SolverError):
-    """Error of a worker process that ended during a task or could not accept it.
+    """Error of a worker process that ended during a task or could not accept a task.
 
     `keys` are the keys of all tasks that were in progress.
     """
@@ -198,7 +198,7 @@ class _Context(SpawnContext):
 
 
 def _prepare(reader: Connection) -> None:
-    """Prepare a worker process; only the parent process holds the other end of the pipe."""
+    """Prepare a worker process; only the parent process has the other end of the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(reader,), daemon=True).start()
 

@@ -24,7 +24,7 @@ from dolfinx_mbd.linalg.options import require_real
 from dolfinx_mbd.parallel import on_rank_zero, raise_together, shared_errors
 
 STRAIGHT_TOLERANCE = 1e-8
-"""Largest distance of a vertex from a straight beam, relative to the length of the beam."""
+"""Largest permissible distance of a vertex from a straight line, relative to the beam's length."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class BeamModel:
     """Straight beam on an interval mesh.
 
     Attributes:
-        mesh: Intervals of any length and orientation, in one dimension (the x axis of the body), or
-            in space along the first column of `axes`.
+        mesh: Intervals of any length and orientation, either in one dimension (the x axis of the
+            body) or in space along the first column of `axes`.
         section: The cross-section.
         material: `Material` or `GradedMaterial`.
         axes: Rotation matrix whose columns are the direction of the beam and the axes y and z of
@@ -119,7 +119,7 @@ class BeamModel:
     def node(
         self, place: float | ArrayLike, title: str = "the point"
     ) -> tuple[Array, NDArray[np.int32]]:
-        """Return the position of a vertex, and its owned block (empty on all ranks but one).
+        """Return the position of a vertex, and its block on the owning rank (empty on other ranks).
 
         Args:
             place: Distance along the direction of the beam, m, or position, shape (3,).

@@ -36,7 +36,7 @@ class BeamProblem:
     model: BeamModel
     stiffness: PETSc.Mat  # K of the free beam
     mass_matrix: PETSc.Mat
-    couplings: tuple[PETSc.Mat, ...]  # ∫ρ N_i^a N_j^b at 3 a + b, displacements N of dofs i, j
+    couplings: tuple[PETSc.Mat, ...]  # entry 3a + b: ∫ρ N_i^a N_j^b, N_i: displacement of dof i
     position_couplings: Array  # ∫ρ X^a N_i^b with the position X, shape (owned dofs, 3, 3)
     prestress: Any = None
 
@@ -73,7 +73,7 @@ class BeamProblem:
         return np.stack([self.motion_load(np.zeros(3), W) for W in spin_matrices()], axis=1)
 
     def motion_load(self, acceleration: Array, W: Array) -> Array:
-        """Return the load -∫ρ (a + W x)·v of the undeformed body, shape (owned dofs,)."""
+        """Return the inertia load -∫ρ (a + W x)·v of the undeformed body, shape (owned dofs,)."""
         translation = self.rigid_motions()[:, :3] @ acceleration
         load = self.apply_mass(translation[:, None])[:, 0]
         return -load - np.einsum("iab,ba->i", self.position_couplings, W)
@@ -128,7 +128,7 @@ def spin_matrices() -> Array:
 
 
 def beam_problem(model: BeamModel) -> Any:
-    """Assemble the `BeamProblem` of a beam, which functions of an `ElasticProblem` accept.
+    """Assemble a `BeamProblem`; functions of an `ElasticProblem` accept it.
 
     Raises an error if the stiffness or the density is not positive everywhere.
     """
@@ -177,10 +177,11 @@ def beam_problem(model: BeamModel) -> Any:
 def initial_stress_matrices(
     model: BeamModel, displacements: Array, accelerations: Array
 ) -> Iterator[PETSc.Mat]:
-    """Yield K_σ for each column of displacements (owned dofs, k), with rotations of second order.
+    """Yield K_σ, with second-order rotations, for each column of displacements (owned dofs, k).
 
-    The acceleration of a point x is W x with the matrices W = `accelerations`, shape (k, 3, 3);
-    only its variation over a section has an effect. The caller destroys the matrices.
+    A point x has the acceleration W x with the matrices W = `accelerations`, shape (k, 3, 3). Only
+    the variation of this acceleration over a section has an effect. The caller destroys the
+    matrices.
     """
     V, beam, axes = model.space, model.beam, np.asarray(model.axes)
     W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))

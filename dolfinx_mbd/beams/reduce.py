@@ -1,6 +1,6 @@
 """Reduction of a beam to a flexible body, with the Craig-Bampton basis of solids.
 
-Each interface is a node, which has the six coordinates of a rigid interface.
+Each interface is a node with the six coordinates of a rigid interface.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class BeamReduction:
             **options: `times`, `stride`, `motion` and `scale` of `Reduction.write`.
 
         Raises:
-            InputError: The history does not fit the body.
+            InputError: The history does not belong to the body.
 
         Note: Collective.
         """
@@ -125,7 +125,8 @@ def reduce_beam(
             axes). The mapping may be empty.
         num_modes: Number of fixed-interface modes with the lowest frequencies: bending in both
             planes, stretch and torsion.
-        attached_to: Name of the interface with which the body frame moves. By default mean axis.
+        attached_to: Name of the interface with which the body frame moves. By default the frame is
+            the mean axis.
         stiffening: Whether to include geometric stiffening by spin and by interface forces. By
             default it is included if there are interfaces and the reference is the mean axis.
         points: Material points by name: distance along the beam or position, m; a point off the
@@ -279,8 +280,8 @@ def _stiffening(
     """Return the reduced geometric stiffness of the unit cases.
 
     Bodies of solid cells need a correction for the rotations of interfaces, see
-    `dolfinx_mbd.reduction.stiffening`. Beams do not: the rotations of their nodes are rotation
-    vectors, as those of interfaces are.
+    `dolfinx_mbd.reduction.stiffening`. Beams need no correction, because the rotations of nodes and
+    of interfaces are both rotation vectors.
     """
     R = problem.rigid_motions()
     relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())

@@ -1,8 +1,8 @@
 """Beams that rotate steadily: blades and shafts, with the analyses of rotating solids.
 
 The matrices contain the gyroscopic terms of the sections. K_σ contains the axial force due to the
-spin and the second-order rotation of each section in the centrifugal field. Without the second
-term, the stiffness of a shaft that rotates about its own axis would be underestimated.
+spin and the second-order rotation of each section in the centrifugal field. Without the
+second-order rotation, the stiffness of a shaft that rotates about its own axis would be too small.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def rotating_beam(
             held in the rotating frame, `{0.0: ["uy", "uz"]}`.
         axis: Direction of the axis of rotation, shape (3,).
         point: Point of the axis, shape (3,), m.
-        springs: Symmetric bilinear form on `model.space`, of springs between the beam and the
+        springs: Symmetric bilinear form on `model.space` for springs between the beam and the
             rotating frame. By default none.
         damping: `Rayleigh` with K at rest, springs included; a symmetric bilinear form on
             `model.space`; or several of these. By default none.

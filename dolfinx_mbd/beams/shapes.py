@@ -21,8 +21,9 @@ CORNERS = 16  # number of corners of the polygon that approximates an ellipse
 def _interpolate(model: BeamModel, nodal: Array, distances: Array) -> tuple[Array, Array]:
     """Return displacements of the axis and rotations of the section at distances along the beam.
 
-    The nodal values have the shape (n, 6, k), the distances (m,), the results (m, 3, k), in body
-    components. Beyond its ends, the beam continues along its tangents.
+    The nodal values have the shape (n, 6, k), the distances have the shape (m,), and each result
+    has the shape (m, 3, k). All are in body components. Beyond its ends, the beam continues along
+    its tangents.
     """
     s = model.chain @ model.direction
     cell = np.clip(np.searchsorted(s, distances, side="right") - 1, 0, len(s) - 2)
@@ -47,7 +48,7 @@ def _interpolate(model: BeamModel, nodal: Array, distances: Array) -> tuple[Arra
 def beam_points(
     model: BeamModel, nodal: Array, points: Mapping[str, float | ArrayLike]
 ) -> tuple[MaterialPoint, ...]:
-    """Return modes at named points, which may lie off the axis: they move with the section."""
+    """Return modes at named points; points off the axis move with the section."""
     s, result = model.chain @ model.direction, []
     margin = 1e-8 * (s[-1] - s[0])
     for name, place in points.items():
@@ -79,9 +80,9 @@ def _at_nodes(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
 
 
 def beam_skin(model: BeamModel, nodal: Array) -> Skin:
-    """Return a closed surface around the axis, with modes of nodal values (n, 6, k), for pictures.
+    """Return a closed surface around the axis for pictures, with modes from nodal values (n, 6, k).
 
-    It is the true surface of a rectangle; other sections are drawn as the ellipse with their radii
+    A rectangle has its true surface. Any other section is drawn as the ellipse with the same radii
     of gyration.
     """
     s, axes = model.section, np.asarray(model.axes)

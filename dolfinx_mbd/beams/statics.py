@@ -60,7 +60,7 @@ def beam_modes(
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_beam_modes_",
 ) -> BeamModes:
-    """Compute the lowest elastic modes of a beam, free or held at some nodes.
+    """Compute the lowest elastic modes of a beam that is free or held at some nodes.
 
     Args:
         model: The beam.
@@ -162,10 +162,11 @@ def beam_statics(
 
 
 def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
-    """Return the section forces on the part at smaller distance, along the axes of the beam.
+    """Return the section forces on the part of the beam at smaller distance, along the beam's axes.
 
-    They follow from the cubic deflection and are exact for loads at nodes. Under a distributed load
-    q, the errors at the ends of a cell of length h are qh²/12 for moments and qh/2 for shear.
+    They follow from the cubic deflection and are exact if loads act at nodes only. Under a
+    distributed load q, the errors at the ends of a cell of length h are qh²/12 for moments and qh/2
+    for shear.
 
     Args:
         model: The beam.

@@ -17,7 +17,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.html import short_repr
 
-#: Joints that constrain only the point of a frame, and joints that also constrain its z axis.
+#: Joints that constrain only the point of a frame, then joints that also constrain its z axis.
 _BY_POINT = ("spherical", "distance")
 _BY_TANGENT = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
 
@@ -75,8 +75,8 @@ class CableBody(AbsoluteBody):
     Deflections and rotations may be arbitrarily large. The cable is initially straight. Rotation
     about the tangent is not modelled: the z axis of a frame is the tangent, and the smallest
     rotation from the reference determines x and y. Joints may constrain the point (spherical,
-    distance) and the direction of the tangent: a revolute joint, whose axis is z, **clamps** a
-    cable; cylindrical and planar joints and points on a line or a plane are also possible. Fixed,
+    distance) and the direction of the tangent. A revolute joint about z **clamps** a cable.
+    Cylindrical and planar joints and points on a line or a plane are also possible. Fixed,
     prismatic and universal joints, and drivers and loads about z, raise an error.
 
     Args:
@@ -85,9 +85,9 @@ class CableBody(AbsoluteBody):
         start: Position of the start in global components, shape (3,), m.
         end: Position of the end in global components, shape (3,), m.
         elements: Number of equal elements (default: 9), or the unstretched lengths from the start
-            to all nodes, increasing from 0 to the length, m.
-        length: Unstretched length, m. The default is the distance from start to end, or the length
-            at the last node.
+            to all nodes, increasing from 0 to `length`, m.
+        length: Unstretched length, m. The default is the distance from start to end, or the
+            unstretched length at the last node if `elements` lists the nodes.
         frames: Unstretched lengths from the start to further frames by name, m; `start` and `end`
             always exist.
 

@@ -2,8 +2,8 @@
 
 The protocol `dolfinx_mbd.multibody.model.protocol` is implemented without importing it. Every rank
 assembles the same forms on COMM_SELF into dense matrices. With nine elements, DOLFINx assembles
-forces in 7 µs, of which the compiled forms take 4 µs, and a tangent in 48 µs; a step of a
-slider-crank takes 2 to 4 ms. Calling the compiled forms without DOLFINx would not be faster.
+forces in 7 µs (4 µs in the compiled forms) and a tangent in 48 µs. A time step of a slider-crank
+takes 2 to 4 ms. Calling the compiled forms without DOLFINx would not be faster.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _JIT = {"timeout": 300}  # seconds; other ranks may be compiling the same form
 
-#: Smallest scale of elastic equations relative to EA L/h. Strains are differences of numbers of
-#: order one, so that the round-off of forces is ε_mach EA L/h (measured: 1.0 to 1.5 times this).
-#: With this scale, a relative tolerance of 1e-11 is three times the round-off, and the default
-#: tolerance of a step corresponds to a strain of 1e-12.
+#: Smallest scale of the elastic equations relative to EA L/h (h: element length). Strains are
+#: differences of numbers of order one. Therefore the round-off of forces is ε_mach EA L/h
+#: (measured: 1.0 to 1.5 times this value). With this scale, a relative tolerance of 1e-11 is three
+#: times the round-off, and the default tolerance of a step corresponds to a strain of 1e-12.
 _MIN_SCALE = 1e-4
 
 
@@ -125,12 +125,13 @@ class LineForms:
 class AbsoluteBody:
     """A line in absolute coordinates that implements the protocol of a body.
 
-    Coordinates z, shape (6 nodes,), are a constant linear transformation of the nodal positions and
-    slopes, u = T z + u₀, so that the mass is constant and motion is separate from deformation:
+    Coordinates z, shape (6 nodes,), follow from the nodal positions and slopes u = T z + u₀ by a
+    constant linear transformation. The mass is therefore constant, and motion is separate from
+    deformation:
 
     - z₀, z₁, z₂: position of the start in global components, m;
     - z₃, z₄: position of the end relative to the start, in two directions normal to the reference;
-    - z₅: chord component along the reference minus unstretched length L (first elastic coordinate);
+    - z₅ (first elastic coordinate): chord component along the reference minus unstretched length L;
     - the others: positions of inner nodes and slopes of all nodes in global components, relative to
       the straight line between the ends.
 
@@ -245,7 +246,7 @@ class AbsoluteBody:
         return np.asarray(np.linalg.solve(self._T, u[..., None])[..., 0], dtype=np.float64)
 
     def _without_position(self, q: Array) -> Array:
-        """Return nodal coordinates relative to the start, whose position causes no forces."""
+        """Return nodal coordinates relative to the start; its position causes no forces."""
         return self._T[:, 3:] @ q[3:] + self._u0
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:

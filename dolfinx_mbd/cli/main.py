@@ -27,13 +27,13 @@ exit codes:
 """
 
 _LAUNCHED = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
-"""Environment variables that MPI launchers set; without them there is one process."""
+"""Environment variables that MPI launchers set; without any of them there is one process."""
 
-GRACE = 3.0  # longest time until an error that concerns all ranks is raised on all of them, s
+GRACE = 3.0  # longest wait for an error that all ranks raise, s
 
 
 class _PipeOutput:
-    """A text stream that discards output after its reader, such as `head`, has ended."""
+    """A text stream that discards output after the end of its reader, such as `head`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
 
     Note: Collective under `mpirun`; only rank 0 prints. If only some ranks raise an error, these
-        report it and end all other ranks.
+        ranks report it and end all other ranks.
 
     Example:
         >>> from dolfinx_mbd.cli import main
@@ -131,7 +131,7 @@ def _communicator() -> Any:
 
 
 def _report(error: BaseException, comm: Any) -> int:
-    """Print an error once, end the ranks that did not raise it, and return the exit code."""
+    """Print an error once, end ranks without an error, and return the exit code."""
     everywhere = comm is None or _raised_everywhere(comm)
     code = 130 if isinstance(error, KeyboardInterrupt) else 1
     if comm is None or comm.rank == 0 or not everywhere:

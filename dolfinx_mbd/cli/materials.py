@@ -28,7 +28,7 @@ else:
 
 
 def known_materials(file: str | None) -> dict[str, Material]:
-    """Return the materials of the package and of a file by name; the file takes precedence."""
+    """Return the materials of the package and of a file by name; the file has precedence."""
     return {**MATERIALS, **_from_file(file)}
 
 

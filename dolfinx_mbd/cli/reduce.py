@@ -240,8 +240,8 @@ def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespa
 def expected_time(dofs: int, num_modes: int, *, stiffening: bool) -> float:
     """Return the expected time of a reduction with a direct solver on one core, s.
 
-    It differs by at most 1/8 from the measurements in `benchmarks/README.md` (quadratic tetrahedra,
-    24 modes, one rank), and is accurate to a factor of two on other computers.
+    The time differs by at most 1/8 from the measurements in `benchmarks/README.md` (quadratic
+    tetrahedra, 24 modes, one rank). On other computers it is accurate to a factor of two.
     """
     seconds = 1.8 * (dofs / 33e3) ** 1.3 * (0.5 + 0.5 * num_modes / 24)
     return 1.45 * seconds if stiffening else seconds

@@ -17,7 +17,7 @@ from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 
 _FREQUENCIES = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6}
 
-MANY = 100_000  # largest range of numbers; larger ones are considered mistakes
+MANY = 100_000  # largest size of a range of numbers; a larger range is considered a mistake
 
 
 def length_unit(text: str) -> float:
@@ -113,8 +113,9 @@ def output_path(
 ) -> Path:
     """Return the path of a file to write, checked before a long computation starts.
 
-    Without the option -o it is the stem of the input file `source` and a suffix, in the current
-    directory. `replaces` returns whether an existing file, other than the input, may be replaced.
+    Without the option -o, the path is the stem of the input file `source` and a suffix, in the
+    current directory. `replaces` returns whether an existing file, other than the input, may be
+    replaced.
     """
     path = Path(Path(source or "").stem + suffix) if output is None else Path(output)
     if path.is_dir():

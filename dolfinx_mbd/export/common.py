@@ -1,8 +1,8 @@
-"""The function `export`, and the file formats with the features that each can hold.
+"""The function `export`, and the file formats with the features that each can store.
 
-For each format a function `write_<format>(task, *, <options>)` writes the body of a `Task`, which
-is already in the requested units, and returns `task.save(...)`. Files of formats with comments
-state the units. All text is ASCII; see `ascii_labels`.
+For each format a function `write_<format>(task, *, <options>)` writes the body of a `Task` (already
+in the requested units) and returns `task.save(...)`. Files of formats with comments state the
+units. All text is ASCII; see `ascii_labels`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOSSES = {
     "force stiffening": "contains no geometric stiffness due to interface forces: stiffening in "
     "tension and softening in compression are lost",
     "damping": "contains no damping matrix: define the damping in the program",
-    "interface rotations": "contains no rotations of nodes: joints cannot turn with the interfaces",
+    "interface rotations": "contains no rotations of nodes: joints do not rotate with interfaces",
     "interface axes": "is written without the axes of the interfaces: nodes have the axes of the "
     "body frame",
     "shapes": "contains no shapes of the surface: pictures of the deformed body are not possible",
@@ -42,7 +42,7 @@ _LOSSES = {
     "the elastic coordinates over time",
     "distributed loads": "contains no distributed loads: define their forces in the program",
 }
-"""Message for each feature of a body that a format cannot hold, by the name of the feature."""
+"""Message by name of a feature, for formats that cannot store this feature of a body."""
 
 
 def _features(body: ReducedBody) -> dict[str, bool]:
@@ -71,9 +71,9 @@ class Format:
         name: Name of the format.
         title: Name of the format in messages.
         extension: Extension that is added to paths without an extension.
-        holds: Names of the features that the format can hold.
+        holds: Names of the features that the format can store.
         needs: Parts that a body must have: `interfaces`, `modes` and `a skin`.
-        options: Names of the options of the format, which `OPTIONS` describes.
+        options: Names of the options of the format; `OPTIONS` describes them.
 
     Example:
         >>> FORMATS["dmig"].extension
@@ -91,7 +91,7 @@ class Format:
 
     @property
     def cannot_hold(self) -> tuple[str, ...]:
-        """Sentences about all features that this format cannot hold."""
+        """Sentences about all features that this format cannot store."""
         return self._sentences(_LOSSES)
 
     @property
@@ -103,13 +103,13 @@ class Format:
         return getattr(module, f"write_{self.name}")  # type: ignore[no-any-return]
 
     def losses(self, body: ReducedBody) -> tuple[str, ...]:
-        """Return sentences about the features of a body that this format cannot hold."""
+        """Return sentences about the features of a body that this format cannot store."""
         features = _features(instance("body", body, ReducedBody))
         return self._sentences(name for name, present in features.items() if present)
 
     @property
     def for_pictures(self) -> bool:
-        """Whether the format holds shapes only, so that no program can simulate the body."""
+        """Whether the format stores shapes only, so that no program can simulate the body."""
         return self.holds == {"shapes"}
 
     def _sentences(self, features: Iterable[str]) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ class ExportReport:
         format: Name of the format.
         units: Units of the numbers.
         paths: Files that were written; the other program opens the first one.
-        losses: Sentences about features of the body that the format cannot hold; may be empty.
+        losses: Sentences about features of the body that the format cannot store; may be empty.
         notes: Sentences about the use of the file.
 
     Example:
@@ -212,7 +212,7 @@ class Task:
         losses: Sequence[str] = (),
         notes: Sequence[str] = (),
     ) -> ExportReport:
-        """Write lines of ASCII text or the output of a function; return the complete report."""
+        """Write the file from lines of ASCII text or by a function; return the complete report."""
         title = f"{FORMATS[self.report.format].title} file"
         if callable(content):
             path = write_atomically(self.path, content, title, replaces=lambda _: self.overwrite)
@@ -253,12 +253,12 @@ def export(
         path: File to write; the extension of the format is added to a path without an extension.
         format: A name in `FORMATS`.
         units: Units of the numbers in the file: a name in `UNITS`, or your own `Units`.
-        overwrite: Whether to replace an existing file. By default an existing file must have the
-            same content, for example if a script runs again.
+        overwrite: Whether to replace an existing file. By default an error is raised unless an
+            existing file has the same content.
         **options: Options of the format; see `FORMATS[format].options` and `OPTIONS`.
 
     Returns:
-        A report with the files and the features of the body that the format cannot hold.
+        A report with the files and with the features of the body that the format cannot store.
 
     Raises:
         InputError: The format, the units or the value of an option is unknown, or the body lacks

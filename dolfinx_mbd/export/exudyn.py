@@ -2,15 +2,16 @@
 
 Exudyn computes the inertia constants of a reduced body from the full mass matrix. This module
 computes them from the moments S and H and needs neither the mesh nor full matrices. Exudyn has no
-geometric stiffening, and only proportional damping. With the matrix [a] of a×, for modes k and l:
+geometric stiffening, and only proportional damping. With the matrix [a] of the product a×, Exudyn's
+constants for the modes k and l are:
 
     mPsiTildePsi        −∫ρ ψ_k×ψ_l              mXRefTildePsi       −∫ρ x×ψ_l
     mPsiTildePsiTilde   ∫ρ (ψ_k·ψ_l I − ψ_l⊗ψ_k)  mXRefTildePsiTilde  ∫ρ (x·ψ_l I − ψ_l⊗x)
     mPhitTPsi           ∫ρ ψ_l                   mPhitTPsiTilde      [∫ρ ψ_l]
 
 Markers refer to nodes. Each interface, rigid or averaged, has six nodes on the axes through its
-point, which move with the interface as a rigid body. A `MarkerSuperElementPosition` or
-`MarkerSuperElementRigid` on these nodes with equal weights represents the frame of the interface.
+point. These nodes move with the interface as a rigid body. A `MarkerSuperElementPosition` or
+`MarkerSuperElementRigid` on the six nodes with equal weights represents the frame of the interface.
 The nodes of named points and of the skin follow. `marker_nodes` returns the node numbers, and the
 file contains them as `interfaceNames`, `interfaceNodes`, `pointNames` and `pointNodes`.
 
@@ -42,15 +43,15 @@ from dolfinx_mbd.kernels.rotations import skew
 Array = NDArray[np.float64]
 
 FILE_VERSION = 1  # version of Exudyn's file format of `ObjectFFRFreducedOrderInterface`
-ARM = 0.05  # distance between an interface's point and nodes, relative to the radius of gyration
+ARM = 0.05  # distance of nodes from the interface's point / radius of gyration
 NODES = 6  # number of nodes of an interface
 
 
 def write_exudyn(task: Task) -> ExportReport:
     """Write a file for `ObjectFFRFreducedOrderInterface().LoadFromFile(path)`.
 
-    Like all files of this type, the file contains a pickled dictionary, which is empty here. Only
-    open such files from sources that you trust.
+    Like all files of this type, the file contains a pickled dictionary (here an empty one). Open
+    such files only from sources that you trust.
     """
     body = task.body
     numbers = marker_nodes(body)

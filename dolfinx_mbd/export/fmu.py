@@ -42,8 +42,8 @@ def load_simulator(script: str | Path) -> Simulator:
 
     Raises:
         MissingFileError: The script does not exist.
-        InputError: The script has no such function, the steps are adaptive, or the name of an input
-            or output is not an identifier or several identifiers with dots in between.
+        InputError: The script has no such function, the steps are adaptive, or an input or output
+            has an invalid name (valid: identifiers separated by dots).
     """
     path = Path(script)
     if not path.is_file():
@@ -74,10 +74,11 @@ def export_fmu(
     its state bitwise.
 
     Args:
-        script: Python script with a function `simulator()` that returns a `Simulator`. It finds its
-            files in the folder `Path(__file__).parent`.
+        script: Python script with a function `simulator()` that returns a `Simulator`. The script
+            finds its files in the folder `Path(__file__).parent`.
         path: File to write, `.fmu`; its stem is the name of the model.
-        files: Further files and folders that the script reads, copied beside it.
+        files: Further files and folders that the script reads; they are copied to the folder of the
+            script.
         overwrite: Whether to replace an existing file with other contents.
 
     Raises:
@@ -162,7 +163,7 @@ def slave_class(script: str) -> Any:
             self.register_variable(variable, nested=False)
 
         def to_xml(self, *options: Any) -> Element:
-            """Add the initial unknowns, which the standard requires, to the description."""
+            """Add the initial unknowns to the description, because the standard requires them."""
             root: Element = super().to_xml(*options)
             structure = root.find("ModelStructure")
             if structure is not None and self._outputs:

@@ -28,10 +28,11 @@ PERIOD, FRAMES = 2.0, 33
 def write_gltf(task: Task, *, amplitude: float = AMPLITUDE) -> ExportReport:
     """Write a binary glTF file (`.glb`) with the surface of the body and its modes.
 
-    Each mode is a morph target, a shape key in Blender, and one animation shows one oscillation
-    of it. At the weight 1 the largest displacement is `amplitude` times the size of the body. The
-    names of the targets contain the labels and the frequencies of the modes. The extras of the mesh
-    are `targetNames`, `frequencies` (Hz) and `elasticCoordinates` (those of the weight 1).
+    Each mode is a morph target (a shape key in Blender) with an animation that shows one
+    oscillation. At the weight 1, the largest displacement is `amplitude` times the size of the
+    body. The names of the targets contain the labels and the frequencies of the modes. The extras
+    of the mesh are `targetNames`, `frequencies` (Hz) and `elasticCoordinates` (values at the weight
+    1).
     """
     skin = task.body.skin
     assert skin is not None  # the format needs a skin

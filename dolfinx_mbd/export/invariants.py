@@ -1,6 +1,7 @@
 """Inertia integrals of a reduced body in the form that other programs use.
 
-The integrals are contractions of the second moments H, where ψ_0 = x; ũ is the matrix of u×.
+The integrals are contractions of the second moments H. ψ_0 is the position x, ψ_k (k > 0) are
+modes, and ũ is the matrix of the product u×.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Export of superelement matrices to Abaqus, Nastran (DMIG and OP4) and Simscape.
 
-The coordinates are six for each interface, along the axes of the body, then one for each
+The matrices have six coordinates for each interface (along the axes of the body), then one for each
 fixed-interface mode. K has six zero eigenvalues, and M is positive definite. The argument
 `interfaces` of each function selects interfaces and their order; by default all are written.
 """
@@ -37,8 +37,8 @@ def write_abaqus(
 
     The file defines a linear user element. Each interface is a node with degrees of freedom 1 to 6,
     and each mode is a node with degree of freedom 1. Stiffness and mass are lower triangles.
-    Numbers have 14 digits in 20 characters, the width that Abaqus reads. `first_node` is the number
-    of the first interface node; the other interface nodes and the modes follow.
+    Numbers have 14 digits in fields of 20 characters, because Abaqus reads this width. `first_node`
+    is the number of the first interface node; the other interface nodes and the modes follow.
     """
     element = superelement(task.body, interfaces)
     first = integer("first_node", first_node, low=1)
@@ -89,9 +89,9 @@ def write_dmig(
     """Write Nastran bulk data with `GRID*`, `SPOINT` for modes, `ASET1`, and K, M and C as DMIG.
 
     Case control selects the symmetric matrices `KAAX`, `MAAX` and, if the body has damping, `BAAX`.
-    A field of 16 characters holds 10 or 11 digits, which limits the accuracy of the six zero
-    eigenvalues of K. `first_point` is the number of the first interface's grid; the other grids and
-    the modes follow.
+    A field of 16 characters has 10 or 11 digits, so that the six zero eigenvalues of K are zero
+    only to this accuracy. `first_point` is the number of the first interface's grid; the other
+    grids and the modes follow.
     """
     element = superelement(task.body, interfaces)
     highest = LARGEST - len(element.names) - element.num_modes + 1

@@ -1,18 +1,20 @@
 """Export to MBDyn's modal joint (`.fem`), with consistent inertia and stress stiffening.
 
-The file has the record groups 1 to 19 without group 11, the lumped masses, which would replace the
-consistent invariants. The body frame is the frame of MBDyn's modal node. With the modes U_j:
+The file has the record groups 1 to 19 without group 11 (lumped masses), because lumped masses would
+replace the consistent invariants. The body frame is the frame of MBDyn's modal node. With the modes
+U_j, the groups are:
 
     12  m, centre, inertia tensor about the centre
     14  I3_j = ∫ρ U_j            15  I4_j = ∫ρ r × U_j         16  I8_j = −∫ρ r̃ Ũ_j
     17  I5_jk = ∫ρ U_j × U_k     18  I9_jk = ∫ρ Ũ_j Ũ_k        19  geometric stiffness
 
-so that J = J_0 + (I8_j + I8_jᵀ) a_j − I9_jk a_j a_k. MBDyn multiplies each matrix of group 19 by
-its load and adds it to the modal stiffness. The loads are ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z,
-ω_zω_x (1 to 6), angular and translational acceleration of the modal node (7 to 12), and forces and
-moments on the interfaces (from 13). The cases of `Stiffening` have the same loads and signs. Their
-stresses are self-equilibrated (inertia relief), so that accelerations cause no additional stiffness
-and the matrices 7 to 12 are zero.
+The inertia tensor for the modal coordinates a_j is J = J_0 + (I8_j + I8_jᵀ) a_j − I9_jk a_j a_k.
+MBDyn multiplies each matrix of group 19 by its load and adds it to the modal stiffness. The loads
+are ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_zω_x (1 to 6), angular and translational acceleration
+of the modal node (7 to 12), and forces and moments on the interfaces (from 13). The cases of
+`Stiffening` have the same loads and signs. The stresses of these cases are self-equilibrated
+(inertia relief). Therefore accelerations cause no additional stiffness, and the matrices 7 to 12
+are zero.
 
 References:
     MBDyn input manual, appendix "Modal Element Data"; MBDyn theory manual, "Modal joint".

@@ -1,13 +1,14 @@
 """Export to SID_FEM files, the standard input data of flexible bodies.
 
 Each item is a Taylor series M0 + M1 q in the elastic coordinates q. With the modes φ_k, the
-position r, the matrix ũ of u×, and integrals over the mass in the body frame:
+position r and the matrix ũ of the product u×, and with integrals over the mass in the body frame,
+the items are
 
     mdCM = ∫r, M1 = Ctᵀ        Ct_k = ∫φ_k              Cr_k = ∫r×φ_k, M1_kq = ∫φ_q×φ_k
     J, J.M1_l = −(C4_l + C4_lᵀ), C4_l = ∫r̃φ̃_l          Gr_l = −2 C4_l      Ge_kl = 2 ∫φ_l×φ_k
     Oe: modal forces due to ω_xω_x, ω_yω_y, ω_zω_z, ω_xω_y, ω_yω_z, ω_xω_z; M1 is their derivative
 
-in the equations of motion
+They appear in the equations of motion
 
     m a − mdCM×α + Ctᵀq̈ + 2ω×Ctᵀq̇ + ω×(ω×mdCM) = force
     mdCM×a + Jα + Crᵀq̈ + Σ Gr_l q̇_l ω + ω×Jω = moment
@@ -16,14 +17,14 @@ in the equations of motion
 First-order terms contain the geometric stiffness. Let σ_s be the stress of a free body under a unit
 load s (the product of two spins, or a force or moment at an interface) and the inertia forces of
 the rigid acceleration due to this load, and K_s,kl = ∫ σ_s : (∇φ_k ∇φ_lᵀ). A body with the stress
-Σ s σ_s stores ½ qᵀ(Ke + Σ s K_s)q, where tension (σ > 0) stiffens. Consequently, the left side of
+Σ s σ_s stores ½ qᵀ(Ke + Σ s K_s)q, so that tension (σ > 0) stiffens. Consequently, the left side of
 the equations contains + Σ s K_s q:
 
 - products of spins are on the left: Oe.M1 contains + K_s for each of the six products;
 - forces are on the right: phi.M1 and psi.M1 of an interface contain − K_s;
 - a and α cause no additional stress. Σ s σ_s includes the inertia forces of the accelerations that
-  the loads cause, whose sum is a − g and α by Newton's law. Terms in Ct.M1 or Cr.M1 would count
-  this stress twice: Ct.M1 is zero, and Cr.M1 contains inertia only.
+  the loads cause; by Newton's law, these accelerations are a − g and α. Stress terms in Ct.M1 or
+  Cr.M1 would count this stress twice. Therefore Ct.M1 is zero, and Cr.M1 contains inertia only.
 
 Nodes have the axes of the body frame (AP.M0 = I), because programs differ in the direction of AP.
 
@@ -36,8 +37,8 @@ Ge for mode l and axis a of ω:
                 units and orthonormal modes), and for PyMbs
     fembeam     m1(row, column, q), J is 3×3, columns 3(l−1)+a; for FEMBeam and welib
 
-A program that assumes other columns computes wrong Coriolis forces. Line 1 of the file states all
-of these conventions.
+A program that assumes other columns computes wrong Coriolis forces. Line 1 of the file states the
+conventions of its dialect.
 
 References:
     Wallrapp, Standardization of flexible body modeling in multibody system codes, Mechanics of

@@ -6,18 +6,18 @@ independent, the body has Craig-Bampton coordinates y = (q, p) with
 
     z = T_c q + Φ p,
 
-where T_c contains the motions of minimum strain energy for given q, and Φ the modes with fixed
-interfaces. Interface forces in equilibrium (Gᵀf = 0) have the form f = Q g. With the compliance
-F = D K⁻¹ Dᵀ, the stiffness of the interfaces is
+where T_c contains the motions of minimum strain energy for given q, and Φ contains the modes with
+fixed interfaces. Let Q be a basis of the interface forces f in equilibrium (Gᵀf = 0). With the
+compliance F = D K⁻¹ Dᵀ, the stiffness of the interfaces is
 
     K_c = Q (Qᵀ F Q)⁻¹ Qᵀ.
 
-K_c has exactly six zero modes. As the inverse of a sum of positive terms it is accurate for soft
+K_c has exactly six zero modes. Because Qᵀ F Q is a sum of positive terms, K_c is accurate for soft
 modes even if other modes are very stiff. For a Craig-Bampton body the change of coordinates is
 exact: K and M are the matrices of its constraint and fixed-interface modes. If modes were omitted
 from the body, there are fewer modal coordinates, and K_c is stiffer. If the body has fewer
-coordinates than its interfaces, the motions of the interfaces are dependent and no such matrices
-exist; in this case write fewer interfaces.
+coordinates than its interfaces, the motions of the interfaces are dependent and these matrices do
+not exist. In this case write fewer interfaces.
 
 References:
     Craig, Bampton (1968), Coupling of substructures for dynamic analyses, AIAA J. 6, 1313-1319.
@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")  # in body components
 
 DEPENDENT_TOLERANCE = 1e-6
-"""Ratio of QR pivots, in the kinetic-energy norm, below which motions count as dependent."""
+"""Motions count as dependent if the ratio of their QR pivots (kinetic-energy norm) is smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Superelement:
 
 
 def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> Superelement:
-    """Return the superelement of a body with the given interfaces in order, by default all."""
+    """Return the superelement for the given interfaces in their order, by default for all."""
     chosen = _chosen(body, interfaces)
     G, D = _motions(chosen)
     M, K, n = _mass_matrix(body), body.stiffness, body.num_modes
@@ -179,7 +179,7 @@ def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Arra
     squares, V = np.linalg.eigh(_symmetric(Z[6:].T @ K @ Z[6:]))
     modes = Z @ V
     if modes.shape[1]:
-        elastic = modes[6:]  # signs from η do not depend on the units
+        elastic = modes[6:]  # signs that follow from η do not depend on the units
         largest = np.abs(elastic).argmax(axis=0), np.arange(modes.shape[1])
         modes = modes * np.sign(elastic[largest])
     return squares, modes

@@ -1,14 +1,14 @@
 """Systems of units, and the conversion of reduced bodies to them.
 
-A conversion does not change the numbers of the elastic coordinates η, so that results η(t) of the
-other program are valid here too. With the factors L of length, m of mass and T of time relative to
-SI units, the modes become ψ' = L ψ, and
+A conversion does not change the values of the elastic coordinates η. Results η(t) of the other
+program therefore also apply to the body in SI units. With the factors L of length, m of mass and T
+of time relative to SI units, the modes become ψ' = L ψ, and
 
     S' = m L S,    H' = m L² H,    M' = m L² M,    C' = m L² / T C,    K' = m L² / T² K.
 
 Positions and displacements of interfaces and points are multiplied by L; rotations do not change.
 The geometric stiffness due to a unit spin (with the energy ω² ηᵀKη) is multiplied by m L², the
-geometric stiffness due to a unit force by L and due to a unit moment by 1.
+geometric stiffness due to a unit force by L, and the geometric stiffness due to a unit moment by 1.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def as_units(units: Units | str) -> Units:
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
     """Return a body converted from SI to other units; see the module for the factors.
 
-    Stress modes, distributed loads and effective masses are left out, because none of the exported
+    Stress modes, distributed loads and effective masses are omitted, because none of the exported
     file formats can store them.
     """
     units = as_units(units)

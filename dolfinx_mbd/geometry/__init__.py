@@ -1,4 +1,4 @@
-"""Parametric parts and parts from CAD files, which add themselves to a gmsh model and mesh it.
+"""Builders of gmsh models and their meshes: parametric parts and parts from CAD files.
 
 The examples of this folder assume the following lines:
 

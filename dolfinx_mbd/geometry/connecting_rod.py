@@ -2,12 +2,12 @@
 
 The default is a rod of 0.1531 kg for an engine with 137 mm between the axes and a crank radius of
 40 mm, made of the forged aluminium alloy 7075-T6 (E = 71.7 GPa, ν = 0.33, 2810 kg/m³). A pressure
-of 90 bar on a piston of 75 mm diameter, 40 kN, causes a stress of 205 MPa in the smallest section
-of the shank, 194 mm², well below the yield point of 500 MPa.
+of 90 bar on a piston of 75 mm diameter gives a force of 40 kN. The stress in the smallest section
+of the shank (194 mm²) is then 205 MPa, well below the yield point of 500 MPa.
 
-Bolts, oil holes and draft are omitted. The fillets meet the rings at an angle, because a tangent
-fillet at a ring wider than the shank would leave a cusp with nearly degenerate elements. The code
-represents points in the plane z = 0 by complex numbers x + iy.
+Bolts, oil holes and draft are omitted. The fillets intersect the rings at an angle, because a
+tangent fillet at a ring wider than the shank would leave a cusp with nearly degenerate elements.
+The code represents points in the plane z = 0 by complex numbers x + iy.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class ConnectingRod:
     groups are the volume "rod" and the bore surfaces "big_end" and "small_end"; a split big end
     adds the volume "cap" and the surface "parting" between both volumes. Lengths are in metres.
 
-    In these ranges, relative to the length, each combination of parameters either raises an error
-    or gives a mesh with scaled Jacobians above 0.1 (hundreds of combinations were tested):
+    In these ranges, relative to the length, each of several hundred tested combinations of
+    parameters either raised an error or gave a mesh with scaled Jacobians above 0.1:
 
     ================  ===========    ================  ============
     parameter         range          parameter         range
@@ -76,11 +76,11 @@ class ConnectingRod:
         size: Largest element size. The default gives 5,107 tetrahedra and, with order 2, 30,327
             degrees of freedom; 0.008 gives 14,000, 0.003 gives 63,000 and 0.0015 gives 390,000.
         order: Order of the elements, 1 (straight) or 2 (curved).
-        split_big_end: Whether the half of the big end at x < 0 is a separate volume, the "cap",
-            which shares the nodes of the cut.
+        split_big_end: Whether the half of the big end at x < 0 is a separate volume, the "cap". Rod
+            and cap share the nodes of the cut.
 
     Raises:
-        InputError: A parameter is invalid or does not fit the others.
+        InputError: A parameter is invalid or incompatible with the others.
 
     Example:
         >>> from mpi4py import MPI
@@ -231,7 +231,7 @@ class ConnectingRod:
         return self._split(occ, result) if self.split_big_end else {"rod": int(result[0][1])}
 
     def _split(self, occ: Any, body: list[tuple[int, int]]) -> dict[str, int]:
-        """Cut the big end at x = 0, and return both volumes, which share the faces of the cut."""
+        """Cut the big end at x = 0, and return both volumes; they share the faces of the cut."""
         d = self.big_outer
         half = (3, occ.addBox(-d, -d, -self.big_width, d, 2 * d, 2 * self.big_width))
         cap, _ = occ.intersect(body, [half], removeObject=False, removeTool=False)
@@ -274,7 +274,7 @@ class ConnectingRod:
         x0, r0, x1, r1 = self._pocket()
         depth = (self.flange_width - self.web_thickness) / 2
         z = side * self.web_thickness / 2
-        # The common tangent touches both circles where the radius makes this angle with x.
+        # The radii to the points of the common tangent on both circles make this angle with x.
         rotation = cmath.exp(1j * math.acos((r0 - r1) / (x1 - x0)))
         p0, p1 = x0 + r0 * rotation, x1 + r1 * rotation
         outline = [p0, x0 - r0, p0.conjugate(), p1.conjugate(), x1 + r1, p1]
@@ -309,8 +309,8 @@ def _fillet(
     The fillet is at larger x than the centre if `side` is 1, and at smaller x if `side` is -1.
     """
     flank = cmath.exp(1j * angle)
-    # The centre of the arc is at the distance `radius` from the flank, and at a distance from the
-    # centre of the circle such that arc and circle meet at the angle `_FILLET_ANGLE`.
+    # The centre of the arc is at the distance `radius` from the flank. Its distance from the centre
+    # of the circle follows from the angle `_FILLET_ANGLE` between arc and circle.
     height_of_centre = height * flank.real + radius
     distance = math.sqrt(outer**2 + radius**2 + 2 * outer * radius * math.cos(_FILLET_ANGLE))
     centre = (side * math.sqrt(distance**2 - height_of_centre**2) + 1j * height_of_centre) * flank

@@ -23,7 +23,7 @@ _COUNTERS = {2: ("Triangles", "Quadrangles"), 3: ("Tetrahedra", "Hexahedra", "Pr
 
 MIN_JACOBIAN = 0.1  # smallest scaled Jacobian that is accepted
 BYTES_PER_CELL = 300  # lower bound of the memory that gmsh needs for each tetrahedron, bytes
-WARNING_CELLS = 250_000  # number of tetrahedra above which a warning is given, about 1e6 unknowns
+WARNING_CELLS = 250_000  # a warning is given for more tetrahedra (about 1e6 unknowns)
 
 _REPRODUCIBLE = {
     "General.NumThreads": 1,
@@ -42,10 +42,10 @@ _REPRODUCIBLE = {
     "Mesh.SecondOrderLinear": 0,
     "Mesh.HighOrderOptimize": 0,  # can abort the process if elements are distorted
 }
-"""Options of gmsh with which a mesh does not depend on the machine."""
+"""Options of gmsh that make a mesh independent of the machine."""
 
 _ATTEMPTS = ((1.0, 12), (1.0, 18), (0.7, 18), (0.5, 27), (0.3, 40))
-"""Fraction of the size, and number of elements around a circle, for successive attempts."""
+"""Size relative to the request, and elements around a circle, for successive attempts."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 gmsh treats files of an unknown format as scripts and executes them; it also executes
 `part.msh.opt` next to `part.msh`, and damaged meshes can crash it. Therefore the header is checked
-first, gmsh reads a copy in an empty folder, and a crash of its process becomes an error.
+first, gmsh reads a copy in an empty folder, and a crash of the gmsh process becomes an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONVERSIONS = {
 _CONVERSIONS |= {".nas": _CONVERSIONS[".bdf"], ".stp": _CONVERSIONS[".step"]}
 
 _LAUNCHER = re.compile(r"(OMPI|PMIX?|PRTE|PRRTE|HYDRA|MPI|MPICH|I_MPI|MV2|SLURM)_")
-"""Environment variables of MPI launchers, which the reading process must not inherit."""
+"""Environment variables of MPI launchers; the reading process must not inherit them."""
 
 
 def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:

@@ -52,7 +52,7 @@ def check_topology(
     inner = cells.shape[1] - num_corners
     key = tdim, num_corners
     tables = [_EDGES[key], _FACETS[key]] if tdim == 3 else [_FACETS[key]]
-    on_edges = np.full(cells.shape[1], False)  # nodes on edges, which are not nodes inside facets
+    on_edges = np.full(cells.shape[1], False)  # nodes on edges; they are not inside facets
     for table in tables:
         numbers = _numbers(cells[:, np.array(table)].reshape(-1, len(table[0])))
         if table is tables[-1] and (shared := np.bincount(numbers) > 2).any():
@@ -97,7 +97,7 @@ def _check_agreement(numbers: NDArray[np.int64], nodes: NDArray[np.int64]) -> No
 
 
 def check_facets(facets: NDArray[np.int64], tags: NDArray[np.int32]) -> None:
-    """Check that no tagged facet occurs twice or has a node without a cell, marked by -1."""
+    """Check that no tagged facet occurs twice or contains -1, the mark of nodes without a cell."""
     if facets.size == 0:
         return
     stray = (facets < 0).any(axis=1)

@@ -1,6 +1,6 @@
 """Meshing of parts from STEP files, with selected surfaces as interfaces.
 
-Lengths are converted from the unit that the STEP file states to metres. Surfaces are selected by
+Lengths are converted to metres from the unit that the STEP file states. Surfaces are selected by
 the numbers that `step_surfaces` returns.
 """
 
@@ -21,7 +21,7 @@ from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
 
 @dataclass(frozen=True)
 class StepPart:
-    """The solids of a STEP file as a builder for `build_mesh` and `write_mesh`.
+    """A builder for `build_mesh` and `write_mesh` that meshes the solids of a STEP file.
 
     Solids in contact share the nodes on their common surface.
 

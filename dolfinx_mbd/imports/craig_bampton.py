@@ -2,10 +2,10 @@
 
 The matrices must fit into the memory of one process. The result equals the result of
 `dolfinx_mbd.reduce` without geometric stiffening, which requires the stress. The nodes of a rigid
-interface move as a rigid body. The motion d of an averaged interface is such that R d is the rigid
-motion closest to the displacements u of its nodes: d minimizes (u − R d)ᵀW(u − R d), so that
-d = (RᵀWR)⁻¹RᵀW u, where W contains the weights of the nodes. `NodeInterface` describes the weights
-for which d is the mean over the surface, as in `dolfinx_mbd.reduce`.
+interface move as a rigid body. An averaged interface has the motion d for which the rigid motion R
+d is closest to the displacements u of its nodes: d minimizes (u − R d)ᵀW(u − R d) with the weights
+W of the nodes, so that d = (RᵀWR)⁻¹RᵀW u. `NodeInterface` describes the weights for which d is the
+mean over the surface, as in `dolfinx_mbd.reduce`.
 
 References:
     Craig, Bampton (1968), Coupling of substructures for dynamic analyses, AIAA J. 6, 1313-1319.
@@ -35,8 +35,8 @@ from dolfinx_mbd.imports.matrices import (
 )
 from dolfinx_mbd.imports.reduced import mean_axis_modes
 
-RIGID_TOLERANCE = 1e-4  # relative error of rigid motions above which a body is rejected
-LINE_RATIO = 1e-6  # ratio of second largest to largest extent below which nodes form a line
+RIGID_TOLERANCE = 1e-4  # a body is rejected if the relative error of rigid motions is larger
+LINE_RATIO = 1e-6  # nodes form a line if second largest / largest extent is smaller
 
 _SINGULAR = "the stiffness is singular with fixed interfaces"
 
@@ -46,22 +46,23 @@ class NodeInterface:
     """The nodes of an interface, to which joints can be attached.
 
     By default all nodes have the same weight in the mean of an averaged interface, so that fine
-    parts of a mesh count more than coarse ones. The weights w_i = ∫N_i dA of the surface give the
-    mean over the area, as in `dolfinx_mbd.reduce`. A facet of area A adds to the weights:
+    parts of a mesh have more influence than coarse ones. The weights w_i = ∫N_i dA of the surface
+    give the mean over the area, as in `dolfinx_mbd.reduce`. A facet of area A adds these values to
+    the weights of its nodes:
 
     - triangle with 3 nodes: A/3 for each; quadrilateral with 4 nodes: A/4 for each;
     - triangle with 6 nodes: A/3 for each mid-side node, and nothing for the corners;
     - quadrilateral with 9 nodes: A/36 for corners, A/9 for mid-side nodes, 4A/9 for the centre.
 
-    These weights give the exact mean displacement, and the mean rotation up to the variation of the
-    displacements within a facet. The matrix W_ij = ∫N_i N_j dA gives both exactly; use it also for
-    quadrilaterals with 8 nodes, whose corners have negative weights.
+    These weights give the exact mean displacement. The mean rotation has an error due to the
+    variation of the displacements within a facet. The matrix W_ij = ∫N_i N_j dA gives both exactly;
+    use it also for quadrilaterals with 8 nodes, whose corners have negative weights.
 
     Attributes:
         nodes: Numbers of the nodes, see `FullMatrices.labels`, shape (n,).
         kind: `"rigid"` (RBE2) or `"averaged"` (RBE3).
         point: Reference point, m, shape (3,); by default the weighted mean of the nodes.
-        axes: Matrix whose columns are the axes, z along the axis of a bore, shape (3, 3); by
+        axes: Matrix whose columns are the axes (for a bore, z is its axis), shape (3, 3); by
             default the axes of the body.
         weights: Non-negative weights in the order of `nodes`, shape (n,), or a symmetric positive
             semi-definite matrix, shape (n, n); by default all weights are equal.

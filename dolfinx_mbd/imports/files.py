@@ -45,7 +45,8 @@ def read_matrices(
             with the columns x y z or number x y z, separated by blanks or commas.
         damping: File with the damping matrix; by default no damping.
         labels: Numbers of the nodes, shape (N,); by default the numbers in the file or 0 ... N-1.
-        dofs: Zero-based row of K for each node and component, (N, 3); by default ordered by nodes.
+        dofs: Zero-based row of K for each node and component, shape (N, 3); by default the rows are
+            ordered by nodes.
         triangles: Zero-based rows of `nodes` of surface triangles for pictures, shape (nt, 3).
 
     Raises:
@@ -87,7 +88,7 @@ def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
 
 
 def _read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
-    """Return the numbers of nodes, or None if the file has none, and their positions (N, 3)."""
+    """Return the numbers (or None if the file has none) and the positions (N, 3) of nodes."""
     path = existing_file("nodes", file)
     kind = _kind(path)
     with in_file(path, "a table of nodes"):
@@ -127,7 +128,7 @@ def _kind(path: Path) -> str:
 def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
     """Return a real, general or symmetric matrix from a Matrix Market file (`.gz`, `.bz2` too).
 
-    It replaces SciPy's reader, which crashes on some damaged files.
+    SciPy's own reader is not used, because it crashes on some damaged files.
     """
     with _OPEN.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8") as file:
         words = file.readline().lower().split()

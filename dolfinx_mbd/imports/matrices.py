@@ -1,9 +1,9 @@
 """Full matrices and nodes of a solid from another program, and their checks.
 
-A moving body needs, besides K and M, the integrals S_k = ∫ρψ_k and H_kl^ab = ∫ρ ψ_k^a ψ_l^b. They
-follow from a mass matrix of the form M = M_s ⊗ I, with one scalar matrix M_s for the three
-components: H_kl^ab = ψ_k^aᵀ M_s ψ_l^b. The mass matrix of every solid with displacements at its
-nodes, consistent or lumped, has this form.
+Besides K and M, a moving body with the modes ψ_k needs the integrals S_k = ∫ρψ_k and H_kl^ab = ∫ρ
+ψ_k^a ψ_l^b. Both follow from a mass matrix of the form M = M_s ⊗ I, with one scalar matrix M_s for
+the three components: H_kl^ab = ψ_k^aᵀ M_s ψ_l^b. The mass matrix of every solid with displacements
+at its nodes, consistent or lumped, has this form.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.html import short_repr
 
 SYMMETRY_TOLERANCE = (
-    1e-8  # largest permitted difference from the transpose, relative to the largest entry
+    1e-8  # largest permitted entry of |A - Aᵀ| relative to the largest entry of |A|
 )
-RIGID_TOLERANCE = 1e-6  # ‖K R‖/‖K‖‖R‖ above which a stiffness resists rigid motions
+RIGID_TOLERANCE = 1e-6  # K resists rigid motions R if ‖K R‖/‖K‖‖R‖ is larger
 
 
 class MatrixError(InputError):
@@ -67,7 +67,7 @@ class FullMatrices:
         nodes: Positions of the nodes, m, shape (N, 3).
         labels: Numbers of the nodes in the other program, shape (N,); by default 0 ... N-1.
         damping: Damping matrix of the same shape, N s/m; by default no damping.
-        triangles: Zero-based rows of `nodes` of the triangles of the surface, shape (nt, 3); by
+        triangles: Triangles of the surface as zero-based rows of `nodes`, shape (nt, 3); by
             default the body has no surface for pictures.
 
     Raises:
@@ -191,7 +191,7 @@ def whole_numbers(argument: str, value: Any) -> NDArray[np.int64]:
 
 
 def unit_factors(**units: float) -> tuple[float, ...]:
-    """Return the values of units in SI, after a check that they are from 1e-15 to 1e15."""
+    """Return the values of units in SI; raise an error unless they are from 1e-15 to 1e15."""
     return tuple(number(key, value, low=1e-15, high=1e15) for key, value in units.items())
 
 
@@ -230,7 +230,7 @@ def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.spa
 
 
 def rigid_motions(positions: Array, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Return the displacements (3 N, 6) of N positions for three translations and rotations."""
+    """Return the displacements (3 N, 6) of N positions for each of six rigid motions."""
     arms = positions - np.asarray(point)
     R = np.tile(np.eye(3, 6), (len(arms), 1, 1))
     R[:, :, 3:] = np.cross(np.eye(3), arms[:, None]).swapaxes(1, 2)

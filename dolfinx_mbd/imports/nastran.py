@@ -33,7 +33,7 @@ def read_op4(
         path: The file.
         points: For a superelement, the points of its interfaces, m, shape (p, 3). The matrices have
             six coordinates for each point, then the modes. By default the columns of the matrix
-            `XYZ` of the file, which `export` writes.
+            `XYZ` of the file; `export` writes this matrix.
         nodes: For a full model, the positions of its nodes, m, shape (N, 3). The matrices have
             three coordinates for each node. By default the file is a superelement.
         stiffness: Name of the stiffness matrix.
@@ -197,7 +197,7 @@ def _bulk_data(path: Path) -> Any:
 
 
 def _dmig(path: Path, model: Any, name: str) -> Entries:
-    """Return the entries of both triangles of a DMIG, by (point, component) of row and column."""
+    """Return all entries of a symmetric DMIG by (point, component) of their row and column."""
     card = _matrix_named(path, dict(model.dmig), name)
     if card.is_complex:
         raise MatrixError(f"{path}: matrix {name!r} is complex")

@@ -1,13 +1,13 @@
 """Import of reduced matrices from another program, in coordinates of interfaces and modes.
 
-The coordinates are six for each interface (displacement of its point and rotation vector, along the
-axes of the body), then m modal coordinates. The quantities of the body are:
+The matrices have six coordinates for each interface (displacement of its point and rotation vector,
+along the axes of the body), then m modal coordinates. The quantities of the body are:
 
 - exact: linear dynamics (frequencies, dynamic stiffness of the interfaces); mass, centre of mass
   and inertia tensor; the coupling of elastic coordinates with accelerations of the frame;
 - unknown without the shapes of the modes: the deformation by centrifugal loads and the first-order
   change of the inertia tensor (symmetric part of ∫ρ x⊗ψ_k), and the Coriolis coupling between modes
-  (∫ρ ψ_k×ψ_l). Only the trace of ∫ρ ψ_k⊗ψ_l is known; spin softening is taken as ⅔ Ω² M for
+  (∫ρ ψ_k×ψ_l). Only the trace of ∫ρ ψ_k⊗ψ_l is known; spin softening is approximated by ⅔ Ω² M for
   every axis of rotation;
 - unknown without the stress: geometric stiffening.
 
@@ -40,7 +40,7 @@ from dolfinx_mbd.imports.matrices import (
 )
 
 DEPENDENT_TOLERANCE = 1e-10
-"""Eigenvalue of the mass matrix, scaled to a unit diagonal, below which columns are dependent."""
+"""Columns are dependent if an eigenvalue of the mass matrix (unit diagonal) is smaller."""
 
 RIGID_TOLERANCE = 1e-5
 """Largest permitted relative size of K R and of the error of RᵀMR, for rigid motions R.
@@ -130,7 +130,7 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
 
     Raises:
         MatrixError: The stiffness resists rigid motions, the mass matrix is not positive definite
-            or does not describe a rigid body in rigid motions, or parts are not connected.
+            or is not the mass matrix of a rigid body for rigid motions, or parts are not connected.
 
     Example:
         >>> other = superelement(body)
@@ -178,7 +178,7 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
 def _rigid_motions(K: Array, points: Array) -> Array:
     """Return the coefficients of the rigid motions about the origin, shape (6 p + m, 6).
 
-    The modal coordinates are such that there is no strain; fixed-interface modes do not contribute.
+    The modal coordinates make the strain zero; they are zero for fixed-interface modes.
     """
     count = 6 * len(points)
     R = np.zeros((len(K), 6))
@@ -221,8 +221,8 @@ def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
     error = max(error, np.abs(G[:3, 3:] - coupling).max() / (total * length))
     if error > RIGID_TOLERANCE:
         raise MatrixError(
-            "the mass matrix for rigid motions is not that of a rigid body, which has the same "
-            f"mass and centre in all directions (relative error {error:.1e}); check order, axes "
+            "the mass matrix for rigid motions is not the mass matrix of a rigid body: mass and "
+            f"centre differ between directions (relative error {error:.1e}); check order, axes "
             "and units of the coordinates and the points",
             argument="mass",
         )
@@ -258,8 +258,8 @@ class MeanAxisModes:
     ) -> ReducedBody:
         """Return the reduced body; `parts` are further fields, such as the mass properties.
 
-        An interface has a name, a kind, a point and axes; the first six coefficients of the modes
-        belong to the first interface, and so on. `damping` (c, c) belongs to the coefficients.
+        Each interface has a name, a kind, a point and axes, and six coefficients of the modes, in
+        the order of the interfaces. `damping` (c, c) belongs to the coefficients.
         """
         T, n = self.coefficients, len(self.squares)
         C = np.zeros((n, n)) if damping is None else T.T @ damping @ T

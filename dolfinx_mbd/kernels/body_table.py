@@ -1,8 +1,8 @@
 """Table that locates the data of floating-frame bodies for the kernels.
 
-The arrays of all bodies are in one buffer. Each row of the table describes a body: its sizes, the
-indices of its first coordinate, velocity and frame in the system, and the positions in the buffer
-at which its arrays begin.
+The arrays of all bodies are in one buffer. Each row of the table describes a body. It contains the
+sizes of the body, the indices of its first coordinate, velocity and frame in the system, and the
+positions of its arrays in the buffer.
 """
 
 from __future__ import annotations

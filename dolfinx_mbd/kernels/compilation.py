@@ -1,8 +1,8 @@
 """Decorators that compile array functions with numba, if it is installed.
 
 Without numba a kernel is a plain NumPy function. Compiled kernels are cached on disk, so that later
-processes start immediately. They are recompiled when any kernel of the package has changed, also a
-kernel in another file, whose changes numba does not detect.
+processes start immediately. All kernels are recompiled when any kernel of the package has changed,
+because numba does not detect changes in other files.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def kernel(function: Function) -> Function:
 def inner_kernel(function: Function) -> Function:
     """Compile an array function that only kernels call.
 
-    It becomes part of the kernels that call it. If it is compiled, it is not cached separately and
-    cannot be called from Python: both would take longer than its compilation.
+    The function becomes part of the kernels that call it. The compiled function is neither cached
+    separately nor callable from Python, because either would take longer than its compilation.
     """
     if numba is None:
         return function

@@ -1,19 +1,21 @@
 """Kernels for the equations of motion of a body in a floating frame.
 
 Coordinates are q = (R, quaternion, η) and velocities v = (Ṙ, ω, η̇) with Ṙ in global and ω in body
-components; increments (δR, δφ, δη) and residuals correspond to v. A rigid body has no η. Inertia
-follows from S and H of `dolfinx_mbd.body.ReducedBody`: with c = x + Ψη and the three products
+components; increments (δR, δφ, δη) and residuals correspond to v. A rigid body has no η. A material
+point has the position c = x + Ψη and the elastic displacement u = Ψη; ψ_k are the modes, ψ_0 = x.
+The inertia forces follow from S and H of `dolfinx_mbd.body.ReducedBody` and from three products:
 
     P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (one matrix product of H with (1, η), η̇, η̈)
 
-and W = α̃ + ω̃ω̃ the residual without wrenches is
+With the mass m, s = ∫ρ c and W = α̃ + ω̃ω̃, the residual without wrenches is
 
     force     m a + W s + 2ω̃ ṡ + s̈
     moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈),     Q = ∫ρ c⊗c, ...
     elastic   S·a + W:P + 2ω̃:Ṗ + M η̈ + C η̇ + K η
 
-with a = Aᵀ(R̈ − g), so that gravity needs no separate term. `H_ROWS` is H with rows (k, a, b) and
-columns l, `H_PAIRS` is H with rows (k, l) and columns (a, b).
+with a = Aᵀ(R̈ − g), so that gravity needs no separate term. M, C and K are the mass, damping and
+stiffness matrices of the modes. `H_ROWS` is H with rows (k, a, b) and columns l, `H_PAIRS` is H
+with rows (k, l) and columns (a, b).
 
 Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffening`). The matrices
 `SPIN` K_ij of the unit spins ω_iω_j, if there are any, change the inertia tensor and add forces,
@@ -21,7 +23,8 @@ Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffenin
     ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η
     moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
 
-(the elastic term is −∂/∂η of ½ ω·ΔJ ω). `BEND` are the matrices of unit wrenches at the frames.
+The elastic term is −∂/∂η of ½ ω·ΔJ ω. `BEND` contains the matrices for unit wrenches at the
+frames.
 """
 
 from __future__ import annotations
@@ -93,7 +96,7 @@ def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
 def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
 ) -> tuple[Array, Matrix3, Array]:
-    """Return P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), in three columns for η, η̇ and η̈."""
+    """Return P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), each in three parts for η, η̇ and η̈."""
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     X, shape = np.zeros((n + 1, 3)), np.zeros(n + 1)
     X[0, 0] = shape[0] = 1.0
@@ -134,7 +137,7 @@ def inertia_tensor(Q: Matrix3) -> Matrix3:
 
 @inner_kernel
 def elastic_weights(W: Matrix3, w: Matrix3) -> Array:
-    """Return the weights W of P and 2ω̃ of Ṗ (9, 2) in the elastic residual; Mη̈ replaces P̈."""
+    """Return the weights (9, 2) of P (W) and Ṗ (2ω̃) in the elastic residual; Mη̈ replaces P̈."""
     out = np.zeros((9, 2))
     for k in range(2):
         A = plus3(w, w) if k else W
@@ -159,7 +162,7 @@ def residual(
     """Compute the residual (nv,): inertia, gravity and elastic forces minus wrenches.
 
     `wrenches` (nf, 6) contains force and moment at each frame's point in global components.
-    `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances; it
+    `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances. The sum
     includes forces on the material points and at the frames even if they cancel.
     """
     for b in range(table.shape[0]):
@@ -208,7 +211,7 @@ def _elastic_rows(
     out: Array,
     scale: Array,
 ) -> float:
-    """Write the elastic residual; return `size` with the contribution of η̈."""
+    """Write the elastic residual; return `size` plus the contribution of η̈."""
     n, i, j, m = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, data[row[MASS]]
     M, S = row[MASS_MATRIX], row[FIRST_MOMENTS]
     contraction = np.zeros(27)
@@ -222,7 +225,7 @@ def _elastic_rows(
     for k in range(n):
         power += a[j + k] * push[k]
     size += math.sqrt(m * abs(power))
-    for k in range(n):  # the last term limits the work of all inertia forces on a mode
+    for k in range(n):  # the last term bounds the work of all inertia forces on a mode
         inertia = moving[k + 1] + dot3(vector3(data, S + 3 * k + 3), acceleration) + push[k]
         out[j + k] = inertia + elastic[k] + damping[k]
         terms = abs(inertia) + abs(elastic[k]) + abs(damping[k])

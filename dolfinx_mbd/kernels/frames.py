@@ -1,4 +1,4 @@
-"""Kernels for the frames of a body in a floating frame, at which joints and loads act.
+"""Kernels for the frames at which joints and loads act on a body in a floating frame.
 
 Frame k has the position r = R + A (x_k + d) and the orientation A exp(θ) A_k. Displacement and
 rotation are quadratic in the elastic coordinates, (d, θ) = D η − ½ ηᵀ B η with `motion` D (F, 6, n)
@@ -128,7 +128,7 @@ def clear(out: Array) -> None:
 
 @inner_kernel
 def _add_columns(A: Matrix3, D: Array, line: int, out: Array, r: int) -> None:
-    """Add A times three rows of D (·, n), from `line`, to `out` from row r and column 6."""
+    """Add A times three rows of D (·, n), the first one `line`, to `out` at row r, column 6."""
     for j in range(D.shape[1]):
         add_column3(out, r, 6 + j, mv3(A, (D[line, j], D[line + 1, j], D[line + 2, j])))
 

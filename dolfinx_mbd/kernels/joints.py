@@ -1,6 +1,7 @@
 """Kernels of joints: six relative motions of two frames, their derivatives, angles and wrenches.
 
-With the frames' origins p₁, p₂, d = p₂ − p₁ and axes e_i (first), f_j (second), the motions are
+The first frame has the origin p₁ and the axes e_i, the second frame has the origin p₂ and the axes
+f_j. With d = p₂ − p₁, the motions are
 
     e_x·d,  e_y·d,  e_z·d,  −e_y·f_z,  e_x·f_z,  e_y·f_x
 
@@ -8,8 +9,9 @@ For small angles these are displacements and rotations of the second frame relat
 The last three are regular at every angle about z if this rotation is free: −e_y·f_z and e_x·f_z
 keep the z axes parallel, e_y·f_x alone keeps the pins of a universal joint perpendicular.
 
-A distance |d| is the first motion if e_x is along d. These axes follow d and not the first body,
-which affects only the second derivatives (:func:`distance_second`, :func:`distance_bias`).
+A distance |d| is the first motion if e_x is along d. These axes rotate with d and not with the
+first body. This difference affects only the second derivatives (:func:`distance_second`,
+:func:`distance_bias`).
 """
 
 from __future__ import annotations
@@ -74,7 +76,8 @@ def _between(p: Array, q: Array, j: int) -> Vector3:
 def joint_gradients(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
     """Return gradients (J, 6, 12) with respect to p₁, rotation 1, p₂ and rotation 2.
 
-    Row i times −λ_i contains the forces and moments of λ_i on both frames in global components.
+    Row i times −λ_i contains the forces and moments that λ_i exerts on both frames, in global
+    components.
     """
     J = p1.shape[0]
     G = np.zeros((J, 6, 12))
@@ -202,8 +205,9 @@ def _angle_terms(Q1: Array, Q2: Array, i: int, j: int) -> tuple[float, float, Ve
 def _angle_gradient(Q1: Array, Q2: Array, i: int, j: int) -> Vector3:
     """Return the gradient of the angle about z with respect to rotation 1.
 
-    For rotation 2 it is the negative. It is parallel to e_z only if the z axes are parallel. It is
-    NaN if the angle is not defined, because f_x is along e_z.
+    The gradient with respect to rotation 2 is the negative of this vector. The vector is parallel
+    to e_z only if the z axes are parallel. It is NaN if f_x is along e_z, because the angle is then
+    not defined.
     """
     x, y, w = _angle_terms(Q1, Q2, i, j)
     size = x * x + y * y
@@ -232,7 +236,7 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
 def joint_angles(
     rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64], before: Array
 ) -> Array:
-    """Return the rotation (J,) of each joint about z, with the full turns nearest to `before`."""
+    """Return each joint's angle (J,) about z, with full turns added to come closest to `before`."""
     angles = np.zeros(before.shape[0])
     for j in range(before.shape[0]):
         angles[j] = _angle(rotation, first[j], second[j], before[j])

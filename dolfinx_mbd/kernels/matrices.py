@@ -63,8 +63,8 @@ def fill(
 ) -> None:
     """Write the iteration matrix into S, which must be zero; K and B are overwritten.
 
-    The three columns of a rotation, from `columns[k]` on, are multiplied by `turns[k]`, its tangent
-    operator. For `by_rate`, `by_speed` and `mass`, see `IterationMatrix`.
+    The three columns of a rotation, from `columns[k]` on, are multiplied by the tangent operator
+    `turns[k]` of this rotation. For `by_rate`, `by_speed` and `mass`, see `IterationMatrix`.
     """
     n = M.shape[0]
     for i in range(B.shape[0]):

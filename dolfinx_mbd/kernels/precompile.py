@@ -1,8 +1,8 @@
-"""Compilation of the kernels of simulations in helper processes, if they are not on disk.
+"""Compilation of kernels that are not on disk, in helper processes.
 
-A reduction, or the first kernel that is missing on disk, starts the helpers. They compile kernels
-from the last to the first, while the main process compiles the kernels that it needs. Each process
-loads the kernels that another process has written to disk.
+A reduction, or the first kernel that is missing on disk, starts the helpers. The helpers compile
+kernels in reverse order, while the main process compiles each kernel when it is needed. Each
+process loads the kernels that another process has written to disk.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ floating_frame.integrals i2 f1 f1 f1 f1
 
 @cache
 def kernel_sources(folder: Path = Path(__file__).parent) -> str:
-    """Return a digest of all source files with kernels, which identifies their version."""
+    """Return a digest that identifies the version of all source files with kernels."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.glob("*.py")):
         source = path.read_bytes()
@@ -76,7 +76,7 @@ def _type(code: str) -> Any:
 
 
 def compile_part(part: int, parts: int) -> None:
-    """Compile all kernels that are not on disk, backwards from the end of a part of the list."""
+    """Compile the kernels up to the end of a part of the list in reverse order, then the others."""
     stop = len(KERNELS) * (part + 1) // parts
     for line in [*KERNELS[:stop][::-1], *KERNELS[stop:][::-1]]:
         name, *arguments = line.split()

@@ -33,7 +33,7 @@ from dolfinx_mbd.kernels.small_vectors import (
 
 Quaternion = tuple[float, float, float, float]
 
-_SMALL = 1e-2  # squared angle (rad²) below which the series are accurate to 1e-15
+_SMALL = 1e-2  # the series are accurate to 1e-15 below this squared angle (rad²)
 
 
 def skew(w: Array) -> Array:
@@ -154,7 +154,7 @@ def tangent3(theta: Vector3) -> Matrix3:
 def tangent(theta: Array) -> Array:
     """Return T with `exp(θ + δ) = exp(θ) exp(T(θ) δ)` to first order in δ; shape (3, 3).
 
-    Its transpose is `T(−θ)`, with `exp(θ + δ) = exp(T(−θ) δ) exp(θ)`.
+    The transpose of T(θ) is `T(−θ)`, and `exp(θ + δ) = exp(T(−θ) δ) exp(θ)`.
     """
     return np.array(tangent3(vector3(theta, 0)))
 

@@ -1,4 +1,4 @@
-"""Kernels for frames on a centre line, which defines a tangent but no rotation about it.
+"""Kernels for frames on a centre line that defines a tangent but no rotation about it.
 
 Frame k has the position r = P z + r₀ for the coordinates z, and its orientation follows from the
 slope p = S z + p₀: its reference axes, with the reference tangent t₀ as z axis, are rotated by the
@@ -7,9 +7,11 @@ smallest rotation that maps t₀ to t = p/|p|,
     Q = I + [t₀×t] + [t₀×t]²/(1 + t₀·t),      ω = W(p) ṗ,   W = ([t] + t cᵀ)/|p|,
     c = −(t₀×t)/(1 + t₀·t)
 
-so that only the z axis follows the line. The rotation of the x and y axes about it is a convention,
-on which no joint or load may depend. The rotation is not defined at t = −t₀. Near this direction, t
-is measured from −t₀ after half a turn about x, so that the x and y axes jump.
+Here ω is the angular velocity, and [a] is the matrix of the product a×. Only the z axis follows the
+line. The rotation of the x and y axes about the z axis is a convention, and no joint or load may
+depend on it. The smallest rotation is not defined at t = −t₀. If t is close to −t₀, it is measured
+from −t₀, and the reference axes are first rotated by half a turn about x. The x and y axes jump at
+this change.
 
 Arrays of F frames are P and S (F, 3, n), r₀ and p₀ (F, 3) and the reference axes (F, 3, 3).
 """
@@ -42,7 +44,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     vector3,
 )
 
-_REVERSAL_COSINE = -0.9  # cosine of the angle between t and t₀ below which t is measured from −t₀
+_REVERSAL_COSINE = -0.9  # t is measured from −t₀ if the cosine of its angle with t₀ is smaller
 _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -50,7 +52,7 @@ _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 def _tangent(
     S: Array, p0: Array, axes: Array, z: Array, k: int
 ) -> tuple[Vector3, float, Vector3, float]:
-    """Return t, |p|, the reference ±t₀ from which t is measured, and its sign."""
+    """Return t, |p|, the reference (t₀ or −t₀) and the sign of the reference."""
     p = add3(vector3(S[k] @ z, 0), vector3(p0[k], 0))
     size = math.sqrt(dot3(p, p))
     t, reference, sign = scaled3(1.0 / size, p), _column(axes, k, 2), 1.0

@@ -28,8 +28,8 @@ def relative_residual(
 ) -> float:
     """Return the largest ratio of a residual to its tolerance, see `Measure.error`.
 
-    `masses` are the masses of the groups of equations, `pairs` the groups of the forces on the two
-    bodies of each constraint, −1 for a body that does not move.
+    `masses` contains the mass of each group of equations. `pairs` contains the two groups with the
+    forces on the two bodies of each constraint, or −1 for a body that does not move.
     """
     count = masses.shape[0]
     most, size = np.zeros(count), np.zeros(count)

@@ -1,27 +1,30 @@
 """Planar mechanisms from rigid truss elements, integrated with Newmark's method (the stick model).
 
-A rod between two nodes has mass m = ρAL and the unit vectors e along and n normal to it. Along e
-its points move by the mean displacement of its ends; along n the displacement is linear (eq. 1).
-For the displacements u₁, w₁, u₂, w₂ of the ends in the axes (e, n), ∫ρA NᵀN dξ is
+A rod between two nodes has the mass m = ρAL. The unit vector e is along the rod, and n is normal to
+it. Along e, all points of the rod move by the mean displacement of its ends; along n, the
+displacement is linear (eq. 1). For the displacements u₁, w₁, u₂, w₂ of the ends in the axes (e, n),
+the mass matrix is
 
     m/12 [[3, 0, 3, 0], [0, 4, 0, 2], [3, 0, 3, 0], [0, 2, 0, 4]]       (eq. 2; in print 0 4 0 2)
 
-and in global axes, with eeᵀ + nnᵀ = 1 and the gradient of the length b = (-e, e),
+In global axes, because of eeᵀ + nnᵀ = 1, it is
 
-    Mₑ = m/6 [[2, 1], [1, 2]] ⊗ 1 - m/12 b bᵀ.
+    Mₑ = m/6 [[2, 1], [1, 2]] ⊗ 1 - m/12 b bᵀ
 
-The first part results from linear displacements and is constant. The acceleration is linear along a
-rod; therefore Σ Mẍ are the inertia forces of the rod, including centrifugal forces, without
-velocity terms. The second part does no work in a motion that preserves the length; it changes only
-the axial force, which omits the self-equilibrated m/12 b·ẍ.
+with the gradient b = (-e, e) of the length. The first part results from linear displacements and is
+constant. The acceleration is linear along a rod; therefore Σ Mẍ contains all inertia forces of the
+rod, also centrifugal forces, without velocity terms. The second part does no work in a motion that
+preserves the length. It changes only the axial force, which does not include the self-equilibrated
+m/12 b·ẍ.
 
-A large stiffness preserves the length: N = EA (l - L)/L along b, with the tangent
-EA/L bbᵀ + N/l ccᵀ, c = (-n, n). With one fixed end and e = (a, b), this is eq. 8 at rest,
+A large stiffness preserves the length: the axial force N = EA (l - L)/L (l: current length) acts
+along b and has the tangent EA/L bbᵀ + N/l ccᵀ, c = (-n, n). With one fixed end and e = (a, b), this
+is eq. 8 at rest,
 
     K = EA/L [[a², ab], [ab, b²]]                                       (in print K₂₂ = a²)
 
-and the mass with a payload m'ρAL/12 is ρAL/12 (in print EA/L) times the matrix of eq. 9. A torque
-T on a rod acts as the pair of forces ±T/l n on its ends: c T/l.
+The mass matrix with a payload m'ρAL/12 is ρAL/12 (in print EA/L) times the matrix of eq. 9. A
+torque T on a rod acts as the pair of forces ±T/l n on its ends; their vector is c T/l.
 
 References:
     M. Hać, J. Łazęcki: Rigid-body motion of planar mechanisms by finite element method with
@@ -103,7 +106,7 @@ class StickMotion:
     velocity: Array  # m/s
     acceleration: Array  # m/s²
     angle: Array  # angles of the rods to x, continuous, shape (nt, m), rad
-    axial: Array  # force of Hooke's law, N; the section force of a rod with mass varies along it
+    axial: Array  # force of Hooke's law, N; the section force varies along a rod with mass
     iterations: int  # number of Newton iterations in the whole run
 
 
@@ -197,10 +200,10 @@ def newmark(
     """Integrate a stick model from time 0 with Newmark's method and Newton iterations.
 
     The rods start with the axial forces of rigid rods, so that no rod starts to vibrate. Newton's
-    matrix omits the derivatives of torques with respect to the angle: a torque law as stiff as the
-    inertia divided by dt² needs smaller steps. The step is adjusted so that the number of steps is
-    an integer.
-    `tolerance` is the last change of a position relative to the longest rod.
+    matrix omits the derivatives of torques with respect to the angle: smaller steps are necessary
+    if the stiffness of a torque law is comparable to inertia/dt². The step is adjusted so that the
+    number of steps is an integer. The iteration ends if no position changes by more than
+    `tolerance` times the length of the longest rod.
     """
     instance("model", model, StickModel)
     for name, value in {"t_end": t_end, "dt": dt, "beta": beta, "tolerance": tolerance}.items():

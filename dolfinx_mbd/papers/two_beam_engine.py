@@ -2,10 +2,11 @@
 
 Each element moves in a frame of the rigid mechanism. The coordinates Q₁ to Q₉ are displacements
 along X and Y and rotations of the shaft, the crank pin and the piston pin relative to the rigid
-motion; Q₁ = Q₂ = Q₈ = 0 leave six. Crank and rod share the rotation Q₆ at the crank pin, so they
-are *welded* there. Only the weld prevents motion of the frame: the moment that drives the crank of
-an engine bends it. As printed, the model has no rotary inertia, no Coriolis term, no geometric
-stiffness except spin softening, and the modal superposition uses the matrices of one crank angle.
+motion; Q₁, Q₂ and Q₈ are zero, so that six coordinates remain. Crank and rod share the rotation Q₆
+at the crank pin, so they are *welded* there. Only the weld prevents motion of the frame. The moment
+that drives the crank of an engine bends the weld. As printed, the model has no rotary inertia, no
+Coriolis term and no geometric stiffness; it has spin softening. Its modal superposition uses the
+matrices of one crank angle.
 
 References:
     S. Dumitru et al., Mathematics 13 (2025) 2797, section 3, eqs. (43) to (92).
@@ -101,7 +102,7 @@ class PlanarBeam:
         return np.asarray(G)
 
     def dynamic_stiffness(self, omega: float, alpha: float) -> Array:
-        """Return K_d = ρA∫Nᵀ(α̃ + ω̃ω̃)N, eqs. (63, 64), (6, 6); not symmetric for α ≠ 0."""
+        """Return K_d = ρA∫Nᵀ(α̃ + ω̃ω̃)N, eqs. (63, 64), (6, 6); K_d is not symmetric for α ≠ 0."""
         return self.weighted(_spin(omega, alpha))
 
     def load(self, acceleration: ArrayLike, W: ArrayLike = ((0, 0), (0, 0))) -> Array:
@@ -251,9 +252,10 @@ class TwoBeamEngine:
     def modes(self, angle: float, *, dynamic: bool = True) -> FrameModes:
         """Return the modes of the frame at a fixed crank angle, eq. (90).
 
-        `dynamic` includes the dynamic part of K. It is not symmetric if the rod has an angular
-        acceleration: the modes are then not orthogonal (eq. (82)), and the left eigenvectors differ
-        from the right eigenvectors. An error is raised if the frame is unstable.
+        `dynamic` includes the dynamic part of K. The dynamic part is not symmetric if the rod has
+        an angular acceleration. The modes are then not orthogonal (eq. (82)), and the left
+        eigenvectors differ from the right eigenvectors. An error is raised if the frame is
+        unstable.
         """
         mass, K, part = self.matrices(angle)
         if dynamic:

@@ -5,8 +5,8 @@
     animate(run, "engine.gif", scale=50)    a simulated motion
 
 Pictures need pyvista (`pip install pyvista`), charts need matplotlib; neither needs a mesh, DOLFINx
-or a display. Without these packages the functions raise `ImportError`; if a file cannot be written,
-they raise `OSError`. Notebooks display the returned objects.
+or a display. The functions raise `ImportError` if these packages are missing, and `OSError` if a
+file cannot be written. Notebooks display the returned objects.
 
 Note: Not collective; call these functions on one MPI rank.
 """

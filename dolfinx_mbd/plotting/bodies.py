@@ -165,11 +165,11 @@ def plot_body(
         cmap: Colour map of matplotlib.
         view: View as for `plot_modes`.
         window: Width and height, pixels.
-        plotter: A pyvista plotter to draw into, for example of an interactive window, which is
-            neither shown nor closed; by default a new plotter without a window.
+        plotter: A pyvista plotter to draw into, for example of an interactive window; the function
+            neither shows nor closes it. By default a new plotter without a window.
 
     Raises:
-        InputError: The body has no skin, the number of coordinates or an option is invalid.
+        InputError: The body has no skin, or the number of coordinates or an option is invalid.
 
     Example:
         >>> mbd.plotting.plot_body(body, [0.01, 0.0], window=(200, 150))
@@ -209,8 +209,9 @@ def plot_skin(
 ) -> Picture:
     """Draw a body coloured by values at the nodes of its skin, and mark the maximum.
 
-    A ring marks the node with the largest value, or with the least if none is positive; the caption
-    states its value and position. By default the camera is on a side on which this node is visible.
+    A ring marks the node with the largest value, or with the least value if no value is positive.
+    The caption states the value and the position of this node. By default the camera is on a side
+    on which the node is visible.
 
     Args:
         body: A reduced body with a skin.
@@ -223,14 +224,14 @@ def plot_skin(
         factor: Factor between the values and the numbers on the colour bar; by default from Pa to
             MPa.
         title: Title of the picture; by default the name of the body.
-        limits: Limits of the colours, after multiplication by `factor`; by default from 0, or the
-            minimum if it is negative, to the maximum.
+        limits: Limits of the colours, after multiplication by `factor`; by default from 0 (or from
+            the minimum if it is negative) to the maximum.
         cmap: Colour map of matplotlib.
         view: View as for `plot_modes`.
         window: Width and height, pixels.
 
     Raises:
-        InputError: The body has no skin, the number of values or an option is invalid.
+        InputError: The body has no skin, or the number of values or an option is invalid.
 
     Example:
         >>> mbd.plotting.plot_skin(body, [0.0, 1e6, 2e6, 3e6], window=(200, 150))

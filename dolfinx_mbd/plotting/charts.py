@@ -16,7 +16,7 @@ from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.output import checked_path
 
 BACKWARD = 0.1
-"""Magnitude of a negative whirl above which a mode is drawn as a backward mode."""
+"""A mode is drawn as a backward mode if its whirl is negative with a larger magnitude."""
 
 _QUANTITIES = {"receptance": "", "mobility": "/s", "accelerance": "/s²"}
 _UNITS = {  # units of a translation and a rotation per N, N m, m and rad
@@ -35,8 +35,8 @@ def plot_energies(solution: Solution, path: str | Path | None = None) -> Any:
         path: File to write, in the format of its suffix; by default no file is written.
 
     Returns:
-        A matplotlib figure with two axes: all energies, and the elastic energy, which is usually
-        much smaller.
+        A matplotlib figure with two axes: one with all energies, and one with the elastic energy
+        alone (usually much smaller).
 
     Raises:
         InputError: matplotlib does not know the suffix.
@@ -117,7 +117,7 @@ def campbell_diagram(
         color = f"C{k % 10}"
         backward = sense[:, k] < -BACKWARD
         for part, style in ((backward, "--"), (~backward, "-")):
-            # the sense of the first point determines the style of a line between two points
+            # the whirl at the first of two points determines the style of the line between them
             shown = part | np.concatenate([[False], part[:-1]])
             axes.plot(rpm, np.where(shown, f[:, k], np.nan), style, color=color, lw=1.4)
         axes.plot(rpm[unstable[:, k]], f[unstable[:, k], k], "x", color=color, ms=6)

@@ -12,7 +12,8 @@ __all__ = ["Chart"]
 class Chart(Figure):
     """A figure of matplotlib that displays itself in a notebook.
 
-    IPython displays an ordinary `Figure` only after pyplot was imported or the magic was run.
+    IPython displays an ordinary `Figure` only after the import of pyplot or after the magic
+    command.
     """
 
     def _repr_png_(self) -> bytes:

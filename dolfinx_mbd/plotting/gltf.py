@@ -1,8 +1,8 @@
 """Export of simulated motions to glTF 2.0, for Blender and other programs that show 3D scenes.
 
-The modes of a body are the morph targets of its surface, and the elastic coordinates are their
-weights. Lengths are in metres and times in seconds. The format `gltf` of `dolfinx_mbd.export`
-writes a single body with its modes.
+The modes of a body are the morph targets of its surface, and the elastic coordinates are the
+weights of the targets. Lengths are in metres and times in seconds. The format `gltf` of
+`dolfinx_mbd.export` writes a single body with its modes.
 """
 
 from __future__ import annotations

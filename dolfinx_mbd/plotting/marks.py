@@ -48,8 +48,8 @@ COLOURS = {
     "frames z": "#3b62c2",
 }
 _SLIDES = ("prismatic", "point_on_line")
-_LONGEST = 0.2, 0.07  # length of the longest force and radius of the largest moment, relative
-_INVISIBLE = 0.01  # size relative to the longest arrow below which an arrow is not drawn
+_LONGEST = 0.2, 0.07  # longest force and radius of the largest moment / size
+_INVISIBLE = 0.01  # arrows below this fraction of the longest arrow are not drawn
 
 
 # ---- data of arrows -----------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Ar
 
 
 def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
-    """Return the forces and moments of loads at frames, and of loads of joints on second bodies.
+    """Return the forces and moments of loads at frames, and of joint loads on the second bodies.
 
     A distributed load is represented by its resultant force at a point of its line of action.
     """
@@ -177,7 +177,7 @@ def _cone(base: Array, axis: Array, height: float, radius: float) -> Any:
 
 
 def _spiral(start: Array, along: Array, axis: Array, radii: Array, turns: float) -> Array:
-    """Return points on a curve about an axis that advances by `along`, with the given radii."""
+    """Return points on a spiral or helix about an axis, advancing by `along` in total."""
     x, y = _across(axis)
     s = np.linspace(0.0, 1.0, len(radii))[:, None]
     angle = 2 * np.pi * turns * s
@@ -206,7 +206,7 @@ def _force(start: Array, vector: Array, r: float) -> Any:
 
 
 def _moment(point: Array, vector: Array, r: float) -> Any:
-    """Return an arrow on a circle about a vector (m), whose length is the radius."""
+    """Return an arrow on a circle about a vector (m); the radius is the length of the vector."""
     radius, z = _polar(vector)
     head = min(2.8 * r, radius)
     arc = _spiral(point, np.zeros(3), z, np.full(60, radius), 0.75)
@@ -238,8 +238,8 @@ def _pair(load: PairElement | JointSpring, start: Array, end: Array, z: Array, r
 class Marks:
     """Marks of a mechanism at the saved times `rows` of a run; instants are indices into `rows`.
 
-    `kinds` are some of `MARKS`. Sizes are relative to the depth of the camera, the size of the
-    mechanism, and symbols and labels are aligned with it. Cables are always drawn.
+    `kinds` are some of `MARKS`. Sizes are relative to the depth of the camera (the size of the
+    mechanism). Symbols and labels are aligned with the camera. Cables are always drawn.
     """
 
     def __init__(
@@ -311,7 +311,7 @@ class Marks:
             scene.add_labels(plotter, np.array(points), labels)
 
     def _labels(self, k: int) -> Iterator[tuple[Array, str]]:
-        """Yield the places and the texts of labels, to the right of what they describe."""
+        """Yield the places and the texts of labels, to the right of the described marks."""
         right = 0.015 * self.length * self.camera.right
         for arrow in self.arrows:
             if self._visible(arrow, k):
@@ -355,7 +355,7 @@ class Marks:
         return self.position[k, index], self.rotation[k, index, :, 2]
 
     def _rail(self, joint: Joint, k: int) -> Array:
-        """Return the ends (2, 3) of the line of sliding, which contains the whole motion."""
+        """Return the ends (2, 3) of a line of sliding that is long enough for the whole motion."""
         first, second = (self.system.frame_index(f) for f in (joint.first, joint.second))
         axis = self.rotation[:, first, :, 2]
         travel = np.einsum("ti,ti->t", axis, self.position[:, second] - self.position[:, first])
@@ -379,7 +379,7 @@ class Marks:
     def _fixed_points(self, k: int) -> Iterator[tuple[Array, Array]]:
         """Yield points of joints and springs that are fixed to the ground, and upward directions.
 
-        The direction of a spring is its own.
+        For a spring, the direction is the direction of the spring.
         """
         fixed = [body.name for body in self.system.bodies if not body.num_velocities]
         items: list[Joint | PairElement] = list(self.system.joints)
@@ -396,7 +396,7 @@ class Marks:
                     yield point, sign * along if straight else self.camera.up
 
     def _ground(self, k: int) -> Any:
-        """Return cones on plates that carry the fixed points."""
+        """Return cones on plates; the fixed points are at the tips of the cones."""
         r, parts = self.radius, []
         places = {tuple(np.round(p, 9)): (p, up) for p, up in reversed([*self._fixed_points(k)])}
         for p, up in places.values():
@@ -424,7 +424,7 @@ class Marks:
     def _ends(self, arrow: Arrow, k: int) -> Array:
         """Return the start of an arrow, its vector and the place of its label, shape (3, 3), m.
 
-        A force that mostly points to the middle of the mechanism ends at its point.
+        A force that mostly points to the middle of the mechanism ends at its point of action.
         """
         moment = arrow.unit == "N m"
         unit = _LONGEST[moment] * self.length / self.greatest[arrow.unit]

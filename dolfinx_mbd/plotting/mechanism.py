@@ -54,17 +54,17 @@ def plot_system(
 ) -> Picture:
     """Draw a mechanism at one time.
 
-    Flexible bodies are drawn by their skins, coloured by elastic displacement or stress, rigid
-    bodies by their shapes. Other bodies are drawn as bars from their centre of mass to their
-    frames.
+    Flexible bodies are drawn by their skins, coloured by elastic displacement or stress. Rigid
+    bodies are drawn by their shapes. Other bodies are drawn as bars from their centre of mass to
+    their frames.
 
     Args:
         source: A mechanism, drawn in its initial position, or the result of a simulation.
-        time: Time, s, by default the start; for a result the nearest saved time is drawn.
+        time: Time, s; the nearest saved time of a result is drawn. By default the start.
         path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         scale: Scale factor of the elastic displacement; colours are not scaled.
         quantity: Quantity that determines the colours: `displacement`, or a scalar stress such as
-            `von Mises`, for which a body needs the stress of its modes, see
+            `von Mises`. For a stress, a body needs the stress of its modes; see
             `mbd.recovery.skin_stress`.
         marks: Additional objects: `joints` (a pin along a free axis, a ball, a line of sliding, a
             block), `springs` (with dampers and bushings), `ground` (points that are fixed to it),
@@ -72,15 +72,15 @@ def plot_system(
             (on the second body of each joint), `names` (of joints), `frames` (axes of all frames: x
             red, y green, z blue). Arrows below 1 % of the longest one are omitted.
         assembled: Whether to draw the assembled mechanism. False draws the bodies at their given
-            positions, which shows why a mechanism cannot be assembled.
+            positions; the picture then shows why a mechanism cannot be assembled.
         opacity: Opacity of rigid bodies; 1 hides the inside.
         cmap: Colour map of matplotlib.
         view: Name of a view (`xy`, `xz`, `yz`, `iso`), or the direction from the scene to the eye,
             shape (3,); by default an oblique view of the plane in which the joints rotate, with
             gravity downwards.
         window: Width and height, pixels.
-        plotter: A pyvista plotter to draw into, for example of an interactive window, which is
-            neither shown nor closed; by default a new plotter without a window.
+        plotter: A pyvista plotter to draw into, for example of an interactive window; the function
+            neither shows nor closes it. By default a new plotter without a window.
 
     Raises:
         AssemblyError: The mechanism cannot be assembled.
@@ -214,7 +214,7 @@ def _bars(centre: Array, points: list[Array], radius: float) -> Shape:
 class Drawing:
     """Surfaces and marks of a mechanism at the saved times `rows` of a run, and a camera.
 
-    Instants are indices into `rows`; the range of the colours includes all of them.
+    Instants are indices into `rows`. The range of the colours includes all instants.
     """
 
     def __init__(
@@ -309,7 +309,7 @@ def system_length(system: SystemData, q: Array) -> float:
 def mechanism_camera(
     system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
 ) -> Camera:
-    """Return a camera that sees points (np, 3), by default obliquely to the joints' plane."""
+    """Return a camera that shows points (np, 3), by default obliquely to the joints' plane."""
     turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]
     normal = None
     if turning:

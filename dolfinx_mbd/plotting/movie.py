@@ -22,7 +22,7 @@ Image = NDArray[np.uint8]
 
 
 class Animation:
-    """An animation in a file, which notebooks display.
+    """An animation in a file; notebooks display it.
 
     The arguments are attributes of the animation.
 
@@ -81,8 +81,8 @@ def animate(
         quantity: Quantity that determines the colours, as for `plot_system`.
         marks: Additional objects as for `plot_system`, without names and values; the caption has
             the value of the longest arrow.
-        fps: Pictures per second. GIF rounds their duration to 0.01 s, and viewers show at most 50
-            pictures per second.
+        fps: Pictures per second. GIF rounds the duration of a picture to 0.01 s, and viewers show
+            at most 50 pictures per second.
         opacity: Opacity of rigid bodies; 1 hides the inside.
         cmap: Colour map of matplotlib.
         view: View as for `plot_system`.
@@ -140,7 +140,7 @@ def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
 
     pictures = [pillow.fromarray(image) for image in images]
     sample = np.vstack([np.asarray(p) for p in pictures[:: max(1, len(pictures) // 4)]])
-    method = pillow.Quantize.MAXCOVERAGE  # limits the share of the background
+    method = pillow.Quantize.MAXCOVERAGE  # the background has little influence on the palette
     palette = pillow.fromarray(sample).quantize(255, method=method, kmeans=1)
     palette.putpalette(
         [*(palette.getpalette() or [])[: 3 * 255], 255, 255, 255]

@@ -18,7 +18,7 @@ LARGEST = 16384  # longest side of a picture that graphics libraries support, pi
 
 
 class Picture:
-    """A picture, which notebooks display.
+    """A picture; notebooks display it.
 
     Args:
         image: Pixels, shape (height, width, 3); by default taken from the plotter when needed.
@@ -72,7 +72,7 @@ class Picture:
 
 
 def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
-    """Check the suffix of a path, create its directory, check that it is writable; return it."""
+    """Return a path after a check of its suffix; create its directory, and test writing there."""
     path = file_path("path", path, suffixes)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = temporary_path(path)
@@ -102,7 +102,7 @@ def check_drawing(path: Any, cmap: Any, window: Any = (1, 1), opacity: float = 1
 
 
 def taken(canvas: Any, plotter: Any, path: str | Path | None) -> Picture:
-    """Return the picture of a canvas, which is closed unless it is the plotter of the caller."""
+    """Return the picture of a canvas; close the canvas unless it is the caller's plotter."""
     picture = Picture(plotter=canvas)
     if plotter is None:
         picture = Picture(picture.image)

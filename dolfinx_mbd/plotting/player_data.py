@@ -35,8 +35,8 @@ def integers(modes: Array) -> dict[str, Any]:
 def sampled_rows(time: Array, curves: Array, *, limit: int) -> NDArray[np.int64]:
     """Return indices of times between which linear interpolation represents all curves.
 
-    The interval with the largest error is divided at the time of this error, until all errors are
-    below 1.
+    The interval with the largest error is divided at the time of this error. This step is repeated
+    until all errors are below 1.
 
     Args:
         time: Times, shape (nt,), s.

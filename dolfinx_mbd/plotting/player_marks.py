@@ -90,7 +90,7 @@ def cable_lines(run: Solution, rows: NDArray[np.int64]) -> dict[str, Array]:
 
 
 def cable_increments(system: SystemData, state: State, vector: Any) -> list[Any]:
-    """Return the complex displacements of the centre lines for an increment (nv,), (np, 3) each."""
+    """Return the complex displacements (np, 3) of each centre line for an increment (nv,)."""
     lines = []
     for body in _cables(system):
         k = system.body_index(body.name)

@@ -34,7 +34,7 @@ __all__ = ["Player", "player"]
 
 
 class Player:
-    """A page with an interactive scene, which notebooks display.
+    """A page with an interactive scene; notebooks display it.
 
     Args:
         scene: The scene as a JSON object, see `dolfinx_mbd.plotting.player_scene`.
@@ -102,16 +102,16 @@ def player(
 ) -> Player:
     """Create an interactive page of a motion, a mechanism or modes.
 
-    The page is one HTML file, which browsers open without a server or a network. It shows flexible
-    and rigid bodies, joints, springs and forces; it plays the motion, magnifies deformations, and
-    colours bodies by displacement or von Mises stress.
+    The page is one HTML file. Browsers open it without a server or a network. The page shows
+    flexible and rigid bodies, joints, springs and forces. It plays the motion, magnifies
+    deformations and colours bodies by displacement or von Mises stress.
 
     Args:
-        source: Result of a simulation; a mechanism, shown at rest; or one of the following, whose
-            modes are shown side by side: a reduced body, the result of `mbd.linearize`, of
-            `mbd.rotating_modes` or of `mbd.critical_speed`. Complex modes z are shown as
-            Re(z exp(iφ)), and their titles contain the sense of the whirl. Modes of a rotating
-            body are shown in the rotating frame.
+        source: Result of a simulation; a mechanism, shown at rest; or an object with modes, shown
+            side by side: a reduced body, or the result of `mbd.linearize`, `mbd.rotating_modes` or
+            `mbd.critical_speed`. Complex modes z are shown as Re(z exp(iφ)), and their titles
+            contain the sense of the whirl. Modes of a rotating body are shown in the rotating
+            frame.
         path: File to write, with the suffix `.html`; by default no file is written.
         modes: Zero-based indices of the modes to show; by default the first six.
         signals: Curves below the scene of a simulation by label, shape (nt,) each; by default the
@@ -121,15 +121,16 @@ def player(
 
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal has the wrong length, or
-            the source has no modes or no signals.
+            `modes` or `signals` are given for a source without them.
         OSError: The file cannot be written.
 
     Example:
         >>> mbd.plotting.player(run, "run.html", scale=10)
         <Player 'mechanism': 0.6 MB>
 
-    Note: Collective for modes of a rotating body, whose mesh may be distributed; rank 0 writes the
-        file. Otherwise not collective; call this function on one MPI rank.
+    Note: For modes of a rotating body, the function is collective, because the mesh may be
+        distributed, and rank 0 writes the file. In all other cases call this function on one MPI
+        rank.
     """
     number("scale", scale)
     instance("title", title, str)

@@ -1,4 +1,4 @@
-"""Scene of the player for modes of a rotating body, whose mesh may be distributed."""
+"""Scene of the player for modes of a rotating body on a mesh that may be distributed."""
 
 from __future__ import annotations
 

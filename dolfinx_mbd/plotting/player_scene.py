@@ -52,11 +52,11 @@ Array = NDArray[np.float64]
 FRAMES = 1500
 """Largest number of instants in a page."""
 PIXEL = 0.5 / 1000
-"""Permitted error of positions relative to the size of the scene: half a pixel of 1000."""
+"""Permitted error of positions relative to the scene: half a pixel in a view of 1000 pixels."""
 AMPLITUDE_ERROR = 1 / 300
 """Permitted error of elastic displacements relative to the body's largest displacement."""
 NEGLIGIBLE = 1e-3
-"""Contribution to the displacement, relative to the largest, below which modes are omitted."""
+"""Modes are omitted if they contribute less than this fraction of the largest displacement."""
 MODE_AMPLITUDE = 0.06
 """Largest displacement of a mode shape relative to the size of the scene."""
 
@@ -69,7 +69,7 @@ class _Surfaces:
     _index: dict[Any, int] = field(default_factory=dict)
 
     def add(self, key: Any, points: Array, triangles: Any, modes: Array, stress: Any = None) -> int:
-        """Return the index of a surface, which is stored if no surface with its `key` is."""
+        """Return the index of the surface with a `key`; store the surface at the first call."""
         if key not in self._index:
             self._index[key] = len(self.parts)
             self.parts.append(
@@ -131,7 +131,7 @@ def modes_scene(
 
 
 def whirl_title(number: int, whirl: float) -> str:
-    """Return the title of a mode with its whirl, which is 1 for forward circles."""
+    """Return the title of a mode with its whirl (1 for forward circles)."""
     sense = "forward whirl" if whirl > 0 else "backward whirl"
     return f"mode {number + 1}" + (f": {sense}" if abs(whirl) > 0.1 else "")
 
@@ -224,7 +224,8 @@ def _numbered(system: SystemData) -> list[tuple[int, Body, slice]]:
 def _kept_modes(run: Solution) -> dict[int, NDArray[np.int64]]:
     """Return the indices of the elastic coordinates that contribute to a motion, by body.
 
-    Bodies with the same surface keep the same coordinates, so that the page stores the modes once.
+    Bodies with the same surface have the same list of coordinates, so that the page stores the
+    modes once.
     """
     union: dict[int, NDArray[np.int64]] = {}
     skins = {}
@@ -347,7 +348,7 @@ def _frame_of(camera: Any, points: Array) -> dict[str, Any]:
 
 
 def _extreme_points(points: Array) -> Array:
-    """Return the points that are extreme in one of 300 evenly spread directions."""
+    """Return the outermost points in 300 evenly distributed directions."""
     k = np.arange(300)
     z, angle = 1 - (2 * k + 1) / 300, np.pi * (1 + 5**0.5) * k  # spiral of Fibonacci
     ring = np.sqrt(1 - z**2)
@@ -387,8 +388,8 @@ def _spin_axis(system: SystemData, state: State) -> Array:
 def _whirl(moved: Any, axis: Array) -> float:
     """Return the sense of the orbits of points about an axis.
 
-    For displacements Re((a + ib) exp(iωt)) this is -2 Σ n·(a×b)/Σ(|a|² + |b|²): 1 for forward
-    circles, 0 for straight lines, -1 for backward circles.
+    For displacements Re((a + ib) exp(iωt)) and the axis n, the result is -2 Σ n·(a×b)/Σ(|a|² +
+    |b|²): 1 for forward circles, 0 for straight lines, -1 for backward circles.
     """
     size = float((np.abs(moved) ** 2).sum())
     area = float((np.cross(moved.real, moved.imag) @ axis).sum())

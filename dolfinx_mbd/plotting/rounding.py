@@ -13,15 +13,15 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 SHARP = 40.0
-"""Angle between triangles, or edges of a line, above which they are not rounded, degrees."""
+"""Triangles, or edges of a line, are not rounded if their angle is larger, degrees."""
 
 
 class Rounding:
     """Division of each triangle of a surface into four.
 
-    The new point on an edge between two triangles lies in the middle of the cubic curve that is
-    normal to the normals at both ends. On a sharp edge it lies in the middle of the cubic curve
-    with the tangents of the line of sharp edges. The old points do not move.
+    The new point on an edge is the middle of a cubic curve between its ends. On an edge between two
+    triangles, the curve is perpendicular to the surface normals at both ends. On a sharp edge, the
+    curve has the tangents of the line of sharp edges. The old points do not move.
 
     Source: Vlachos, Peters, Boyd, Mitchell (2001), Curved PN triangles, equations 3 and 4.
 
@@ -43,7 +43,7 @@ class Rounding:
         self._corners = triangles
         normals = self._normals_of_triangles(points)
         order = np.argsort(index.ravel(), kind="stable")
-        first = order[np.cumsum(counts) - counts]  # a side on each edge, and its last side
+        first = order[np.cumsum(counts) - counts]  # first and last side on each edge
         last = order[np.cumsum(counts) - 1]
         products = np.einsum("ij,ij->i", normals[first // 3], normals[last // 3])
         self._smooth = (counts == 2) & (products > np.cos(np.radians(SHARP)))
@@ -56,7 +56,7 @@ class Rounding:
         return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
 
     def _find_groups(self, points: Array, first: Index, last: Index) -> None:
-        """Group the corners of triangles around a point that smooth edges connect."""
+        """Group the corners of triangles at a point, so that smooth edges connect each group."""
         flat = self._corners.ravel()
         ends = self.edges[self._smooth]
 
@@ -103,7 +103,7 @@ class Rounding:
         return np.vstack([points, points[self.edges].mean(axis=1) + shift / 8])
 
     def _bend(self, points: Array, chord: Array) -> Array:
-        """Return the length of each sharp edge times the difference of the tangents at its ends."""
+        """Return the difference of the tangents at the ends of each sharp edge times its length."""
         before, after = (np.diff(points[self._line], axis=1)[:, k] for k in (0, 1))
         squares = (np.einsum("ij,ij->i", v, v)[:, None] for v in (before, after))
         one, two = (np.maximum(square, 1e-300) for square in squares)
@@ -120,5 +120,5 @@ class Rounding:
         return np.asarray(length * (at_ends[0] - at_ends[1]))
 
     def values(self, values: Array) -> Array:
-        """Return values (np,) at the points, followed by the means at the ends of each edge."""
+        """Return values (np,) at the points, then the mean of both end values of each edge."""
         return np.concatenate([values, values[self.edges].mean(axis=1)])

@@ -1,4 +1,4 @@
-"""Elements of a scene in pyvista: camera, moving surfaces, a colour bar and text."""
+"""Elements of pyvista scenes: camera, moving surfaces, colour bar and text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 INK = "#2b2f36"
 CMAP = "turbo"
-FINE = 20_000  # number of triangles above which a surface is not subdivided
+FINE = 20_000  # a surface with more triangles is not subdivided
 FOOT = 0.13  # fraction of the height of a picture that its colour bar occupies
 
 VIEWS = {
@@ -89,7 +89,7 @@ class Camera:
     def apply(
         self, plotter: Any, *, below: float = 0.0, above: float = 0.0, margin: float = 0.06
     ) -> None:
-        """Set the camera of a plotter; the options are fractions of the picture to leave free."""
+        """Set the camera of a plotter; the options are fractions of the picture without objects."""
         left, bottom, right, top = plotter.renderer.GetViewport()
         width, height = plotter.window_size
         aspect = width * (right - left) / (height * (top - bottom))
@@ -111,10 +111,11 @@ def camera_of(
     normal: ArrayLike | None = None,
     up: ArrayLike | None = None,
 ) -> Camera:
-    """Return a camera that sees points (np, 3) in the direction of a view; see `plot_system`.
+    """Return a camera that shows points (np, 3) in the direction of a view; see `plot_system`.
 
-    Without a view the camera looks obliquely onto the plane with the normal `normal`, by default
-    the axis along which the points extend least; `up` is the preferred upward direction.
+    Without a view, the camera looks obliquely onto the plane with the normal `normal`. By default
+    the normal is the axis along which the points extend least. `up` is the preferred upward
+    direction.
     """
     if normal is None:
         normal = np.eye(3)[2 - np.argmin(np.ptp(points, axis=0)[::-1])]
@@ -226,7 +227,7 @@ class DrawnSurface:
 
 
 def rounded_up(value: float) -> float:
-    """Return a value rounded up to two digits that form a multiple of four, for five labels."""
+    """Return a value rounded up for five labels: its two digits form a multiple of four."""
     if value <= 0:
         return 1.0
     power = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -280,7 +281,7 @@ def add_text(
 
 
 def add_ring(plotter: Any, point: Array) -> None:
-    """Add a ring around a point, which no surface hides."""
+    """Add a ring around a point; no surface hides the ring."""
     from vtkmodules.vtkRenderingCore import vtkActor2D, vtkPolyDataMapper2D
 
     ring = pyvista().Disc(inner=5.0, outer=8.0, c_res=40)  # pixels
@@ -296,14 +297,14 @@ def add_ring(plotter: Any, point: Array) -> None:
 
 
 def put_in_front(actor: Any) -> None:
-    """Let no surface hide a closed surface."""
-    actor.prop.culling = "back"  # because all of its points have the same depth
+    """Draw a closed surface in front of all others."""
+    actor.prop.culling = "back"  # all of its points have the same depth
     actor.mapper.SetResolveCoincidentTopologyToPolygonOffset()
     actor.mapper.SetRelativeCoincidentTopologyPolygonOffsetParameters(0.0, -66000.0)
 
 
 def add_labels(plotter: Any, points: Array, labels: list[str]) -> None:
-    """Add texts in boxes at points (n, 3), which no surface hides."""
+    """Add texts in boxes at points (n, 3); no surface hides the boxes."""
     font = {"font_size": 14, "text_color": INK, "always_visible": True}
     box = {"shape": "rounded_rect", "shape_color": "white", "shape_opacity": 0.8}
     options = {"show_points": False, "reset_camera": False, "name": "labels"}

@@ -1,4 +1,4 @@
-"""Full-order equations of motion of a body in a moving frame, applied without being assembled.
+"""Full-order equations of motion of a body in a moving frame, applied without assembly.
 
 All inertia terms at an instant are computed by one product with the scalar mass matrix. Geometric
 stiffening uses the stress of each unit load (ω_iω_j, and the components of the wrench at each
@@ -41,11 +41,11 @@ from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases, gradient
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
 SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
 
-BALANCE_TOLERANCE = 1e-12  # relative size of a balanced load below which it is round-off
-NEGLIGIBLE_FACTOR = 1e-9  # factor of a neglected unit load, relative to the largest of its kind
+BALANCE_TOLERANCE = 1e-12  # a balanced load of smaller relative size is round-off
+NEGLIGIBLE_FACTOR = 1e-9  # a unit load is neglected below this fraction of the largest of its kind
 
-# Iteration for a quasi-static state: maximum number of corrections, relative size of the last
-# correction, and relative size below which a correction that no longer decreases is round-off
+# The iteration for a quasi-static state ends if the relative size of a correction is below
+# TOLERANCE, or below ROUND_OFF and no longer decreasing.
 MAX_CORRECTIONS, TOLERANCE, ROUND_OFF = 40, 1e-10, 1e-6
 
 
@@ -199,7 +199,7 @@ class FullOrder:
         )
 
     def destroy(self) -> None:
-        """Destroy factors and matrices, except those of the problem."""
+        """Destroy factors and matrices, except the matrices of the problem."""
         self.end_of_start()
         for part in (self._factor, self._stiffening):
             if part is not None:
@@ -225,7 +225,7 @@ class FullOrder:
             self._stiffening.set(instant, self._all_wrenches(instant))
 
     def _all_wrenches(self, instant: Instant) -> list[Array]:
-        """Return the wrenches at all interfaces; a held interface balances the rigid body."""
+        """Return the wrenches at all interfaces; the held one balances the inertia of the body."""
         dim = self.problem.dim
         wrenches = {i.name: instant.wrenches.get(i.name, np.zeros(6)) for i in self.interfaces}
         for i in self.interfaces:

@@ -1,9 +1,9 @@
 """Deformation of a reduced body with a prescribed rigid motion.
 
-With all terms of the motion, the equation is that of `transient` projected onto the modes, so that
-the difference between the two solutions is the error of the modes. With ``couplings=False``, it is
-the "frozen" equation of papers on engines, M η̈ + C η̇ + K η = f(t), without Coriolis terms, spin
-softening and stiffening; `quasi_static_deformation` solves K η = f(t).
+With all terms of the motion, the equation is the equation of `transient` projected onto the modes.
+The difference between the two solutions is then the error of the modes. With ``couplings=False``,
+it is the "frozen" equation of papers on engines, M η̈ + C η̇ + K η = f(t), without Coriolis terms,
+spin softening and stiffening; `quasi_static_deformation` solves K η = f(t).
 
 References:
     Mathematics 13 (2025) 2797, section 3.4 (eq. K Q = F) and 3.5 (modal superposition).
@@ -144,7 +144,7 @@ def modal_transient(
 
     Args:
         body: Reduced body whose reference condition is the frame of the motion: mean axis, or
-            attached to an interface, which then carries no wrench in `motion`.
+            attached to an interface; `motion` then contains no wrench at this interface.
         motion: Motion of the frame, and the wrenches at the interfaces.
         t_end: End time, s.
         dt: Step, s; adjusted so that the number of steps is an integer.

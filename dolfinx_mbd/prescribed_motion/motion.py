@@ -42,7 +42,7 @@ class PrescribedMotion:
         acceleration: Acceleration a₀ of the frame's origin, shape (3,), m/s².
         gravity: Gravitational acceleration Aᵀg, shape (3,), m/s²; it changes as the frame rotates.
         wrenches: Mapping from interface names to force and moment **on** the body about the
-            interface's point, shape (6,), N and N m. Other interfaces carry no wrench.
+            interface's point, shape (6,), N and N m. No wrench acts at other interfaces.
 
     Raises:
         InputError: A constant has a wrong shape, or is not finite.
@@ -109,8 +109,8 @@ class PrescribedMotion:
                 m/s²; `omega` and `alpha` in body components, rad/s and rad/s².
             gravity: g in global components, shape (3,), m/s².
             wrenches: Mapping from interface names to force and moment on the body in body
-                components at the recorded times, shape (nt, 6), N and N m. By default those of
-                the history.
+                components at the recorded times, shape (nt, 6), N and N m. By default the wrenches
+                of the history.
 
         Raises:
             InputError: There are fewer than three ascending times, or a shape is wrong.

@@ -102,7 +102,7 @@ class Transient:
             recorded = np.asarray(history.time)
             rows = [int(np.argmin(np.abs(recorded - t))) for t in self.fields.time]
             position, rotation = history.position[rows], history.rotation[rows]
-        eta, time = np.eye(count), self.fields.time  # the fields replace modes
+        eta, time = np.eye(count), self.fields.time  # each field is written as a mode
         fields = SimpleNamespace(time=time, eta=eta, position=position, rotation=rotation)
         write_history(
             self.space,
@@ -119,8 +119,8 @@ class Transient:
 class Observer:
     """Recorder of states, to be called after each step.
 
-    It records the motion of `points` and `interfaces` at every n-th step, the first and the last,
-    and whole fields at the steps `field_steps`.
+    It records the motion of `points` and `interfaces` at every n-th step and at the first and last
+    step. It records whole fields at the steps `field_steps`.
     """
 
     def __init__(

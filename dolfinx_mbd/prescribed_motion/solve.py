@@ -38,7 +38,7 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TransientOptions:
-    """Options of `transient`: the start, the method, the couplings and what is recorded.
+    """Options of `transient`: the start, the method, the couplings and the recorded quantities.
 
     Attributes:
         t_start: Start time, s.

@@ -1,15 +1,16 @@
 """Linear solver for a body whose interfaces are held or free, with one factorization.
 
-The motions that the interfaces allow are u = d + θ×(x - x_k) on a rigid interface. At a held
-interface d and θ are zero; at a held averaged interface, their averages are zero. A symmetric
-matrix A is factorized with all these interfaces held. With the constraint modes Ψ of the free
-interfaces, for which A Ψ vanishes outside these interfaces, the solution on the allowed motions is
+A rigid interface allows the motions u = d + θ×(x - x_k) with a displacement d and a rotation θ
+about its point x_k. At a held interface d and θ are zero; at a held averaged interface, their
+averages are zero. A symmetric matrix A is factorized with all these interfaces held. With the
+constraint modes Ψ of the free interfaces, for which A Ψ vanishes outside these interfaces, the
+solution on the allowed motions is
 
     A⁻¹ f = A_held⁻¹ f + Ψ (ΨᵀAΨ)⁻¹ Ψᵀf
 
-and costs one solve. Free averaged interfaces impose no constraint. Let C be the matrix that
-averages u to (d, θ). A wrench F on such an interface acts as the tractions Cᵀ F, whose work is
-F·(d, θ). On a rigid interface only the resultants of the nodal forces matter.
+This formula requires one solve. Free averaged interfaces impose no constraint. Let C be the matrix
+that averages u to (d, θ). A wrench F on a free averaged interface acts as the tractions Cᵀ F; their
+work is F·(d, θ). On a rigid interface only the resultants of the nodal forces matter.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
 class SupportedMatrix:
     """Factorized symmetric matrix on the motions that the interfaces allow.
 
-    With `floating`, rigid motions are allowed, and the matrix vanishes for them: the solution for
-    balanced loads is determined up to a rigid motion. `free` states whether the matrix vanishes for
-    rigid motions, which is not the case if it includes mass. `constraint` contains the constraint
-    modes of all interfaces.
+    If `floating` is True, the supports allow rigid motions and the matrix vanishes for them: the
+    solution for balanced loads is determined up to a rigid motion. `free` states whether the matrix
+    vanishes for rigid motions; a matrix that includes mass does not. `constraint` contains the
+    constraint modes of all interfaces.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class SupportedMatrix:
 
 
 def _pseudo_inverse(projection: Array, num_rigid: int) -> Array:
-    """Return the inverse after scaling to a unit diagonal, without the lowest eigenvalues."""
+    """Return the inverse without the lowest eigenvalues of the matrix scaled to a unit diagonal."""
     if len(projection) <= num_rigid:
         return np.zeros_like(projection)
     scale = 1 / np.sqrt(np.diag(projection))

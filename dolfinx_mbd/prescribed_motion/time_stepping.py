@@ -6,14 +6,14 @@ acceleration a,
 
     (S + N(t)) a = b,    S = M + γ' C + β' K,    N = γ' G + β' (K_σ + K_ω + K_α),
 
-with γ' = γ h (1-α_f)/(1-α_m), and β' likewise with β h². The constant S is factorized once. N is of
-the order h ω relative to S and is only multiplied by vectors. Therefore
+with the step size h, γ' = γ h (1-α_f)/(1-α_m) and β' = β h² (1-α_f)/(1-α_m). For the matrices see
+`transient`. The constant S is factorized once. N is of the order h ω relative to S and is only
+multiplied by vectors. The iteration
 
     a ← a + S⁻¹ (b - (S + N) a)
 
-converges like (h ω)^k; each correction costs one solve with S and one product with N, and its
-residual is known without S. If N is not small, a minimal residual step (GCR, which is equivalent to
-GMRES) replaces the full correction.
+converges like (h ω)^k. Each correction costs one solve with S and one product with N. If N is not
+small, a minimal residual step (GCR, which is equivalent to GMRES) replaces the full correction.
 
 References:
     M. Arnold, O. Brüls, Convergence of the generalized-α scheme for constrained mechanical systems,
@@ -37,7 +37,7 @@ Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
 MAX_STEPS = 1e9  # maximum number of steps of a run; more steps indicate a wrong time
 MAX_SOLVES = 30  # maximum number of solves with the constant factor in one step
-PLAIN_CONTRACTION = 0.3  # contraction of a correction above which minimal residual steps are taken
+PLAIN_CONTRACTION = 0.3  # minimal residual steps are used if a correction contracts less than this
 ROUND_OFF_STEPS = 1000.0  # velocities below displacement/(this number · dt) count as round-off
 
 
@@ -88,8 +88,8 @@ class MotionStepper:
     """Steps of constant size.
 
     `tolerance` is the error of the linear system of a step, relative to the largest displacement
-    and velocity so far. `steps`, `solves` and `most_solves` are the numbers of steps, of solves
-    with the constant factor, and the largest number of solves in one step.
+    and velocity so far. `steps` is the number of steps, `solves` the number of solves with the
+    constant factor, and `most_solves` the largest number of these solves in one step.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class MotionStepper:
         contraction = residual / norm if norm > 0 else 0.0
         is_plain = contraction <= PLAIN_CONTRACTION
         directions: list[tuple[Array, Array]] = []
-        # After a last plain correction, the error is z multiplied by the contraction.
+        # A last plain correction follows and leaves an error of z times the contraction.
         while not residual * (contraction if is_plain else 1.0) <= tolerance:
             if solves >= MAX_SOLVES or not np.isfinite(residual):
                 raise SolverError(
@@ -164,7 +164,7 @@ class MotionStepper:
     def _conjugate(
         self, p: Array, q: Array, directions: list[tuple[Array, Array]]
     ) -> tuple[Array, Array]:
-        """Return a direction p whose q = (I + S⁻¹N) p is a unit vector orthogonal to the others."""
+        """Return p and q = (I + S⁻¹N) p, with q a unit vector orthogonal to all earlier q."""
         dot = self.equations.dot
         for P, Q in directions:
             weight = dot(q, Q)
@@ -181,7 +181,7 @@ class MotionStepper:
         return float(np.sqrt(self.equations.dot(x, x)))
 
     def _error_limit(self, x: Array) -> float:
-        """Return the error of an acceleration with which u and v reach the tolerance."""
+        """Return the error of the acceleration that causes the permitted errors of u and v."""
         size = self._norm(x)
         displacement = max(self._largest_displacement, self.displacement_factor * size)
         velocity = max(
@@ -195,7 +195,7 @@ class MotionStepper:
 
 
 def _extrapolated(state: MotionState) -> Array:
-    """Return a guess of the next acceleration, extrapolated from up to three times."""
+    """Return a guess of the next acceleration, extrapolated from up to three earlier ones."""
     if len(state.earlier) == 2:
         one, two = state.earlier
         return 3 * (state.a - one) + two
@@ -205,7 +205,7 @@ def _extrapolated(state: MotionState) -> Array:
 
 
 def time_steps(t_start: float, t_end: float, dt: float) -> tuple[int, float]:
-    """Return the number of steps, and the step size with which the last step ends at `t_end`."""
+    """Return the number of steps, and the step size for which the last step ends at `t_end`."""
     t_start, t_end = number("t_start", t_start, unit="s"), number("t_end", t_end, unit="s")
     dt = number("dt", dt, positive=True, unit="s")
     if not t_end > t_start:
@@ -239,8 +239,9 @@ def checked_start(start: Any) -> None:
 def start_state(equations: Equations, start: Start, t: float, dt: float) -> MotionState:
     """Return the state at the start, with an acceleration that satisfies the equations.
 
-    For `start` see `TransientOptions.elastic_start`. If it is quasi-static, the static solutions at
-    three times give velocity and acceleration, from which u is computed.
+    For `start` see `TransientOptions.elastic_start`. If it is quasi-static, velocity and
+    acceleration follow from the static solutions at three times, and u is the static solution with
+    this velocity and acceleration.
     """
     if isinstance(start, str) and start == "quasi-static":
         first, second, third = (equations.static_solution(t + k * dt) for k in range(3))

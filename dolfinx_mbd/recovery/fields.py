@@ -1,8 +1,9 @@
 """Linear expressions of the displacement, evaluated at points of the cells for each mode.
 
 An expression is compiled with an argument in place of u. Its kernel returns the matrix that maps
-the degrees of freedom of a cell to the values at its points. Multiplied by the degrees of freedom
-of the modes, it gives the values of all modes. `Fields` and `Envelope` hold results over time.
+the degrees of freedom of a cell to the values at its points. The product of this matrix and the
+degrees of freedom of the modes is the values of all modes. `Fields` and `Envelope` contain results
+over time.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ __all__ = [
 Array = NDArray[np.float64]
 Place = Literal["nodes", "quadrature", "cells"]
 
-CELLS_AT_ONCE = 1000  # cells whose matrices are in memory together: 6 MB for 4 points, degree 2
+CELLS_AT_ONCE = 1000  # number of cell matrices in memory: 6 MB for 4 points, degree 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,7 @@ def linear_in(
     """Return `function` of a trial function as a vector, and the shape of its value.
 
     UFL's analysis of arities checks that each component is linear in the argument; otherwise an
-    `InputError` that contains `name` is raised.
+    `InputError` with `name` in its message is raised.
     """
     u = ufl.TrialFunction(space)
     try:
@@ -211,7 +212,7 @@ class Fields:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """Extreme value over time of a scalar at each point, and the time when it is first reached."""
+    """Extreme value of a scalar over time at each point, and the first time of this value."""
 
     quantity: Quantity
     value: fem.Function  # on a discontinuous space
@@ -242,7 +243,7 @@ class Envelope:
 
 
 def check_writable(points: Points) -> None:
-    """Raise an error for quadrature points, whose values cannot be written."""
+    """Raise an error for quadrature points, because their values cannot be written."""
     if points.where == "quadrature":
         raise InputError(
             "values at quadrature points have no shape between them and cannot be written; use the "

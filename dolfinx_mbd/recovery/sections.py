@@ -1,11 +1,11 @@
 """Normal force, shear forces and moments that one side of a cut exerts on the other.
 
-With a function χ that is 0 on one side of the plane and 1 on the other, and a rigid motion w, the
-integral ∫ σ(u) : ε(χ w) is the work of the section forces on w. The finite element solution
-satisfies this balance to round-off for every χ w in its space, whereas the integral of the stress
-over a plane converges only as fast as the stress. Therefore χ is taken from the space, as a smooth
-step over a band of two cells on both sides of the plane. The result is a mean over the band; it is
-exact if the force along the body is a polynomial of degree three.
+Let the function χ be 0 on one side of the plane and 1 on the other, and let w be a rigid motion.
+The integral ∫ σ(u) : ε(χ w) is then the work of the section forces on w. The finite element
+solution satisfies this balance to round-off for every χ w in its space, whereas the integral of the
+stress over a plane converges only as fast as the stress. Therefore χ is a function of the space: a
+smooth step over a band of two cells on each side of the plane. The result is a mean over the band;
+it is exact if the force along the body is a polynomial of degree three.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ def section_forces(
     width: float | None = None,
     thickness: float | None = None,
 ) -> SectionForces:
-    """Return forces and moments over time in a plane cut through the whole body.
+    """Return section forces and moments over time in a plane that cuts the whole body.
 
     Args:
         source: A reduction, or a `Recovery` with another stress law.
         history: See `recover`.
-        point: Point of the plane, shape (3,), m, about which the moments are taken. For a rod, use
+        point: Point of the plane, and reference point of the moments, shape (3,), m. For a rod, use
             a point of its centre line.
         normal: Normal of the plane, shape (3,), of any length.
         axis: Direction whose projection on the plane is the first axis of the section, shape (3,).
@@ -101,7 +101,7 @@ def section_forces(
 
     Raises:
         InputError: The plane does not cut the body, the stress law or the thickness is missing, or
-            the history does not fit.
+            the history does not belong to the body.
 
     Note: Collective.
 
@@ -186,7 +186,7 @@ def _direction(argument: str, value: ArrayLike) -> Array:
 def _smooth(s: NDArray[np.floating[Any]]) -> Array:
     """Return a step from 0 at s = −1 to 1 at s = 1.
 
-    The slope 105/64 (1 − s²)² (1 − 3 s²) has the second moment zero.
+    The second moment of the slope 105/64 (1 − s²)² (1 − 3 s²) is zero.
     """
     t = np.clip(s, -1.0, 1.0)
     return 0.5 + 105 / 64 * (t - 5 / 3 * t**3 + 7 / 5 * t**5 - 3 / 7 * t**7)

@@ -1,4 +1,4 @@
-"""Stress modes and values of functions at the nodes of the skin, the surface of a body."""
+"""Stress modes and values of functions at the nodes of a body's skin (its surface)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def skin_stress(source: Reduction | Recovery) -> StressModes:
     """Return the stress of each mode at the nodes of the skin, averaged over adjacent cells.
 
     The average is more accurate than the stress of one cell, but is meaningless at the boundary
-    between two materials. The nodes are those of the body's skin in its order, on every rank.
+    between two materials. The values have the order of the nodes of the body's skin, on every rank.
 
     Args:
         source: A reduction, or a `Recovery` with another stress law.
@@ -86,7 +86,7 @@ def skin_values(function: fem.Function) -> Array:
 
 
 def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
-    """Return the nodes of the skin (ns, 3), and averages of the values at the corners of the cells.
+    """Return the nodes of the skin (ns, 3), and averages at them of values at the cells' corners.
 
     The values have the shape (components, cells · corners, n) for the owned cells, and the averages
     (components, ns, n), equal on every rank.

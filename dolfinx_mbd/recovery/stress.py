@@ -1,7 +1,8 @@
 """Stress and other fields of a deformed body on its mesh, from its elastic coordinates.
 
-Linear quantities are evaluated once for each mode. Multiplied by the elastic coordinates of an
-instant, they give the values from which nonlinear quantities such as von Mises stress are computed.
+Linear quantities are evaluated once for each mode. Their product with the elastic coordinates is
+the values at an instant. Nonlinear quantities such as von Mises stress are computed from these
+values.
 """
 
 from __future__ import annotations
@@ -61,20 +62,20 @@ _FIELD_MODES: WeakKeyDictionary[Reduction, dict[str, dict[str, Any]]] = WeakKeyD
 class Recovery:
     """A reduction with the stress law and the points at which fields are evaluated.
 
-    Linear quantities are evaluated when they are first needed, and stored.
+    Linear quantities are evaluated at their first use and stored.
 
     Args:
-        reduction: The reduced body with its mesh. With `static_correction=True` its modes are
-            followed by residual displacements, whose factors come from the angular velocity and the
-            interface wrenches of a history.
+        reduction: The reduced body with its mesh. With `static_correction=True`, residual
+            displacements follow the modes. Their factors are computed from the angular velocity and
+            the interface wrenches of a history.
         stress: Function that returns σ(u) as UFL, shape (3, 3), or (2, 2) in plane stress; or a
-            material. By default the stress law of the reduction, which is unknown for your own
+            material. By default the stress law of the reduction; it is unknown if you gave your own
             stiffness form.
         plane: ``stress`` or ``strain``; required if `stress` is a material and the body is plane.
         where: Points of evaluation. ``nodes``: nodes of each cell, without averages over cells; on
-            straight tetrahedra of degree 2 they are the corners, where von Mises stress is largest.
-            ``quadrature``: Gauss points inside the cells, where stress is most accurate. ``cells``:
-            midpoints.
+            straight tetrahedra of degree 2 they are the corners, at which von Mises stress is
+            largest. ``quadrature``: Gauss points inside the cells, at which stress is most
+            accurate. ``cells``: midpoints.
 
     Raises:
         InputError: A value is invalid.
@@ -116,7 +117,7 @@ class Recovery:
 
     @cached_property
     def displacements(self) -> Array:
-        """Modes, then residual displacements of static correction, shape (owned dofs, m)."""
+        """Modes, followed by residual displacements of static correction, shape (owned dofs, m)."""
         modes, residuals = self.reduction.modes, self.reduction.residuals
         return modes if residuals is None else np.hstack([modes, residuals])
 
@@ -238,8 +239,8 @@ class Recovery:
             path: Path that ends with ``.bp`` or ``.pvd``; see `Reduction.write`.
             history: See `recover`.
             what: One quantity or a list of quantities; see `recover`.
-            times: See `recover`. By default all instants, or 200 that are distributed evenly over
-                the time if there are more.
+            times: See `recover`. By default all instants, or 200 instants at equal intervals if
+                there are more.
             stride: Without `times`, every `stride`-th instant is written.
 
         Warns:
@@ -284,17 +285,17 @@ def recover(
     Args:
         source: A reduction, or a `Recovery` with another stress law or other points.
         history: Motion of the body, for instance ``run.body("rod 1")``, with `time` (nt,), s, and
-            `eta` (nt, n), and for static correction `omega` (nt, 3), rad/s, and `wrenches`, a
-            mapping from interface names to (nt, 6), N and N m; or elastic coordinates
-            alone, (nt, n) or (n,).
+            `eta` (nt, n). Static correction also needs `omega` (nt, 3), rad/s, and `wrenches`, a
+            mapping from interface names to (nt, 6), N and N m. Elastic coordinates alone, (nt, n)
+            or (n,), are also valid.
         what: Name of a quantity, such as ``stress``, ``von Mises`` or ``greatest principal``; or a
             function of u that is linear in it and returns UFL.
         times: Requested times, s; the nearest recorded instants are used. By default all instants.
         stride: Every `stride`-th instant is used if `times` is None.
 
     Raises:
-        InputError: The quantity is unknown or not linear, the history does not fit, or a time is
-            outside the history.
+        InputError: The quantity is unknown or not linear, the history does not belong to the body,
+            or a time is outside the history.
 
     Note: Collective.
 
@@ -318,7 +319,7 @@ def envelope(
     *,
     extreme: Extreme = "greatest",
 ) -> Envelope:
-    """Return the extreme value of a scalar over time at each point, and when it is reached.
+    """Return the extreme value of a scalar over time at each point, and the time of this value.
 
     Args:
         source: See `recover`.
@@ -328,7 +329,7 @@ def envelope(
 
     Raises:
         InputError: The quantity is unknown, not linear or not a scalar, or the history does not
-            fit.
+            belong to the body.
 
     Note: Collective.
 

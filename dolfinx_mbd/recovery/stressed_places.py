@@ -22,7 +22,7 @@ __all__ = ["MostStressed", "StressedPlace", "most_stressed"]
 
 Array = NDArray[np.float64]
 
-APART = 0.05  # default minimum distance between two places, relative to the size of the body
+APART = 0.05  # default minimum distance between two places / size of the body
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def most_stressed(
     apart: float | None = None,
     envelope: Envelope | None = None,
 ) -> MostStressed:
-    """Return the places with the largest values over time, a minimum distance apart.
+    """Return the places with the largest values over time, at a minimum distance from each other.
 
     The result does not depend on the partition of the mesh.
 
@@ -121,7 +121,7 @@ def most_stressed(
         best = comm.allreduce(float(values.max(initial=-np.inf)), MPI.MAX)
         if not np.isfinite(best):
             break
-        # among equal values, take the place with the smallest coordinates over all ranks
+        # among equal values, select the place with the smallest coordinates over all ranks
         equal = np.flatnonzero(values == best)
         here = [(tuple(np.round(x[k] / size, 9)), tuple(x[k]), float(times[k])) for k in equal]
         _, position, time = min(min(part) for part in comm.allgather(here) if part)

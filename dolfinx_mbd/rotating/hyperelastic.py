@@ -4,11 +4,11 @@ With the energy density W(u) and the stiffness K_s of the springs, the equilibri
 
     ∫ W(u) + ½ uᵀ K_s u - ½ Ω² ∫ρ |n×(x-p+u)|²
 
-stationary: the centrifugal load follows the deformed position. The second derivative is the tangent
-stiffness for small vibrations, with the geometric stiffness, the stiffness of the displaced
-material and spin softening. For moderate speeds the frequencies agree with those of
-`rotating_modes`. The matrices differ, because `rotating_modes` neglects the displacement due to
-the prestress.
+stationary: the centrifugal load follows the deformed position. The second derivative of this energy
+is the tangent stiffness for small vibrations. It includes the geometric stiffness, the stiffness of
+the displaced material and spin softening. For moderate speeds, the frequencies agree with the
+results of `rotating_modes`. The matrices differ, because `rotating_modes` neglects the displacement
+due to the prestress.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor
 from dolfinx_mbd.rotating.structure import SUBSET, RotatingStructure, checked_speed
 
 TOLERANCE = 1e-8
-"""Size of the last Newton correction relative to the displacement, both in the energy norm."""
+"""Newton's method ends if a correction is smaller relative to u, both in the energy norm."""
 
 
 class SpinningEquilibriumError(SolverError):
@@ -96,7 +96,7 @@ def spinning_equilibrium(
     """Compute the equilibrium of a hyperelastic body at a speed by Newton's method.
 
     Args:
-        structure: Matrices from `rotating_structure`: inertia, held degrees of freedom, springs.
+        structure: Result of `rotating_structure` with inertia, held degrees of freedom and springs.
             Its material determines only the sparsity of the matrices.
         energy: W(u) as UFL for the displacement u, J/m³, for example
             ``lambda u: neo_hookean(u, material)``; the energy of a plane body is multiplied by the
@@ -177,7 +177,7 @@ class _Newton:
         return s.factor.factorize()
 
     def step(self, speed: float, max_iterations: int) -> int:
-        """Iterate until a correction does negligible work; return the number of corrections."""
+        """Iterate until the work of a correction is negligible; return the number of iterations."""
         comm, load = self.structure.problem.comm, self.structure.load
         for k in range(1, max_iterations + 1):
             r = self.residual(speed)

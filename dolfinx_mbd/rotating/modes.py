@@ -25,12 +25,12 @@ class Eigenvalues:
 
     @property
     def frequencies(self) -> Array:
-        """Im λ/2π, Hz, with the shape of the eigenvalues; zero where λ is real."""
+        """Im λ/2π, Hz, with the shape of the eigenvalues; zero for a real λ."""
         return np.asarray(self.eigenvalues.imag / (2 * np.pi))
 
     @property
     def damping_ratios(self) -> Array:
-        """-Re λ/|λ|, with the shape of the eigenvalues; negative where a vibration grows."""
+        """-Re λ/|λ|, with the shape of the eigenvalues; negative for a growing vibration."""
         return np.asarray(-self.eigenvalues.real / np.abs(self.eigenvalues))
 
 
@@ -40,7 +40,8 @@ class RotatingModes(Eigenvalues):
 
     Attributes:
         speed: Ω, rad/s.
-        eigenvalues: λ with Im λ ≥ 0, shape (n,), 1/s: first real unstable ones, then by |λ|.
+        eigenvalues: λ with Im λ ≥ 0, shape (n,), 1/s: first the real unstable ones, then the others
+            by ascending |λ|.
         whirl: Sense of the orbits in the rotating frame, shape (n,): the mean moment of momentum
             ∫ρ n·(u×u̇) of a vibration, divided by its value for circular orbits in the direction of
             Ω with the same energy. 1: forward circles; 0: straight lines; -1: backward circles. (A
@@ -93,7 +94,7 @@ def rotating_modes(
     coriolis: bool = True,
     stiffening: bool = True,
 ) -> RotatingModes:
-    """Compute the lowest modes at one speed, also where the stiffness K(Ω) is indefinite.
+    """Compute the lowest modes at one speed, even if the stiffness K(Ω) is indefinite.
 
     Args:
         structure: Matrices from `rotating_structure` or `rotating_beam`.
@@ -153,8 +154,8 @@ def modes_of_factor(
 def _normalized(structure: RotatingStructure, z: ComplexArray) -> tuple[ComplexArray, Array]:
     """Return the vectors, normalized as in `RotatingModes`, and the whirl.
 
-    With u = Re((a + ib) exp(iωt)) the mean of ∫ρ n·(u×u̇) is -ω ∫ρ n·(a×b) = ω aᵀGb/2, and its
-    value for forward circles is ω ∫ρ(|a|² + |b|²)/2.
+    For u = Re((a + ib) exp(iωt)), the mean of ∫ρ n·(u×u̇) is -ω ∫ρ n·(a×b) = ω aᵀGb/2. For forward
+    circles, this mean is ω ∫ρ(|a|² + |b|²)/2.
     """
     problem, n = structure.problem, z.shape[1]
     if n == 0:

@@ -27,11 +27,11 @@ from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.rotating.modes import Eigenvalues, RotatingModes, modes_of_factor, rotating_modes
 from dolfinx_mbd.rotating.structure import RotatingStructure, checked_speed
 
-EXTRA_MODES = 3  # modes beyond the requested ones, computed at each speed because modes may cross
-SPEED_CHANGE = 1e-8  # relative change of a speed at which the stiffness is singular
-GROWTH_LIMIT = 1e-4  # Re λ/max(|λ|, Ω) above which a vibration grows; less may be round-off
+EXTRA_MODES = 3  # number of additional modes at each speed, because modes may cross
+SPEED_CHANGE = 1e-8  # if the stiffness is singular, the speed is changed by this fraction
+GROWTH_LIMIT = 1e-4  # a vibration grows if Re λ/max(|λ|, Ω) is larger; less may be round-off
 
-# Matching of modes: weight of the relative change of λ compared with 1 - MAC, and its maximum
+# Modes are matched by 1 - MAC + CHANGE_WEIGHT times the relative change of λ (at most MAX_CHANGE)
 CHANGE_WEIGHT, MAX_CHANGE = 0.2, 5.0
 
 
@@ -232,10 +232,10 @@ def _projected(
 
 
 def _follow(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
-    """Return the indices of the modes that continue the previous ones, by agreement of shape and λ.
+    """Return the indices of the modes that match the previous ones best in shape and λ.
 
     If λ passes through zero, the mode continues as the conjugate of a mode with Im λ > 0. Whirl can
-    change λ by as much as Ω changes, so a change of λ is measured relative to both.
+    change λ by as much as Ω changes. Therefore a change of λ is measured relative to both λ and Ω.
     """
     old, new = previous.vectors, modes.momenta
     old_parts = np.asfortranarray(np.hstack([old.real, old.imag]))
@@ -269,13 +269,14 @@ def critical_speed(
     """Find the lowest speed at which the body becomes unstable.
 
     The interval is searched in steps, and the first step with an unstable end is bisected. Each
-    speed costs one factorization, and an eigenvalue problem if the number of negative eigenvalues
-    of the stiffness does not determine stability. Unstable ranges within one step are missed.
+    speed costs one factorization. It also costs an eigenvalue problem if the number of negative
+    eigenvalues of the stiffness does not determine stability. Unstable ranges within one step are
+    missed.
 
     Args:
         structure: Matrices from `rotating_structure` or `rotating_beam`.
         upper: Highest speed, rad/s.
-        lower: Lowest speed, at which the body is stable, rad/s.
+        lower: Lowest speed, rad/s; the body must be stable at this speed.
         steps: Number of steps of the search.
         coriolis: Whether Coriolis forces act.
         stiffening: Whether geometric stiffness acts.
@@ -329,13 +330,13 @@ def critical_speed(
 def _stability(
     structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool, omega: float
 ) -> tuple[float, bool, int]:
-    """Return the speed, whether it is unstable, and the number of negative eigenvalues of K(Ω).
+    """Return the speed, True if it is unstable, and the number of negative eigenvalues of K(Ω).
 
     By theorems of Kelvin, Tait and Chetaev, M ü + (Ω G + D) u̇ + K(Ω) u = 0 with a skew G and a
     dissipative D is stable if K(Ω) has no negative eigenvalues. With negative eigenvalues, it is
-    unstable if no Coriolis forces act or D damps every motion. Otherwise Coriolis forces may
-    stabilize an even number of them, and λ is computed. (An example is a point mass on springs that
-    rotates faster than its natural frequency.)
+    unstable if no Coriolis forces act or D damps every motion. Otherwise, Coriolis forces may
+    stabilize the body if the number of negative eigenvalues is even, and λ is computed. (An example
+    is a point mass on springs that rotates faster than its natural frequency.)
     """
     omega, negative = _factorize(structure, omega, stiffening)
     if negative is None:

@@ -46,7 +46,7 @@ Stress = Callable[[Any], Any]
 Damping: TypeAlias = Rayleigh | Viscous | ufl.Form
 
 SYMMETRY_TOLERANCE = 1e-9
-"""Relative size of A - Aᵀ above which a form is rejected as not symmetric."""
+"""A form with the matrix A is rejected as not symmetric if |A - Aᵀ|/|A| is larger."""
 
 SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
@@ -134,8 +134,8 @@ class RotatingStructure:
             return (self.softening,)
         if self.geometric is None:
             raise InputError(
-                "geometric stiffness needs the stress: give a material, or stress=σ(u) with your "
-                "own stiffness form; or stiffening=False"
+                "geometric stiffness needs the stress: give a material, or give stress=σ(u) with "
+                "your own stiffness form, or use stiffening=False"
             )
         return self.softening, self.geometric
 
@@ -182,7 +182,7 @@ def rotating_structure(
         held: Groups of facets that are fixed in the rotating frame: names, or tags by name.
         axis: Direction of the axis of rotation, shape (3,); a plane body rotates about z.
         point: Point of the axis, shape (3,), in the plane also (2,), m.
-        springs: Symmetric bilinear form on the displacement space, of springs between the body and
+        springs: Symmetric bilinear form on the displacement space for springs between the body and
             the rotating frame. By default none.
         damping: `Rayleigh` with K at rest, springs included; `Viscous`; a symmetric bilinear form
             on the displacement space that acts on u̇ in the rotating frame (the form of a plane
@@ -246,7 +246,7 @@ def rotating_structure(
 
 
 def checked_axis(axis: ArrayLike, point: ArrayLike, dim: int) -> tuple[Array, Array]:
-    """Return the unit vector of the axis and a point of it, both of shape (3,)."""
+    """Return the unit vector of the axis and a point on the axis, both of shape (3,)."""
     n, p = vector("axis", axis), array("point", point)
     length = np.abs(n).max()
     if not length > 0:
