@@ -36,7 +36,13 @@ extensions = [
     "mathml",
     "viewers",
 ]
-exclude_patterns = ["_build", "_ext", "conf.py", "verification/reference_cases.py"]
+exclude_patterns = [
+    "coming_from/*.py",
+    "_build",
+    "_ext",
+    "conf.py",
+    "verification/reference_cases.py",
+]
 default_role = "code"
 nitpicky = False
 
