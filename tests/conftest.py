@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from mpi4py import MPI
@@ -45,6 +48,22 @@ def _wait_for_compiled_forms(config: pytest.Config) -> None:
     options.parent.mkdir()
     options.write_text('{"timeout": 300}')
     os.environ["XDG_CONFIG_HOME"] = folder.name
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Start Chromium with WebGL in software; skip the test without Chromium or playwright."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None or importlib.util.find_spec("playwright") is None:
+        pytest.skip("needs Chromium and the package playwright")
+    from playwright.sync_api import sync_playwright
+
+    options = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader"]
+    options += ["--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+    with sync_playwright() as driver:
+        program = driver.chromium.launch(executable_path=path, args=options)
+        yield program
+        program.close()
 
 
 @pytest.fixture

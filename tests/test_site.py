@@ -6,10 +6,7 @@ and the package playwright are installed.
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import shutil
-from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,14 +18,6 @@ from mpi4py import MPI
 
 SITE = Path(__file__).parents[1] / "docs" / "_build" / "html"
 PAGES = [p for p in sorted(SITE.rglob("*.html")) if not p.relative_to(SITE).parts[0][0] == "_"]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-OPTIONS = [
-    "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--ignore-gpu-blocklist",
-]
 PAGE_SIZE = 700_000
 """Largest size of a page in bytes; viewers are files of their own."""
 
@@ -83,18 +72,6 @@ def test_pages_are_small_and_need_no_network(path: Path) -> None:
     assert loaded == []
     assert "srcdoc=" not in text
     assert "&lt;Figure size" not in text  # a figure that shows its text instead of itself
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None or importlib.util.find_spec("playwright") is None:
-        pytest.skip("needs Chromium and the package playwright")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        program = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield program
-        program.close()
 
 
 @pytest.mark.slow

@@ -1,15 +1,4 @@
-"""V4: the flexible slider-crank of the Test Set for IVP Solvers (Simeon), a rod of four shapes.
-
-Rod frame at the crank pin along the chord, deflection q₁ sin(πx/l) + q₂ sin(2πx/l), extension
-quadratic with q₃ at mid-length and q₄ at the end.  The test set's longitudinal mass matrix is
-ρAl [[8, 1], [1, 2]], fifteen times the consistent one of these shapes (∫ gives ρAl/15 [[8, 1],
-[1, 2]]); its digits belong to it, so that the rod here has it too.  Its nonlinear stiffness locks
-and is left out, as in the reference solution.
-
-References:
-    B. Simeon, Modelling a flexible slider crank mechanism by a mixed system of DAEs and PDEs,
-    Mathematical Modelling of Systems 2 (1996); Test Set for IVP Solvers, release 2.4, problem 24.
-"""
+"""V4: motion and digits of the flexible slider-crank of `tests/models/ivp_slider_crank.py`."""
 
 from __future__ import annotations
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import io
 import json
 import os
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +40,6 @@ from dolfinx_mbd.plotting.player_data import KINDS, integers, outline, sampled_r
 from dolfinx_mbd.plotting.player_page import Player, player
 from dolfinx_mbd.rotating import RotatingModes
 from tests.plotting.test_plotting import bar
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-OPTIONS = [
-    "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--ignore-gpu-blocklist",
-]
-"""Options of Chromium for WebGL without a graphics card."""
 
 
 @pytest.fixture(autouse=True)
@@ -356,18 +343,6 @@ def test_whirl_of_a_gyroscope() -> None:
 
 
 # ---- in a browser -------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None or importlib.util.find_spec("playwright") is None:
-        pytest.skip("needs Chromium and the package playwright")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        program = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield program
-        program.close()
-
-
 class Tab:
     """A page in the browser, with its messages and its requests."""
 

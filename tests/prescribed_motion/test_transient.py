@@ -34,6 +34,7 @@ from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.calls import flat
 from tests.models.plates import plate
+from tests.models.spin_up import EXACT
 
 ENDS = ("left", "right")
 PLATE: Mapping[str, Any] = {"plane": "stress", "thickness": WIDTH}
@@ -270,20 +271,6 @@ def test_clamped_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
     assert found.points["tip"].displacement[:, 1] == pytest.approx(expected, rel=0.005)
 
 
-SPIN_UP = {
-    2: -0.10237,
-    4: -0.34225,
-    5: -0.46844,
-    6: -0.54356,
-    7: -0.57125,
-    8: -0.54276,
-    10: -0.36269,
-    12: -0.15088,
-    14: -0.02028,
-}
-"""V5: tip deflection, m, at times, s."""
-
-
 def test_spin_up() -> None:
     """V5 as a 2D strip of equal EA, EI and ρA at full order: every value within 1 %.
 
@@ -320,8 +307,8 @@ def test_spin_up() -> None:
         return found.points["tip"].displacement, found
 
     stiff, found = tip(18.0, True)
-    at = [round(t / 0.04) for t in SPIN_UP]
-    assert stiff[at, 1] == pytest.approx(list(SPIN_UP.values()), rel=0.01)
+    at = [round(t / 0.04) for t in EXACT]
+    assert stiff[at, 1] == pytest.approx(list(EXACT.values()), rel=0.01)
     assert stiff[:, 1].min() == pytest.approx(-0.5738, rel=0.003)
     assert found.time[np.argmin(stiff[:, 1])] == pytest.approx(6.76, abs=0.04)
     assert stiff[-75:, 0].mean() == pytest.approx(5.14e-4, rel=0.003)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, reject, vector
+from dolfinx_mbd.checks import choice, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body
@@ -28,8 +28,8 @@ def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
         for interface in reduced.interfaces:
             if interface.name == point:
                 return interface.point, interface.motion[:3].T
-        station = reduced.point(point)
-        return station.position, station.modes
+        named = reduced.point(point)
+        return named.position, named.modes
     x = vector("point", point, unit="m")
     if reduced.num_modes == 0:
         return x, np.zeros((0, 3))
@@ -59,13 +59,3 @@ def material_point_motion(history: BodyHistory, x: Array, modes: Array, quantity
         spin = np.cross(w, np.cross(w, c) + 2 * du)
         origin, relative = history.acceleration, np.cross(alpha, c) + spin + ddu
     return origin + np.einsum("tij,tj->ti", rotation_matrices(history.rotation), relative)
-
-
-def fixed_axes(axes: ArrayLike) -> Array:
-    """Return the axes of a sensor as an orthonormal matrix (3, 3)."""
-    expected = "'global', 'body', the name of a body or an orthonormal matrix (3, 3)"
-    triad: Array = array("axes", axes, (3, 3), expected=expected)
-    with np.errstate(over="ignore"):
-        if not np.allclose(triad.T @ triad, np.eye(3), atol=1e-9):
-            reject("axes", axes, expected)
-    return triad

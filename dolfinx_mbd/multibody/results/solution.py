@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.archive import errors_as, read_archive
-from dolfinx_mbd.checks import choice, instance
+from dolfinx_mbd.checks import choice, instance, rotation_matrix
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
@@ -35,7 +35,7 @@ from dolfinx_mbd.multibody.results.histories import (
     rotation_matrices,
 )
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
-from dolfinx_mbd.multibody.results.sensors import fixed_axes, material_point, material_point_motion
+from dolfinx_mbd.multibody.results.sensors import material_point, material_point_motion
 from dolfinx_mbd.multibody.results.tables import Named, columns, dataset, quantities
 from dolfinx_mbd.multibody.start.consistent_state import transferred_state
 
@@ -392,7 +392,7 @@ class Solution(HtmlView):
         x, modes = material_point(self.system.bodies[k], point)
         value = material_point_motion(self._body(k), x, modes, quantity)
         if not isinstance(axes, str):
-            return value @ fixed_axes(axes)
+            return value @ rotation_matrix("axes", axes)
         if axes == "global":
             return value
         A = rotation_matrices(self.body(body if axes == "body" else axes).rotation)

@@ -109,6 +109,8 @@ def test_bad_sensors(run: Solution) -> None:
             run.sensor(*arguments)
     with pytest.raises(ValueError, match="orthonormal"):
         run.sensor("rod", "middle", axes=2 * np.eye(3))
+    with pytest.raises(InputError, match="axes"):
+        run.sensor("rod", "middle", axes=np.diag([1.0, 1.0, -1.0]))  # left-handed
 
 
 def test_joint_forces_obey_newton(run: Solution) -> None:
