@@ -91,7 +91,7 @@ MESHES: dict[str, Call] = {
     "Reduction.write_modes": lambda b: (b.reduction.write_modes, {"path": "modes.bp"}),
     "RotatingModes.functions": lambda b: (
         mbd.rotating_modes(b.structure, 10.0, num_modes=2).functions,
-        {"k": 0},
+        {"k": 1},
     ),
     "RotatingModes.summary": lambda b: (
         mbd.rotating_modes(b.structure, 10.0, num_modes=2).summary,
@@ -119,7 +119,7 @@ MESHES: dict[str, Call] = {
     ),
     "TaggedMesh.cells": lambda b: (b.box.cells, {"name": "all"}),
     "TaggedMesh.facets": lambda b: (b.box.facets, {"name": "left"}),
-    "Transient.displacement": lambda b: (b.transient.displacement, {"k": 0}),
+    "Transient.displacement": lambda b: (b.transient.displacement, {"k": 1}),
     "Transient.write": lambda b: (b.transient.write, {"path": "transient.bp"}),
     "Viscous": lambda b: (mbd.Viscous, {"viscosity": 1e3}),
     "apply_inertia": lambda b: (
@@ -463,7 +463,7 @@ BODIES: dict[str, Call] = {
     "ReducedBody.replace": lambda b: (b.rod.replace, {"name": "link", "total_mass": 2.0}),
     "ReducedBody.rigid": lambda b: (b.rod.rigid, {}),
     "ReducedBody.save": lambda b: (b.rod.save, {"path": b.folder / "saved.npz"}),
-    "ReducedBody.selected": lambda b: (b.rod.selected, {"modes": [0, 2]}),
+    "ReducedBody.selected": lambda b: (b.rod.selected, {"modes": [1, 3]}),
     "ReducedBody.summary": lambda b: (b.rod.summary, {}),
     "ReducedBody.truncated": lambda b: (b.rod.truncated, {"num_modes": 2}),
     "ReducedBody.with_damping": lambda b: (
@@ -489,7 +489,7 @@ BODIES: dict[str, Call] = {
     ),
     "Stiffening.selected": lambda b: (
         b.reduction.body.stiffening.selected,
-        {"modes": np.array([0])},
+        {"modes": np.array([1])},
     ),
     "StrainGauge": lambda b: (
         body.StrainGauge,
@@ -499,7 +499,7 @@ BODIES: dict[str, Call] = {
         },
     ),
     "StrainGauge.history": lambda b: (_gauge().history, {"motion": b.history}),
-    "StrainGauge.selected": lambda b: (_gauge().selected, {"modes": np.array([0])}),
+    "StrainGauge.selected": lambda b: (_gauge().selected, {"modes": np.array([1])}),
     "StressModes": lambda b: (
         body.StressModes,
         {"points": np.zeros((2, 3)), "stress": np.zeros((6, 2, 8))},
@@ -508,7 +508,7 @@ BODIES: dict[str, Call] = {
         _stress(b).envelope,
         {"name": "von Mises", "history": b.history},
     ),
-    "StressModes.selected": lambda b: (_stress(b).selected, {"modes": np.array([0])}),
+    "StressModes.selected": lambda b: (_stress(b).selected, {"modes": np.array([1])}),
     "StressModes.values": lambda b: (
         _stress(b).values,
         {"name": "von Mises", "history": b.history},
@@ -614,7 +614,7 @@ PICTURES: dict[str, Call] = {
     "plot_forces": lambda b: (plotting.plot_forces, {"solution": b.run, "elements": ["crank pin"]}),
     "plot_modes": lambda b: (
         plotting.plot_modes,
-        {"body": b.rod, "modes": [0], "panel": (80, 60)},
+        {"body": b.rod, "modes": [1], "panel": (80, 60)},
     ),
     "plot_orbit": lambda b: (plotting.plot_orbit, {"solution": b.run, "body": "crank"}),
     "plot_polar_force": lambda b: (

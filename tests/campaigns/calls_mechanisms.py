@@ -77,7 +77,7 @@ MECHANISMS: dict[str, Call] = {
         mb.JointSpring,
         {"name": "spring", "joint": "pivot", "stiffness": 10.0, "damping": 0.1},
     ),
-    "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 0}),
+    "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 1}),
     "LinearizedSystem.response": lambda b: (_plant(b).response, {"frequencies": [1.0, 2.0]}),
     "LinearizedSystem.state_space": lambda b: (_plant(b).state_space, {}),
     "LinearizedSystem.summary": lambda b: (_linear(b).summary, {}),
