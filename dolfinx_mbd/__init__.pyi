@@ -83,6 +83,7 @@ from .multibody import integrated as integrated
 from .multibody import inverse_dynamics as inverse_dynamics
 from .multibody import kinematic_analysis as kinematic_analysis
 from .multibody import linearize as linearize
+from .multibody import place as place
 from .multibody import planar as planar
 from .multibody import point_on_line as point_on_line
 from .multibody import point_on_plane as point_on_plane

@@ -41,7 +41,7 @@ def test_modes_have_one_numbering() -> None:
         assert few.stiffness.item() == one.stiffness[k - 1, k - 1]
         assert mode_titles(one.modes)[k - 1].startswith(f"{k}: {mode.label}")
     for wrong in (0, 5):
-        with pytest.raises(InputError, match="every entry of modes must be .* from 1 to 4"):
+        with pytest.raises(InputError, match=r"every entry of modes must be .* from 1 to 4"):
             one.selected([wrong])
 
 

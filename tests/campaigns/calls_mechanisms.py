@@ -202,6 +202,10 @@ MECHANISMS: dict[str, Call] = {
         {"stall": 10.0, "no_load_speed": 100.0},
     ),
     "linearize": lambda b: (mbd.linearize, {"system": b.pendulum, "state": b.state}),
+    "place": lambda b: (
+        mbd.place,
+        {"body": mbd.FlexibleBody("rod", b.rod), "by": "big_end", "at": (1.0, 0.0, 0.0)},
+    ),
     "planar": _joint("planar"),
     "point_on_line": _joint("point_on_line"),
     "point_on_plane": _joint("point_on_plane"),
