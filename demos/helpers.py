@@ -34,6 +34,7 @@ __all__ = [
     "solve",
     "tagged_bar",
     "timed",
+    "write_bracket",
 ]
 
 root = MPI.COMM_WORLD.rank == 0
@@ -307,3 +308,35 @@ def solve(V: Any, stiffness: Any, load: Any, bcs: list[Any]) -> Any:
     for thing in (ksp, A, b):
         thing.destroy()
     return solution
+
+
+def write_bracket(path: Path) -> None:
+    """Mesh a bracket with two bores and an ear with gmsh, and write it to a file; rank 0 writes.
+
+    The bores "left" and "right" have a radius of 10 mm, and their centres are at x = 0 and 0.2 m.
+
+    Args:
+        path: File to write, in metres.
+    """
+    if root:
+        import gmsh
+
+        gmsh.initialize(readConfigFiles=False, interruptible=False)
+        gmsh.option.setNumber("General.Terminal", 0)
+        model, occ = gmsh.model, gmsh.model.occ
+        plate = (3, occ.addBox(-0.025, -0.02, -0.006, 0.25, 0.04, 0.012))
+        ear = (3, occ.addBox(0.085, 0.02, -0.006, 0.03, 0.045, 0.012))
+        solid = occ.fuse([plate], [ear])[0]
+        bores = [(3, occ.addCylinder(x, 0, -0.006, 0, 0, 0.012, 0.01)) for x in (0.0, 0.2)]
+        solid = occ.cut(solid, bores)[0]
+        occ.synchronize()
+        model.addPhysicalGroup(3, [tag for _, tag in solid], name="bracket")
+        for name, x in (("left", 0.0), ("right", 0.2)):
+            box = x - 0.011, -0.011, -0.007, x + 0.011, 0.011, 0.007
+            faces = [tag for _, tag in model.getEntitiesInBoundingBox(*box, 2)]
+            model.addPhysicalGroup(2, faces, name=name)
+        gmsh.option.setNumber("Mesh.MeshSizeMax", 0.007)
+        model.mesh.generate(3)
+        gmsh.write(str(path))
+        gmsh.finalize()
+    MPI.COMM_WORLD.Barrier()
