@@ -91,19 +91,14 @@ if comm.rank == 0:
 
 # ## The pendulum
 #
-# Gravity acts along $-y$. The lever starts 0.05 rad from the vertical: the rotation is a unit
-# quaternion about z. Its bore, not its body frame, must meet the pivot.
+# Gravity acts along $-y$. The lever starts 0.05 rad from the vertical: the rotation is a vector
+# along z. `place` moves its bore, not its body frame, to the pivot.
 
 # +
 tilt, amplitude = -np.pi / 2 + 0.05, 0.05
-turn = np.array([[np.cos(tilt), -np.sin(tilt), 0], [np.sin(tilt), np.cos(tilt), 0], [0, 0, 1]])
 ground = mbd.Ground({"pivot": mbd.Frame()})
-body = mbd.FlexibleBody(
-    "lever",
-    lever,
-    position=-turn @ lever.interface("pivot").point,
-    rotation=(np.cos(tilt / 2), 0.0, 0.0, np.sin(tilt / 2)),
-)
+body = mbd.FlexibleBody("lever", lever)
+body = mbd.place(body, by="pivot", at=(ground, "pivot"), rotation=(0.0, 0.0, tilt))
 pivot = revolute("pivot", ground.frame("pivot"), body.frame("pivot"))
 gravity = (0.0, -mbd.STANDARD_GRAVITY, 0.0)
 run = mbd.simulate(mbd.System([ground, body], [pivot], gravity=gravity), t_end=1.5, dt=1e-3)

@@ -44,6 +44,15 @@ def test_tutorial_is_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES.get(path.name, 150)
 
 
+def test_a_linkage_with_gauges_takes_25_statements() -> None:
+    """From the imports to the plots of `bracket.py`; the docstring and the checks do not count."""
+    source = (DEMOS / "bracket.py").read_text(encoding="utf-8").split("# ## Checks")[0]
+    statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
+    assert len(statements) - 1 <= 25
+    words = ("read_mesh(", "SpringDamper(", "JointLoad(", "plot_histories(")
+    assert all(word in source for word in words) and source.count("GaugeSpec(") == 3
+
+
 @pytest.mark.parametrize("value", [0.9, 2.1, float("nan")])
 def test_failed_check_raises(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(DEMOS))
