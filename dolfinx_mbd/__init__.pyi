@@ -18,6 +18,7 @@ from . import prescribed_motion as prescribed_motion
 from . import recovery as recovery
 from . import reduction as reduction
 from . import rotating as rotating
+from . import sensitivity as sensitivity
 from .beams import BeamModel as BeamModel
 from .beams import reduce_beam as reduce_beam
 from .beams import rotating_beam as rotating_beam
@@ -115,6 +116,10 @@ from .rotating import campbell as campbell
 from .rotating import critical_speed as critical_speed
 from .rotating import rotating_modes as rotating_modes
 from .rotating import rotating_structure as rotating_structure
+from .sensitivity import BodyDerivative as BodyDerivative
+from .sensitivity import BodySensitivities as BodySensitivities
+from .sensitivity import Parameter as Parameter
+from .sensitivity import sensitivities as sensitivities
 
 __all__: list[str]
 __version__: str

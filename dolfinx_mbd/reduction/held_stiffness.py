@@ -239,6 +239,17 @@ class HeldStiffness:
         B[self.dofs] = 0.0
         return self._solver.solve(B)[0]
 
+    def solve_moved(self, loads: Array, motion: Array | None) -> Array:
+        """Return displacements under nodal forces while the rigid interfaces move.
+
+        `motion` (owned dofs, k) is zero except at the degrees of freedom of rigid interfaces.
+        """
+        if motion is None:
+            return self.solve_body(loads)
+        B = np.asfortranarray(loads - multiply(self.problem.stiffness, motion))
+        B[self.dofs] = motion[self.dofs]
+        return self._solver.solve(B)[0]
+
     def modes(self, count: int) -> tuple[Array, Array]:
         """Return ω² and the vectors of the lowest modes."""
         if isinstance(self._solver, IterativeSolver):

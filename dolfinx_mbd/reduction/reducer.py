@@ -284,6 +284,8 @@ class Reducer:
             truncation=truncation,
             stress=None if problem.materials is None else problem.materials.stress_in_space,
             residuals=residuals,
+            model=self._model,
+            interfaces=self._interfaces,
         )
         return with_damping(reduction, options.damping, thickness=problem.thickness)
 

@@ -1,0 +1,241 @@
+"""Derivatives of the modes of a reduced body on the mesh.
+
+The modes span constraint modes C and fixed-interface modes Φ. Their derivatives follow from
+
+    K C′ = −K′C,    (K − λM) Φ′ = −(K′ − λM′) Φ    with held interfaces.
+
+Only the parts of C′ and Φ′ outside the span of the modes matter: inside, the derivative of a mode
+is a choice of coordinates. Here ΨᵀMΨ′ is symmetric. The modes then remain orthonormal and turn as
+little as possible, and no difference of eigenvalues is divided by: modes may cross.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, projected, rigid_motions
+from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.reduction.craig_bampton import rigid_rows
+from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
+
+CHANGE_TOLERANCE = 1e-9  # relative change of the solution in the last step
+MAX_STEPS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class SplitModes:
+    """Modes Ψ = C N + Φ Z of a body without its rigid motions R; MR = R̂ᵀR̂ = 1.
+
+    All vectors have shape (owned dofs, columns).
+    """
+
+    modes: Array  # Ψ
+    rigid: Array  # R̂, M-orthonormal
+    rigid_factor: Array  # R̂ = R · rigid_factor, with R about the origin
+    motions: Array  # N, motion of the interfaces in each mode (coordinates, n)
+    rigid_interfaces: Array  # motion of the interfaces in R̂ (coordinates, rigid motions)
+    fixed: Array  # Φ
+    squares: Array  # λ of Φ
+    shares: Array  # Z (fixed-interface modes, n)
+
+
+def split_modes(
+    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], modes: Array, motions: Array
+) -> SplitModes:
+    """Return the constraint and fixed-interface parts of orthonormal modes (collective).
+
+    Args:
+        problem: Matrices of the body.
+        interfaces: Interfaces of the body.
+        modes: Modes Ψ with ΨᵀMΨ = I and ΨᵀMR = 0, shape (owned dofs, n).
+        motions: Motion of the interfaces, shape (coordinates, n).
+    """
+    comm, dim = problem.comm, problem.dim
+    R = problem.rigid_motions()
+    factor = np.linalg.inv(np.linalg.cholesky(gram(comm, R, problem.apply_mass(R)))).T
+    rigid = np.asfortranarray(R @ factor)
+    of_rigid = rigid_rows(interfaces, np.zeros(3), dim) @ factor
+    all_motions = np.hstack([of_rigid, motions])
+    _, values, right = np.linalg.svd(all_motions / np.linalg.norm(all_motions, axis=1)[:, None])
+    null = right[len(values) :].T
+    K = np.zeros((all_motions.shape[1],) * 2)
+    K[len(factor) :, len(factor) :] = stiffness = gram(
+        comm, modes, multiply(problem.stiffness, modes)
+    )
+    squares, y = scipy.linalg.eigh(null.T @ K @ null)
+    coefficients = null @ y
+    fixed = np.asfortranarray(np.hstack([rigid, modes]) @ coefficients)
+    shares = coefficients[len(factor) :].T @ stiffness / squares[:, None]
+    return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, squares, shares)
+
+
+class BasisDerivatives:
+    """Derivatives of the modes of one body with respect to its parameters; see the module."""
+
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        interfaces: tuple[MeshInterface, ...],
+        held: HeldStiffness,
+        split: SplitModes,
+    ) -> None:
+        self.problem, self.interfaces, self.held, self.split = problem, interfaces, held, split
+        self._span = np.asfortranarray(np.hstack([split.rigid, split.modes]))
+        self._mass_span = problem.apply_mass(self._span)
+        self._mass_fixed = problem.apply_mass(split.fixed)
+        self._constraint = np.asfortranarray(split.modes - split.fixed @ split.shares)  # C N
+
+    def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
+        """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
+        split, problem, comm = self.split, self.problem, self.problem.comm
+        boundary = self._boundary_motion(derivatives)
+        forces = -self._stiffness_product(derivatives, self._constraint)
+        constraint = self.held.solve_moved(forces, boundary)
+        fixed = self._fixed_derivatives(derivatives)
+        Y = constraint + fixed @ split.shares
+        inside = gram(comm, self._mass_span, Y)
+        own = projected_mass(problem, derivatives, self._span, split.modes)
+        count = len(split.rigid_factor)
+        moved = np.zeros((count, split.modes.shape[1]))
+        if derivatives.velocity is not None:
+            turned = rigid_motions(derivatives.velocity)
+            turned[:, : problem.dim] = 0.0  # translations do not depend on the shape
+            moved = split.rigid_factor.T @ gram(comm, turned, self._mass_span[:, count:])
+        coefficients = -inside
+        coefficients[:count] -= own[:count] + moved
+        coefficients[count:] -= own[count:] / 2
+        all_motions = np.hstack([split.rigid_interfaces, split.motions])
+        return np.asfortranarray(Y + self._span @ coefficients), all_motions @ coefficients
+
+    def _stiffness_product(self, derivatives: MatrixDerivatives, X: Array) -> Array:
+        if derivatives.stiffness is None:
+            return np.zeros_like(X)
+        return multiply(derivatives.stiffness, X)
+
+    def _boundary_motion(self, derivatives: MatrixDerivatives) -> Array | None:
+        """Return θ×(V − V_k) at the nodes of rigid interfaces, zero elsewhere; None for V = 0."""
+        if derivatives.velocity is None:
+            return None
+        problem, dim = self.problem, self.problem.dim
+        num_rigid = problem.num_rigid
+        out = np.zeros_like(self.split.modes)
+        for k, i in enumerate(self.interfaces):
+            relative = derivatives.velocity[i.blocks] - point_velocity(problem, i, derivatives)
+            motions = rigid_motions(relative)
+            motions[:, :dim] = 0.0
+            out[i.dofs] = motions @ self.split.motions[num_rigid * k : num_rigid * (k + 1)]
+        return out
+
+    def _fixed_derivatives(self, derivatives: MatrixDerivatives) -> Array:
+        """Return the parts of Φ′ that are M-orthogonal to Φ."""
+        split, problem = self.split, self.problem
+        forces = -self._stiffness_product(derivatives, split.fixed)
+        if derivatives.scalar_mass is not None:
+            product = replace(problem, scalar_mass=derivatives.scalar_mass).apply_mass(split.fixed)
+            forces += product * split.squares
+        return solve_shifted(
+            forces, split.squares, self.held.solve_body, self._without_fixed, problem
+        )
+
+    def _without_fixed(self, X: Array) -> Array:
+        """Return X without its components along Φ."""
+        inside = gram(self.problem.comm, self._mass_fixed, X)
+        return np.asfortranarray(X - self.split.fixed @ inside)
+
+
+def solve_shifted(
+    forces: Array,
+    squares: Array,
+    solve: Callable[[Array], Array],
+    project: Callable[[Array], Array],
+    problem: ElasticProblem,
+) -> Array:
+    """Return the solutions x_j of (K − λ_j M) x_j = f_j outside an invariant subspace.
+
+    All systems share one block Krylov space of K⁻¹M, in which Galerkin's method determines each
+    solution. Collective.
+
+    Args:
+        forces: f_j, shape (owned dofs, k).
+        squares: λ_j, shape (k,), (rad/s)².
+        solve: Function that returns K⁻¹ F for a block of forces.
+        project: Function that removes the components along the invariant subspace.
+        problem: Matrices of the body.
+
+    Raises:
+        SolverError: The space grows too large.
+    """
+    comm = problem.comm
+    start = project(solve(forces))
+    solution, block = np.zeros_like(start), start
+    V: Array = np.zeros((len(start), 0), order="F")
+    size = np.sqrt(np.diag(gram(comm, start, problem.apply_mass(start))))
+    active = size > 0
+    for _ in range(MAX_STEPS):
+        block = project(solve(problem.apply_mass(block)))
+        block = orthonormalized(problem, block, V)
+        if not block.shape[1]:
+            break
+        V = np.asfortranarray(np.hstack([V, block]))
+        K = gram(comm, V, multiply(problem.stiffness, V))
+        load = gram(comm, V, problem.apply_mass(start)) * squares
+        before = solution
+        coefficients = np.column_stack(
+            [np.linalg.solve(K - s * np.eye(len(K)), b) for s, b in zip(squares, load.T, strict=True)]
+        )
+        solution = np.asfortranarray(V @ coefficients)
+        change = solution - before
+        norms = np.sqrt(np.maximum(np.diag(gram(comm, change, problem.apply_mass(change))), 0))
+        if np.all(norms[active] <= CHANGE_TOLERANCE * size[active]):
+            break
+    else:
+        raise SolverError("the derivatives of the fixed-interface modes do not converge")
+    return np.asfortranarray(start + solution)
+
+
+def orthonormalized(problem: ElasticProblem, X: Array, V: Array) -> Array:
+    """Return an M-orthonormal basis of X outside the span of the M-orthonormal V (collective)."""
+    comm = problem.comm
+    X = X / np.sqrt(np.maximum(np.diag(gram(comm, X, problem.apply_mass(X))), 1e-300))
+    for _ in range(2):
+        X = X - V @ gram(comm, V, problem.apply_mass(X))
+        values, vectors = np.linalg.eigh(gram(comm, X, problem.apply_mass(X)))
+        keep = values > 1e-20
+        X = np.asfortranarray(X @ (vectors[:, keep] / np.sqrt(values[keep])))
+    return X
+
+
+def projected_mass(
+    problem: ElasticProblem, derivatives: MatrixDerivatives, X: Array, Y: Array
+) -> Array:
+    """Return XᵀM′Y."""
+    if derivatives.scalar_mass is None:
+        return np.zeros((X.shape[1], Y.shape[1]))
+    product = replace(problem, scalar_mass=derivatives.scalar_mass).apply_mass(Y)
+    return gram(problem.comm, X, product)
+
+
+def point_velocity(
+    problem: ElasticProblem, interface: MeshInterface, derivatives: MatrixDerivatives
+) -> Array:
+    """Return the velocity of an interface point, shape (dim,), from the nodes of the interface.
+
+    It is the affine function of the position that is closest to the velocity of the nodes,
+    evaluated at the point.
+    """
+    comm, dim = problem.comm, problem.dim
+    assert derivatives.velocity is not None
+    x = problem.positions[interface.blocks] - interface.point[:dim]
+    V = derivatives.velocity[interface.blocks]
+    x, V = (np.vstack(comm.allgather(a)) for a in (x, V))
+    design = np.column_stack([np.ones(len(x)), x / np.abs(x).max()])
+    return np.asarray(np.linalg.lstsq(design, V, rcond=1e-9)[0][0])

@@ -1,0 +1,123 @@
+"""Derivatives of reduced bodies: identities (V17), and central differences of new reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+import ufl
+from dolfinx import fem
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.linalg.blocks import gram
+from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
+
+ENDS = ["left", "right"]
+MIDDLE = np.array([LENGTH / 2, HEIGHT / 2, WIDTH / 2])
+
+
+def reduced(model: Any, middle: np.ndarray = MIDDLE) -> mbd.Reduction:
+    points = {"middle": middle}
+    return mbd.reduce(model, interfaces=ENDS, num_modes=4, points=points, stiffening=False)
+
+
+def aligned(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
+    """Numbers of a reduction in the coordinates that are closest to those of `base`."""
+    problem = elastic_problem(base.model)
+    cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
+    problem.destroy()
+    W = scipy.linalg.polar(cross)[0].T
+    T = scipy.linalg.block_diag(1.0, W)
+    body = other.body
+    return {
+        "total_mass": np.array(body.total_mass),
+        "first_moments": T.T @ body.first_moments,
+        "second_moments": np.einsum("ki,klab,lj->ijab", T, body.second_moments, T),
+        "stiffness": W.T @ body.stiffness @ W,
+        "interface_points": np.array([i.point for i in body.interfaces]),
+        "interface_motions": np.array([i.motion @ W for i in body.interfaces]),
+        "positions": np.array([p.position for p in body.points]),
+        "point_modes": np.array([W.T @ p.modes for p in body.points]),
+        "skin_positions": body.skin.points,
+        "skin_modes": np.einsum("ki,kpa->ipa", W, body.skin.modes),
+    }
+
+
+def check_differences(
+    make: Callable[[float], Any],
+    parameter: Callable[[Any], mbd.Parameter],
+    step: float,
+    middle: Callable[[float], np.ndarray] = lambda s: MIDDLE,
+) -> None:
+    """Compare derivatives with central differences of two new reductions to 1e-6."""
+    base = reduced(make(0.0))
+    quantity = parameter(base.model)
+    derivative = mbd.sensitivities(base, [quantity])[quantity.name]
+    values = [aligned(base, reduced(make(s), middle(s))) for s in step * np.array([-2, -1, 1, 2])]
+    for name in values[0]:
+        a, b, c, d = (v[name] for v in values)
+        difference = (8 * (c - b) - (d - a)) / (12 * step)  # of fourth order
+        exact = getattr(derivative, name)
+        size = max(np.abs(difference).max(), 1e-3 * np.abs(b).max() / step * 1e-3)
+        assert np.abs(exact - difference).max() <= 1e-6 * size, name
+
+
+def test_poisson(comm: MPI.Intracomm) -> None:
+    def make(s: float) -> mbd.ElasticModel:
+        return mbd.ElasticModel(box(comm), replace(mbd.STEEL, poisson=0.3 + s))
+
+    check_differences(make, lambda model: mbd.Parameter("nu", "poisson"), 1e-3)
+
+
+def moved(comm: MPI.Intracomm, velocity: Callable[[Any], np.ndarray], s: float) -> Any:
+    mesh = box(comm)
+    x = mesh.mesh.geometry.x
+    x += s * velocity(x.T).T
+    return mbd.ElasticModel(mesh, mbd.STEEL)
+
+
+def test_shape(comm: MPI.Intracomm) -> None:
+    """The bar gets longer, and thicker in the middle; its ends turn and shift."""
+
+    def velocity(x: Any) -> np.ndarray:
+        bulge = x[0] * (LENGTH - x[0]) / LENGTH**2
+        return np.array([x[0] + 0.3 * bulge * x[1], 2 * bulge * x[1] + 0.1 * x[0], 0.2 * x[2]])
+
+    def parameter(model: mbd.ElasticModel) -> mbd.Parameter:
+        nodes = fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,)))
+        f = fem.Function(nodes)
+        f.interpolate(velocity)
+        return mbd.Parameter("shape", "shape", velocity=f)
+
+    def middle(s: float) -> np.ndarray:
+        return MIDDLE + s * velocity(MIDDLE)
+
+    check_differences(lambda s: moved(comm, velocity, s), parameter, 1e-3, middle)
+
+
+def test_identities(comm: MPI.Intracomm) -> None:
+    """E df/dE = f/2, ρ df/dρ = -f/2; under uniform scaling f' = -f, m' = 3m, J' = 5J."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    base = reduced(model)
+    body, x = base.body, ufl.SpatialCoordinate(model.plain_mesh)
+    table = mbd.sensitivities(
+        base,
+        [
+            mbd.Parameter("E", "young"),
+            mbd.Parameter("rho", "density"),
+            mbd.Parameter("size", "shape", velocity=x),
+        ],
+    )
+    f = np.sqrt(np.diag(body.stiffness)) / (2 * np.pi)
+    assert table["E"].frequencies * 210e9 == pytest.approx(f / 2, rel=1e-8)
+    assert table["rho"].frequencies * 7850 == pytest.approx(-f / 2, rel=1e-8)
+    assert table["size"].frequencies == pytest.approx(-f, rel=1e-8)
+    assert table["size"].total_mass == pytest.approx(3 * body.total_mass, rel=1e-10)
+    second = table["size"].second_moments[0, 0]
+    assert np.allclose(second, 5 * body.second_moments[0, 0], rtol=1e-10)
