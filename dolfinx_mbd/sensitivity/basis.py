@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, projected, rigid_motions
+from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.craig_bampton import rigid_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
@@ -92,18 +91,18 @@ class BasisDerivatives:
         self._span = np.asfortranarray(np.hstack([split.rigid, split.modes]))
         self._mass_span = problem.apply_mass(self._span)
         self._mass_fixed = problem.apply_mass(split.fixed)
-        self._constraint = np.asfortranarray(split.modes - split.fixed @ split.shares)  # C N
+        self.constraint = np.asfortranarray(split.modes - split.fixed @ split.shares)  # C N
 
     def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
         """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
         split, problem, comm = self.split, self.problem, self.problem.comm
-        boundary = self._boundary_motion(derivatives)
-        forces = -self._stiffness_product(derivatives, self._constraint)
+        boundary = self.boundary_motion(derivatives, split.motions)
+        forces = -self.stiffness_product(derivatives, self.constraint)
         constraint = self.held.solve_moved(forces, boundary)
         fixed = self._fixed_derivatives(derivatives)
         Y = constraint + fixed @ split.shares
         inside = gram(comm, self._mass_span, Y)
-        own = projected_mass(problem, derivatives, self._span, split.modes)
+        own = gram(comm, self._span, mass_product(problem, derivatives, split.modes))
         count = len(split.rigid_factor)
         moved = np.zeros((count, split.modes.shape[1]))
         if derivatives.velocity is not None:
@@ -116,32 +115,34 @@ class BasisDerivatives:
         all_motions = np.hstack([split.rigid_interfaces, split.motions])
         return np.asfortranarray(Y + self._span @ coefficients), all_motions @ coefficients
 
-    def _stiffness_product(self, derivatives: MatrixDerivatives, X: Array) -> Array:
+    def stiffness_product(self, derivatives: MatrixDerivatives, X: Array) -> Array:
+        """Return K′X."""
         if derivatives.stiffness is None:
             return np.zeros_like(X)
         return multiply(derivatives.stiffness, X)
 
-    def _boundary_motion(self, derivatives: MatrixDerivatives) -> Array | None:
-        """Return θ×(V − V_k) at the nodes of rigid interfaces, zero elsewhere; None for V = 0."""
+    def boundary_motion(self, derivatives: MatrixDerivatives, motions: Array) -> Array | None:
+        """Return θ×(V − V_k) at the nodes of rigid interfaces, zero elsewhere; None for V = 0.
+
+        `motions` are the motions of all interfaces, shape (coordinates, columns).
+        """
         if derivatives.velocity is None:
             return None
         problem, dim = self.problem, self.problem.dim
         num_rigid = problem.num_rigid
-        out = np.zeros_like(self.split.modes)
+        out = np.zeros((problem.num_owned, motions.shape[1]), order="F")
         for k, i in enumerate(self.interfaces):
             relative = derivatives.velocity[i.blocks] - point_velocity(problem, i, derivatives)
-            motions = rigid_motions(relative)
-            motions[:, :dim] = 0.0
-            out[i.dofs] = motions @ self.split.motions[num_rigid * k : num_rigid * (k + 1)]
+            turned = rigid_motions(relative)
+            turned[:, :dim] = 0.0
+            out[i.dofs] = turned @ motions[num_rigid * k : num_rigid * (k + 1)]
         return out
 
     def _fixed_derivatives(self, derivatives: MatrixDerivatives) -> Array:
         """Return the parts of Φ′ that are M-orthogonal to Φ."""
         split, problem = self.split, self.problem
-        forces = -self._stiffness_product(derivatives, split.fixed)
-        if derivatives.scalar_mass is not None:
-            product = replace(problem, scalar_mass=derivatives.scalar_mass).apply_mass(split.fixed)
-            forces += product * split.squares
+        forces = -self.stiffness_product(derivatives, split.fixed)
+        forces += mass_product(problem, derivatives, split.fixed) * split.squares
         return solve_shifted(
             forces, split.squares, self.held.solve_body, self._without_fixed, problem
         )
@@ -214,14 +215,11 @@ def orthonormalized(problem: ElasticProblem, X: Array, V: Array) -> Array:
     return X
 
 
-def projected_mass(
-    problem: ElasticProblem, derivatives: MatrixDerivatives, X: Array, Y: Array
-) -> Array:
-    """Return XᵀM′Y."""
+def mass_product(problem: ElasticProblem, derivatives: MatrixDerivatives, X: Array) -> Array:
+    """Return M′X."""
     if derivatives.scalar_mass is None:
-        return np.zeros((X.shape[1], Y.shape[1]))
-    product = replace(problem, scalar_mass=derivatives.scalar_mass).apply_mass(Y)
-    return gram(problem.comm, X, product)
+        return np.zeros(X.shape, order="F")
+    return replace(problem, scalar_mass=derivatives.scalar_mass).apply_mass(X)
 
 
 def point_velocity(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -88,11 +88,16 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class MatrixDerivatives:
-    """Derivatives of the matrices and of the geometry of a body; None stands for zero."""
+    """Derivatives of the matrices and of the geometry of a body; None stands for zero.
+
+    `of_form` returns the derivative of a form that is built from `stress`, the stress σ(u) as UFL.
+    """
 
     stiffness: PETSc.Mat | None
     scalar_mass: PETSc.Mat | None
-    velocity: Array | None  # of the owned blocks, shape (owned blocks, dim), m
+    of_form: Callable[[ufl.Form], ufl.Form]
+    stress: Callable[[Expr], Expr] | None
+    velocity: Array | None = None  # of the owned blocks, shape (owned blocks, dim), m
     thickness: float = 0.0  # derivative of the thickness of a plane body
 
     def destroy(self) -> None:
@@ -121,10 +126,10 @@ def matrix_derivatives(
     if parameter.quantity == "thickness":
         if problem.thickness is None:
             raise InputError(f"{label}: only a plane body has a thickness", argument="parameters")
-        K, Ms = (A.copy() for A in (problem.stiffness, problem.scalar_mass))
-        K.scale(1.0 / problem.thickness)
-        Ms.scale(1.0 / problem.thickness)
-        return MatrixDerivatives(K, Ms, None, 1.0)
+        t, K, Ms = problem.thickness, problem.stiffness.copy(), problem.scalar_mass.copy()
+        K.scale(1.0 / t)
+        Ms.scale(1.0 / t)
+        return MatrixDerivatives(K, Ms, lambda form: form / t, _stress(model), thickness=1.0)
     if parameter.quantity == "shape":
         return _shape_derivatives(model, parameter)
     if parameter.quantity == "coefficient":
@@ -133,14 +138,19 @@ def matrix_derivatives(
         model, f = _variable_model(model, parameter)
         direction = fem.Function(f.function_space)
         direction.x.array[:] = 1.0
-    matrices = [
-        None if form is None else _assembled(ufl.derivative(form, f, direction))
-        for form in _forms(model)
-    ]
-    if all(matrix is None for matrix in matrices):
+
+    def of_form(form: ufl.Form) -> ufl.Form:
+        return ufl.derivative(form, f, direction)
+
+    K, Ms = (_assembled(of_form(form)) for form in _forms(model))
+    if K is None and Ms is None:
         text = f"{label}: the body does not depend on this {parameter.quantity}"
         raise InputError(text, argument="parameters", value=parameter)
-    return MatrixDerivatives(*matrices, None)
+    return MatrixDerivatives(K, Ms, of_form, _stress(model))
+
+
+def _stress(model: ElasticModel) -> Callable[[Expr], Expr] | None:
+    return None if model.materials is None else model.materials.stress
 
 
 def _forms(model: ElasticModel) -> tuple[ufl.Form, ufl.Form]:
@@ -219,7 +229,11 @@ def _shape_derivatives(model: ElasticModel, parameter: Parameter) -> MatrixDeriv
     nodes = fem.functionspace(mesh, ("Lagrange", geometry_degree(mesh), (dim,)))
     velocity = interpolated(parameter.velocity, nodes)
     x = ufl.SpatialCoordinate(mesh)
-    K, Ms = (_assembled(ufl.derivative(form, x, velocity)) for form in _forms(model))
+
+    def of_form(form: ufl.Form) -> ufl.Form:
+        return ufl.derivative(form, x, velocity)
+
+    K, Ms = (_assembled(of_form(form)) for form in _forms(model))
     values = interpolated(velocity, V).x.array[: dim * V.dofmap.index_map.size_local]
-    return MatrixDerivatives(K, Ms, values.reshape(-1, dim).copy())
+    return MatrixDerivatives(K, Ms, of_form, _stress(model), values.reshape(-1, dim).copy())
 

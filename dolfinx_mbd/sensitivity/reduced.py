@@ -13,7 +13,7 @@ import scipy
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.multiple import groups_of
-from dolfinx_mbd.body.parts import Mode
+from dolfinx_mbd.body.parts import Mode, Stiffening
 from dolfinx_mbd.checks import instance, items, number, unknown
 from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, elastic_problem, in_space
@@ -26,6 +26,7 @@ from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import BasisDerivatives, point_velocity, split_modes
+from dolfinx_mbd.sensitivity.stiffening import StiffeningDerivatives
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
     Parameter,
@@ -55,6 +56,9 @@ class BodyDerivative:
         point_modes: Derivatives of `MaterialPoint.modes`, shape (points, n, 3).
         skin_positions: Derivatives of the positions of the skin, shape (ns, 3), or None.
         skin_modes: Derivatives of the modes at the skin, shape (n, ns, 3), or None.
+        spin_stiffening: Derivative of `Stiffening.spin`, shape (6, n, n), or None.
+        interface_stiffening: Derivative of `Stiffening.interfaces`, shape
+            (interfaces, 6, n, n), or None.
         second_order: Largest known term of second order in a modal stiffness, relative to that
             stiffness, per square of the unit.
 
@@ -75,6 +79,8 @@ class BodyDerivative:
     point_modes: Array
     skin_positions: Array | None
     skin_modes: Array | None
+    spin_stiffening: Array | None
+    interface_stiffening: Array | None
     second_order: float
 
     __repr__ = short_repr
@@ -130,7 +136,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
     def at(self, values: Mapping[str, float]) -> ReducedBody:
         """Return the body of first order for other values of the parameters.
 
-        Its modes are its eigenvectors. It has no stress modes, loads or geometric stiffening.
+        Its modes are its eigenvectors. It has no stress modes and no distributed loads.
 
         Args:
             values: Values of some parameters by name, in the units of the parameters; the others
@@ -141,7 +147,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
                 that the body of first order has negative stiffness.
 
         Warns:
-            AccuracyWarning: The estimated error is above 5 %, or the body loses its stiffening.
+            AccuracyWarning: The estimated error is above 5 %.
         """
         steps, body = self._steps(values), self.body
 
@@ -180,7 +186,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
                 Mode(f"elastic {k}", float(f)) for k, f in enumerate(frequencies, 1)
             ),
             left_out=(),
-            stiffening=None,
+            stiffening=self._stiffening(moved, W),
             stress=None,
             loads=(),
             effective_masses=None,
@@ -202,9 +208,6 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
                 "the changed body instead"
             )
             warnings.warn(text, AccuracyWarning, stacklevel=3)
-        if self.body.stiffening is not None:
-            text = f"body {self.body.name!r} of first order has no geometric stiffening"
-            warnings.warn(text, AccuracyWarning, stacklevel=3)
 
     def _points(self, moved: Any, W: Array) -> tuple[Any, ...]:
         body = self.body
@@ -215,6 +218,13 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             replace(p, position=x, modes=W.T @ psi)
             for p, x, psi in zip(body.points, positions, modes, strict=True)
         )
+
+    def _stiffening(self, moved: Any, W: Array) -> Any:
+        cases = self.body.stiffening
+        if cases is None:
+            return None
+        spin = W.T @ moved("spin_stiffening", cases.spin) @ W
+        return Stiffening(spin, W.T @ moved("interface_stiffening", cases.interfaces) @ W)
 
     def _skin(self, moved: Any, W: Array) -> Any:
         skin = self.body.skin
@@ -265,12 +275,16 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
             motions = np.vstack([i.motion[rows] for i in body.interfaces])
             split = split_modes(problem, interfaces, reduction.modes, motions)
             basis = BasisDerivatives(problem, interfaces, held, split)
+            stress = None if model.materials is None else model.materials.stress
+            stiffening = None
+            if body.stiffening is not None:
+                stiffening = StiffeningDerivatives(basis, stress)
             derivatives = {}
             for parameter in parameters:
                 matrices = matrix_derivatives(model, problem, parameter)
                 with destroying(problem.comm, matrices):
                     derivatives[parameter.name] = _body_derivative(
-                        reduction, problem, interfaces, basis, matrices
+                        reduction, basis, stiffening, matrices
                     )
     base = {p.name: base_value(model, p) for p in parameters}
     return BodySensitivities(body, base, derivatives)
@@ -296,11 +310,11 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
 
 def _body_derivative(
     reduction: Reduction,
-    problem: ElasticProblem,
-    interfaces: tuple[MeshInterface, ...],
     basis: BasisDerivatives,
+    stiffening: StiffeningDerivatives | None,
     matrices: MatrixDerivatives,
 ) -> BodyDerivative:
+    problem, interfaces = basis.problem, basis.interfaces
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes
     changes, motions = basis(matrices)
@@ -322,6 +336,10 @@ def _body_derivative(
         points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
     in_body = np.zeros((len(interfaces), 6, n))
     in_body[:, WRENCH_INDICES[dim]] = motions.reshape(len(interfaces), problem.num_rigid, n)
+    spin = wrenches = None
+    if stiffening is not None:
+        rotations = np.array([i.motion[3:] for i in body.interfaces])
+        spin, wrenches = stiffening(matrices, changes, rotations, in_body[:, 3:])
     fields = np.asfortranarray(np.column_stack([changes, V.ravel()]))
     positions = {p.name: p.position for p in body.points}
     at_points = material_points(problem.space, fields, positions)
@@ -338,6 +356,8 @@ def _body_derivative(
         point_modes=np.array([p.modes[:n] for p in at_points]).reshape(-1, n, 3),
         skin_positions=None if skin is None else skin[n],
         skin_modes=None if skin is None else skin[:n],
+        spin_stiffening=spin,
+        interface_stiffening=wrenches,
         second_order=float(np.max(np.abs(np.diag(quadratic)) / size, initial=0.0)),
     )
 

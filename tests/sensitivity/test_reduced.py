@@ -24,7 +24,7 @@ MIDDLE = np.array([LENGTH / 2, HEIGHT / 2, WIDTH / 2])
 
 def reduced(model: Any, middle: np.ndarray = MIDDLE) -> mbd.Reduction:
     points = {"middle": middle}
-    return mbd.reduce(model, interfaces=ENDS, num_modes=4, points=points, stiffening=False)
+    return mbd.reduce(model, interfaces=ENDS, num_modes=4, points=points)
 
 
 def aligned(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
@@ -44,6 +44,8 @@ def aligned(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
         "interface_motions": np.array([i.motion @ W for i in body.interfaces]),
         "positions": np.array([p.position for p in body.points]),
         "point_modes": np.array([W.T @ p.modes for p in body.points]),
+        "spin_stiffening": W.T @ body.stiffening.spin @ W,
+        "interface_stiffening": W.T @ body.stiffening.interfaces @ W,
         "skin_positions": body.skin.points,
         "skin_modes": np.einsum("ki,kpa->ipa", W, body.skin.modes),
     }
