@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
+import ufl
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.reduction.averaged import InterfaceMoments
 from dolfinx_mbd.reduction.craig_bampton import rigid_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
@@ -97,9 +99,12 @@ class BasisDerivatives:
         """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
         split, problem, comm = self.split, self.problem, self.problem.comm
         boundary = self.boundary_motion(derivatives, split.motions)
-        forces = -self.stiffness_product(derivatives, self.constraint)
-        constraint = self.held.solve_moved(forces, boundary)
-        fixed = self._fixed_derivatives(derivatives)
+        border = self.border_derivative(derivatives)
+        residual = multiply(problem.stiffness, self.constraint)
+        forces, averages = self.border_terms(border, self.constraint, -residual)
+        forces -= self.stiffness_product(derivatives, self.constraint)
+        constraint = self.held.solve_moved(forces, boundary, averages)
+        fixed = self._fixed_derivatives(derivatives, border)
         Y = constraint + fixed @ split.shares
         inside = gram(comm, self._mass_span, Y)
         own = gram(comm, self._span, mass_product(problem, derivatives, split.modes))
@@ -132,19 +137,62 @@ class BasisDerivatives:
         num_rigid = problem.num_rigid
         out = np.zeros((problem.num_owned, motions.shape[1]), order="F")
         for k, i in enumerate(self.interfaces):
+            if i.kind != "rigid":
+                continue
             relative = derivatives.velocity[i.blocks] - point_velocity(problem, i, derivatives)
             turned = rigid_motions(relative)
             turned[:, :dim] = 0.0
             out[i.dofs] = turned @ motions[num_rigid * k : num_rigid * (k + 1)]
         return out
 
-    def _fixed_derivatives(self, derivatives: MatrixDerivatives) -> Array:
+    def border_derivative(self, derivatives: MatrixDerivatives) -> Array | None:
+        """Return the derivative of Cᵀ of the averaged interfaces, or None if it is zero."""
+        velocity, problem = derivatives.velocity, self.problem
+        if velocity is None or not any(i.rows is not None for i in self.interfaces):
+            return None
+        columns = []
+        for i in self.interfaces:
+            if i.rows is None:
+                continue
+            moments = InterfaceMoments(problem.space, i.facets, i.point[: problem.dim])
+            moved = point_velocity(problem, i, derivatives)
+            shift = ufl.inner(moments.spin * ufl.as_vector(moved.tolist()), moments.test)
+            raw = moments.assembled(moments.form)
+            change = moments.assembled(derivatives.of_form(moments.form) - shift * moments.ds)
+            R, turned = problem.rigid_motions(i.point), rigid_motions(velocity - moved)
+            turned[:, : problem.dim] = 0.0
+            G = gram(problem.comm, raw, R)
+            G_change = gram(problem.comm, change, R) + gram(problem.comm, raw, turned)
+            inverse = np.linalg.inv(G).T
+            columns.append((change - raw @ inverse @ G_change.T) @ inverse)
+        return np.hstack(columns)
+
+    def border_terms(
+        self, border: Array | None, X: Array, forces: Array
+    ) -> tuple[Array, Array | None]:
+        """Return the nodal forces −C′ᵀμ and the averages −C′X of displacements X.
+
+        `border` is C′ᵀ, and `forces` are the forces Cᵀμ on the nodes of averaged interfaces.
+        """
+        if border is None:
+            return np.zeros(X.shape, order="F"), None
+        comm, multipliers = self.problem.comm, []
+        for i in self.interfaces:
+            if i.rows is not None:
+                R = self.problem.rigid_motions(i.point, i.blocks)
+                multipliers.append(gram(comm, R, forces[i.dofs]))
+        return -border @ np.vstack(multipliers), -gram(comm, border, X)
+
+    def _fixed_derivatives(self, derivatives: MatrixDerivatives, border: Array | None) -> Array:
         """Return the parts of Φ′ that are M-orthogonal to Φ."""
         split, problem = self.split, self.problem
-        forces = -self.stiffness_product(derivatives, split.fixed)
+        residual = multiply(problem.stiffness, split.fixed) - self._mass_fixed * split.squares
+        forces, averages = self.border_terms(border, split.fixed, -residual)
+        forces -= self.stiffness_product(derivatives, split.fixed)
         forces += mass_product(problem, derivatives, split.fixed) * split.squares
+        start = self._without_fixed(self.held.solve_moved(forces, None, averages))
         return solve_shifted(
-            forces, split.squares, self.held.solve_body, self._without_fixed, problem
+            start, split.squares, self.held.solve_body, self._without_fixed, problem
         )
 
     def _without_fixed(self, X: Array) -> Array:
@@ -154,19 +202,19 @@ class BasisDerivatives:
 
 
 def solve_shifted(
-    forces: Array,
+    start: Array,
     squares: Array,
     solve: Callable[[Array], Array],
     project: Callable[[Array], Array],
     problem: ElasticProblem,
 ) -> Array:
-    """Return the solutions x_j of (K − λ_j M) x_j = f_j outside an invariant subspace.
+    """Return the solutions x_j of (K − λ_j M) x_j = K s_j outside an invariant subspace.
 
     All systems share one block Krylov space of K⁻¹M, in which Galerkin's method determines each
     solution. Collective.
 
     Args:
-        forces: f_j, shape (owned dofs, k).
+        start: s_j, the solutions for λ_j = 0, shape (owned dofs, k).
         squares: λ_j, shape (k,), (rad/s)².
         solve: Function that returns K⁻¹ F for a block of forces.
         project: Function that removes the components along the invariant subspace.
@@ -176,7 +224,6 @@ def solve_shifted(
         SolverError: The space grows too large.
     """
     comm = problem.comm
-    start = project(solve(forces))
     solution, block = np.zeros_like(start), start
     V: Array = np.zeros((len(start), 0), order="F")
     size = np.sqrt(np.diag(gram(comm, start, problem.apply_mass(start))))

@@ -107,10 +107,12 @@ class StiffeningDerivatives:
         basis, problem, comm = self.basis, self.basis.problem, self.basis.problem.comm
         u = self._cases.displacements
         load = self._load_derivative(matrices)
-        pull = -basis.stiffness_product(matrices, u)
+        border = basis.border_derivative(matrices)
+        pull, averages = basis.border_terms(border, u, -self._forces)
+        pull -= basis.stiffness_product(matrices, u)
         motions = self._interface_coordinates(u)
         boundary = basis.boundary_motion(matrices, motions)
-        w = basis.held.solve_moved(load + pull, boundary)
+        w = basis.held.solve_moved(load + pull, boundary, averages)
         residual = multiply(problem.stiffness, w) - load - pull
         reaction = -gram(comm, self._constraint, residual)
         moved = basis.boundary_motion(matrices, np.eye(len(self._motions)))

@@ -22,9 +22,12 @@ ENDS = ["left", "right"]
 MIDDLE = np.array([LENGTH / 2, HEIGHT / 2, WIDTH / 2])
 
 
-def reduced(model: Any, middle: np.ndarray = MIDDLE) -> mbd.Reduction:
+def reduced(
+    model: Any, middle: np.ndarray = MIDDLE, kinds: tuple[Any, Any] = ("rigid", "rigid")
+) -> mbd.Reduction:
     points = {"middle": middle}
-    return mbd.reduce(model, interfaces=ENDS, num_modes=4, points=points)
+    ends = {k: mbd.InterfaceSpec(kind=kind) for k, kind in zip(ENDS, kinds, strict=True)}
+    return mbd.reduce(model, interfaces=ends, num_modes=4, points=points)
 
 
 def aligned(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
@@ -56,12 +59,13 @@ def check_differences(
     parameter: Callable[[Any], mbd.Parameter],
     step: float,
     middle: Callable[[float], np.ndarray] = lambda s: MIDDLE,
+    kinds: tuple[Any, Any] = ("rigid", "rigid"),
 ) -> None:
     """Compare derivatives with central differences of two new reductions to 1e-6."""
-    base = reduced(make(0.0))
+    base = reduced(make(0.0), kinds=kinds)
     quantity = parameter(base.model)
     derivative = mbd.sensitivities(base, [quantity])[quantity.name]
-    values = [aligned(base, reduced(make(s), middle(s))) for s in step * np.array([-2, -1, 1, 2])]
+    values = [aligned(base, reduced(make(s), middle(s), kinds)) for s in step * np.array([-2, -1, 1, 2])]
     for name in values[0]:
         a, b, c, d = (v[name] for v in values)
         difference = (8 * (c - b) - (d - a)) / (12 * step)  # of fourth order
@@ -84,7 +88,8 @@ def moved(comm: MPI.Intracomm, velocity: Callable[[Any], np.ndarray], s: float) 
     return mbd.ElasticModel(mesh, mbd.STEEL)
 
 
-def test_shape(comm: MPI.Intracomm) -> None:
+@pytest.mark.parametrize("kinds", [("rigid", "rigid"), ("averaged", "rigid"), ("averaged",) * 2])
+def test_shape(comm: MPI.Intracomm, kinds: tuple[Any, Any]) -> None:
     """The bar gets longer, and thicker in the middle; its ends turn and shift."""
 
     def velocity(x: Any) -> np.ndarray:
@@ -100,7 +105,7 @@ def test_shape(comm: MPI.Intracomm) -> None:
     def middle(s: float) -> np.ndarray:
         return MIDDLE + s * velocity(MIDDLE)
 
-    check_differences(lambda s: moved(comm, velocity, s), parameter, 1e-3, middle)
+    check_differences(lambda s: moved(comm, velocity, s), parameter, 1e-3, middle, kinds)
 
 
 def test_identities(comm: MPI.Intracomm) -> None:
