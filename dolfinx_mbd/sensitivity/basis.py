@@ -21,7 +21,10 @@ import ufl
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
-from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.fem.determinate_support import determinate_dofs
+from dolfinx_mbd.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.linalg.factorization import cholesky
+from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.reduction.averaged import InterfaceMoments
 from dolfinx_mbd.reduction.craig_bampton import rigid_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
@@ -50,33 +53,76 @@ class SplitModes:
 
 
 def split_modes(
-    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], modes: Array, motions: Array
+    problem: ElasticProblem,
+    interfaces: tuple[MeshInterface, ...],
+    modes: Array,
+    motions: Array,
+    *,
+    attached: bool = False,
 ) -> SplitModes:
     """Return the constraint and fixed-interface parts of orthonormal modes (collective).
 
     Args:
         problem: Matrices of the body.
         interfaces: Interfaces of the body.
-        modes: Modes Ψ with ΨᵀMΨ = I and ΨᵀMR = 0, shape (owned dofs, n).
+        modes: Modes Ψ with ΨᵀMΨ = I, shape (owned dofs, n).
         motions: Motion of the interfaces, shape (coordinates, n).
+        attached: Whether the body frame is attached to an interface; otherwise ΨᵀMR = 0.
     """
     comm, dim = problem.comm, problem.dim
-    R = problem.rigid_motions()
+    R = problem.rigid_motions()[:, : 0 if attached else problem.num_rigid]
     factor = np.linalg.inv(np.linalg.cholesky(gram(comm, R, problem.apply_mass(R)))).T
     rigid = np.asfortranarray(R @ factor)
-    of_rigid = rigid_rows(interfaces, np.zeros(3), dim) @ factor
+    of_rigid = np.zeros((0, len(factor)))
+    if interfaces:
+        of_rigid = rigid_rows(interfaces, np.zeros(3), dim)[:, : len(factor)] @ factor
     all_motions = np.hstack([of_rigid, motions])
-    _, values, right = np.linalg.svd(all_motions / np.linalg.norm(all_motions, axis=1)[:, None])
-    null = right[len(values) :].T
+    size = np.linalg.norm(all_motions, axis=1)
+    moving = all_motions[size > 0] / size[size > 0, None]  # an attached interface does not move
+    null = scipy.linalg.null_space(moving) if len(moving) else np.eye(all_motions.shape[1])
     K = np.zeros((all_motions.shape[1],) * 2)
     K[len(factor) :, len(factor) :] = stiffness = gram(
         comm, modes, multiply(problem.stiffness, modes)
     )
     squares, y = scipy.linalg.eigh(null.T @ K @ null)
+    if not interfaces:  # the rigid motions are among them
+        squares, y = squares[len(factor) :], y[:, len(factor) :]
     coefficients = null @ y
     fixed = np.asfortranarray(np.hstack([rigid, modes]) @ coefficients)
     shares = coefficients[len(factor) :].T @ stiffness / squares[:, None]
     return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, squares, shares)
+
+
+class FreeStiffness:
+    """The stiffness of a body without interfaces, for forces in equilibrium.
+
+    The solutions are M-orthogonal to the rigid motions R̂, which are M-orthonormal.
+    """
+
+    def __init__(self, problem: ElasticProblem, rigid: Array, prefix: str) -> None:
+        self._problem, self._rigid = problem, rigid
+        self._inertia = problem.apply_mass(rigid)
+        self._dofs = determinate_dofs(problem.comm, rigid)
+        self._K = problem.stiffness.copy()
+        constrain(self._K, self._dofs, 1.0)
+        self._ksp = cholesky(self._K, prefix=prefix, options=None)
+
+    def solve_body(self, loads: Array) -> Array:
+        """Return displacements (owned dofs, k); the resultants of the loads are removed."""
+        comm = self._problem.comm
+        B = np.asfortranarray(loads - self._inertia @ gram(comm, self._rigid, loads))
+        B[self._dofs] = 0.0
+        u = solve(self._ksp, B)
+        return np.asfortranarray(u - self._rigid @ gram(comm, self._inertia, u))
+
+    def solve_moved(self, loads: Array, motion: None, averages: None) -> Array:
+        """Return the result of `solve_body`: there are no interfaces."""
+        return self.solve_body(loads)
+
+    def destroy(self) -> None:
+        """Free the factor and the matrix."""
+        self._ksp.destroy()
+        self._K.destroy()
 
 
 class BasisDerivatives:
@@ -86,7 +132,7 @@ class BasisDerivatives:
         self,
         problem: ElasticProblem,
         interfaces: tuple[MeshInterface, ...],
-        held: HeldStiffness,
+        held: HeldStiffness | FreeStiffness,
         split: SplitModes,
     ) -> None:
         self.problem, self.interfaces, self.held, self.split = problem, interfaces, held, split
@@ -110,7 +156,7 @@ class BasisDerivatives:
         own = gram(comm, self._span, mass_product(problem, derivatives, split.modes))
         count = len(split.rigid_factor)
         moved = np.zeros((count, split.modes.shape[1]))
-        if derivatives.velocity is not None:
+        if derivatives.velocity is not None and count:
             turned = rigid_motions(derivatives.velocity)
             turned[:, : problem.dim] = 0.0  # translations do not depend on the shape
             moved = split.rigid_factor.T @ gram(comm, turned, self._mass_span[:, count:])
@@ -131,7 +177,7 @@ class BasisDerivatives:
 
         `motions` are the motions of all interfaces, shape (coordinates, columns).
         """
-        if derivatives.velocity is None:
+        if derivatives.velocity is None or not self.interfaces:
             return None
         problem, dim = self.problem, self.problem.dim
         num_rigid = problem.num_rigid
@@ -204,7 +250,7 @@ class BasisDerivatives:
 def solve_shifted(
     start: Array,
     squares: Array,
-    solve: Callable[[Array], Array],
+    inverse: Callable[[Array], Array],
     project: Callable[[Array], Array],
     problem: ElasticProblem,
 ) -> Array:
@@ -216,7 +262,7 @@ def solve_shifted(
     Args:
         start: s_j, the solutions for λ_j = 0, shape (owned dofs, k).
         squares: λ_j, shape (k,), (rad/s)².
-        solve: Function that returns K⁻¹ F for a block of forces.
+        inverse: Function that returns K⁻¹ F for a block of forces.
         project: Function that removes the components along the invariant subspace.
         problem: Matrices of the body.
 
@@ -229,7 +275,7 @@ def solve_shifted(
     size = np.sqrt(np.diag(gram(comm, start, problem.apply_mass(start))))
     active = size > 0
     for _ in range(MAX_STEPS):
-        block = project(solve(problem.apply_mass(block)))
+        block = project(inverse(problem.apply_mass(block)))
         block = orthonormalized(problem, block, V)
         if not block.shape[1]:
             break

@@ -25,7 +25,7 @@ from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
-from dolfinx_mbd.sensitivity.basis import BasisDerivatives, point_velocity, split_modes
+from dolfinx_mbd.sensitivity.basis import BasisDerivatives, FreeStiffness, point_velocity, split_modes
 from dolfinx_mbd.sensitivity.stiffening import StiffeningDerivatives
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
@@ -33,6 +33,10 @@ from dolfinx_mbd.sensitivity.parameters import (
     base_value,
     matrix_derivatives,
 )
+
+
+PREFIX = "dolfinx_mbd_sensitivity_"
+"""Prefix of the PETSc options of the linear solver."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +169,6 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         W = W * np.where(np.diag(W) < 0, -1.0, 1.0)
         T = scipy.linalg.block_diag(1.0, W)
         H = np.einsum("ki,klab,lj->ijab", T, moved("second_moments", body.second_moments), T)
-        points = moved("interface_points", np.array([i.point for i in body.interfaces]))
-        motions = moved("interface_motions", np.array([i.motion for i in body.interfaces])) @ W
-        interfaces = [
-            replace(i, point=point, motion=motion)
-            for i, point, motion in zip(body.interfaces, points, motions, strict=True)
-        ]
         frequencies = np.sqrt(squares) / (2 * np.pi)
         texts = {k: f"first order in {k}, step {s:g}" for k, s in steps.items()}
         return body.replace(
@@ -179,7 +177,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             second_moments=H,
             stiffness=np.diag(squares),
             damping=W.T @ body.damping @ W,
-            interfaces=tuple(interfaces),
+            interfaces=self._interfaces(moved, W),
             points=self._points(moved, W),
             skin=self._skin(moved, W),
             modes=tuple(
@@ -208,6 +206,16 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
                 "the changed body instead"
             )
             warnings.warn(text, AccuracyWarning, stacklevel=3)
+
+    def _interfaces(self, moved: Any, W: Array) -> tuple[Any, ...]:
+        frames, n = self.body.interfaces, self.body.num_modes
+        points = moved("interface_points", np.array([i.point for i in frames]).reshape(-1, 3))
+        motions = np.array([i.motion for i in frames]).reshape(-1, 6, n)
+        motions = moved("interface_motions", motions) @ W
+        return tuple(
+            replace(i, point=point, motion=motion)
+            for i, point, motion in zip(frames, points, motions, strict=True)
+        )
 
     def _points(self, moved: Any, W: Array) -> tuple[Any, ...]:
         body = self.body
@@ -241,8 +249,8 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
     agrees in the limit. One factorization serves all parameters.
 
     Args:
-        reduction: Result of `reduce` with interfaces, in the mean-axis frame, without load modes
-            and `up_to`.
+        reduction: Result of `reduce` with orthonormal modes, without prestress, damping,
+            distributed loads and `up_to`.
         parameters: Parameters with different names.
 
     Returns:
@@ -269,11 +277,17 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
     problem = elastic_problem(model)
     body = reduction.body
     with destroying(problem.comm, problem):
-        held = HeldStiffness(problem, interfaces, "dolfinx_mbd_sensitivity_", None)
+        rows = WRENCH_INDICES[problem.dim]
+        empty: Array = np.zeros((0, body.num_modes))
+        motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
+        attached = body.reference != "mean axis"
+        split = split_modes(problem, interfaces, reduction.modes, motions, attached=attached)
+        held: HeldStiffness | FreeStiffness
+        if interfaces:
+            held = HeldStiffness(problem, interfaces, PREFIX, None)
+        else:
+            held = FreeStiffness(problem, split.rigid, PREFIX)
         with destroying(problem.comm, held):
-            rows = WRENCH_INDICES[problem.dim]
-            motions = np.vstack([i.motion[rows] for i in body.interfaces])
-            split = split_modes(problem, interfaces, reduction.modes, motions)
             basis = BasisDerivatives(problem, interfaces, held, split)
             stress = None if model.materials is None else model.materials.stress
             stiffening = None
@@ -294,14 +308,18 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
     """Return model and interfaces; raise an error if the reduction cannot be differentiated."""
     body, model, interfaces = reduction.body, reduction.model, reduction.interfaces
     reason = ""
-    if model is None or not interfaces:
-        reason = "a body without interfaces"
+    if model is None:
+        reason = "a reduction that `reduce` did not compute"
     elif model.prestress is not None:
         reason = "a prestress"
-    elif body.reference != "mean axis":
-        reason = f"a body frame that is {body.reference}"
-    elif body.loads and any(m.label.startswith("load") for m in body.left_out):
-        reason = "load modes"
+    elif body.loads:
+        reason = "distributed loads"
+    elif body.damping.any():
+        reason = "damping; add it to the body of first order"
+    elif any("above" in mode.reason for mode in body.left_out):
+        reason = "a reduction with `up_to`"
+    elif not np.array_equal(body.mass, np.eye(body.num_modes)):
+        reason = "modes that are not orthonormal"
     if reason:
         text = f"sensitivities are not available for {reason}"
         raise InputError(text, argument="reduction", value=reduction)
@@ -332,7 +350,7 @@ def _body_derivative(
     quadratic = gram(comm, changes, K_changes) + twice + twice.T
     size = np.diag(body.stiffness)
     points = np.zeros((len(interfaces), 3))
-    if velocity is not None:
+    if velocity is not None and interfaces:
         points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
     in_body = np.zeros((len(interfaces), 6, n))
     in_body[:, WRENCH_INDICES[dim]] = motions.reshape(len(interfaces), problem.num_rigid, n)

@@ -11,12 +11,13 @@ import pytest
 import scipy.linalg
 import ufl
 from dolfinx import fem
+from dolfinx.mesh import compute_midpoints, create_rectangle, meshtags
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.linalg.blocks import gram
-from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
+from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 
 ENDS = ["left", "right"]
 MIDDLE = np.array([LENGTH / 2, HEIGHT / 2, WIDTH / 2])
@@ -81,6 +82,30 @@ def test_poisson(comm: MPI.Intracomm) -> None:
     check_differences(make, lambda model: mbd.Parameter("nu", "poisson"), 1e-3)
 
 
+def field_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
+    """A bar whose stiffness varies along its axis."""
+    mesh = box(comm)
+    f = fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1)))
+    f.interpolate(lambda x: 1 + s * np.sin(20 * x[0]) ** 2)
+    material = mbd.GradedMaterial(young=210e9 * f * f, poisson=0.3, density=7850.0 * f)
+    model = mbd.ElasticModel(mesh, material)
+    direction = fem.Function(f.function_space)
+    direction.interpolate(lambda x: np.sin(20 * x[0]) ** 2)
+    FIELDS[id(model)] = f, direction
+    return model
+
+
+FIELDS: dict[int, Any] = {}
+
+
+def test_field(comm: MPI.Intracomm) -> None:
+    def parameter(model: mbd.ElasticModel) -> mbd.Parameter:
+        f, direction = FIELDS[id(model)]
+        return mbd.Parameter("field", "coefficient", coefficient=f, direction=direction)
+
+    check_differences(lambda s: field_model(comm, s), parameter, 1e-3)
+
+
 def moved(comm: MPI.Intracomm, velocity: Callable[[Any], np.ndarray], s: float) -> Any:
     mesh = box(comm)
     x = mesh.mesh.geometry.x
@@ -128,3 +153,65 @@ def test_identities(comm: MPI.Intracomm) -> None:
     assert table["size"].total_mass == pytest.approx(3 * body.total_mass, rel=1e-10)
     second = table["size"].second_moments[0, 0]
     assert np.allclose(second, 5 * body.second_moments[0, 0], rtol=1e-10)
+
+
+def test_first_order(comm: MPI.Intracomm) -> None:
+    """The error of the dynamic stiffness decreases with the square of the step (slope 2)."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    x = ufl.SpatialCoordinate(model.plain_mesh)
+    parameters = [
+        mbd.Parameter("nu", "poisson"),
+        mbd.Parameter("length", "shape", velocity=ufl.as_vector([x[0], 0 * x[0], 0 * x[0]])),
+    ]
+    table = mbd.sensitivities(reduced(model), parameters)
+    omega = 2 * np.pi * 900.0
+    errors = []
+    for step in (0.02, 0.01):
+        mesh = box(comm, size=(LENGTH * (1 + step), HEIGHT, WIDTH))
+        changed = mbd.ElasticModel(mesh, replace(mbd.STEEL, poisson=0.3 - step))
+        middle = MIDDLE * np.array([1 + step, 1, 1])
+        exact = dynamic_stiffness(reduced(changed, middle).body, omega)
+        first = dynamic_stiffness(table.at({"nu": 0.3 - step, "length": step}), omega)
+        errors.append(np.abs(first - exact).max() / np.abs(exact).max())
+    assert errors[0] < 0.02
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
+
+
+def test_free_and_attached_bodies(comm: MPI.Intracomm) -> None:
+    """The identities of a body without interfaces, and of one whose frame is attached."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    x = ufl.SpatialCoordinate(model.plain_mesh)
+    parameters = [mbd.Parameter("rho", "density"), mbd.Parameter("size", "shape", velocity=x)]
+    free = mbd.reduce(model, interfaces=[], num_modes=4)
+    attached = mbd.reduce(model, interfaces=ENDS, num_modes=4, attached_to="left")
+    for base in (free, attached):
+        table, f = mbd.sensitivities(base, parameters), base.body.frequencies
+        assert table["rho"].frequencies * 7850 == pytest.approx(-f / 2, rel=1e-8)
+        assert table["size"].frequencies == pytest.approx(-f, rel=1e-8)
+        assert table.at({"size": 0.01}).frequencies == pytest.approx(0.99 * f, rel=1e-3)
+
+
+def test_materials_and_thickness(comm: MPI.Intracomm) -> None:
+    """Σ E_g df/dE_g = f/2 over the materials; the stiffness of a plate does not depend on h."""
+    mesh = create_rectangle(comm, [(0.0, 0.0), (0.2, 0.05)], [8, 3])
+    cells = np.arange(mesh.topology.index_map(2).size_local, dtype=np.int32)
+    right = compute_midpoints(mesh, 2, cells)[:, 0] > 0.1
+    tags = meshtags(mesh, 2, cells, np.where(right, 2, 1).astype(np.int32))
+    tagged = mbd.TaggedMesh(mesh, cell_tags=tags, groups={"left": (2, 1), "right": (2, 2)})
+    plate = mbd.ElasticModel(
+        tagged,
+        {"left": mbd.STEEL, "right": mbd.ALUMINIUM},
+        plane="stress",
+        thickness=0.01,
+    )
+    base = mbd.reduce(plate, interfaces=[], num_modes=3)
+    parameters = [
+        mbd.Parameter("E1", "young", group="left"),
+        mbd.Parameter("E2", "young", group="right"),
+        mbd.Parameter("h", "thickness"),
+    ]
+    table, f = mbd.sensitivities(base, parameters), base.body.frequencies
+    total = table["E1"].frequencies * 210e9 + table["E2"].frequencies * 70e9
+    assert total == pytest.approx(f / 2, rel=1e-8)
+    assert np.abs(table["h"].frequencies * 0.01 / f).max() < 1e-9
+    assert table["h"].total_mass == pytest.approx(base.body.total_mass / 0.01, rel=1e-12)
