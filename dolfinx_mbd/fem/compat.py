@@ -67,7 +67,7 @@ def geometry_dofmap(mesh: Mesh) -> NDArray[np.int32]:
 
 
 def interpolated(expression: Expr, space: fem.FunctionSpace) -> fem.Function:
-    """Return the interpolation of a UFL expression; DOLFINx 0.10 changed its points (collective)."""
+    """Return the interpolation of an expression; DOLFINx 0.10 changed the points (collective)."""
     points = space.element.interpolation_points
     f = fem.Function(space)
     f.interpolate(fem.Expression(expression, points() if callable(points) else points))

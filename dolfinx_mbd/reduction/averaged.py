@@ -43,9 +43,7 @@ class InterfaceMoments:
     `form` is the integral for a rigid motion `shift` + `spin` (x − `origin`).
     """
 
-    def __init__(
-        self, space: fem.FunctionSpace, facets: NDArray[np.int32], point: Array
-    ) -> None:
+    def __init__(self, space: fem.FunctionSpace, facets: NDArray[np.int32], point: Array) -> None:
         mesh = space.mesh
         gdim, fdim = mesh.geometry.dim, mesh.topology.dim - 1
         tags = meshtags(mesh, fdim, facets, np.ones(len(facets), dtype=np.int32))

@@ -70,10 +70,10 @@ def split_modes(
         attached: Whether the body frame is attached to an interface; otherwise ΨᵀMR = 0.
     """
     comm, dim = problem.comm, problem.dim
-    R = problem.rigid_motions()[:, : 0 if attached else problem.num_rigid]
+    R: Array = problem.rigid_motions()[:, : 0 if attached else problem.num_rigid]
     factor = np.linalg.inv(np.linalg.cholesky(gram(comm, R, problem.apply_mass(R)))).T
     rigid = np.asfortranarray(R @ factor)
-    of_rigid = np.zeros((0, len(factor)))
+    of_rigid: Array = np.zeros((0, len(factor)))
     if interfaces:
         of_rigid = rigid_rows(interfaces, np.zeros(3), dim)[:, : len(factor)] @ factor
     all_motions = np.hstack([of_rigid, motions])
@@ -115,7 +115,7 @@ class FreeStiffness:
         u = solve(self._ksp, B)
         return np.asfortranarray(u - self._rigid @ gram(comm, self._inertia, u))
 
-    def solve_moved(self, loads: Array, motion: None, averages: None) -> Array:
+    def solve_moved(self, loads: Array, motion: Array | None, averages: Array | None) -> Array:
         """Return the result of `solve_body`: there are no interfaces."""
         return self.solve_body(loads)
 
@@ -153,16 +153,16 @@ class BasisDerivatives:
         fixed = self._fixed_derivatives(derivatives, border)
         Y = constraint + fixed @ split.shares
         inside = gram(comm, self._mass_span, Y)
-        own = gram(comm, self._span, mass_product(problem, derivatives, split.modes))
+        mass = gram(comm, self._span, mass_product(problem, derivatives, split.modes))
         count = len(split.rigid_factor)
-        moved = np.zeros((count, split.modes.shape[1]))
+        moved: Array = np.zeros((count, split.modes.shape[1]))
         if derivatives.velocity is not None and count:
             turned = rigid_motions(derivatives.velocity)
             turned[:, : problem.dim] = 0.0  # translations do not depend on the shape
             moved = split.rigid_factor.T @ gram(comm, turned, self._mass_span[:, count:])
         coefficients = -inside
-        coefficients[:count] -= own[:count] + moved
-        coefficients[count:] -= own[count:] / 2
+        coefficients[:count] -= mass[:count] + moved
+        coefficients[count:] -= mass[count:] / 2
         all_motions = np.hstack([split.rigid_interfaces, split.motions])
         return np.asfortranarray(Y + self._span @ coefficients), all_motions @ coefficients
 
@@ -283,9 +283,8 @@ def solve_shifted(
         K = gram(comm, V, multiply(problem.stiffness, V))
         load = gram(comm, V, problem.apply_mass(start)) * squares
         before = solution
-        coefficients = np.column_stack(
-            [np.linalg.solve(K - s * np.eye(len(K)), b) for s, b in zip(squares, load.T, strict=True)]
-        )
+        shifted = K - squares[:, None, None] * np.eye(len(K))
+        coefficients = np.linalg.solve(shifted, load.T[:, :, None])[:, :, 0].T
         solution = np.asfortranarray(V @ coefficients)
         change = solution - before
         norms = np.sqrt(np.maximum(np.diag(gram(comm, change, problem.apply_mass(change))), 0))
@@ -303,8 +302,8 @@ def orthonormalized(problem: ElasticProblem, X: Array, V: Array) -> Array:
     for _ in range(2):
         X = X - V @ gram(comm, V, problem.apply_mass(X))
         values, vectors = np.linalg.eigh(gram(comm, X, problem.apply_mass(X)))
-        keep = values > 1e-20
-        X = np.asfortranarray(X @ (vectors[:, keep] / np.sqrt(values[keep])))
+        independent = values > 1e-20
+        X = np.asfortranarray(X @ (vectors[:, independent] / np.sqrt(values[independent])))
     return X
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import ufl
@@ -117,7 +117,14 @@ def base_value(model: ElasticModel, parameter: Parameter) -> float:
 def matrix_derivatives(
     model: ElasticModel, problem: ElasticProblem, parameter: Parameter
 ) -> MatrixDerivatives:
-    """Return the derivatives of the matrices with respect to a parameter (collective).
+    """Return the derivatives of the matrices with respect to a parameter.
+
+    Args:
+        model: The model of the body.
+        problem: Its matrices.
+        parameter: The parameter.
+
+    Note: Collective.
 
     Raises:
         InputError: The body does not depend on the parameter, or is not differentiable.
@@ -172,7 +179,7 @@ def _assembled(form: ufl.Form) -> PETSc.Mat | None:
 
 
 def _constant(model: ElasticModel, parameter: Parameter) -> Any:
-    """Return the material constant of a parameter; raise an error if there is none."""
+    """Return the material constant of a parameter; raise an error if it does not exist."""
     label, material = f"parameter {parameter.name!r}", model.material
     if isinstance(material, Mapping):
         groups = {str(key): value for key, value in material.items()}
@@ -194,9 +201,7 @@ def _constant(model: ElasticModel, parameter: Parameter) -> Any:
     return value
 
 
-def _variable_model(
-    model: ElasticModel, parameter: Parameter
-) -> tuple[ElasticModel, fem.Function]:
+def _variable_model(model: ElasticModel, parameter: Parameter) -> tuple[ElasticModel, fem.Function]:
     """Return the model with a constant of a material as a function, and this function."""
     value = _constant(model, parameter)
     mesh = model.plain_mesh
@@ -223,11 +228,12 @@ def _variable_model(
 def _shape_derivatives(model: ElasticModel, parameter: Parameter) -> MatrixDerivatives:
     V, mesh = model.displacements, model.plain_mesh
     dim = V.dofmap.bs
-    if parameter.velocity.ufl_shape != (dim,):
+    vector = parameter.velocity
+    if vector is None or vector.ufl_shape != (dim,):
         expected = f"an expression of shape ({dim},)"
-        reject(f"parameter {parameter.name!r}: velocity", parameter.velocity, expected)
+        reject(f"parameter {parameter.name!r}: velocity", vector, expected)
     nodes = fem.functionspace(mesh, ("Lagrange", geometry_degree(mesh), (dim,)))
-    velocity = interpolated(parameter.velocity, nodes)
+    velocity = interpolated(vector, nodes)
     x = ufl.SpatialCoordinate(mesh)
 
     def of_form(form: ufl.Form) -> ufl.Form:
@@ -236,4 +242,3 @@ def _shape_derivatives(model: ElasticModel, parameter: Parameter) -> MatrixDeriv
     K, Ms = (_assembled(of_form(form)) for form in _forms(model))
     values = interpolated(velocity, V).x.array[: dim * V.dofmap.index_map.size_local]
     return MatrixDerivatives(K, Ms, of_form, _stress(model), values.reshape(-1, dim).copy())
-

@@ -25,15 +25,19 @@ from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
-from dolfinx_mbd.sensitivity.basis import BasisDerivatives, FreeStiffness, point_velocity, split_modes
-from dolfinx_mbd.sensitivity.stiffening import StiffeningDerivatives
+from dolfinx_mbd.sensitivity.basis import (
+    BasisDerivatives,
+    FreeStiffness,
+    point_velocity,
+    split_modes,
+)
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
     Parameter,
     base_value,
     matrix_derivatives,
 )
-
+from dolfinx_mbd.sensitivity.stiffening import StiffeningDerivatives
 
 PREFIX = "dolfinx_mbd_sensitivity_"
 """Prefix of the PETSc options of the linear solver."""
@@ -180,9 +184,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             interfaces=self._interfaces(moved, W),
             points=self._points(moved, W),
             skin=self._skin(moved, W),
-            modes=tuple(
-                Mode(f"elastic {k}", float(f)) for k, f in enumerate(frequencies, 1)
-            ),
+            modes=tuple(Mode(f"elastic {k}", float(f)) for k, f in enumerate(frequencies, 1)),
             left_out=(),
             stiffening=self._stiffening(moved, W),
             stress=None,
@@ -341,15 +343,15 @@ def _body_derivative(
     first, second, mass = _moments(problem, modes, changes, V, matrices)
     K_changes = multiply(problem.stiffness, changes)
     cross = gram(comm, modes, K_changes)
-    explicit = np.zeros((n, n))
-    twice = np.zeros((n, n))
+    explicit: Array = np.zeros((n, n))
+    twice = explicit
     if matrices.stiffness is not None:
         product = multiply(matrices.stiffness, modes)
         explicit, twice = gram(comm, modes, product), gram(comm, changes, product)
     stiffness = explicit + cross + cross.T
     quadratic = gram(comm, changes, K_changes) + twice + twice.T
     size = np.diag(body.stiffness)
-    points = np.zeros((len(interfaces), 3))
+    points: Array = np.zeros((len(interfaces), 3))
     if velocity is not None and interfaces:
         points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
     in_body = np.zeros((len(interfaces), 6, n))
@@ -389,7 +391,7 @@ def _frequency_derivatives(body: ReducedBody, stiffness: Array) -> Array:
         k = np.flatnonzero(groups == group)
         values = np.linalg.eigvalsh(stiffness[np.ix_(k, k)])
         out[k] = values / (2.0 * np.sqrt(squares[k].mean()))
-    return out / (2 * np.pi)
+    return np.asarray(out / (2 * np.pi), dtype=float)
 
 
 def _moments(

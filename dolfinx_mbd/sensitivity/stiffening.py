@@ -125,14 +125,15 @@ class StiffeningDerivatives:
 
     def _interface_coordinates(self, u: Array) -> Array:
         """Return the motion of the interfaces in each unit case, shape (coordinates, cases)."""
-        problem, parts = self.basis.problem, []
+        problem = self.basis.problem
+        parts: list[Array] = []
         for i in self.basis.interfaces:
             if i.rows is not None:
                 parts.append(gram(problem.comm, i.rows, u[i.dofs]))
                 continue
             R = problem.rigid_motions(i.point, i.blocks)
             G = gram(problem.comm, R, R)
-            parts.append(np.linalg.solve(G, gram(problem.comm, R, u[i.dofs])))
+            parts.append(np.asarray(np.linalg.solve(G, gram(problem.comm, R, u[i.dofs])), float))
         return np.vstack(parts)
 
     def _load_derivative(self, matrices: MatrixDerivatives) -> Array:

@@ -190,6 +190,13 @@ MESHES: dict[str, Call] = {
         mbd.rotating_modes,
         {"structure": b.structure, "speed": 10.0, "num_modes": 2},
     ),
+    "Parameter": lambda b: (mbd.Parameter, {"name": "E", "quantity": "young"}),
+    "sensitivities": lambda b: (
+        mbd.sensitivities,
+        {"reduction": b.reduction, "parameters": [mbd.Parameter("E", "young")]},
+    ),
+    "BodySensitivities.at": lambda b: (b.sensitivities.at, {"values": {"E": 2.2e11}}),
+    "BodySensitivities.error": lambda b: (b.sensitivities.error, {"values": {"E": 2.2e11}}),
     "rotating_structure": lambda b: (
         mbd.rotating_structure,
         {"model": b.box, "material": STEEL, "held": ["left"]},

@@ -7,7 +7,7 @@ import inspect
 import dolfinx_mbd as mbd
 
 RECORDS = {
-    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
+    "AssemblyError", "BeamModes", "BodyDerivative", "BodySensitivities", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
     "Campbell", "CrankMotion",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",

@@ -66,7 +66,9 @@ def check_differences(
     base = reduced(make(0.0), kinds=kinds)
     quantity = parameter(base.model)
     derivative = mbd.sensitivities(base, [quantity])[quantity.name]
-    values = [aligned(base, reduced(make(s), middle(s), kinds)) for s in step * np.array([-2, -1, 1, 2])]
+    values = [
+        aligned(base, reduced(make(s), middle(s), kinds)) for s in step * np.array([-2, -1, 1, 2])
+    ]
     for name in values[0]:
         a, b, c, d = (v[name] for v in values)
         difference = (8 * (c - b) - (d - a)) / (12 * step)  # of fourth order
