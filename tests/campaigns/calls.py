@@ -191,6 +191,24 @@ MESHES: dict[str, Call] = {
         {"structure": b.structure, "speed": 10.0, "num_modes": 2},
     ),
     "Parameter": lambda b: (mbd.Parameter, {"name": "E", "quantity": "young"}),
+    "first_order_deviation": lambda b: (
+        mbd.first_order_deviation,
+        {"derivatives": {"a": [3.0]}, "covariance": {"a": 1.0}},
+    ),
+    "identify": lambda b: (
+        mbd.identify,
+        {
+            "model": lambda p: ([p["a"], 2 * p["a"]], {"a": [1.0, 2.0]}),
+            "measured": [1.0, 2.1],
+            "start": {"a": 0.9},
+            "bounds": {"a": (0.5, 2.0)},
+            "deviations": [0.1, 0.1],
+        },
+    ),
+    "extended_velocity": lambda b: (
+        mbd.extended_velocity,
+        {"mesh": b.box, "moved": {"right": (1.0, 0.0, 0.0)}, "fixed": ["left"]},
+    ),
     "sensitivities": lambda b: (
         mbd.sensitivities,
         {"reduction": b.reduction, "parameters": [mbd.Parameter("E", "young")]},

@@ -217,3 +217,14 @@ def test_materials_and_thickness(comm: MPI.Intracomm) -> None:
     assert total == pytest.approx(f / 2, rel=1e-8)
     assert np.abs(table["h"].frequencies * 0.01 / f).max() < 1e-9
     assert table["h"].total_mass == pytest.approx(base.body.total_mass / 0.01, rel=1e-12)
+
+
+def test_extended_velocity(comm: MPI.Intracomm) -> None:
+    """A bar whose end moves becomes longer: L dω/dL = -ω for axial motion."""
+    mesh = box(comm)
+    velocity = mbd.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
+    exact = fem.Function(velocity.function_space)
+    exact.interpolate(lambda x: np.array([x[0] / LENGTH, 0 * x[0], 0 * x[0]]))
+    assert np.abs(velocity.x.array - exact.x.array).max() < 1e-9
+    with pytest.raises(mbd.errors.InputError, match="both moved and fixed"):
+        mbd.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["right"])
