@@ -84,6 +84,7 @@ from .multibody import integrated as integrated
 from .multibody import inverse_dynamics as inverse_dynamics
 from .multibody import kinematic_analysis as kinematic_analysis
 from .multibody import linearize as linearize
+from .multibody import place as place
 from .multibody import planar as planar
 from .multibody import point_on_line as point_on_line
 from .multibody import point_on_plane as point_on_plane
@@ -100,7 +101,9 @@ from .multibody import torque as torque
 from .multibody import universal as universal
 from .prescribed_motion import PrescribedMotion as PrescribedMotion
 from .prescribed_motion import transient as transient
+from .recovery import GaugeSpec as GaugeSpec
 from .recovery import envelope as envelope
+from .recovery import gauges as gauges
 from .recovery import most_stressed as most_stressed
 from .recovery import recover as recover
 from .recovery import section_forces as section_forces

@@ -53,6 +53,7 @@ from dolfinx_mbd.multibody.model.loads import (
 )
 from dolfinx_mbd.multibody.model.motions import differentiated, integrated
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
+from dolfinx_mbd.multibody.model.placement import place
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
@@ -133,6 +134,7 @@ __all__ = [
     "inverse_dynamics",
     "kinematic_analysis",
     "linearize",
+    "place",
     "planar",
     "point_on_line",
     "point_on_plane",

@@ -144,17 +144,15 @@ class CraigBampton:
             count = self._complete(num_modes, max_modes)
         with phases("truncation"):
             truncation = self._truncation(count)
-        numbers = list(range(count))
+        rows = list(range(count))
         if effective_mass is not None:
-            numbers = truncation.by_effective_mass(effective_mass)
+            rows = [number - 1 for number in truncation.by_effective_mass(effective_mass)]
         coordinates = [(i.name, c) for i in self.interfaces for c in MOTION_LABELS[problem.dim]]
         return Basis(
-            vectors=np.asfortranarray(
-                np.hstack([self._constraint, self._fixed[:, numbers], static])
-            ),
+            vectors=np.asfortranarray(np.hstack([self._constraint, self._fixed[:, rows], static])),
             columns=(
                 *(Column(ColumnKind.CONSTRAINT, *names) for names in coordinates),
-                *numbered(ColumnKind.FIXED, numbers),
+                *numbered(ColumnKind.FIXED, rows),
                 *(Column(ColumnKind.LOAD, name) for name in load_names),
             ),
             num_modes=count,

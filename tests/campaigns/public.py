@@ -10,6 +10,8 @@ RECORDS = {
     "AssemblyError", "BeamModes", "BodyDerivative", "BodyFileError", "BodyHistory",
     "BodySensitivities", "BodyState", "CableMotion",
     "Campbell", "CrankMotion",
+    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
+    "Campbell", "CrankMotion", "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
     "Identification",
