@@ -10,12 +10,14 @@ __all__ = ["add_to"]
 
 def add_to(commands: Any) -> None:
     """Add `export-fmu` to the commands."""
-    text = "Export the mbd.Simulator that the function simulator() of a script returns (FMI 2.0)."
+    text = "Export the mbd.Simulator that the function simulator() of a script returns."
     parser = commands.add_parser(
         "export-fmu", help="export a mechanism for co-simulation", description=text
     )
     parser.add_argument("script", help="a Python script with a function simulator()")
     parser.add_argument("-o", "--output", required=True, help="file to write, for example arm.fmu")
+    text = "version of the standard FMI (default 2)"
+    parser.add_argument("--fmi", type=int, choices=(2, 3), default=2, help=text)
     text = "a file or folder that the script reads; may be repeated"
     parser.add_argument("--with", dest="files", action="append", default=[], help=text)
     parser.add_argument("--force", action="store_true", help="replace an existing file")
@@ -25,6 +27,7 @@ def add_to(commands: Any) -> None:
 def _export_fmu(options: argparse.Namespace) -> int:
     from dolfinx_mbd.export.fmu import export_fmu
 
-    path = export_fmu(options.script, options.output, files=options.files, overwrite=options.force)
+    settings = {"fmi": options.fmi, "files": options.files, "overwrite": options.force}
+    path = export_fmu(options.script, options.output, **settings)
     print(f"wrote {path}")
     return 0

@@ -20,6 +20,7 @@ from dolfinx_mbd.export.fmu import export_fmu, load_simulator
 from tests.models.rods import rod
 
 pytest.importorskip("pythonfmu")
+pytest.importorskip("pythonfmu3")
 pytest.importorskip("fmpy")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process writes the unit")
 
@@ -59,11 +60,12 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def unit(script: Path) -> Path:
+@pytest.fixture(params=[2, 3], ids=["FMI 2", "FMI 3"])
+def unit(request: pytest.FixtureRequest, script: Path) -> Path:
     files = str(script.with_name("rod.npz"))
     path = script.with_name("arm.fmu")
-    assert main(["export-fmu", str(script), "-o", str(path), "--with", files]) == 0
+    command = ["export-fmu", str(script), "-o", str(path), "--fmi", str(request.param)]
+    assert main([*command, "--with", files]) == 0
     script.with_name("rod.npz").unlink()  # the unit has a copy
     return path
 
@@ -124,19 +126,26 @@ def test_the_state_is_restored_to_the_bit(unit: Path, script: Path) -> None:
     code = f"""
 import fmpy
 from fmpy.fmi2 import FMU2Slave
+from fmpy.fmi3 import FMU3Slave
 folder = fmpy.extract(unit)
 description = fmpy.read_model_description(folder)
 refs = {{v.name: v.valueReference for v in description.modelVariables}}
-fmu = FMU2Slave(guid=description.guid, unzipDirectory=folder, instanceName="arm",
-    modelIdentifier=description.coSimulation.modelIdentifier)
+second = description.fmiVersion == "2.0"
+fmu = (FMU2Slave if second else FMU3Slave)(guid=description.guid, unzipDirectory=folder,
+    instanceName="arm", modelIdentifier=description.coSimulation.modelIdentifier)
 fmu.instantiate()
-fmu.setupExperiment()
+put, get = (fmu.setReal, fmu.getReal) if second else (fmu.setFloat64, fmu.getFloat64)
+if second:
+    fmu.setupExperiment()
+else:
+    fmu.getFMUstate, fmu.setFMUstate = fmu.getFMUState, fmu.setFMUState
+    fmu.serializeFMUstate, fmu.deSerializeFMUstate = fmu.serializeFMUState, fmu.deserializeFMUState
 fmu.enterInitializationMode()
 fmu.exitInitializationMode()
 def step(k, size=1):
-    fmu.setReal([refs["motor"]], [2.0 * float(np.sin(0.2 * k))])
+    put([refs["motor"]], [2.0 * float(np.sin(0.2 * k))])
     fmu.doStep(k * {DT}, size * {DT})
-    return list(fmu.getReal([refs[name] for name in ("angle", "tip.y", "force")]))
+    return list(get([refs[name] for name in ("angle", "tip.y", "force")]))
 rows = [step(k) for k in range(20)]
 state = fmu.getFMUstate()
 data = fmu.serializeFMUstate(state)
