@@ -55,19 +55,47 @@ def load_simulator(script: str | Path) -> Simulator:
         InputError: The script has no such function, the steps are adaptive, or an input or output
             has an invalid name (valid: identifiers separated by dots).
     """
+    simulator: Simulator = value_in_script(script, "simulator", Simulator)
+    if not isinstance(simulator.steps, FixedSteps):
+        raise InputError("a functional mock-up unit needs steps of equal length")
+    check_names(*simulator.inputs, *simulator.outputs)
+    return simulator
+
+
+def value_in_script(script: str | Path, function: str, kind: type) -> Any:
+    """Return the value of a function without arguments of a script; see `load_simulator`."""
     path = Path(script)
     if not path.is_file():
         raise MissingFileError(f"there is no script {str(path)!r}")
-    function = runpy.run_path(str(path)).get("simulator")
-    if not callable(function):
-        raise InputError(f"{path} must define a function simulator() that returns mbd.Simulator")
-    simulator: Simulator = instance("value of simulator()", function(), Simulator)
-    if not isinstance(simulator.steps, FixedSteps):
-        raise InputError("a functional mock-up unit needs steps of equal length")
-    for name in (*simulator.inputs, *simulator.outputs):
+    definition = runpy.run_path(str(path)).get(function)
+    if not callable(definition):
+        text = f"{path} must define a function {function}() that returns mbd.{kind.__name__}"
+        raise InputError(text)
+    return instance(f"value of {function}()", definition(), kind)
+
+
+def check_names(*names: str) -> None:
+    """Raise an error unless the names of inputs and outputs consist of identifiers and dots."""
+    for name in names:
         if not re.fullmatch(rf"{_IDENTIFIER}(\.{_IDENTIFIER})*", name, re.ASCII):
             reject("name of an input or output", name, "letters, digits and underscores, with dots")
-    return simulator
+
+
+def checked_path(path: str | Path) -> Path:
+    """Return the path of a unit; its stem is the identifier of the model."""
+    path = Path(path)
+    if path.suffix != ".fmu" or not re.fullmatch(_IDENTIFIER, path.stem, re.ASCII):
+        reject("path", str(path), "a name of letters, digits and underscores that ends with .fmu")
+    return path
+
+
+def write_unit(path: Path, content: bytes, overwrite: bool) -> Path:
+    """Write a unit completely or not at all."""
+
+    def write(file: BinaryIO) -> None:
+        file.write(content)
+
+    return write_atomically(path, write, "FMU", replaces=lambda path: overwrite)
 
 
 def export_fmu(
@@ -119,13 +147,11 @@ def export_fmu(
         builder = importlib.import_module(f"{library}.builder").FmuBuilder
     except ImportError as error:
         raise ImportError(f"export_fmu needs {library} (pip install {library})") from error
-    script, path = Path(script).resolve(), Path(path)
+    script, path = Path(script).resolve(), checked_path(path)
     simulator = load_simulator(script)
     if fmi == 3 and "time" in (*simulator.inputs, *simulator.outputs):
         reject("name of an input or output", "time", "another name: FMI 3.0 uses it for the time")
     flag("overwrite", overwrite)
-    if path.suffix != ".fmu" or not re.fullmatch(_IDENTIFIER, path.stem, re.ASCII):
-        reject("path", str(path), "a name of letters, digits and underscores that ends with .fmu")
     resources = [script, *(Path(file).resolve() for file in items("files", files, (str, Path)))]
     module = f"{path.stem}_fmu"
     with tempfile.TemporaryDirectory() as folder:
@@ -138,12 +164,7 @@ def export_fmu(
         finally:
             sys.path[:] = search
             sys.modules.pop(module, None)
-        content = fmu.read_bytes()
-
-    def write(file: BinaryIO) -> None:
-        file.write(content)
-
-    return write_atomically(path, write, "FMU", replaces=lambda path: overwrite)
+        return write_unit(path, fmu.read_bytes(), overwrite)
 
 
 def slave_class(script: str, fmi: Literal[2, 3]) -> Any:

@@ -71,7 +71,9 @@ def read_calculix(job: str | Path, *, nodes: str | Path | None = None) -> FullMa
     positions = _positions(deck)
     missing = [label for label in labels.tolist() if label not in positions]
     if missing:
-        text = f"{deck}: no *NODE line for nodes {missing[:5]} of {dof.name}; give the complete deck"
+        text = (
+            f"{deck}: no *NODE line for nodes {missing[:5]} of {dof.name}; give the complete deck"
+        )
         text += " with nodes=..., and use no elements with internal nodes (C3D8I)"
         raise MatrixFileError(text, path=deck)
     points = np.array([positions[label] for label in labels.tolist()])

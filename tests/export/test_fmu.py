@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +12,7 @@ from mpi4py import MPI
 from dolfinx_mbd.cli import main
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 from dolfinx_mbd.export.fmu import export_fmu, load_simulator
+from tests.export.processes import run
 from tests.models.rods import rod
 
 pytest.importorskip("pythonfmu")
@@ -25,7 +21,6 @@ pytest.importorskip("fmpy")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process writes the unit")
 
 DT, STEPS = 1e-3, 60
-ROOT = Path(__file__).parents[2]
 SCRIPT = """
 from pathlib import Path
 
@@ -72,23 +67,6 @@ def unit(request: pytest.FixtureRequest, script: Path) -> Path:
 
 def torque(k: int) -> float:
     return 2.0 * float(np.sin(0.2 * k))
-
-
-def run(code: str, unit: Path) -> Any:
-    """Return what a code in a process of its own assigns to `result`.
-
-    PythonFMU's library starts and ends an interpreter, which a process that runs Python already
-    survives only once.
-    """
-    code = f"import json, numpy as np\nunit = {str(unit)!r}\n{code}\n"
-    code += f"with open({str(unit.with_suffix('.json'))!r}, 'w') as file: json.dump(result, file)"
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert unit.with_suffix(".json").exists(), process.stderr[-3000:]
-    return json.loads(unit.with_suffix(".json").read_text())
 
 
 def stepped(script: Path, inputs: Callable[[int], dict[str, float]]) -> np.ndarray:
@@ -173,6 +151,9 @@ def test_wrong_scripts_and_paths(script: Path) -> None:
     with pytest.raises(InputError):
         export_fmu(script, folder / "a.zip", files=[folder / "rod.npz"])
     other = folder / "other.py"
+    other.write_text(SCRIPT.replace('"angle"', '"time"'))
+    with pytest.raises(InputError, match="another name"):
+        export_fmu(other, folder / "a.fmu", fmi=3)
     for old, new in (("def simulator", "def build"), ('"tip.y"', '"tip y"'), ("return mbd", "mbd")):
         other.write_text(SCRIPT.replace(old, new))
         with pytest.raises(InputError):

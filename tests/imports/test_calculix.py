@@ -87,9 +87,7 @@ def test_units_and_decks_with_included_files(job: Path) -> None:
         (".inp", lambda s: s.replace("190, 0.2,", "190, x,"), "damaged"),
     ],
 )
-def test_damaged_files(
-    job: Path, suffix: str, change: Callable[[str], str], text: str
-) -> None:
+def test_damaged_files(job: Path, suffix: str, change: Callable[[str], str], text: str) -> None:
     edit(job.with_suffix(suffix), change)
     with pytest.raises(MatrixError, match=text):
         read_calculix(job)
