@@ -1,7 +1,8 @@
 """Export of simulators as functional mock-up units for co-simulation: FMI 2.0 or FMI 3.0.
 
-PythonFMU writes units of FMI 2.0, and PythonFMU3 writes units of FMI 3.0. The unit contains the script that builds the simulator and the files that it reads. The machine that
-runs it needs the same version of Python, with this package, NumPy and SciPy, but no DOLFINx.
+PythonFMU writes units of FMI 2.0, and PythonFMU3 writes units of FMI 3.0. The unit contains the
+script that builds the simulator and the files that it reads. The machine that runs it needs the
+same version of Python, with this package, NumPy and SciPy, but no DOLFINx.
 """
 
 from __future__ import annotations
@@ -167,6 +168,41 @@ def export_fmu(
         return write_unit(path, fmu.read_bytes(), overwrite)
 
 
+class _SteppedSlave:
+    """The steps and the state of a slave; inputs take effect in the next step."""
+
+    _simulator: Simulator
+    _inputs: dict[str, float]
+    _outputs: dict[str, float]
+
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        count = round(step_size / self._simulator.steps.dt)
+        if count < 1 or abs(count * self._simulator.steps.dt - step_size) > 1e-6 * step_size:
+            dt = self._simulator.steps.dt
+            raise InputError(f"step {step_size:g} s is not a multiple of dt = {dt:g} s")
+        for _ in range(count):
+            self._simulator.step(self._inputs)
+        self._outputs = self._simulator.outputs
+        return True
+
+    def _get_fmu_state(self) -> dict[str, Any]:
+        inputs, outputs = dict(self._inputs), dict(self._outputs)
+        return {"snapshot": self._simulator.save(), "inputs": inputs, "outputs": outputs}
+
+    def _set_fmu_state(self, state: dict[str, Any]) -> None:
+        self._simulator.restore(state["snapshot"])
+        self._inputs, self._outputs = dict(state["inputs"]), dict(state["outputs"])
+
+    @staticmethod
+    def _fmu_state_to_bytes(state: dict[str, Any]) -> bytes:
+        return pickle.dumps(state)
+
+    @staticmethod
+    def _fmu_state_from_bytes(state: bytes) -> dict[str, Any]:
+        loaded: dict[str, Any] = pickle.loads(state)
+        return loaded
+
+
 def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
     """Return the class of a co-simulation slave for a script in the folder of resources."""
     library = importlib.import_module(_LIBRARIES[fmi][0])
@@ -175,8 +211,8 @@ def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
         getattr(library, f"Fmi{fmi}{name}") for name in ("Causality", "Variability")
     )
 
-    class Slave(getattr(library, _LIBRARIES[fmi][1])):  # type: ignore[misc]
-        """A simulator as a slave; inputs take effect in the next step."""
+    class Slave(_SteppedSlave, getattr(library, _LIBRARIES[fmi][1])):  # type: ignore[misc]
+        """A simulator as a slave."""
 
         def __init__(self, **kwargs: Any) -> None:
             super().__init__(**kwargs)
@@ -216,32 +252,5 @@ def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
                 for k in range(len(self._outputs)):
                     SubElement(unknowns, "Unknown", index=str(len(self._inputs) + k + 1))
             return root
-
-        def do_step(self, current_time: float, step_size: float) -> bool:
-            count = round(step_size / self._simulator.steps.dt)
-            if count < 1 or abs(count * self._simulator.steps.dt - step_size) > 1e-6 * step_size:
-                dt = self._simulator.steps.dt
-                raise InputError(f"step {step_size:g} s is not a multiple of dt = {dt:g} s")
-            for _ in range(count):
-                self._simulator.step(self._inputs)
-            self._outputs = self._simulator.outputs
-            return True
-
-        def _get_fmu_state(self) -> dict[str, Any]:
-            inputs, outputs = dict(self._inputs), dict(self._outputs)
-            return {"snapshot": self._simulator.save(), "inputs": inputs, "outputs": outputs}
-
-        def _set_fmu_state(self, state: dict[str, Any]) -> None:
-            self._simulator.restore(state["snapshot"])
-            self._inputs, self._outputs = dict(state["inputs"]), dict(state["outputs"])
-
-        @staticmethod
-        def _fmu_state_to_bytes(state: dict[str, Any]) -> bytes:
-            return pickle.dumps(state)
-
-        @staticmethod
-        def _fmu_state_from_bytes(state: bytes) -> dict[str, Any]:
-            loaded: dict[str, Any] = pickle.loads(state)
-            return loaded
 
     return Slave

@@ -23,7 +23,7 @@ _SUFFIXES = (".sti", ".mas", ".dof", ".inp")
 
 
 def read_calculix(job: str | Path, *, nodes: str | Path | None = None) -> FullMatrices:
-    """Return the matrices and nodes of a free solid from the files of a CalculiX job.
+    r"""Return the matrices and nodes of a free solid from the files of a CalculiX job.
 
     The deck has no supports (`*BOUNDARY`), constraints or contact, and one step with
     `*FREQUENCY, SOLVER=MATRIXSTORAGE`. CalculiX has no units; for a deck in mm and t apply
@@ -53,7 +53,7 @@ def read_calculix(job: str | Path, *, nodes: str | Path | None = None) -> FullMa
         ...     rows = zip(U.row + 1, U.col + 1, U.data)
         ...     lines[suffix] = [f"{i} {j} {value:.13e}" for i, j, value in rows]
         >>> for suffix in lines:
-        ...     _ = Path(f"block{suffix}").write_text("\\n".join(lines[suffix]))
+        ...     _ = Path(f"block{suffix}").write_text("\n".join(lines[suffix]))
         >>> print(f"{read_calculix('block').scalar_mass.sum():.3f} kg")
         15.700 kg
     """
