@@ -45,6 +45,7 @@ from .geometry import StepPart as StepPart
 from .modal import modal_analysis as modal_analysis
 from .multibody import STANDARD_GRAVITY as STANDARD_GRAVITY
 from .multibody import Adaptive as Adaptive
+from .multibody import BearingTable as BearingTable
 from .multibody import BodyHistory as BodyHistory
 from .multibody import Bushing as Bushing
 from .multibody import Driver as Driver
@@ -70,6 +71,7 @@ from .multibody import Solution as Solution
 from .multibody import SpringDamper as SpringDamper
 from .multibody import State as State
 from .multibody import System as System
+from .multibody import TabulatedBearing as TabulatedBearing
 from .multibody import box_shape as box_shape
 from .multibody import consistent_state as consistent_state
 from .multibody import constant_speed as constant_speed

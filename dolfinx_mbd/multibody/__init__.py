@@ -18,13 +18,14 @@ from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.assembly.assembler import AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
 from dolfinx_mbd.multibody.files.run_files import RunFileError
+from dolfinx_mbd.multibody.model.bearing_tables import BearingTable
 from dolfinx_mbd.multibody.model.bodies import (
     DEFAULT_DAMPING_RATIO,
     FlexibleBody,
     Ground,
     RigidBody,
 )
-from dolfinx_mbd.multibody.model.bushings import Bushing
+from dolfinx_mbd.multibody.model.bushings import Bushing, TabulatedBearing
 from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, SpringDamper
 from dolfinx_mbd.multibody.model.joints import (
     JOINT_KINDS,
@@ -79,6 +80,7 @@ __all__ = [
     "STANDARD_GRAVITY",
     "Adaptive",
     "AssemblyError",
+    "BearingTable",
     "Body",
     "BodyHistory",
     "BodyState",
@@ -120,6 +122,7 @@ __all__ = [
     "Stepper",
     "StudyError",
     "System",
+    "TabulatedBearing",
     "box_shape",
     "consistent_state",
     "constant_speed",

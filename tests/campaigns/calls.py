@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
 from tests.campaigns.calls_mechanisms import MECHANISMS
+
+CALCULIX = Path(__file__).parents[1] / "imports" / "calculix"
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 STEEL = mbd.STEEL
@@ -578,6 +581,7 @@ BODIES: dict[str, Call] = {
     ),
     "ReducedMatrices.in_si": lambda b: (b.element.in_si, {"length": 1e-3}),
     "body_from_reduced": lambda b: (imports.body_from_reduced, {"element": b.element}),
+    "read_calculix": lambda b: (imports.read_calculix, {"job": CALCULIX / "bar"}),
     "read_dmig": lambda b: (imports.read_dmig, {"path": b.file("matrix.pch")}),
     "read_matrices": lambda b: (
         imports.read_matrices,
