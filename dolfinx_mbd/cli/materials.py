@@ -7,6 +7,7 @@ young = 110e9              # Pa
 poisson = 0.34
 density = 8800             # kg/m3
 thermal_expansion = 18e-6  # 1/K, optional
+yield_strength = 140e6     # Pa, optional
 """
 
 from __future__ import annotations

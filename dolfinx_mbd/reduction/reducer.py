@@ -284,6 +284,7 @@ class Reducer:
             truncation=truncation,
             stress=None if problem.materials is None else problem.materials.stress_in_space,
             residuals=residuals,
+            materials=problem.materials,
         )
         return with_damping(reduction, options.damping, thickness=problem.thickness)
 

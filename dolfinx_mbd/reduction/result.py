@@ -18,6 +18,7 @@ from dolfinx_mbd.body.parts import AMPLITUDE, mode_numbers, mode_titles
 from dolfinx_mbd.checks import number, reject, vector
 from dolfinx_mbd.fem.field_files import History, write_history, write_shapes
 from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.truncation import Truncation
@@ -38,6 +39,7 @@ class Reduction:
             prestress; None with your own stiffness form.
         residuals: Parts of the displacements under unit spins and interface wrenches that the modes
             do not represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
+        materials: Materials of the cells; None with your own stiffness form.
 
     Example:
         >>> bar.body.num_modes, bar.modes.shape[1]
@@ -56,6 +58,7 @@ class Reduction:
     truncation: Truncation | None = None
     stress: Callable[[Any], Expr] | None = None
     residuals: Array | None = None
+    materials: BodyMaterials | None = None
 
     __repr__ = short_repr
 
