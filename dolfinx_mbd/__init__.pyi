@@ -4,6 +4,7 @@
 from . import beams as beams
 from . import body as body
 from . import cables as cables
+from . import durability as durability
 from . import errors as errors
 from . import export as export
 from . import fem as fem
