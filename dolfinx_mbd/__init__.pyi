@@ -4,6 +4,7 @@
 from . import beams as beams
 from . import body as body
 from . import cables as cables
+from . import durability as durability
 from . import errors as errors
 from . import export as export
 from . import fem as fem
@@ -27,6 +28,10 @@ from .body import Rayleigh as Rayleigh
 from .body import ReducedBody as ReducedBody
 from .body import frequency_response as frequency_response
 from .cables import CableBody as CableBody
+from .durability import FatigueMaterial as FatigueMaterial
+from .durability import fatigue as fatigue
+from .durability import inertia_relief as inertia_relief
+from .durability import strength as strength
 from .fem import TaggedMesh as TaggedMesh
 from .fem import build_mesh as build_mesh
 from .fem import read_mesh as read_mesh

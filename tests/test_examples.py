@@ -28,8 +28,10 @@ from tests.models.rods import rod
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
 FOLDERS = (
+    "acoustics",
     "beams",
     "cables",
+    "durability",
     "export",
     "fem",
     "forms",

@@ -17,6 +17,8 @@ PARTS = {
     "reduction": "Reduction",
     "body": "Reduced bodies",
     "recovery": "Displacement, stress and section forces",
+    "durability": "Strength, fatigue and loads",
+    "acoustics": "Noise",
     "multibody": "Mechanisms and their simulation",
     "mechanisms": "Ready-made mechanisms",
     "prescribed_motion": "Prescribed motion",
