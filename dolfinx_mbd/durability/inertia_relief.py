@@ -114,13 +114,13 @@ def inertia_relief(
         raise InputError(text, argument="wrenches")
     count = counts.pop() if counts else 1
     spin = np.broadcast_to(spin, (count, 3))
-    wrench = {i.name: np.zeros((count, 6)) for i in body.interfaces}
+    wrench: dict[str, Array] = {i.name: np.zeros((count, 6)) for i in body.interfaces}
     wrench |= {name: np.broadcast_to(rows, (count, 6)) for name, rows in loads.items()}
     amplitude = {name: np.broadcast_to(rows, (count,)) for name, rows in factors.items()}
     eta, rigid = _equilibrium(body, wrench, amplitude, spin)
     if isinstance(reduction, ReducedBody) or reduction.residuals is None:
         _warn_of_missing_energy(body, wrench, eta)
-    return LoadCases(np.arange(float(count)), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
+    return LoadCases(np.arange(count, dtype=float), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
 
 
 def _rows(argument: str, values: Any, known: list[str], columns: int | None) -> dict[str, Array]:
