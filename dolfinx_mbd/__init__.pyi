@@ -1,6 +1,7 @@
 # The names of `dolfinx_mbd`. The stub is also read at run time (lazy_loader): `import dolfinx_mbd`
 # loads none of these modules, and the first use of a name loads its module.
 
+from . import acoustics as acoustics
 from . import beams as beams
 from . import body as body
 from . import cables as cables
@@ -19,6 +20,7 @@ from . import prescribed_motion as prescribed_motion
 from . import recovery as recovery
 from . import reduction as reduction
 from . import rotating as rotating
+from .acoustics import radiated_power as radiated_power
 from .beams import BeamModel as BeamModel
 from .beams import reduce_beam as reduce_beam
 from .beams import rotating_beam as rotating_beam
@@ -100,6 +102,7 @@ from .multibody import spherical as spherical
 from .multibody import sweep as sweep
 from .multibody import torque as torque
 from .multibody import universal as universal
+from .multibody import waterfall as waterfall
 from .prescribed_motion import PrescribedMotion as PrescribedMotion
 from .prescribed_motion import transient as transient
 from .recovery import envelope as envelope

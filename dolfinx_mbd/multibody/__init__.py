@@ -12,6 +12,7 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     kinematic_analysis,
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
+from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
@@ -119,6 +120,7 @@ __all__ = [
     "Stepper",
     "StudyError",
     "System",
+    "Waterfall",
     "box_shape",
     "consistent_state",
     "constant_speed",
@@ -147,4 +149,5 @@ __all__ = [
     "sweep",
     "torque",
     "universal",
+    "waterfall",
 ]
