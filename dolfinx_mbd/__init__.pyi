@@ -105,7 +105,9 @@ from .multibody import universal as universal
 from .multibody import waterfall as waterfall
 from .prescribed_motion import PrescribedMotion as PrescribedMotion
 from .prescribed_motion import transient as transient
+from .recovery import GaugeSpec as GaugeSpec
 from .recovery import envelope as envelope
+from .recovery import gauges as gauges
 from .recovery import most_stressed as most_stressed
 from .recovery import recover as recover
 from .recovery import section_forces as section_forces
