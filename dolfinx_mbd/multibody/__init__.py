@@ -12,6 +12,7 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     kinematic_analysis,
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
+from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
 from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
@@ -94,6 +95,7 @@ __all__ = [
     "FrameRef",
     "GeneralizedAlpha",
     "Ground",
+    "IdentifiedLoads",
     "ImplicitEuler",
     "InverseDynamics",
     "Joint",
@@ -131,6 +133,7 @@ __all__ = [
     "equilibrium",
     "fixed",
     "force",
+    "identify_loads",
     "integrated",
     "inverse_dynamics",
     "kinematic_analysis",
