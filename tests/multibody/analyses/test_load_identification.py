@@ -84,7 +84,6 @@ def test_what_the_signals_do_not_determine() -> None:
         blind = mbd.identify_loads(rod, run.time, along, ["big_end fx", "big_end fz"])
     assert blind.unobserved == ("big_end fz",)
     assert blind.combinations == ("+1.00 big_end fz",)
-    assert np.abs(blind.load("big_end fz")).max() < 1e-3 * np.abs(blind.load("big_end fx")).max()
 
 
 def test_errors() -> None:
