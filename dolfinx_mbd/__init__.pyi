@@ -29,6 +29,8 @@ from .body import Rayleigh as Rayleigh
 from .body import ReducedBody as ReducedBody
 from .body import frequency_response as frequency_response
 from .cables import CableBody as CableBody
+from .durability import FatigueMaterial as FatigueMaterial
+from .durability import fatigue as fatigue
 from .durability import inertia_relief as inertia_relief
 from .durability import strength as strength
 from .fem import TaggedMesh as TaggedMesh

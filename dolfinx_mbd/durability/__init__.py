@@ -17,7 +17,37 @@ The examples of this folder assume the following lines:
 """
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
+from dolfinx_mbd.durability.cycles import Cycles, count_cycles, equivalent_range
+from dolfinx_mbd.durability.fatigue_material import (
+    EXAMPLES,
+    FatigueMaterial,
+    SNLine,
+    StrainLife,
+    read_fatigue_materials,
+)
+from dolfinx_mbd.durability.fatigue_result import DamagedPlace, FatigueResult, FatigueTable
 from dolfinx_mbd.durability.inertia_relief import LoadCases, inertia_relief
+from dolfinx_mbd.durability.life import fatigue
+from dolfinx_mbd.durability.load_spectra import load_spectrum
 from dolfinx_mbd.durability.static_strength import Strength, WeakPlace, strength
 
-__all__ = ["LoadCases", "Strength", "WeakPlace", "inertia_relief", "strength"]
+__all__ = [
+    "EXAMPLES",
+    "Cycles",
+    "DamagedPlace",
+    "FatigueMaterial",
+    "FatigueResult",
+    "FatigueTable",
+    "LoadCases",
+    "SNLine",
+    "StrainLife",
+    "Strength",
+    "WeakPlace",
+    "count_cycles",
+    "equivalent_range",
+    "fatigue",
+    "inertia_relief",
+    "load_spectrum",
+    "read_fatigue_materials",
+    "strength",
+]

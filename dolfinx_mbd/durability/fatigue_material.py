@@ -318,8 +318,9 @@ def read_fatigue_materials(path: str | Path) -> dict[str, FatigueMaterial]:
         MissingFileError: The file does not exist.
 
     Example:
-        >>> text = '[steel]\\nknee_stress = 2e8\\nknee_cycles = 1e6\\nslope = 5'
-        >>> size = pathlib.Path("fatigue.toml").write_text(text)
+        >>> from pathlib import Path
+        >>> lines = ["[steel]", "knee_stress = 2e8", "knee_cycles = 1e6", "slope = 5"]
+        >>> size = Path("fatigue.toml").write_text(chr(10).join(lines))
         >>> mbd.durability.read_fatigue_materials("fatigue.toml")["steel"].slope
         5.0
     """
@@ -380,7 +381,9 @@ _DOWLING = (
     "Dowling, Mechanical Behavior of Materials, table 9.1 (unnotched axial specimens, zero mean "
     "stress)"
 )
-_SENSITIVITY = "; M = a R_m/GPa + b of the FKM guideline nonlinear, table 2.14"
+_SENSITIVITY = (
+    "; M = a R_m/GPa + b with the constants that pyLife lists for the FKM guideline nonlinear"
+)
 
 
 def _example(name: str, numbers: tuple[float, float, float], fkm: tuple[float, float]) -> Any:

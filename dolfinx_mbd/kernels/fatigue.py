@@ -117,6 +117,15 @@ def cycle_damage(amplitude: float, mean: float, law: Array) -> float:
     return float(ratio ** law[6] / law[4])
 
 
+@kernel
+def cycle_damages(amplitudes: Array, means: Array, law: Array) -> Array:
+    """Return the damage of each of several cycles, shape (cycles,)."""
+    damages = np.empty(amplitudes.shape[0])
+    for k in range(amplitudes.shape[0]):
+        damages[k] = cycle_damage(amplitudes[k], means[k], law)
+    return damages
+
+
 @inner_kernel
 def history_damage(
     history: Array,
