@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import ufl
@@ -240,20 +240,28 @@ def strength(
     integer("count", count, low=1)
     if not callable(criterion):
         choice("criterion", criterion, get_args(CriterionName))
-    parts = _of_body if isinstance(source, ReducedBody) else _of_mesh
-    comm, body, points, stress, time, group, materials, size, locations = parts(
-        source, history, criterion
-    )
-    _warn_of_models(body, materials, criterion)
-    limits = _limits(materials, limit)
+    if isinstance(source, ReducedBody):
+        result = _of_body(source, history, criterion)
+    else:
+        result = _of_mesh(source, history, criterion)
+    _warn_of_models(result.body, result.materials, criterion)
+    limits = _limits(result.materials, limit)
     strengths = np.array(list(limits.values()))
-    utilization = np.maximum(stress, 0.0) / strengths[group]
+    utilization = np.maximum(result.stress, 0.0) / strengths[result.group]
+    size = result.size
     radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
     places: list[WeakPlace] = []
     for k, (name, value) in enumerate(limits.items()):
-        shares = np.where((group == k) & (utilization > 0), utilization, -np.inf)
+        shares = np.where((result.group == k) & (utilization > 0), utilization, -np.inf)
         worst = worst_places(
-            comm, points, shares, time, body.interfaces, count=int(count), apart=radius, size=size
+            result.comm,
+            result.points,
+            shares,
+            result.time,
+            result.body.interfaces,
+            count=int(count),
+            apart=radius,
+            size=size,
         )
         places += [
             WeakPlace(
@@ -264,16 +272,30 @@ def strength(
     return Strength(
         criterion if isinstance(criterion, str) else getattr(criterion, "__name__", "criterion"),
         MappingProxyType(limits),
-        points,
-        stress,
-        time,
+        result.points,
+        result.stress,
+        result.time,
         utilization,
         tuple(sorted(places, key=lambda place: place.factor)),
-        locations,
+        result.locations,
     )
 
 
-def _of_body(body: ReducedBody, history: Any, criterion: Any) -> tuple[Any, ...]:
+class _Stresses(NamedTuple):
+    """Greatest equivalent stress at the points of this rank, and the materials there."""
+
+    body: ReducedBody
+    points: Array  # (np, 3), m
+    stress: Array  # (np,), Pa
+    time: Array  # (np,), s
+    group: NDArray[np.int64]  # index of the material, (np,)
+    materials: Mapping[str, AnyMaterial | None]
+    size: float  # of the body, m
+    comm: Any = None  # None without a mesh
+    locations: Points | None = None
+
+
+def _of_body(body: ReducedBody, history: Any, criterion: Any) -> _Stresses:
     """Return the greatest stress at the nodes of the stress modes of a body without its mesh."""
     if body.stress is None:
         raise InputError(
@@ -293,10 +315,10 @@ def _of_body(body: ReducedBody, history: Any, criterion: Any) -> tuple[Any, ...]
     points = body.stress.points
     group = np.zeros(len(points), dtype=np.int64)
     size = float(np.linalg.norm(np.ptp(points, axis=0)))
-    return None, body, points, sign * stress, time, group, {"body": None}, size, None
+    return _Stresses(body, points, sign * stress, time, group, {"body": None}, size)
 
 
-def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> tuple[Any, ...]:
+def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> _Stresses:
     """Return the greatest stress at the points of a recovery on this rank; see `strength`."""
     recovery = recovery_of(source)
     mesh, body = recovery.space.mesh, recovery.reduction.body
@@ -311,7 +333,9 @@ def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> tupl
     materials = _named(recovery.materials)
     group = _groups(recovery)
     size, points = body_size(mesh), recovery.positions()
-    return mesh.comm, body, points, stress, time[row], group, materials, size, recovery.points
+    return _Stresses(
+        body, points, stress, time[row], group, materials, size, mesh.comm, recovery.points
+    )
 
 
 def _sense(criterion: str) -> tuple[Literal["greatest", "least"], float]:
@@ -386,7 +410,7 @@ def _limits(
         value = number("limit", limit, positive=True, unit="Pa")
         return dict.fromkeys(materials, value)
     attribute = f"{choice('limit', limit, LIMITS)}_strength"
-    values = {name: getattr(material, attribute, None) for name, material in materials.items()}
+    values: dict[str, Any] = {n: getattr(m, attribute, None) for n, m in materials.items()}
     missing = [name for name, value in values.items() if value is None]
     if missing:
         raise InputError(

@@ -12,6 +12,8 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     kinematic_analysis,
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
+from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
+from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
@@ -96,6 +98,7 @@ __all__ = [
     "FrameRef",
     "GeneralizedAlpha",
     "Ground",
+    "IdentifiedLoads",
     "ImplicitEuler",
     "InverseDynamics",
     "Joint",
@@ -123,6 +126,7 @@ __all__ = [
     "StudyError",
     "System",
     "TabulatedBearing",
+    "Waterfall",
     "box_shape",
     "consistent_state",
     "constant_speed",
@@ -133,6 +137,7 @@ __all__ = [
     "equilibrium",
     "fixed",
     "force",
+    "identify_loads",
     "integrated",
     "inverse_dynamics",
     "kinematic_analysis",
@@ -152,4 +157,5 @@ __all__ = [
     "sweep",
     "torque",
     "universal",
+    "waterfall",
 ]
