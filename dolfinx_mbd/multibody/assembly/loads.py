@@ -260,10 +260,25 @@ class LoadAssembler:
                     energy += load.energy(float(values[axis]))
         return float(energy)
 
+    def contact_names(self) -> list[str]:
+        """Return the name of the load of each contact point and end stop."""
+        pairs = [
+            (load.name, len(load.states(self.pair(*ends))))
+            for load, *ends in self._pair_loads
+            if isinstance(load, ContactElement)
+        ]
+        stops = [
+            (load.name, len(load.gaps(0.0)))
+            for load, *_ in self._joint_loads
+            if isinstance(load, JointElement)
+        ]
+        return [name for name, count in pairs + stops for _ in range(count)]
+
     def contact_states(self) -> Array:
         """Return gap, gap rate and normal force of all contact points and end stops, (P, 3).
 
-        The normal force of end stops is NaN. Call `update_velocities` first.
+        The rows are in the order of `contact_names`. The normal force of end stops is NaN. Call
+        `update_velocities` first.
         """
         rows = [
             load.states(self.pair(*ends))
