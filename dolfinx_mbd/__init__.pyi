@@ -55,6 +55,9 @@ from .multibody import Adaptive as Adaptive
 from .multibody import BearingTable as BearingTable
 from .multibody import BodyHistory as BodyHistory
 from .multibody import Bushing as Bushing
+from .multibody import Clearance as Clearance
+from .multibody import Contact as Contact
+from .multibody import ContactLaw as ContactLaw
 from .multibody import Driver as Driver
 from .multibody import ElementHistory as ElementHistory
 from .multibody import FlexibleBody as FlexibleBody
@@ -63,6 +66,8 @@ from .multibody import FrameLoad as FrameLoad
 from .multibody import FrameMotion as FrameMotion
 from .multibody import GeneralizedAlpha as GeneralizedAlpha
 from .multibody import Ground as Ground
+from .multibody import GuideClearance as GuideClearance
+from .multibody import Impact as Impact
 from .multibody import ImplicitEuler as ImplicitEuler
 from .multibody import Joint as Joint
 from .multibody import JointCoordinate as JointCoordinate
@@ -70,6 +75,7 @@ from .multibody import JointFriction as JointFriction
 from .multibody import JointHistory as JointHistory
 from .multibody import JointLoad as JointLoad
 from .multibody import JointSpring as JointSpring
+from .multibody import JointStop as JointStop
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
 from .multibody import Shape as Shape
@@ -79,9 +85,11 @@ from .multibody import SpringDamper as SpringDamper
 from .multibody import State as State
 from .multibody import System as System
 from .multibody import TabulatedBearing as TabulatedBearing
+from .multibody import bore_contact as bore_contact
 from .multibody import box_shape as box_shape
 from .multibody import consistent_state as consistent_state
 from .multibody import constant_speed as constant_speed
+from .multibody import contact_damping as contact_damping
 from .multibody import cylinder_shape as cylinder_shape
 from .multibody import cylindrical as cylindrical
 from .multibody import differentiated as differentiated
@@ -90,12 +98,16 @@ from .multibody import equilibrium as equilibrium
 from .multibody import fixed as fixed
 from .multibody import force as force
 from .multibody import identify_loads as identify_loads
+from .multibody import guide_contact as guide_contact
+from .multibody import hertz_stiffness as hertz_stiffness
 from .multibody import integrated as integrated
 from .multibody import inverse_dynamics as inverse_dynamics
 from .multibody import kinematic_analysis as kinematic_analysis
+from .multibody import line_stiffness as line_stiffness
 from .multibody import linearize as linearize
 from .multibody import place as place
 from .multibody import planar as planar
+from .multibody import plane_contact as plane_contact
 from .multibody import point_on_line as point_on_line
 from .multibody import point_on_plane as point_on_plane
 from .multibody import prismatic as prismatic
@@ -105,6 +117,7 @@ from .multibody import resume as resume
 from .multibody import revolute as revolute
 from .multibody import simulate as simulate
 from .multibody import spectrum as spectrum
+from .multibody import sphere_contact as sphere_contact
 from .multibody import spherical as spherical
 from .multibody import sweep as sweep
 from .multibody import torque as torque

@@ -19,6 +19,21 @@ from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.assembly.assembler import AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
+from dolfinx_mbd.multibody.contact.clearance import Clearance, GuideClearance
+from dolfinx_mbd.multibody.contact.elements import (
+    Contact,
+    bore_contact,
+    guide_contact,
+    plane_contact,
+    sphere_contact,
+)
+from dolfinx_mbd.multibody.contact.laws import (
+    ContactLaw,
+    contact_damping,
+    hertz_stiffness,
+    line_stiffness,
+)
+from dolfinx_mbd.multibody.contact.stops import JointStop
 from dolfinx_mbd.multibody.files.run_files import RunFileError
 from dolfinx_mbd.multibody.model.bearing_tables import BearingTable
 from dolfinx_mbd.multibody.model.bodies import (
@@ -66,6 +81,7 @@ from dolfinx_mbd.multibody.results.histories import (
     Energies,
     JointHistory,
 )
+from dolfinx_mbd.multibody.results.impacts import Impact
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import redundancies
@@ -87,6 +103,9 @@ __all__ = [
     "BodyHistory",
     "BodyState",
     "Bushing",
+    "Clearance",
+    "Contact",
+    "ContactLaw",
     "Driver",
     "ElementHistory",
     "Energies",
@@ -99,6 +118,8 @@ __all__ = [
     "GeneralizedAlpha",
     "Ground",
     "IdentifiedLoads",
+    "GuideClearance",
+    "Impact",
     "ImplicitEuler",
     "InverseDynamics",
     "Joint",
@@ -107,6 +128,7 @@ __all__ = [
     "JointHistory",
     "JointLoad",
     "JointSpring",
+    "JointStop",
     "KinematicError",
     "LinearizedSystem",
     "PatternLoad",
@@ -127,9 +149,11 @@ __all__ = [
     "System",
     "TabulatedBearing",
     "Waterfall",
+    "bore_contact",
     "box_shape",
     "consistent_state",
     "constant_speed",
+    "contact_damping",
     "cylinder_shape",
     "cylindrical",
     "differentiated",
@@ -138,12 +162,16 @@ __all__ = [
     "fixed",
     "force",
     "identify_loads",
+    "guide_contact",
+    "hertz_stiffness",
     "integrated",
     "inverse_dynamics",
     "kinematic_analysis",
+    "line_stiffness",
     "linearize",
     "place",
     "planar",
+    "plane_contact",
     "point_on_line",
     "point_on_plane",
     "prismatic",
@@ -153,6 +181,7 @@ __all__ = [
     "revolute",
     "simulate",
     "spectrum",
+    "sphere_contact",
     "spherical",
     "sweep",
     "torque",

@@ -27,6 +27,8 @@ _KINDS = {
     "Bushing": "bushing",
     "TabulatedBearing": "bearing",
     "JointFriction": "friction",
+    "Contact": "contact",
+    "JointStop": "end stop",
 }
 
 
