@@ -219,6 +219,11 @@ class ElementHistory:
             has the rotation vector from its neutral pose, (nt, 3).
         rotation_rate: Rate of the rotation, rad/s.
         amplitude: Amplitude of a distributed load, (nt,).
+        film_thickness: Smallest film thickness of a bearing with an oil film, (nt,), m. The orbit
+            of its journal is `displacement` in the axes of the bore, (nt, 3), and the dissipated
+            power is −`power`.
+        peak_pressure: Largest pressure of the oil film, (nt,), Pa.
+        side_flow: Flow of oil out of both ends of the bearing, (nt,), m³/s.
 
     Example:
         >>> strut = mbd.SpringDamper("strut", ground.frame("pin"), ("bob", "tip"), 400.0, 5.0)
@@ -248,6 +253,9 @@ class ElementHistory:
     rotation: Array = field(default_factory=_absent)
     rotation_rate: Array = field(default_factory=_absent)
     amplitude: Array = field(default_factory=_absent)
+    film_thickness: Array = field(default_factory=_absent)
+    peak_pressure: Array = field(default_factory=_absent)
+    side_flow: Array = field(default_factory=_absent)
 
     @property
     def work(self) -> Array:
