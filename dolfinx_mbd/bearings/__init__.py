@@ -2,6 +2,18 @@
 
 from dolfinx_mbd.bearings.asperities import Asperities
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
+from dolfinx_mbd.bearings.finite_bearing import FiniteBearing
+from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.short_bearing import ShortBearing
+from dolfinx_mbd.bearings.supply import Oil, OilSupply, vogel
 
-__all__ = ["Asperities", "FilmBearing", "ShortBearing"]
+__all__ = [
+    "Asperities",
+    "FilmBearing",
+    "FiniteBearing",
+    "Oil",
+    "OilSupply",
+    "ReynoldsGrid",
+    "ShortBearing",
+    "vogel",
+]

@@ -123,7 +123,7 @@ class FilmBearing(PairElement):
                 f"bearing {self.name!r}: the film thickness at the start is "
                 f"{self.clearance - reach:.3g} m and must be positive: the axis of the journal is "
                 f"{reach:.3g} m from the axis of the bore, and the radial clearance is "
-                f"{self.clearance:.3g} m. Place the bodies closer, or check the z axes of the frames"
+                f"{self.clearance:.3g} m. Place the bodies closer, or check the frames"
             )
         return self
 
