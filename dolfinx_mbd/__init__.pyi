@@ -3,6 +3,7 @@
 
 from . import acoustics as acoustics
 from . import beams as beams
+from . import bearings as bearings
 from . import body as body
 from . import cables as cables
 from . import durability as durability

@@ -26,6 +26,8 @@ _KINDS = {
     "JointSpring": "spring-damper",
     "Bushing": "bushing",
     "TabulatedBearing": "bearing",
+    "ShortBearing": "oil film",
+    "FiniteBearing": "oil film",
     "JointFriction": "friction",
     "Contact": "contact",
     "JointStop": "end stop",
