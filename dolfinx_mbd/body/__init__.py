@@ -11,6 +11,7 @@ from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_res
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body
 from dolfinx_mbd.body.participation import Participation, participation
 from dolfinx_mbd.body.parts import (
+    Bore,
     EffectiveMasses,
     Interface,
     LoadPattern,
@@ -26,6 +27,7 @@ from dolfinx_mbd.body.stress_modes import StressModes
 
 __all__ = [
     "BodyFileError",
+    "Bore",
     "Comparison",
     "EffectiveMasses",
     "FrequencyResponse",

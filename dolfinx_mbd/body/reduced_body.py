@@ -25,6 +25,7 @@ from dolfinx_mbd.body.damping import Damping, damping_matrix
 from dolfinx_mbd.body.files import read_body, save_body
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (
+    Bore,
     EffectiveMasses,
     Interface,
     LoadPattern,
@@ -38,7 +39,7 @@ from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.body.summary import summary
 from dolfinx_mbd.body.validation import check_body
 from dolfinx_mbd.checks import array, integer, reject, unknown
-from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.parallel import on_rank_zero
 
@@ -71,6 +72,7 @@ class ReducedBody(HtmlView):
         stress: Stress per unit of each elastic coordinate at the nodes of the skin, or None.
         loads: Distributed loads with a known shape.
         effective_masses: Effective masses of the fixed-interface modes, or None.
+        bores: Elastic bores for oil films, of interfaces that are reduced with pressure modes.
 
     Example:
         >>> body
@@ -104,6 +106,7 @@ class ReducedBody(HtmlView):
     stress: StressModes | None = None
     loads: tuple[LoadPattern, ...] = ()
     effective_masses: EffectiveMasses | None = None
+    bores: tuple[Bore, ...] = ()
 
     def __post_init__(self) -> None:
         check_body(self)
@@ -202,6 +205,20 @@ class ReducedBody(HtmlView):
         """Return the distributed load with the given name; an error lists the known names."""
         return self._part("load", name, self.loads)
 
+    def bore(self, name: str) -> Bore:
+        """Return the elastic bore of an interface; an error explains how to obtain it."""
+        self.interface(name)
+        for bore in self.bores:
+            if bore.name == name:
+                return bore
+        raise InputError(
+            f"interface {name!r} of body {self.name!r} has no pressure modes, which an oil film in "
+            "an elastic bore needs; reduce the body with all its modes and with "
+            f"interfaces={{{name!r}: InterfaceSpec(kind='averaged', pressure_modes=0.02)}}",
+            argument="bores",
+            value=name,
+        )
+
     def _part(self, kind: str, name: str, parts: Sequence[Any]) -> Any:
         for part in parts:
             if isinstance(name, str) and part.name == name:
@@ -239,6 +256,8 @@ class ReducedBody(HtmlView):
     def selected(self, modes: Iterable[int], reason: str = "not selected") -> ReducedBody:
         """Return the body with only some of its elastic coordinates, in their original order.
 
+        A body without some of its coordinates has no elastic bores.
+
         Args:
             modes: Zero-based indices of the coordinates to keep.
             reason: Reason why the other modes are omitted, for the table of modes.
@@ -268,6 +287,7 @@ class ReducedBody(HtmlView):
             skin=None if skin is None else replace(skin, modes=skin.modes[k]),
             stiffening=None if cases is None else cases.selected(k),
             stress=None if stress is None else stress.selected(k),
+            bores=self.bores if len(k) == self.num_modes else (),
         )
 
     def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:
