@@ -46,6 +46,18 @@ from .multibody import STANDARD_GRAVITY as STANDARD_GRAVITY
 from .multibody import Adaptive as Adaptive
 from .multibody import BodyHistory as BodyHistory
 from .multibody import Bushing as Bushing
+from .multibody import Clearance as Clearance
+from .multibody import GuideClearance as GuideClearance
+from .multibody import Contact as Contact
+from .multibody import bore_contact as bore_contact
+from .multibody import guide_contact as guide_contact
+from .multibody import plane_contact as plane_contact
+from .multibody import sphere_contact as sphere_contact
+from .multibody import ContactLaw as ContactLaw
+from .multibody import contact_damping as contact_damping
+from .multibody import hertz_stiffness as hertz_stiffness
+from .multibody import line_stiffness as line_stiffness
+from .multibody import JointStop as JointStop
 from .multibody import Driver as Driver
 from .multibody import ElementHistory as ElementHistory
 from .multibody import FlexibleBody as FlexibleBody
@@ -54,6 +66,7 @@ from .multibody import FrameLoad as FrameLoad
 from .multibody import FrameMotion as FrameMotion
 from .multibody import GeneralizedAlpha as GeneralizedAlpha
 from .multibody import Ground as Ground
+from .multibody import Impact as Impact
 from .multibody import ImplicitEuler as ImplicitEuler
 from .multibody import Joint as Joint
 from .multibody import JointCoordinate as JointCoordinate

@@ -17,6 +17,21 @@ from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.assembly.assembler import AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
+from dolfinx_mbd.multibody.contact.clearance import Clearance, GuideClearance
+from dolfinx_mbd.multibody.contact.elements import (
+    Contact,
+    bore_contact,
+    guide_contact,
+    plane_contact,
+    sphere_contact,
+)
+from dolfinx_mbd.multibody.contact.laws import (
+    ContactLaw,
+    contact_damping,
+    hertz_stiffness,
+    line_stiffness,
+)
+from dolfinx_mbd.multibody.contact.stops import JointStop
 from dolfinx_mbd.multibody.files.run_files import RunFileError
 from dolfinx_mbd.multibody.model.bodies import (
     DEFAULT_DAMPING_RATIO,
@@ -62,6 +77,7 @@ from dolfinx_mbd.multibody.results.histories import (
     Energies,
     JointHistory,
 )
+from dolfinx_mbd.multibody.results.impacts import Impact
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import redundancies
@@ -73,6 +89,19 @@ from dolfinx_mbd.multibody.system import System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = [
+    "Clearance",
+    "GuideClearance",
+    "Contact",
+    "bore_contact",
+    "guide_contact",
+    "plane_contact",
+    "sphere_contact",
+    "ContactLaw",
+    "Impact",
+    "contact_damping",
+    "hertz_stiffness",
+    "line_stiffness",
+    "JointStop",
     "DEFAULT_DAMPING_RATIO",
     "JOINT_KINDS",
     "STANDARD_GRAVITY",

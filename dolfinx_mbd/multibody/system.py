@@ -26,6 +26,8 @@ _KINDS = {
     "JointSpring": "spring-damper",
     "Bushing": "bushing",
     "JointFriction": "friction",
+    "Contact": "contact",
+    "JointStop": "end stop",
 }
 
 

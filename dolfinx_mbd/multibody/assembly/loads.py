@@ -12,9 +12,9 @@ from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.multibody.assembly.blocks import Blocks
 from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.model.force_elements import (
+    ContactElement,
     FramePair,
-    JointFriction,
-    JointSpring,
+    JointElement,
     PairElement,
 )
 from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
@@ -22,7 +22,7 @@ from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, pattern_rows,
 from dolfinx_mbd.multibody.model.system import SystemData
 
 Axis = tuple[int, int]
-FrameForces = FrameLoad | PairElement | JointLoad | JointSpring | JointFriction
+FrameForces = FrameLoad | PairElement | JointLoad | JointElement
 """Loads that act on frames."""
 
 
@@ -70,7 +70,7 @@ class LoadAssembler:
         self._frame_loads: list[tuple[FrameLoad, int]] = []
         self._pair_loads: list[tuple[PairElement, int, int]] = []
         self._pattern_loads: list[tuple[PatternLoad, int, Any, Axis | None]] = []
-        self._joint_loads: list[tuple[JointLoad | JointSpring | JointFriction, Axis, Axis]] = []
+        self._joint_loads: list[tuple[JointLoad | JointElement, Axis, Axis]] = []
         for load in self.system.loads:
             if isinstance(load, FrameLoad):
                 self._frame_loads.append((load, frame(load.frame)))
@@ -79,7 +79,7 @@ class LoadAssembler:
             elif isinstance(load, JointLoad):
                 load_axis = axis(JointCoordinate(load.joint, load.motion))
                 self._joint_loads.append((load, load_axis, axis(load.coordinate)))
-            elif isinstance(load, JointSpring | JointFriction):
+            elif isinstance(load, JointElement):
                 self._joint_loads.append((load, axis(load.coordinate), axis(load.coordinate)))
             elif isinstance(load, PatternLoad):
                 body, pattern = load.pattern.body, self.system.load_pattern(load)
@@ -264,12 +264,47 @@ class LoadAssembler:
         energy = sum(
             load.energy(*self.arguments(load, *ends)) for load, *ends in self._pair_loads
         )
-        if any(isinstance(load, JointSpring) for load, *_ in self._joint_loads):
+        if any(isinstance(load, JointElement) for load, *_ in self._joint_loads):
             values = self.axis_coordinates()[0]
             for load, axis, _ in self._joint_loads:
-                if isinstance(load, JointSpring):
+                if isinstance(load, JointElement):
                     energy += load.energy(float(values[axis]))
         return float(energy)
+
+    def contact_states(self) -> Array:
+        """Return gap, gap rate and normal force of all contact points and end stops, (P, 3).
+
+        The normal force of end stops is NaN. Call `update_velocities` first.
+        """
+        rows = [
+            load.states(self.pair(*ends))
+            for load, *ends in self._pair_loads
+            if isinstance(load, ContactElement)
+        ]
+        stops = [
+            (load, axis)
+            for load, axis, _ in self._joint_loads
+            if isinstance(load, JointElement) and load.gaps(0.0)
+        ]
+        if stops:
+            values, rates, _ = self.axis_coordinates()
+            for load, axis in stops:
+                gaps = load.gaps(float(values[axis]))
+                rows.append(np.array([(gap, sign * rates[axis], np.nan) for gap, sign in gaps]))
+        return np.vstack(rows) if rows else np.zeros((0, 3))
+
+    def clearance_wrenches(self) -> Array:
+        """Return the wrenches of the contacts of joints with clearance, (entries, 12).
+
+        The rows of ideal joints and of drivers are zero. Call `update_velocities` first.
+        """
+        s = self.system
+        wrenches = np.zeros((len(s.first), 12))
+        names = {j.contact_name: k for k, j in enumerate(s.joints) if j.clearance is not None}
+        for load, *ends in self._pair_loads if names else ():
+            if load.name in names:
+                wrenches[names[load.name]] = load.wrenches(self.pair(*ends))
+        return wrenches
 
     def load_wrenches(self, t: float) -> Iterator[tuple[FrameForces, tuple[int, ...], Array]]:
         """Yield each load on frames with its frames and the wrenches on the frames, (6,) or (12,).
@@ -389,7 +424,7 @@ class LoadAssembler:
     def _add_joint_load(
         self,
         t: float,
-        load: JointLoad | JointSpring | JointFriction,
+        load: JointLoad | JointElement,
         axis: tuple[int, int],
         argument_axis: tuple[int, int],
         coordinates: tuple[Array, Array, Array],

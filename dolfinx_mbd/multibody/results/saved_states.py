@@ -147,7 +147,7 @@ class SavedStates:
         for row, t, at in self.evaluations():
             values = np.abs(at.constraints(t))
             violation[row] = [values[part].max(initial=0.0) for part in s.entry_slices]
-            wrench[row] = at.joint_wrenches()
+            wrench[row] = at.joint_wrenches() + at.clearance_wrenches()
             u = np.hstack([at.velocities[s.first], at.velocities[s.second]])
             power[row] = np.einsum("jk,jk->j", wrench[row], u)
             displacement[row], displacement_rate[row] = at.joint_displacements()
