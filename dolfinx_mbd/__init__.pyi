@@ -2,6 +2,7 @@
 # loads none of these modules, and the first use of a name loads its module.
 
 from . import beams as beams
+from . import bearings as bearings
 from . import body as body
 from . import cables as cables
 from . import errors as errors

@@ -25,6 +25,8 @@ _KINDS = {
     "SpringDamper": "spring-damper",
     "JointSpring": "spring-damper",
     "Bushing": "bushing",
+    "ShortBearing": "oil film",
+    "FiniteBearing": "oil film",
     "JointFriction": "friction",
     "Contact": "contact",
     "JointStop": "end stop",

@@ -303,13 +303,14 @@ class LoadAssembler:
         names = {j.contact_name: k for k, j in enumerate(s.joints) if j.clearance is not None}
         for load, *ends in self._pair_loads if names else ():
             if load.name in names:
-                wrenches[names[load.name]] = load.wrenches(self.pair(*ends))
+                wrenches[names[load.name]] = load.wrenches(*self.arguments(load, *ends))[:12]
         return wrenches
 
     def load_wrenches(self, t: float) -> Iterator[tuple[FrameForces, tuple[int, ...], Array]]:
         """Yield each load on frames with its frames and the wrenches on the frames, (6,) or (12,).
 
-        Forces on the elastic coordinates of a body are not included; see `surface_power`. Call `update_velocities` first.
+        Forces on the elastic coordinates of a body are not included; see `surface_power`. Call
+        `update_velocities` first.
         """
         for frame_load, frame in self._frame_loads:
             yield frame_load, (frame,), frame_load.wrench(t, self._motion(frame))
