@@ -251,6 +251,7 @@ class Reducer:
         with phases("projection"):
             modes = reduced_modes(problem, basis, attached_to, options)
         cases, truncation, completed = basis.cases, basis.truncation, basis.num_modes
+        bores = basis.bores
         del basis  # its vectors are large
         with phases("inertia"):
             moments, vectors = apply_signs(modes, inertia(problem, modes.vectors))
@@ -263,6 +264,10 @@ class Reducer:
         with phases("points and skin"):
             entries["points"] = material_points(problem.space, vectors, points or {})
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
+        motions = {i.name: i.motion for i in entries["interfaces"]}
+        entries["bores"] = tuple(
+            b.bore(problem, vectors, motions[b.interface.name]) for b in bores
+        )
         entries["damping"] = np.zeros_like(entries["stiffness"])
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
         entries["effective_masses"] = None if truncation is None else truncation.labelled_masses()
@@ -301,6 +306,12 @@ class Reducer:
         check_attached(attached_to, self._interfaces)
         if not self._interfaces and (options.load_modes or options.effective_mass is not None):
             raise InputError("load_modes and effective_mass need interfaces", argument="interfaces")
+        if options.up_to is not None and any(i.pressure_modes for i in self._interfaces):
+            raise InputError(
+                "up_to would omit pressure modes, whose frequencies are high; leave it out",
+                argument="up_to",
+                value=options.up_to,
+            )
         if options.static_correction and (not self._interfaces or attached_to is not None):
             raise InputError(
                 "static_correction=True needs interfaces and the mean-axis reference",

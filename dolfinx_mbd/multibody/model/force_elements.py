@@ -47,11 +47,22 @@ class FramePair(NamedTuple):
 
 
 class PairElement(ABC):
-    """Base class of force elements between two frames."""
+    """Base class of force elements between two frames.
+
+    An element whose `surface` is not None also acts on the elastic coordinates η of the body of the
+    first frame. Its methods get the surface coordinates s = W η and their rates as a second
+    argument, shape (2, m); its wrenches contain the forces on s, shape (12 + m,), and its
+    derivatives have shape (12 + m, 12 + m).
+    """
 
     name: str
     first: FrameRef
     second: FrameRef
+
+    @property
+    def surface(self) -> Array | None:
+        """Matrix W of the surface coordinates, shape (m, n), or None."""
+        return None
 
     def _check_ends(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
