@@ -98,9 +98,9 @@ from .multibody import distance as distance
 from .multibody import equilibrium as equilibrium
 from .multibody import fixed as fixed
 from .multibody import force as force
-from .multibody import identify_loads as identify_loads
 from .multibody import guide_contact as guide_contact
 from .multibody import hertz_stiffness as hertz_stiffness
+from .multibody import identify_loads as identify_loads
 from .multibody import integrated as integrated
 from .multibody import inverse_dynamics as inverse_dynamics
 from .multibody import kinematic_analysis as kinematic_analysis

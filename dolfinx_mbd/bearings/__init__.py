@@ -8,8 +8,8 @@ from dolfinx_mbd.bearings.coefficients import (
 )
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.bearings.finite_bearing import FiniteBearing
-from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.oil_film import OilFilm
+from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.short_bearing import ShortBearing
 from dolfinx_mbd.bearings.supply import Oil, OilSupply, vogel
 

@@ -65,7 +65,9 @@ def _places(body: ReducedBody) -> list[str]:
     if not body.interfaces:
         lines.append("(none)")
     if body.bores:
-        lines += _head("elastic bore     radius (mm)  length (mm)  pressure modes  compliance error")
+        lines += _head(
+            "elastic bore     radius (mm)  length (mm)  pressure modes  compliance error"
+        )
         for b in body.bores:
             size = f"{b.name:<16} {1e3 * b.radius:11.5g}  {1e3 * b.length:11.5g}"
             patterns = len(b.displacement) * POLYNOMIALS

@@ -272,7 +272,9 @@ class FatigueMaterial:
         needs |= {"FKM": "mean_sensitivity"}
         need = needs.get(mean_stress)
         if need is not None and getattr(self, need) is None:
-            text = f"the correction by {mean_stress} needs {need}, which {self.name!r} does not have"
+            text = (
+                f"the correction by {mean_stress} needs {need}, which {self.name!r} does not have"
+            )
             raise InputError(text, argument="material", value=self, expected=need)
         law["strength"] = self.tensile_strength or math.nan
         law["sensitivity"] = self.mean_sensitivity or math.nan

@@ -105,9 +105,7 @@ class _ModalEquations:
     def _point_load(self, name: str, wrench: Array) -> Array:
         """Return the work of a force at a named point on the modes, (n,); a moment is an error."""
         if wrench[3:].any():
-            text = (
-                f"motion.wrenches: the named point {name!r} has no moment; use an interface"
-            )
+            text = f"motion.wrenches: the named point {name!r} has no moment; use an interface"
             raise InputError(text, argument="motion.wrenches", value=wrench)
         return np.asarray(self.body.point(name).modes @ wrench[:3])
 

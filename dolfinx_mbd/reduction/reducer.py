@@ -265,9 +265,7 @@ class Reducer:
             entries["points"] = material_points(problem.space, vectors, points or {})
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
         motions = {i.name: i.motion for i in entries["interfaces"]}
-        entries["bores"] = tuple(
-            b.bore(problem, vectors, motions[b.interface.name]) for b in bores
-        )
+        entries["bores"] = tuple(b.bore(problem, vectors, motions[b.interface.name]) for b in bores)
         entries["damping"] = np.zeros_like(entries["stiffness"])
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
         entries["effective_masses"] = None if truncation is None else truncation.labelled_masses()

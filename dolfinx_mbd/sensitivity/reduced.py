@@ -144,7 +144,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
     def at(self, values: Mapping[str, float]) -> ReducedBody:
         """Return the body of first order for other values of the parameters.
 
-        Its modes are its eigenvectors. It has no stress modes and no distributed loads.
+        Its modes are its eigenvectors. It has no stress modes, strain gauges and distributed loads.
 
         Args:
             values: Values of some parameters by name, in the units of the parameters; the others
@@ -189,6 +189,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             stiffening=self._stiffening(moved, W),
             stress=None,
             loads=(),
+            gauges=(),
             effective_masses=None,
             provenance={**body.provenance, **texts},
         )
@@ -316,6 +317,8 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
         reason = "a prestress"
     elif body.loads:
         reason = "distributed loads"
+    elif body.bores:
+        reason = "pressure modes of bores"
     elif body.damping.any():
         reason = "damping; add it to the body of first order"
     elif any("above" in mode.reason for mode in body.left_out):

@@ -261,9 +261,7 @@ class LoadAssembler:
 
     def stored_energy(self) -> float:
         """Return the energy of springs and bushings at the current poses, J."""
-        energy = sum(
-            load.energy(*self.arguments(load, *ends)) for load, *ends in self._pair_loads
-        )
+        energy = sum(load.energy(*self.arguments(load, *ends)) for load, *ends in self._pair_loads)
         if any(isinstance(load, JointElement) for load, *_ in self._joint_loads):
             values = self.axis_coordinates()[0]
             for load, axis, _ in self._joint_loads:
@@ -383,7 +381,9 @@ class LoadAssembler:
         for element, first, second in self._pair_loads:
             D, E = element.derivatives(*self.arguments(element, first, second))
             if element.surface is not None:
-                self._add_surface(element.surface, (first, second), (D, E), jacobians, tangents, K, C)
+                self._add_surface(
+                    element.surface, (first, second), (D, E), jacobians, tangents, K, C
+                )
                 continue
             self._add(K, jacobians, (first, second), -D)
             self._add(C, jacobians, (first, second), -E)
