@@ -26,6 +26,7 @@ from dolfinx_mbd.body.files import read_body, save_body
 from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (
+    Bore,
     EffectiveMasses,
     Interface,
     LoadPattern,
@@ -39,7 +40,7 @@ from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.body.summary import summary
 from dolfinx_mbd.body.validation import check_body
 from dolfinx_mbd.checks import array, integer, reject, unknown
-from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.parallel import on_rank_zero
 
@@ -73,6 +74,7 @@ class ReducedBody(HtmlView):
         loads: Distributed loads with a known shape.
         effective_masses: Effective masses of the fixed-interface modes, or None.
         gauges: Strain gauges and rosettes; see `mbd.gauges`.
+        bores: Elastic bores for oil films, of interfaces that are reduced with pressure modes.
 
     Example:
         >>> body
@@ -107,6 +109,7 @@ class ReducedBody(HtmlView):
     loads: tuple[LoadPattern, ...] = ()
     effective_masses: EffectiveMasses | None = None
     gauges: tuple[StrainGauge, ...] = ()
+    bores: tuple[Bore, ...] = ()
 
     def __post_init__(self) -> None:
         check_body(self)
@@ -209,6 +212,20 @@ class ReducedBody(HtmlView):
         """Return the strain gauge with the given name; an error lists the known names."""
         return self._part("gauge", name, self.gauges)
 
+    def bore(self, name: str) -> Bore:
+        """Return the elastic bore of an interface; an error explains how to obtain it."""
+        self.interface(name)
+        for bore in self.bores:
+            if bore.name == name:
+                return bore
+        raise InputError(
+            f"interface {name!r} of body {self.name!r} has no pressure modes, which an oil film in "
+            "an elastic bore needs; reduce the body with all its modes and with "
+            f"interfaces={{{name!r}: InterfaceSpec(kind='averaged', pressure_modes=0.02)}}",
+            argument="bores",
+            value=name,
+        )
+
     def _part(self, kind: str, name: str, parts: Sequence[Any]) -> Any:
         for part in parts:
             if isinstance(name, str) and part.name == name:
@@ -246,6 +263,8 @@ class ReducedBody(HtmlView):
     def selected(self, modes: Iterable[int], reason: str = "not selected") -> ReducedBody:
         """Return the body with only some of its elastic coordinates, in their original order.
 
+        A body without some of its coordinates has no elastic bores.
+
         Args:
             modes: Numbers of the modes to keep, from 1 on, as in the table of modes.
             reason: Reason why the other modes are omitted, for the table of modes.
@@ -276,6 +295,7 @@ class ReducedBody(HtmlView):
             skin=None if skin is None else replace(skin, modes=skin.modes[k]),
             stiffening=None if cases is None else cases.selected(numbers),
             stress=None if stress is None else stress.selected(numbers),
+            bores=self.bores if len(numbers) == self.num_modes else (),
         )
 
     def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:

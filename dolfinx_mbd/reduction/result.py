@@ -16,10 +16,12 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import AMPLITUDE, mode_rows, mode_titles
 from dolfinx_mbd.checks import number, reject, vector
+from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.field_files import History, write_history, write_shapes
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.truncation import Truncation
 
 
@@ -36,6 +38,8 @@ class Reduction:
             interfaces; None without interfaces.
         stress: Stress σ(u) as a function that takes and returns UFL, shape (3, 3), Pa, without the
             prestress; None with your own stiffness form.
+        model: The model that was reduced.
+        interfaces: Interfaces of the body on the mesh.
         residuals: Parts of the displacements under unit spins and interface wrenches that the modes
             do not represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
 
@@ -56,6 +60,8 @@ class Reduction:
     truncation: Truncation | None = None
     stress: Callable[[Any], Expr] | None = None
     residuals: Array | None = None
+    model: ElasticModel | None = None
+    interfaces: tuple[MeshInterface, ...] = ()
 
     __repr__ = short_repr
 

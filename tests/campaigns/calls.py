@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
 from tests.campaigns.calls_mechanisms import MECHANISMS
+
+CALCULIX = Path(__file__).parents[1] / "imports" / "calculix"
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 STEEL = mbd.STEEL
@@ -190,6 +193,31 @@ MESHES: dict[str, Call] = {
         mbd.rotating_modes,
         {"structure": b.structure, "speed": 10.0, "num_modes": 2},
     ),
+    "Parameter": lambda b: (mbd.Parameter, {"name": "E", "quantity": "young"}),
+    "first_order_deviation": lambda b: (
+        mbd.first_order_deviation,
+        {"derivatives": {"a": [3.0]}, "covariance": {"a": 1.0}},
+    ),
+    "identify": lambda b: (
+        mbd.identify,
+        {
+            "model": lambda p: ([p["a"], 2 * p["a"]], {"a": [1.0, 2.0]}),
+            "measured": [1.0, 2.1],
+            "start": {"a": 0.9},
+            "bounds": {"a": (0.5, 2.0)},
+            "deviations": [0.1, 0.1],
+        },
+    ),
+    "extended_velocity": lambda b: (
+        mbd.extended_velocity,
+        {"mesh": b.box, "moved": {"right": (1.0, 0.0, 0.0)}, "fixed": ["left"]},
+    ),
+    "sensitivities": lambda b: (
+        mbd.sensitivities,
+        {"reduction": b.reduction, "parameters": [mbd.Parameter("E", "young")]},
+    ),
+    "BodySensitivities.at": lambda b: (b.sensitivities.at, {"values": {"E": 2.2e11}}),
+    "BodySensitivities.error": lambda b: (b.sensitivities.error, {"values": {"E": 2.2e11}}),
     "rotating_structure": lambda b: (
         mbd.rotating_structure,
         {"model": b.box, "material": STEEL, "held": ["left"]},
@@ -553,6 +581,7 @@ BODIES: dict[str, Call] = {
     ),
     "ReducedMatrices.in_si": lambda b: (b.element.in_si, {"length": 1e-3}),
     "body_from_reduced": lambda b: (imports.body_from_reduced, {"element": b.element}),
+    "read_calculix": lambda b: (imports.read_calculix, {"job": CALCULIX / "bar"}),
     "read_dmig": lambda b: (imports.read_dmig, {"path": b.file("matrix.pch")}),
     "read_matrices": lambda b: (
         imports.read_matrices,

@@ -29,8 +29,17 @@ def _tip(b: Bench) -> dict[str, Any]:
     return {"name": "push", "frame": b.bob.frame("tip"), "value": (0.0, 1.0, 0.0)}
 
 
+TABLE = {"speed": [0.0, 9.0], "stiffness": np.ones((2, 3, 3)), "damping": np.ones((2, 3, 3))}
+ROSS = Path(__file__).parents[1] / "multibody" / "model" / "ross"
+
 MECHANISMS: dict[str, Call] = {
     "Adaptive": lambda b: (mbd.Adaptive, {"tolerance": 1e-5, "first": 1e-4}),
+    "BearingTable": lambda b: (mbd.BearingTable, TABLE),
+    "BearingTable.matrices": lambda b: (mbd.BearingTable(**TABLE).matrices, {"speed": 3.0}),
+    "BearingTable.read": lambda b: (
+        mbd.BearingTable.read,
+        {"path": ROSS / "bearings.toml", "name": "drive end"},
+    ),
     "Bushing": lambda b: (mbd.Bushing, {"name": "rubber", **b.ends, "stiffness": [1e3] * 6}),
     "Driver": lambda b: (
         mb.Driver,
@@ -155,6 +164,10 @@ MECHANISMS: dict[str, Call] = {
         {"load": mbd.PatternLoad("gust", b.windy.pattern("wind"), 2.0)},
     ),
     "System.row_name": lambda b: (b.pendulum.row_name, {"row": 0}),
+    "TabulatedBearing": lambda b: (
+        mbd.TabulatedBearing,
+        {"name": "film", **b.ends, "table": mbd.BearingTable(**TABLE)},
+    ),
     "System.summary": lambda b: (b.pendulum.summary, {}),
     "System.without_rows": lambda b: (b.pendulum.without_rows, {"rows": [0]}),
     "box_shape": lambda b: (mb.box_shape, {"size": (1.0, 2.0, 3.0)}),

@@ -21,7 +21,15 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.model.joints import MOTIONS, Axis, FrameRef, checked_frame
 from dolfinx_mbd.multibody.model.loads import JointCoordinate, slopes
 
-__all__ = ["FramePair", "JointFriction", "JointSpring", "PairElement", "SpringDamper"]
+__all__ = [
+    "ContactElement",
+    "FramePair",
+    "JointElement",
+    "JointFriction",
+    "JointSpring",
+    "PairElement",
+    "SpringDamper",
+]
 
 Array = NDArray[np.float64]
 Law = Callable[[float, float], float]
@@ -39,11 +47,22 @@ class FramePair(NamedTuple):
 
 
 class PairElement(ABC):
-    """Base class of force elements between two frames."""
+    """Base class of force elements between two frames.
+
+    An element whose `surface` is not None also acts on the elastic coordinates η of the body of the
+    first frame. Its methods get the surface coordinates s = W η and their rates as a second
+    argument, shape (2, m); its wrenches contain the forces on s, shape (12 + m,), and its
+    derivatives have shape (12 + m, 12 + m).
+    """
 
     name: str
     first: FrameRef
     second: FrameRef
+
+    @property
+    def surface(self) -> Array | None:
+        """Matrix W of the surface coordinates, shape (m, n), or None."""
+        return None
 
     def _check_ends(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
@@ -74,6 +93,14 @@ class PairElement(ABC):
     @abstractmethod
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return relative motion and its rate by the names of the fields of `ElementHistory`."""
+
+
+class ContactElement(PairElement):
+    """Base class of force elements that act while a gap is negative."""
+
+    @abstractmethod
+    def states(self, pair: FramePair) -> Array:
+        """Return gap (m), gap rate (m/s) and normal force (N) of each contact point, (P, 3)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +204,8 @@ class SpringDamper(PairElement):
         return {"length": length, "length_rate": rate}
 
 
-class _JointElement:
-    """A force element about or along the z axis of a joint."""
+class JointElement(ABC):
+    """Base class of force elements about or along the z axis of a joint."""
 
     name: str
     joint: str
@@ -196,9 +223,29 @@ class _JointElement:
         """Joint coordinate on which the element acts."""
         return JointCoordinate(self.joint, self.motion or "rotation")
 
+    @abstractmethod
+    def placed(self, motion: Axis, s: float) -> JointElement:
+        """Return the element with the given motion; s is the initial coordinate of the joint."""
+
+    @abstractmethod
+    def magnitude(self, t: float, s: float, rate: float) -> float:
+        """Return the torque (N m) or force (N) on the second body."""
+
+    @abstractmethod
+    def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
+
+    @abstractmethod
+    def energy(self, s: float) -> float:
+        """Return the stored energy, J."""
+
+    def gaps(self, s: float) -> tuple[tuple[float, float], ...]:
+        """Return each gap (rad or m) and its derivative with respect to the coordinate."""
+        return ()
+
 
 @dataclass(frozen=True, eq=False)
-class JointSpring(_JointElement):
+class JointSpring(JointElement):
     """A spring and a damper about or along the z axis of a joint.
 
     Attributes:
@@ -265,7 +312,7 @@ class JointSpring(_JointElement):
 
 
 @dataclass(frozen=True, eq=False)
-class JointFriction(_JointElement):
+class JointFriction(JointElement):
     """Regularized dry friction and viscous friction about or along the z axis of a joint.
 
     At the joint rate w, the load −(F_c + (F_s − F_c) exp(−(w/w_s)²)) tanh(w/w₀) − c w acts on the
