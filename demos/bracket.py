@@ -75,17 +75,21 @@ joints = [
     mbd.spherical("rocker pin", bracket.frame("right"), rocker.frame("pin")),
     mbd.revolute("bearing", ground.frame("low"), rocker.frame("low")),
 ]
-loads = [
-    mbd.SpringDamper("strut", ground.frame("up"), bracket.frame("hook"), 4e3, 40.0, length=0.15),
-    mbd.JointLoad(
-        "motor",
-        "main",
-        "rotation",
-        lambda t, angle, rate: 8.0 * (speed - rate) + 60.0 * (speed * t - angle),
-    ),
-]
 system = mbd.System(
-    [ground, crank, bracket, rocker], joints, loads=loads, gravity=(0.0, -9.81, 0.0)
+    [ground, crank, bracket, rocker],
+    joints,
+    loads=[
+        mbd.SpringDamper(
+            "strut", ground.frame("up"), bracket.frame("hook"), 4e3, 40.0, length=0.15
+        ),
+        mbd.JointLoad(
+            "motor",
+            "main",
+            "rotation",
+            lambda t, angle, rate: 8.0 * (speed - rate) + 60.0 * (speed * t - angle),
+        ),
+    ],
+    gravity=(0.0, -9.81, 0.0),
 )
 run = mbd.simulate(system, t_end=4 * np.pi / speed, dt=5e-4, start={"main": speed})
 # -
@@ -112,7 +116,7 @@ helpers.show(mbd.plotting.player, run, results / "bracket.html", scale=100)
 # is stored, or lost in the damper of the strut. The speed stays close to its set value.
 
 # +
-places = [spec.position for spec in gauges.values()]
+places = np.array([gauge.position for gauge in part.body.gauges])
 strain = mbd.recovery.Recovery(part).at("strain", run.body("bracket"), places)
 for k, (name, axis) in enumerate({"edge": 0, "web": 0, "ear": 1}.items()):
     error = run.gauge("bracket", name).strain[:, 0] - strain[:, k, axis, axis]

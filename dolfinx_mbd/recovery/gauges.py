@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import Skin, StrainGauge
+from dolfinx_mbd.body import StrainGauge
 from dolfinx_mbd.checks import array, choice, instance, length, name, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
@@ -123,7 +123,8 @@ def gauges(
     """
     body, space = instance("reduction", reduction, Reduction).body, reduction.space
     instance("gauges", gauges, Mapping)
-    surface = _Surface(body.skin or surface_skin(space, np.zeros((len(reduction.modes), 0))))
+    skin = body.skin or surface_skin(space, np.zeros((len(reduction.modes), 0)))
+    surface = _Surface(skin.points[skin.triangles], float(np.linalg.norm(np.ptp(skin.points, 0))))
     limit = TOLERANCE * surface.size if tolerance is None else length("tolerance", tolerance)
     attached, lines = [], []
     for label, spec in gauges.items():
@@ -133,7 +134,8 @@ def gauges(
         requested = body.point(spec.position).position if named else spec.position
         centre, normal = surface.place(text, np.asarray(requested), limit)
         directions, size = _directions(text, spec, normal), float(spec.length)
-        lines += [surface.line(text, centre, direction, size) for direction in directions]
+        patch = surface.around(centre, size)
+        lines += [patch.line(text, centre, direction, size) for direction in directions]
         attached.append((label, centre, normal, directions, size))
     strains = iter(_elongations(reduction, lines))
     new = [StrainGauge(*entry, np.array([next(strains) for _ in entry[3]])) for entry in attached]
@@ -180,15 +182,19 @@ class _Surface:
     """The triangles of a body's skin, with projections to the nearest point.
 
     Args:
-        skin: The skin; equal on all ranks.
+        corners: Corners of the triangles, shape (nt, 3, 3), m; equal on all ranks.
+        size: Size of the body, m.
     """
 
-    def __init__(self, skin: Skin) -> None:
-        self.corners = skin.points[skin.triangles]  # (nt, 3, 3)
+    def __init__(self, corners: Array, size: float) -> None:
+        self.corners, self.size = corners, size
         edges = self.corners[:, [1, 2]] - self.corners[:, [0]]
         self.areas = np.cross(edges[:, 0], edges[:, 1])  # twice the area times the unit normal
         self.normals = self.areas / np.linalg.norm(self.areas, axis=1, keepdims=True)
-        self.size = float(np.linalg.norm(np.ptp(skin.points, axis=0)))
+
+    def around(self, x: Array, radius: float) -> _Surface:
+        """Return the triangles within a distance from a point."""
+        return _Surface(self.corners[self._projections(x)[1] <= radius], self.size)
 
     def nearest(self, x: Array) -> tuple[Array, Array]:
         """Return the nearest point of the surface and the outward normal there, (3,) each.
