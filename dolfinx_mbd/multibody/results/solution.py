@@ -91,6 +91,8 @@ class Solution(Sensors, HtmlView):
             saved.angles,
         )
 
+    sensor, gauge = Sensors.sensor, Sensors.gauge  # own attributes, for the reference pages
+
     def __len__(self) -> int:
         return len(self.time)
 
