@@ -76,7 +76,8 @@ def frequencies(
     bar = reduced(values["E"], values["rho"])
     table, body = mbd.sensitivities(bar, parameters), bar.body
     r, identity = body.interface("right").motion[LATERAL], np.eye(body.num_modes)
-    result, derivatives = [], {"E": [], "rho": [], "k": []}
+    result: list[np.ndarray] = []
+    derivatives: dict[str, list[np.ndarray]] = {"E": [], "rho": [], "k": []}
     for mass in masses:
         K = body.stiffness + values["k"] * np.outer(r, r)
         squares, modes = scipy.linalg.eigh(K, identity + mass * np.outer(r, r))

@@ -79,6 +79,7 @@ from .multibody import JointSpring as JointSpring
 from .multibody import JointStop as JointStop
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
+from .multibody import RunSensitivities as RunSensitivities
 from .multibody import Shape as Shape
 from .multibody import Simulator as Simulator
 from .multibody import Solution as Solution
@@ -116,6 +117,7 @@ from .multibody import quasi_static_motion as quasi_static_motion
 from .multibody import redundancies as redundancies
 from .multibody import resume as resume
 from .multibody import revolute as revolute
+from .multibody import run_sensitivities as run_sensitivities
 from .multibody import simulate as simulate
 from .multibody import spectrum as spectrum
 from .multibody import sphere_contact as sphere_contact

@@ -13,6 +13,7 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
+from dolfinx_mbd.multibody.analyses.run_sensitivities import RunSensitivities, run_sensitivities
 from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
@@ -136,6 +137,7 @@ __all__ = [
     "Redundancy",
     "RigidBody",
     "RunFileError",
+    "RunSensitivities",
     "Shape",
     "Simulator",
     "Solution",
@@ -179,6 +181,7 @@ __all__ = [
     "redundancies",
     "resume",
     "revolute",
+    "run_sensitivities",
     "simulate",
     "spectrum",
     "sphere_contact",

@@ -170,8 +170,8 @@ def _check_rank(names: list[str], J: Array) -> tuple[Array, Array]:
     if singular[-1] <= RANK_TOLERANCE * singular[0]:
         weak = [name for name, part in zip(names, right[-1], strict=True) if abs(part) > 0.1]
         text = (
-            f"the measurements do not determine {', '.join(weak)} separately; measure more, or keep "
-            "one of them at a known value"
+            f"the measurements do not determine {', '.join(weak)} separately; measure more, or fix "
+            "one of them"
         )
         raise SolverError(text)
     return singular, right

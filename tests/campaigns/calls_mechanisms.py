@@ -232,6 +232,14 @@ MECHANISMS: dict[str, Call] = {
     "revolute": _joint("revolute"),
     "rigid_rod": lambda b: (mbd.mechanisms.rigid_rod, {"length": 0.3, "mass": 1.0}),
     "rod_length": lambda b: (mbd.mechanisms.rod_length, {"rod": b.rod}),
+    "run_sensitivities": lambda b: (
+        mbd.run_sensitivities,
+        {"build": b.sprung, "values": {"k": 20.0}, "t_end": 1e-3, "dt": 5e-4},
+    ),
+    "RunSensitivities.derivative": lambda b: (
+        mbd.run_sensitivities(b.sprung, {"k": 20.0}, t_end=1e-3, dt=5e-4).derivative,
+        {"output": lambda run: run.joint("pivot").rotation},
+    ),
     "simulate": lambda b: (
         mbd.simulate,
         {"system": b.pendulum, "t_end": 1e-3, "dt": 5e-4},
