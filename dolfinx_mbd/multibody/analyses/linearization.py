@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, instance, integer, vector
 from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.multibody.analyses.signals import Inputs, Output, Outputs
+from dolfinx_mbd.multibody.analyses.signals import Inputs
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
@@ -208,7 +208,7 @@ def linearize(
     *,
     axes: Literal["auto", "body", "global"] | ArrayLike = "auto",
     inputs: Sequence[str] = (),
-    outputs: Mapping[str, Output] | None = None,
+    outputs: Requests | None = None,
 ) -> LinearizedSystem:
     """Linearize a mechanism about an equilibrium or a steady motion.
 
