@@ -6,7 +6,7 @@ The engine of `engine.py`, dt = 1e-5 s, with three flexible rods of 30 modes eac
 everything, *outputs* the force of a bearing and the position of a piston, *in memory* the states
 without a folder (only the shortest run). Each measurement is a process of its own. *Peak* is the
 largest resident memory of the run itself, before anything is read; then the folder is opened
-again, which checks all of its rows, and the bearing force is read at every hundredth time.
+again, which checks all of its rows, and the bearing force is read at every hundredth time: *after*.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def measure(folder: Path, what: str, steps: int) -> dict[str, Any]:
     if path is not None:
         again = Solution.load(path, engine)
         reading = time.perf_counter() - start
-        force = again.joint(engine.joints[0].name).force[::100]
+        force = again[::100].joint(engine.joints[0].name).force
         assert np.isfinite(force).all() and len(force) == steps // 100 + 1
         size = sum(file.stat().st_size for file in path.iterdir())
     return {

@@ -131,6 +131,8 @@ class Simulator(Run):
         state = self._first_state(system, start)
         super().__init__(system, stepper, _steps(dt, system, state.time, t_end), state)
         self._first = self.save()
+        if not self._outputs.functions:
+            self._outputs.of(Solution(system, [state]))  # checks the names
 
     @property
     def inputs(self) -> dict[str, float]:

@@ -30,7 +30,7 @@ try:
 except ImportError:  # pragma: no cover  (other systems than Linux and macOS)
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["KIND", "Rows", "RunFolder", "read_folder"]
+__all__ = ["CHECKPOINT", "KIND", "Rows", "RunFolder", "check_disk", "read_folder"]
 
 Layout = Sequence[tuple[str, Sequence[int]]]
 """Names and shapes of the values in a row."""
@@ -113,6 +113,8 @@ class RunFolder:
     """
 
     def __init__(self, path: Path, rows: Rows | None = None) -> None:
+        if path.exists() and not path.is_dir():
+            raise OverwriteError(f"'{path}' is a file, but a run is written to a folder")
         path.mkdir(parents=True, exist_ok=True)
         self.path = path.resolve()
         self._lock = _lock(self.path)
@@ -184,9 +186,10 @@ def _check_contents(path: Path) -> None:
     names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
     own = not names or (is_archive(path / CHECKPOINT, KIND) and names <= {ROWS, CHECKPOINT})
     if not own and names != {ROWS}:  # a process that was killed before its first checkpoint
+        others = sorted(names - {ROWS, CHECKPOINT}) or [CHECKPOINT]
         raise OverwriteError(
             f"folder '{path}' contains other files than those of a run, for example "
-            f"{sorted(names - {ROWS})[0]!r}; choose a new folder"
+            f"{others[0]!r}; choose a new folder"
         )
 
 

@@ -181,8 +181,8 @@ def read_run(path: str | Path, system: SystemData, outputs: Outputs | None = Non
         stepper.restore({k.removeprefix("stepper_"): v for k, v in memory.items()})
         run = Run(system, stepper, steps_from(header["steps"]), state_from("now", arrays))
         requested, functions = header["requested"], header["functions"]
-        if requested is not None and not functions:
-            outputs = Outputs([str(name) for name in requested])
+        if not functions:
+            outputs = None if requested is None else Outputs([str(name) for name in requested])
         recorded = RecordedRun(run, int(header["stride"]), outputs)
         recorded.checks.restore(header["checks"])
         recorded._last = float(header["last"])

@@ -94,6 +94,10 @@ class SavedOutputs:
                 part = max(owners, key=len)
                 self._parts.setdefault(part, {})[name[len(part) + 1 :]] = values
 
+    def part(self, times: slice) -> SavedOutputs:
+        """Return the values at some of the times."""
+        return SavedOutputs(self.system, self.rows[times], self.requested)
+
     def names(self) -> list[str]:
         """Return the names of the parts and functions of which values were saved."""
         return [*self._parts, *self.functions]

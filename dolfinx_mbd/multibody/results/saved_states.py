@@ -50,10 +50,17 @@ class SavedStates:
     @classmethod
     def of_rows(cls, system: SystemData, rows: NDArray[np.void]) -> SavedStates:
         """Return the saved states in an array with a field for each attribute of a state."""
+        return cls._of(system, {key: rows[key] for key in HISTORY})
+
+    @classmethod
+    def _of(cls, system: SystemData, arrays: dict[str, Array]) -> SavedStates:
         saved = cls(system, ())
-        for key in HISTORY:
-            setattr(saved, key, rows[key])
+        vars(saved).update(arrays)
         return saved
+
+    def part(self, times: slice) -> SavedStates:
+        """Return the states at some of the times."""
+        return self._of(self.system, {key: getattr(self, key)[times] for key in HISTORY})
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""

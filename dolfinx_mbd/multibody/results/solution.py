@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, rotation_matrix
+from dolfinx_mbd.checks import choice, instance, reject, rotation_matrix
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
@@ -106,6 +106,16 @@ class Solution(HtmlView):
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def __getitem__(self, times: slice) -> Solution:
+        """Return the solution at some of the saved times, for example `run[::100]`.
+
+        Only these times are read from the folder of a long run.
+        """
+        saved = self._saved.part(instance("times", times, slice, "for example run[::100]"))
+        if not len(saved.time):
+            reject("times", times, f"a slice that contains some of the {len(self)} saved times")
+        return Solution._of(self.system, saved, self.final_state, **self._facts())
 
     def _html_rows(self) -> list[tuple[str, str]]:
         times = f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self)} saved"
@@ -209,7 +219,7 @@ class Solution(HtmlView):
                 continue
             parts = [name for name in known if request == name or request.startswith(f"{name}.")]
             name = max(parts, key=len, default="")
-            choice("every name, up to its first quantity,", name or request, known)
+            choice("name of a body, joint, driver or load", name or request, known)
             kinds = ((self._bodies, self.body), (self._joints, self.joint), (known, self.element))
             history: object = next(get for group, get in kinds if name in group)(name)
             if request == name:

@@ -81,7 +81,7 @@ def quantity(name: str, history: object, key: str) -> Array:
     if values is None:
         known = ", ".join(repr(known) for known, _ in quantities(history))
         text = f"{name!r} has no quantity {key!r}; it has {known}, and components such as 'force.x'"
-        raise InputError(text, value=key, expected=known)
+        raise InputError(text, argument="outputs", value=key, expected=known)
     return values
 
 
