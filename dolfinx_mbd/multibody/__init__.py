@@ -56,6 +56,7 @@ from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
+from dolfinx_mbd.multibody.results.comparison import Difference
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     ElementHistory,
@@ -82,6 +83,7 @@ __all__ = [
     "BodyHistory",
     "BodyState",
     "Bushing",
+    "Difference",
     "Driver",
     "ElementHistory",
     "Energies",

@@ -96,10 +96,14 @@ class Joint:
         first: Reference frame of the joint, for example `ground.frame("bearing")`.
         second: Frame of another body.
         length: Length of a distance joint, m; by default the initial distance between the points.
+        rate: Initial rate of the rotation of a revolute, cylindrical or planar joint, rad/s, or of
+            the displacement of a prismatic or point-on-line joint, m/s. By default it follows from
+            other initial velocities.
 
     Raises:
         InputError: The kind is unknown, both frames belong to one body, a length is not positive,
-            or a joint that is not a distance joint has a length.
+            a joint that is not a distance joint has a length, or a joint without a single rate has
+            a rate.
 
     Example:
         >>> mbd.Joint("pin", "spherical", ground.frame("bearing"), rod.frame("left")).rows
@@ -111,6 +115,7 @@ class Joint:
     first: FrameRef
     second: FrameRef
     length: float | None = None
+    rate: float | None = None
 
     def __post_init__(self) -> None:
         label = f"joint {checked_name('name', self.name)!r}"
@@ -126,6 +131,10 @@ class Joint:
             if self.kind != "distance":
                 reject(f"{label}: length", self.length, f"None for a {self.kind} joint")
             number(f"{label}: length", self.length, positive=True, unit="m")
+        if self.rate is not None:
+            if self.kind not in TURNING + SLIDING:
+                reject(f"{label}: rate", self.rate, f"None for a {self.kind} joint")
+            number(f"{label}: rate", self.rate)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -172,12 +181,14 @@ def fixed(name: str, first: FrameRef, second: FrameRef) -> Joint:
     return Joint(name, "fixed", first, second)
 
 
-def revolute(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def revolute(
+    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
+) -> Joint:
     """Return a joint with a free rotation about z; see `Joint` for the arguments.
 
-    >>> joint = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"))
+    >>> joint = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"), rate=2.0)
     """
-    return Joint(name, "revolute", first, second)
+    return Joint(name, "revolute", first, second, rate=rate)
 
 
 def spherical(name: str, first: FrameRef, second: FrameRef) -> Joint:
@@ -188,20 +199,24 @@ def spherical(name: str, first: FrameRef, second: FrameRef) -> Joint:
     return Joint(name, "spherical", first, second)
 
 
-def cylindrical(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def cylindrical(
+    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
+) -> Joint:
     """Return a joint with free rotation about z and displacement along z; see `Joint`.
 
     >>> joint = mbd.cylindrical("sleeve", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "cylindrical", first, second)
+    return Joint(name, "cylindrical", first, second, rate=rate)
 
 
-def prismatic(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def prismatic(
+    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
+) -> Joint:
     """Return a joint with a free displacement along z; see `Joint` for the arguments.
 
     >>> joint = mbd.prismatic("guide", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "prismatic", first, second)
+    return Joint(name, "prismatic", first, second, rate=rate)
 
 
 def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:
@@ -215,20 +230,24 @@ def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:
     return Joint(name, "universal", first, second)
 
 
-def planar(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def planar(
+    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
+) -> Joint:
     """Return a joint with free displacements along x and y and rotation about z; see `Joint`.
 
     >>> joint = mbd.planar("table", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "planar", first, second)
+    return Joint(name, "planar", first, second, rate=rate)
 
 
-def point_on_line(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def point_on_line(
+    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
+) -> Joint:
     """Return a joint that keeps the second point on the z axis of the first frame; see `Joint`.
 
     >>> joint = mbd.point_on_line("rail", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "point_on_line", first, second)
+    return Joint(name, "point_on_line", first, second, rate=rate)
 
 
 def point_on_plane(name: str, first: FrameRef, second: FrameRef) -> Joint:

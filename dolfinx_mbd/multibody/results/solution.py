@@ -15,6 +15,7 @@ from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
 from dolfinx_mbd.multibody.files.run_files import HISTORY, write_table
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.comparison import Difference, compare
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     ElementHistory,
@@ -360,6 +361,34 @@ class Solution(HtmlView):
             (501, 3)
         """
         return dataset(self.time, self._arrays(names))
+
+    def compare(
+        self, other: Solution, names: Sequence[str] | None = None
+    ) -> dict[str, Difference]:
+        """Return the differences of two runs by name, for example `pin.force`.
+
+        Quantities that both runs have with equal shapes are compared at the times that both runs
+        saved.
+
+        Args:
+            other: Another run, of the same or of another mechanism.
+            names: Names of bodies, joints, drivers and loads, or of their quantities; by default
+                the names that both runs have.
+
+        Raises:
+            InputError: The runs have no times in common, or a name is unknown.
+
+        Example:
+            >>> coarse = mbd.simulate(pendulum, t_end=0.5, dt=2e-3)
+            >>> change = run.compare(coarse)["bob.omega"]
+            >>> bool(change.largest < 1e-4 * change.scale), change.unit
+            (True, 'rad/s')
+        """
+        instance("other", other, Solution, "another run")
+        if names is None:
+            names = [name for name in self.names() if name in other.names()]
+        arrays = self._arrays(names), other._arrays(names)
+        return compare((self.time, other.time), arrays)
 
     # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:

@@ -116,6 +116,11 @@ def _format(key: str, values: Array) -> tuple[str, str] | None:
     return QUANTITIES.get(name)
 
 
+def unit_of(key: str, values: Array) -> str:
+    """Return the unit of a quantity, or "" if it is unknown."""
+    return (_format(key, values) or ("", ""))[0]
+
+
 def label(name: str, key: str) -> str:
     """Return the name of a quantity of a part, or the name of an output that is a function."""
     return f"{name}.{key}" if key else name

@@ -17,6 +17,7 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.assembly.rates import accelerations, rate_rows, saddle, velocities
 from dolfinx_mbd.multibody.model.joints import SLIDING, TURNING
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.start.named_vectors import named_vector
 from dolfinx_mbd.multibody.start.position_assembly import (
     assemble,
     coordinates,
@@ -40,8 +41,8 @@ def consistent_state(
     t: float = 0.0,
     *,
     elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
-    q: ArrayLike | None = None,
-    v: ArrayLike | None = None,
+    q: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    v: ArrayLike | Mapping[str, ArrayLike] | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> State:
     """Compute a state that satisfies the constraints and their first two time derivatives.
@@ -57,12 +58,16 @@ def consistent_state(
         elastic_start: With `quasi-static`, elastic forces balance all other forces at η̈ = 0, and
             η̇ is the rate of this equilibrium, so that no vibrations are excited. With
             `undeformed`, η and η̇ are taken from `q` and `v` and are zero by default.
-        q: Start coordinates, shape (nq,); by default the initial coordinates of the bodies.
-        v: Start velocities, shape (nv,). The default is zero if `q` is given, or if t is not 0 and
-            the mechanism has drivers; otherwise it follows from `velocity` and `omega` of the
-            bodies.
+        q: Start coordinates, shape (nq,), or by name: ``rod.position``, ``rod.rotation`` and
+            ``rod.eta`` as in `BodyHistory`, or ``rod`` for all coordinates of a body. By default,
+            and for other bodies, the initial coordinates of the bodies.
+        v: Start velocities, shape (nv,), or by name: ``rod.velocity``, ``rod.omega`` and
+            ``rod.eta_rate``, or ``rod``; other velocities are then zero. The default is zero if `q`
+            is given, or if t is not 0 and the mechanism has drivers; otherwise it follows from
+            `velocity` and `omega` of the bodies and `rate` of the joints.
         rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
-            displacement of prismatic and point-on-line joints (m/s).
+            displacement of prismatic and point-on-line joints (m/s). A joint with another `rate`
+            is an error.
 
     Returns:
         The state, with accelerations and multipliers.
@@ -81,16 +86,17 @@ def consistent_state(
         >>> state = mbd.consistent_state(pendulum, rates={"hinge": 2.0})
         >>> round(state.v[5].item(), 9)
         2.0
+        >>> state = mbd.consistent_state(pendulum, v={"rod.omega": (0, 0, 2)})
+        >>> round(state.v[5].item(), 9)
+        2.0
     """
     instance("system", system, SystemData)
     t = number("t", t, unit="s")
     choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
-    rates = instance("rates", {} if rates is None else rates, Mapping)
-    for name, rate in rates.items():
-        number(f"rates[{name!r}]", rate)
-        joint = system.joint(name)
-        if joint.kind not in TURNING + SLIDING:
-            raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
+    q = None if q is None else named_vector(system, "q", q)
+    v = None if v is None else named_vector(system, "v", v)
+    by_default = q is None and v is None and (t == 0.0 or not system.drivers)
+    rates = _joint_rates(system, rates, by_default)
     eqs, free = Assembler(system), np.arange(system.num_velocities)
     eqs.q[:] = coordinates(system, q)
     if q is None:
@@ -100,7 +106,7 @@ def consistent_state(
     start = np.zeros(len(free))
     if v is not None:
         start[:] = array("v", v, start.shape)
-    elif q is None and (t == 0.0 or not system.drivers):
+    elif by_default:
         start[:] = _start_velocities(eqs, t, rates)
     if elastic_start == "undeformed" or not len(system.elastic):
         restore(eqs, t, start, rates, free)
@@ -114,6 +120,27 @@ def consistent_state(
         Balance(eqs, t, rates).start(start)
     eqs.update_poses(t)
     return eqs.state(t)
+
+
+def _joint_rates(
+    system: SystemData, rates: Mapping[str, float] | None, by_default: bool
+) -> dict[str, float]:
+    """Return the given rates of joints, and with `by_default` those that the joints specify."""
+    rates = dict(instance("rates", {} if rates is None else rates, Mapping))
+    for name, rate in rates.items():
+        number(f"rates[{name!r}]", rate)
+        joint = system.joint(name)
+        if joint.kind not in TURNING + SLIDING:
+            raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
+        if by_default and joint.rate not in (None, rate):
+            raise InputError(
+                f"joint {name!r} has the initial rate {joint.rate:g}, but the start specifies "
+                f"{rate:g}; specify one of them",
+                argument="rates",
+                value=rate,
+            )
+    specified = {j.name: j.rate for j in system.joints if j.rate is not None}
+    return {**specified, **rates} if by_default else rates
 
 
 def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> Array:
