@@ -57,9 +57,7 @@ def measure(folder: Path, what: str, steps: int) -> dict[str, Any]:
     simulate(engine, t_end=5 * DT, dt=DT, start=first)
     before = _peak()
     start = time.perf_counter()
-    run = simulate(
-        engine, t_end=steps * DT, dt=DT, start=first, outputs=outputs, path=path
-    )
+    run = simulate(engine, t_end=steps * DT, dt=DT, start=first, outputs=outputs, path=path)
     seconds, peak = time.perf_counter() - start, _peak()
     assert run.complete and len(run) == steps + 1
     start, reading = time.perf_counter(), 0.0
@@ -103,7 +101,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         size = ["--size", str(arguments.size)]
         child(__file__, [folder, "prepare", "0", *size])
-        print("| saved | steps | ms per step | MB before | peak MB | disk MB | load s | peak after |")
+        print(
+            "| saved | steps | ms per step | MB before | peak MB | disk MB | load s | peak after |"
+        )
         print("|---|---|---|---|---|---|---|---|")
         cases = [("in memory", steps[0])]
         cases += [(what, count) for what in ("states", "outputs") for count in steps]

@@ -139,9 +139,7 @@ class RunFolder:
             return
         assert self.rows is not None
         facts = {key: getattr(self.rows, key) for key in ("layout", "count", "checksum")}
-        write_run(
-            self.path / CHECKPOINT, KIND, {**header, "rows": facts}, arrays, in_folder=True
-        )
+        write_run(self.path / CHECKPOINT, KIND, {**header, "rows": facts}, arrays, in_folder=True)
 
     def close(self) -> None:
         """Permit other processes to write to the folder."""
@@ -213,7 +211,9 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Ro
 
 def check_disk(path: Path, size: float) -> None:
     """Raise an error if the disk of a folder has less free space than a number of bytes."""
-    folder = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
+    folder = next(
+        parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists()
+    )
     free = shutil.disk_usage(folder).free
     if size > free:
         raise InputError(

@@ -181,9 +181,7 @@ def fixed(name: str, first: FrameRef, second: FrameRef) -> Joint:
     return Joint(name, "fixed", first, second)
 
 
-def revolute(
-    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
-) -> Joint:
+def revolute(name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None) -> Joint:
     """Return a joint with a free rotation about z; see `Joint` for the arguments.
 
     >>> joint = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"), rate=2.0)
@@ -209,9 +207,7 @@ def cylindrical(
     return Joint(name, "cylindrical", first, second, rate=rate)
 
 
-def prismatic(
-    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
-) -> Joint:
+def prismatic(name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None) -> Joint:
     """Return a joint with a free displacement along z; see `Joint` for the arguments.
 
     >>> joint = mbd.prismatic("guide", ground.frame("bearing"), rod.frame("left"))
@@ -230,9 +226,7 @@ def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:
     return Joint(name, "universal", first, second)
 
 
-def planar(
-    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
-) -> Joint:
+def planar(name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None) -> Joint:
     """Return a joint with free displacements along x and y and rotation about z; see `Joint`.
 
     >>> joint = mbd.planar("table", ground.frame("bearing"), rod.frame("left"))

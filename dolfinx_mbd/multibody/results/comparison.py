@@ -45,9 +45,9 @@ def compare(
 ) -> dict[str, Difference]:
     """Return the differences of two runs by name; see `Solution.compare`."""
     first, second = times
-    near = np.clip(np.searchsorted(second, first), 1, max(1, len(second) - 1))
-    near = near - (np.abs(first - second[near - 1]) <= np.abs(first - second[near % len(second)]))
-    same = np.abs(first - second[near]) <= _SAME_TIME * max(float(np.ptp(first)), 1e-300)
+    tolerance = _SAME_TIME * float(np.ptp(first))
+    near = np.minimum(np.searchsorted(second, first - tolerance), len(second) - 1)
+    same = np.abs(first - second[near]) <= tolerance
     if not same.any():
         raise InputError(
             "the runs have no saved times in common; simulate both with steps of equal length, or "

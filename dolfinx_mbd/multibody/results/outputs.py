@@ -47,7 +47,8 @@ class Outputs:
                 checked_name("every name of outputs", name)
                 function(f"outputs[{name!r}]", output, "a function of a solution")
             self.functions = dict(requests)
-        self.names = checked_names("outputs", () if requests is None else [*requests])
+            requests = [*requests]
+        self.names = checked_names("outputs", () if requests is None else requests)
 
     def of(self, solution: Solution) -> Array:
         """Return the values over time of outputs that are single numbers, (nt, outputs)."""
@@ -56,7 +57,9 @@ class Outputs:
             values = self._values(name, solution)
             whole = values.get(name)
             if whole is None or whole.ndim != 1:
-                reject("outputs", name, f"numbers: a quantity or component such as {[*values][0]}.x")
+                reject(
+                    "outputs", name, f"numbers: a quantity or component such as {[*values][0]}.x"
+                )
             columns[:, k] = whole
         return columns
 

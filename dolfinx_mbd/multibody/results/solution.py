@@ -362,9 +362,7 @@ class Solution(HtmlView):
         """
         return dataset(self.time, self._arrays(names))
 
-    def compare(
-        self, other: Solution, names: Sequence[str] | None = None
-    ) -> dict[str, Difference]:
+    def compare(self, other: Solution, names: Sequence[str] | None = None) -> dict[str, Difference]:
         """Return the differences of two runs by name, for example `pin.force`.
 
         Quantities that both runs have with equal shapes are compared at the times that both runs
