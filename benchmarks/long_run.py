@@ -1,4 +1,4 @@
-"""Memory, time and disk space of long runs of the three-cylinder engine that are written to a folder.
+"""Memory, time and disk space of long runs of the engine that are written to a folder.
 
     ./with-fenicsx python3 benchmarks/long_run.py [--steps 10000 1000000] [--size 0.0043]
 

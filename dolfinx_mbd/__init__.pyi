@@ -46,6 +46,7 @@ from .multibody import STANDARD_GRAVITY as STANDARD_GRAVITY
 from .multibody import Adaptive as Adaptive
 from .multibody import BodyHistory as BodyHistory
 from .multibody import Bushing as Bushing
+from .multibody import Difference as Difference
 from .multibody import Driver as Driver
 from .multibody import ElementHistory as ElementHistory
 from .multibody import FlexibleBody as FlexibleBody

@@ -182,8 +182,8 @@ def _lock(path: Path) -> int | None:
 def _check_contents(path: Path) -> None:
     """Raise an error if a folder contains other files than those of a run."""
     names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
-    own = not names or (is_archive(path / CHECKPOINT, KIND) and names <= {ROWS, CHECKPOINT})
-    if not own and names != {ROWS}:  # a process that was killed before its first checkpoint
+    is_run = not names or (is_archive(path / CHECKPOINT, KIND) and names <= {ROWS, CHECKPOINT})
+    if not is_run and names != {ROWS}:  # a process that was killed before its first checkpoint
         others = sorted(names - {ROWS, CHECKPOINT}) or [CHECKPOINT]
         raise OverwriteError(
             f"folder '{path}' contains other files than those of a run, for example "

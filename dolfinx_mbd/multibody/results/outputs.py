@@ -57,9 +57,8 @@ class Outputs:
             values = self._values(name, solution)
             whole = values.get(name)
             if whole is None or whole.ndim != 1:
-                reject(
-                    "outputs", name, f"numbers: a quantity or component such as {[*values][0]}.x"
-                )
+                example = f"{next(iter(values))}.x"
+                reject("outputs", name, f"numbers: a quantity or a component such as {example}")
             columns[:, k] = whole
         return columns
 

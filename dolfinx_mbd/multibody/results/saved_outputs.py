@@ -81,9 +81,9 @@ class SavedOutputs:
         self.values: dict[str, Array] = {
             name: rows[name] for name in rows.dtype.names or () if name != "time"
         }
-        self._joints = [part.name for part in (*system.joints, *system.drivers)]
-        groups = (system.bodies, system.joints, system.drivers, system.loads)
-        parts = [part.name for group in groups for part in group]  # type: ignore[attr-defined]
+        self._joints = [*(j.name for j in system.joints), *(d.name for d in system.drivers)]
+        loads = [load.name for load in system.loads]
+        parts = [*(body.name for body in system.bodies), *self._joints, *loads]
         self._parts: dict[str, dict[str, Array]] = {}
         self.functions: dict[str, Array] = {}
         for name, values in self.values.items():

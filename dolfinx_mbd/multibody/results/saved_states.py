@@ -187,7 +187,7 @@ class SavedStates:
     def joint(self, name: str) -> JointHistory:
         """Return the history of a joint or a driver."""
         s = self.system.whole
-        entry = [part.name for part in (*s.joints, *s.drivers)].index(name)
+        entry = [*(j.name for j in s.joints), *(d.name for d in s.drivers)].index(name)
         reactions = np.zeros((len(self.time), 6))
         rows = np.flatnonzero(s.row_entry == entry)
         reactions[:, s.row_motion[rows]] -= self.multipliers[:, rows]

@@ -66,7 +66,11 @@ def quantities(history: object) -> Iterator[tuple[str, Array]]:
 def quantity(name: str, history: object, key: str) -> Array:
     """Return a quantity of the history of a part by its name, for example ``force``.
 
-    ``big_end.force`` is the force at an interface of a body, and ``force.x`` a component.
+    Args:
+        name: Name of the part, for messages.
+        history: History of the part.
+        key: Name of the quantity. ``big_end.force`` is the force at an interface of a body, and
+            ``force.x`` a component.
 
     Raises:
         InputError: The quantity is unknown; the message lists the quantities of the history.

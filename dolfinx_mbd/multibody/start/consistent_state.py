@@ -62,9 +62,9 @@ def consistent_state(
             ``rod.eta`` as in `BodyHistory`, or ``rod`` for all coordinates of a body. By default,
             and for other bodies, the initial coordinates of the bodies.
         v: Start velocities, shape (nv,), or by name: ``rod.velocity``, ``rod.omega`` and
-            ``rod.eta_rate``, or ``rod``; other velocities are then zero. The default is zero if `q`
-            is given, or if t is not 0 and the mechanism has drivers; otherwise it follows from
-            `velocity` and `omega` of the bodies and `rate` of the joints.
+            ``rod.eta_rate``, or ``rod``; the velocities of other bodies then follow. The default is
+            zero if `q` is given, or if t is not 0 and the mechanism has drivers; otherwise it
+            follows from `velocity` and `omega` of the bodies and `rate` of the joints.
         rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
             displacement of prismatic and point-on-line joints (m/s). A joint with another `rate`
             is an error.
@@ -93,8 +93,9 @@ def consistent_state(
     instance("system", system, SystemData)
     t = number("t", t, unit="s")
     choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
-    q = None if q is None else named_vector(system, "q", q)
-    v = None if v is None else named_vector(system, "v", v)
+    if isinstance(q, Mapping):
+        q = named_vector(system, "q", q)
+    speeds = named_vector(system, "v", v) if isinstance(v, Mapping) else None
     by_default = q is None and v is None and (t == 0.0 or not system.drivers)
     rates = _joint_rates(system, rates, by_default)
     eqs, free = Assembler(system), np.arange(system.num_velocities)
@@ -104,10 +105,12 @@ def consistent_state(
         if t == 0.0 or not system.drivers:  # at other times drivers have moved the bodies
             warn_of_moves(eqs, t)
     start = np.zeros(len(free))
-    if v is not None:
+    if speeds is not None:
+        start[:] = _start_velocities(eqs, t, rates, speeds)
+    elif v is not None:
         start[:] = array("v", v, start.shape)
     elif by_default:
-        start[:] = _start_velocities(eqs, t, rates)
+        start[:] = _start_velocities(eqs, t, rates, _body_velocities(system))
     if elastic_start == "undeformed" or not len(system.elastic):
         restore(eqs, t, start, rates, free)
     else:
@@ -143,21 +146,29 @@ def _joint_rates(
     return {**specified, **rates} if by_default else rates
 
 
-def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> Array:
-    """Return velocities (nv,) with the initial velocities of bodies and the rates of joints.
-
-    Elastic rates are zero, and the kinetic energy is as small as possible. Without initial
-    velocities of bodies, all velocities are zero.
-    """
-    s = eqs.system
-    speeds, names = np.full(s.num_velocities, np.nan), []
-    for body, part in zip(s.bodies, s.v_slices, strict=True):
+def _body_velocities(system: SystemData) -> Array:
+    """Return the initial velocities of the bodies, (nv,); NaN where a body specifies none."""
+    speeds = np.full(system.num_velocities, np.nan)
+    for body, part in zip(system.bodies, system.v_slices, strict=True):
         if hasattr(body, "initial_velocities"):
             speeds[part] = body.initial_velocities()
-            names += [repr(body.name)] if np.isfinite(speeds[part]).any() else []
-    known, v = np.flatnonzero(np.isfinite(speeds)), np.zeros(len(speeds))
+    return speeds
+
+
+def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], speeds: Array) -> Array:
+    """Return velocities (nv,) with some velocities of bodies and the rates of joints.
+
+    `speeds` (nv,) contains NaN for unknown velocities. Unknown elastic rates are zero, and the
+    kinetic energy of the rigid motions is as small as possible. Without known velocities of bodies,
+    all velocities are zero.
+    """
+    s, v = eqs.system, np.zeros(len(speeds))
+    v[s.elastic] = np.nan_to_num(speeds[s.elastic])
+    known = np.intersect1d(np.flatnonzero(np.isfinite(speeds)), s.rigid)
     if not known.size:
         return v
+    parts = zip(s.bodies, s.v_slices, strict=True)
+    names = [repr(body.name) for body, part in parts if np.isfinite(speeds[part]).any()]
     eqs.update_poses(t)
     eqs.v[:], eqs.a[:], eqs.lam[:] = 0.0, 0.0, 0.0
     eqs.residual(t)

@@ -18,20 +18,16 @@ _PARTS = {
     "q": {"position": slice(0, 3), "rotation": slice(3, 7), "eta": slice(7, None)},
     "v": {"velocity": slice(0, 3), "omega": slice(3, 6), "eta_rate": slice(6, None)},
 }
-"""Quantities of a body with a floating frame, and their places in its coordinates and velocities."""
+"""Quantities of a body with a floating frame, and their places in its q and v."""
 
 
-def named_vector(
-    system: SystemData, argument: str, values: ArrayLike | Mapping[str, ArrayLike]
-) -> ArrayLike:
+def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLike]) -> Array:
     """Return coordinates (`argument` is ``q``) or velocities (``v``) from values by name.
 
-    A vector is returned unchanged. Names are those of bodies, or of their quantities such as
-    ``rod.position``; other coordinates are the initial ones, and other velocities are zero.
+    Names are those of bodies, or of their quantities such as ``rod.position``. Other coordinates
+    are the initial ones, and other velocities are NaN.
     """
-    if not isinstance(values, Mapping):
-        return values
-    vector = coordinates(system) if argument == "q" else np.zeros(system.num_velocities)
+    vector = coordinates(system) if argument == "q" else np.full(system.num_velocities, np.nan)
     slices = _slices(system, argument)
     for name, value in values.items():
         choice(f"every name of {argument}", name, slices)
@@ -56,10 +52,10 @@ def _slices(system: SystemData, argument: str) -> dict[str, slice]:
 
 
 def _checked(argument: str, name: str, value: Any, part: Array) -> Array:
-    numbers: Array = array(argument, value, part.shape)
+    numbers = np.array(array(argument, value, part.shape), dtype=float)
     if name.endswith(".rotation"):
         size = float(np.linalg.norm(numbers))
         if abs(size - 1.0) > 1e-6:
             reject(argument, value, "a unit quaternion (w, x, y, z)")
-        return numbers / size
+        numbers /= size
     return numbers

@@ -124,7 +124,7 @@ def test_functions(whole: Solution) -> None:
         (["rods"], "must be one of .*'rod'"),
         (["rod.omga"], "has no quantity 'omga'; it has 'position'"),
         (["rod.omega.w"], "has no quantity 'omega.w'"),
-        ("rod", "different names"),
+        ("rod", "a list of names"),
         (["rod", "rod"], "different names"),
     ],
 )

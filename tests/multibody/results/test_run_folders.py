@@ -1,4 +1,4 @@
-"""Runs in folders: a run that is stopped, or killed, goes on to the same bits; others are refused."""
+"""Runs in folders: a run that is stopped, or killed, goes on to the same bits."""
 
 from __future__ import annotations
 
