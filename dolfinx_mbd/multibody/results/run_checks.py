@@ -19,6 +19,7 @@ from dolfinx_mbd.multibody.files.run_files import held_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.contact_steps import ContactSteps
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
@@ -59,6 +60,7 @@ class RunChecks:
         self._jump = np.zeros(len(system.drivers))
         self._jump_time = np.full(len(system.drivers), state.time)
         self.work, self._step = 0.0, 0.0
+        self._contacts = ContactSteps(self._at)
         self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}
@@ -81,6 +83,7 @@ class RunChecks:
         if saved:
             self._add_sample(state)
         self._step = max(self._step, dt)
+        self._contacts.see(state.time, dt)
         self._time, self._power = state.time, power
         if len(self._jump):
             before, self._rates = self._rates, self._driver_rates()
@@ -121,6 +124,7 @@ class RunChecks:
         for kind in (AccuracyWarning, ModelRangeWarning):
             self._warn_of_constraints(kind)
         self._check_jumps()
+        self._contacts.warn()
 
     def _driver_rates(self) -> Array:
         """Return the rate and acceleration of each driver after the last step, (drivers, 2)."""
