@@ -59,6 +59,7 @@ from .multibody import Bushing as Bushing
 from .multibody import Clearance as Clearance
 from .multibody import Contact as Contact
 from .multibody import ContactLaw as ContactLaw
+from .multibody import Difference as Difference
 from .multibody import Driver as Driver
 from .multibody import ElementHistory as ElementHistory
 from .multibody import FlexibleBody as FlexibleBody

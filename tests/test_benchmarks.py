@@ -22,6 +22,7 @@ SCRIPTS = {
     "iterative.py": "--sizes 12k",
     "lanczos.py": "--sizes 12k --rounds 1",
     "large.py": "--size 0.012",
+    "long_run.py": "--steps 20 60 --size 0.012",
     "mesh_independence.py": "--sizes 0.014 0.012 --rounds 2",
     "operators.py": "--sizes 12k --rounds 1",
     "profiles.py": "reduction",

@@ -76,6 +76,7 @@ from dolfinx_mbd.multibody.model.placement import place
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
+from dolfinx_mbd.multibody.results.comparison import Difference
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     ElementHistory,
@@ -107,6 +108,7 @@ __all__ = [
     "Clearance",
     "Contact",
     "ContactLaw",
+    "Difference",
     "Driver",
     "ElementHistory",
     "Energies",

@@ -8,10 +8,8 @@ import dolfinx_mbd as mbd
 
 RECORDS = {
     "AssemblyError", "BeamModes", "BodyDerivative", "BodyFileError", "BodyHistory",
-    "BodySensitivities", "BodyState", "CableMotion",
-    "Campbell", "CrankMotion",
-    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
-    "Campbell", "CrankMotion", "GaugeHistory",
+    "BodySensitivities", "BodyState", "CableMotion", "Campbell", "CrankMotion", "Difference",
+    "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
     "Identification",
