@@ -59,6 +59,7 @@ from .multibody import Bushing as Bushing
 from .multibody import Clearance as Clearance
 from .multibody import Contact as Contact
 from .multibody import ContactLaw as ContactLaw
+from .multibody import Difference as Difference
 from .multibody import Driver as Driver
 from .multibody import ElementHistory as ElementHistory
 from .multibody import FlexibleBody as FlexibleBody
@@ -79,6 +80,7 @@ from .multibody import JointSpring as JointSpring
 from .multibody import JointStop as JointStop
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
+from .multibody import RunSensitivities as RunSensitivities
 from .multibody import Shape as Shape
 from .multibody import Simulator as Simulator
 from .multibody import Solution as Solution
@@ -116,6 +118,7 @@ from .multibody import quasi_static_motion as quasi_static_motion
 from .multibody import redundancies as redundancies
 from .multibody import resume as resume
 from .multibody import revolute as revolute
+from .multibody import run_sensitivities as run_sensitivities
 from .multibody import simulate as simulate
 from .multibody import spectrum as spectrum
 from .multibody import sphere_contact as sphere_contact

@@ -44,13 +44,18 @@ class LostWorkError(SolverError):
         self.keys = keys
 
 
+def runs_under_mpi() -> bool:
+    """Return whether this process is one of several MPI ranks."""
+    world = getattr(sys.modules.get("mpi4py.MPI"), "COMM_WORLD", None)
+    sizes = [os.environ.get(name, "") for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")]
+    return max(int(size) for size in [*filter(str.isdigit, sizes), getattr(world, "size", 1)]) > 1
+
+
 def worker_count(workers: int | None) -> int:
     """Return the number of worker processes; by default one per core of this process."""
     if workers is not None and integer("workers", workers, low=0) < 2:
         return workers
-    world = getattr(sys.modules.get("mpi4py.MPI"), "COMM_WORLD", None)
-    sizes = [os.environ.get(name, "") for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")]
-    if max(int(size) for size in [*filter(str.isdigit, sizes), getattr(world, "size", 1)]) > 1:
+    if runs_under_mpi():
         raise InputError(
             "worker processes cannot be started under MPI with several ranks: use an executor of "
             "mpi4py.futures, or workers=1",

@@ -95,7 +95,7 @@ def test_bodies_and_runs_replace_their_own_kind(tmp_path: Path) -> None:
     (tmp_path / "part.step").write_text("ISO-10303-21;")
     unchanged(tmp_path / "part.step", lambda: body.save(tmp_path / "part.step"))
     path = tmp_path / "0.npz"
-    unchanged(path, lambda: simulate(run.system, t_end=1e-3, dt=1e-4, checkpoint=path))
+    unchanged(path, lambda: simulate(run.system, t_end=1e-3, dt=1e-4, path=path))
     run.to_csv(tmp_path / "table.csv")
     run.to_csv(tmp_path / "table.csv")
     unchanged(path, lambda: run.to_csv(path))

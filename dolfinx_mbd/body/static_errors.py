@@ -103,7 +103,30 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
     return {n: float(e) for n, e in zip(names, np.clip(errors, 0.0, 1.0), strict=True)}
 
 
-def warn_of_stretch(motions: Iterable[tuple[ReducedBody, Array, Array]]) -> None:
+def stretch_energies(body: ReducedBody, omega: Array, eta: Array) -> tuple[float, float, float]:
+    """Return largest energies of a body over time, for `warn_of_stretch`, J.
+
+    Args:
+        body: The body.
+        omega: Angular velocities over time in body components, rad/s, shape (nt, 3).
+        eta: Elastic coordinates over time, shape (nt, n).
+
+    Returns:
+        Strain energy of the omitted static response to centrifugal loads, strain energy of the
+        modes, and kinetic energy of the rotation.
+    """
+    errors = list(static_errors(body).values())[: len(SPINS)]
+    if not errors or body.stiffening is None or body.stiffening.work is None:
+        return 0.0, 0.0, 0.0
+    roots = np.sqrt(np.maximum(errors * body.stiffening.work[: len(SPINS)], 0.0))
+    products = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
+    missing = 0.5 * float((np.abs(products) @ roots).max(initial=0.0)) ** 2
+    modal = 0.5 * float(np.einsum("ti,ij,tj->t", eta, body.stiffness, eta).max(initial=0.0))
+    kinetic = 0.5 * np.einsum("ti,ij,tj->t", omega, body.central_inertia, omega)
+    return missing, modal, float(kinetic.max(initial=0.0))
+
+
+def warn_of_stretch(energies: Iterable[tuple[ReducedBody, tuple[float, float, float]]]) -> None:
     """Warn if the modes of a body omit a large part of its deformation due to its spin.
 
     The strain energy of the omitted static response to centrifugal loads is compared with the
@@ -111,20 +134,11 @@ def warn_of_stretch(motions: Iterable[tuple[ReducedBody, Array, Array]]) -> None
     kinetic energy of the rotation: the body then stretches by a millionth at most.
 
     Args:
-        motions: Bodies with their angular velocities over time in body components, rad/s, shape
-            (nt, 3), and their elastic coordinates, shape (nt, n).
+        energies: Bodies with the largest values of `stretch_energies` over time.
     """
     worst: tuple[float, ReducedBody | None] = (0.0, None)
-    for body, omega, eta in motions:
-        errors = list(static_errors(body).values())[: len(SPINS)]
-        if not errors or body.stiffening is None or body.stiffening.work is None:
-            continue
-        roots = np.sqrt(np.maximum(errors * body.stiffening.work[: len(SPINS)], 0.0))
-        products = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
-        missing = 0.5 * float((np.abs(products) @ roots).max(initial=0.0)) ** 2
-        modal = 0.5 * float(np.einsum("ti,ij,tj->t", eta, body.stiffness, eta).max(initial=0.0))
-        kinetic = 0.5 * np.einsum("ti,ij,tj->t", omega, body.central_inertia, omega)
-        if missing > NEGLIGIBLE_STRETCH * float(kinetic.max(initial=0.0)):
+    for body, (missing, modal, kinetic) in energies:
+        if missing > NEGLIGIBLE_STRETCH * kinetic:
             worst = max(worst, (missing / (missing + modal), body), key=lambda pair: pair[0])
     share, inaccurate = worst
     if inaccurate is not None and share > STRETCH_LIMIT:

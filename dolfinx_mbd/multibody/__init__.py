@@ -13,6 +13,7 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
+from dolfinx_mbd.multibody.analyses.run_sensitivities import RunSensitivities, run_sensitivities
 from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
@@ -75,6 +76,7 @@ from dolfinx_mbd.multibody.model.placement import place
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
+from dolfinx_mbd.multibody.results.comparison import Difference
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     ElementHistory,
@@ -106,6 +108,7 @@ __all__ = [
     "Clearance",
     "Contact",
     "ContactLaw",
+    "Difference",
     "Driver",
     "ElementHistory",
     "Energies",
@@ -136,6 +139,7 @@ __all__ = [
     "Redundancy",
     "RigidBody",
     "RunFileError",
+    "RunSensitivities",
     "Shape",
     "Simulator",
     "Solution",
@@ -179,6 +183,7 @@ __all__ = [
     "redundancies",
     "resume",
     "revolute",
+    "run_sensitivities",
     "simulate",
     "spectrum",
     "sphere_contact",

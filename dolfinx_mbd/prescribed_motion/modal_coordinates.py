@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.body.static_errors import warn_of_stretch
+from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
 from dolfinx_mbd.checks import array, flag, instance, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.operators import spin_matrix
@@ -250,7 +250,8 @@ def _equations(body: Any, motion: Any, couplings: Any, stiffening: Any) -> _Moda
 def _result(
     body: ReducedBody, motion: PrescribedMotion, time: Array, u: Array, v: Array, a: Array
 ) -> ModalTransient:
-    warn_of_stretch([(body, np.array([motion(float(t)).omega for t in time]), u)])
+    omega = np.array([motion(float(t)).omega for t in time])
+    warn_of_stretch([(body, stretch_energies(body, omega, u))])
     points = {p.name: PointHistory(*(x @ p.modes for x in (u, v, a))) for p in body.points}
     interfaces = {
         i.name: PointHistory(*(x @ i.motion.T for x in (u, v, a))) for i in body.interfaces

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, increasing, instance, object_with, vector
+from dolfinx_mbd.checks import (
+    array,
+    choice,
+    function,
+    increasing,
+    instance,
+    object_with,
+    reject,
+    vector,
+)
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.rotations import rotation_matrix
+from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix
 
 Vector = ArrayLike | Callable[[float], ArrayLike]
 
@@ -34,7 +43,8 @@ class PrescribedMotion:
     """Motion of the body frame and forces at the interfaces, all in **body components**.
 
     Each value is an array, or a function of time, s, that returns an array. For a plane body, ω and
-    α may be scalars about z, and accelerations may have two components.
+    α may be scalars about z, and accelerations may have two components. `from_law` returns the
+    motion that a driver prescribes, and `from_run` the motion of a body in a run.
 
     Attributes:
         omega: Angular velocity ω, shape (3,), rad/s.
@@ -51,6 +61,7 @@ class PrescribedMotion:
         >>> motion = mbd.PrescribedMotion(omega=lambda t: 2.0 * t, alpha=2.0)
         >>> motion(0.5).omega
         array([0., 0., 1.])
+
     """
 
     omega: Vector = (0.0, 0.0, 0.0)
@@ -88,6 +99,83 @@ class PrescribedMotion:
         )
         wrenches = {name: _wrench(name, evaluate(value)) for name, value in self.wrenches.items()}
         return Instant(omega, alpha, acceleration - gravity, wrenches)
+
+    @classmethod
+    def from_law(
+        cls,
+        law: Any,
+        *,
+        along: Literal["rotation", "displacement"] = "rotation",
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        point: ArrayLike = (0.0, 0.0, 0.0),
+        gravity: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> PrescribedMotion:
+        """Return the motion of a body that turns about or moves along a fixed axis.
+
+        Args:
+            law: Function of time, s, that returns the angle, rad, or the displacement, m, its rate
+                and its acceleration; or a `Driver`. `constant_speed`, `differentiated` and
+                `integrated` create such functions.
+            along: ``rotation`` about the axis or ``displacement`` along it.
+            axis: Direction of the axis in body components, shape (3,).
+            point: Point on the axis in the body frame, shape (3,), m.
+            gravity: g in body components at the angle 0, shape (3,), m/s².
+
+        Raises:
+            InputError: An argument is invalid, or the law does not return three finite numbers.
+
+        Example:
+            >>> motion = mbd.PrescribedMotion.from_law(mbd.constant_speed(10.0), point=(0, 0.5, 0))
+            >>> motion(0.2).omega, motion(0.2).acceleration.round(9)
+            (array([ 0.,  0., 10.]), array([ 0., 50.,  0.]))
+        """
+        law = getattr(law, "at", law)
+        function("law", law, "a function of time or a driver, for example constant_speed(10.0)")
+        turns = choice("along", along, ("rotation", "displacement")) == "rotation"
+        direction, g = vector("axis", axis), vector("gravity", gravity, unit="m/s²")
+        length = float(np.linalg.norm(direction))
+        if length == 0.0:
+            reject("axis", axis, "a vector that is not zero")
+        n, arm = direction / length, -vector("point", point, unit="m")
+        across = np.cross(n, np.cross(n, arm))
+
+        def values(t: float) -> Array:
+            return array("law", law(t), (3,), expected="value, rate and acceleration")
+
+        def body_gravity(t: float) -> Array:
+            return exp_rotation(-float(values(t)[0]) * n) @ g
+
+        if not turns:
+            return cls(acceleration=lambda t: values(t)[2] * n, gravity=g)
+        return cls(
+            omega=lambda t: values(t)[1] * n,
+            alpha=lambda t: values(t)[2] * n,
+            acceleration=lambda t: values(t)[2] * np.cross(n, arm) + values(t)[1] ** 2 * across,
+            gravity=body_gravity if g.any() else g,
+        )
+
+    @classmethod
+    def from_run(cls, run: Any, body: str) -> PrescribedMotion:
+        """Return the motion of a body in a run of a mechanism, with its gravity and its forces.
+
+        The forces are those of joints, drivers and loads at the interfaces of the body. See
+        `from_history` for the interpolation between the saved times.
+
+        Args:
+            run: Result of a simulation, see `Solution`.
+            body: Name of the body.
+
+        Raises:
+            InputError: The name is unknown, or the run has fewer than three times.
+
+        Example:
+            >>> bar = mbd.RigidBody.box("bar", (1.0, 0.1, 0.1), mass=1.0, omega=(0, 0, 3.0))
+            >>> run = mbd.simulate(mbd.System([bar]), t_end=0.1, dt=0.01)
+            >>> mbd.PrescribedMotion.from_run(run, "bar")(0.05).omega.round(9)
+            array([0., 0., 3.])
+        """
+        object_with("run", run, "body", "system")
+        return cls.from_history(run.body(body), gravity=run.system.gravity)
 
     @classmethod
     def from_history(

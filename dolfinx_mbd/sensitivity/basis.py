@@ -22,7 +22,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.fem.determinate_support import determinate_dofs
-from dolfinx_mbd.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply, solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.reduction.averaged import InterfaceMoments
@@ -256,8 +256,9 @@ def solve_shifted(
 ) -> Array:
     """Return the solutions x_j of (K − λ_j M) x_j = K s_j outside an invariant subspace.
 
-    All systems share one block Krylov space of K⁻¹M, in which Galerkin's method determines each
-    solution. Collective.
+    With x_j = s_j + y_j this is (1 − λ_j K⁻¹M) y_j = λ_j K⁻¹M s_j. All systems share one block Krylov
+    space of K⁻¹M, and Galerkin's method in the inner product of M determines each y_j. The block
+    contains the systems that have not converged. Collective.
 
     Args:
         start: s_j, the solutions for λ_j = 0, shape (owned dofs, k).
@@ -270,41 +271,46 @@ def solve_shifted(
         SolverError: The space grows too large.
     """
     comm = problem.comm
-    solution, block = np.zeros_like(start), start
-    V: Array = np.zeros((len(start), 0), order="F")
-    size = np.sqrt(np.diag(gram(comm, start, problem.apply_mass(start))))
-    active = size > 0
+    mass = problem.apply_mass(start)
+    limit = CHANGE_TOLERANCE * np.sqrt(column_sums(comm, start, mass))
+    right = project(inverse(mass))  # K⁻¹M s
+    V, MV = np.zeros((2, len(start), 0))
+    image, T = right, np.zeros((0, 0))
+    coefficients: Array = np.zeros((0, len(squares)))
     for _ in range(MAX_STEPS):
-        block = project(inverse(problem.apply_mass(block)))
-        block = orthonormalized(problem, block, V)
-        if not block.shape[1]:
-            break
-        V = np.asfortranarray(np.hstack([V, block]))
-        K = gram(comm, V, multiply(problem.stiffness, V))
-        load = gram(comm, V, problem.apply_mass(start)) * squares
-        before = solution
-        shifted = K - squares[:, None, None] * np.eye(len(K))
-        coefficients = np.linalg.solve(shifted, load.T[:, :, None])[:, :, 0].T
-        solution = np.asfortranarray(V @ coefficients)
-        change = solution - before
-        norms = np.sqrt(np.maximum(np.diag(gram(comm, change, problem.apply_mass(change))), 0))
-        if np.all(norms[active] <= CHANGE_TOLERANCE * size[active]):
-            break
-    else:
-        raise SolverError("the derivatives of the fixed-interface modes do not converge")
-    return np.asfortranarray(start + solution)
+        new, mass = orthonormalized(problem, image, V, MV)
+        V, MV = (np.asfortranarray(np.hstack(pair)) for pair in ((V, new), (MV, mass)))
+        image = project(inverse(mass))
+        columns = gram(comm, MV, image)
+        T = np.block([[T, columns[: len(T)]], [columns[: len(T)].T, columns[len(T) :]]])
+        shifted = np.eye(len(T)) - squares[:, None, None] * (T + T.T) / 2
+        load = squares[:, None] * gram(comm, right, MV)
+        solution = np.linalg.solve(shifted, load[:, :, None])[:, :, 0].T
+        change = solution.copy()
+        change[: len(coefficients)] -= coefficients
+        coefficients = solution
+        active = np.linalg.norm(change, axis=0) > limit
+        if not active.any() or not new.shape[1]:
+            return np.asfortranarray(start + V @ coefficients)
+    raise SolverError("the derivatives of the fixed-interface modes do not converge")
 
 
-def orthonormalized(problem: ElasticProblem, X: Array, V: Array) -> Array:
-    """Return an M-orthonormal basis of X outside the span of the M-orthonormal V (collective)."""
-    comm = problem.comm
-    X = X / np.sqrt(np.maximum(np.diag(gram(comm, X, problem.apply_mass(X))), 1e-300))
+def orthonormalized(problem: ElasticProblem, X: Array, V: Array, MV: Array) -> tuple[Array, Array]:
+    """Return an M-orthonormal basis B of X outside the span of V, and M B (collective).
+
+    `V` is M-orthonormal, and `MV` is M V.
+    """
+    comm, MX = problem.comm, problem.apply_mass(X)
     for _ in range(2):
-        X = X - V @ gram(comm, V, problem.apply_mass(X))
-        values, vectors = np.linalg.eigh(gram(comm, X, problem.apply_mass(X)))
-        independent = values > 1e-20
-        X = np.asfortranarray(X @ (vectors[:, independent] / np.sqrt(values[independent])))
-    return X
+        inside = gram(comm, MV, X)
+        X, MX = X - V @ inside, MX - MV @ inside
+        G = gram(comm, X, MX)
+        size = np.sqrt(np.maximum(np.diag(G), 1e-300))
+        values, vectors = np.linalg.eigh((G + G.T) / 2 / np.outer(size, size))
+        independent = values > 1e-14
+        change = vectors[:, independent] / np.sqrt(values[independent]) / size[:, None]
+        X, MX = np.asfortranarray(X @ change), np.asfortranarray(MX @ change)
+    return X, MX
 
 
 def mass_product(problem: ElasticProblem, derivatives: MatrixDerivatives, X: Array) -> Array:

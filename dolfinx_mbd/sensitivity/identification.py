@@ -19,7 +19,7 @@ from dolfinx_mbd.html import short_repr
 Model = Callable[[Mapping[str, float]], tuple[ArrayLike, Mapping[str, ArrayLike]]]
 """A function that returns predicted values (m,) and their derivatives (m,) by parameter."""
 
-RANK_TOLERANCE = 1e-10  # relative singular value below which the data do not determine a parameter
+RANK_TOLERANCE = 1e-8  # relative singular value below which the data do not determine a parameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +118,7 @@ def identify(
             cache[key] = evaluate(x)
         return cache[key]
 
+    _check_rank(names, cached(np.ones(len(names)))[1])
     limits = [
         bounds.get(name, (-np.inf, np.inf)) if bounds else (-np.inf, np.inf) for name in names
     ]
@@ -140,13 +141,8 @@ def _identified(
     iterations: int,
 ) -> Identification:
     """Return values and confidence intervals from the solution of SciPy."""
-    J, count = result.jac, len(names)
-    _, singular, right = np.linalg.svd(J, full_matrices=False)
-    if singular[-1] <= RANK_TOLERANCE * singular[0]:
-        weak = names[int(np.argmax(np.abs(right[-1])))]
-        text = f"the measurements do not determine {weak!r} independently of the other parameters"
-        raise SolverError(text)
-    freedom = len(data) - count
+    singular, right = _check_rank(names, result.jac)
+    freedom = len(data) - len(names)
     variance = 1.0
     if estimated:
         variance = 2 * result.cost / freedom if freedom else np.nan
@@ -166,6 +162,19 @@ def _identified(
         predicted=result.fun / weights + data,
         iterations=iterations,
     )
+
+
+def _check_rank(names: list[str], J: Array) -> tuple[Array, Array]:
+    """Return singular values and right vectors; raise an error if a parameter is not determined."""
+    _, singular, right = np.linalg.svd(J, full_matrices=False)
+    if singular[-1] <= RANK_TOLERANCE * singular[0]:
+        weak = [name for name, part in zip(names, right[-1], strict=True) if abs(part) > 0.1]
+        text = (
+            f"the measurements do not determine {', '.join(weak)} separately; measure more, or fix "
+            "one of them"
+        )
+        raise SolverError(text)
+    return singular, right
 
 
 def first_order_deviation(

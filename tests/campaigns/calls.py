@@ -62,6 +62,14 @@ MESHES: dict[str, Call] = {
         mbd.PrescribedMotion,
         {"omega": (0.0, 0.0, 1.0), "wrenches": {"left": [0.0] * 6}},
     ),
+    "PrescribedMotion.from_law": lambda b: (
+        mbd.PrescribedMotion.from_law,
+        {"law": mbd.constant_speed(3.0), "axis": (0.0, 0, 1), "point": (0.1, 0, 0)},
+    ),
+    "PrescribedMotion.from_run": lambda b: (
+        mbd.PrescribedMotion.from_run,
+        {"run": b.run, "body": "rod"},
+    ),
     "PrescribedMotion.from_history": lambda b: (
         mbd.PrescribedMotion.from_history,
         {"history": b.history},

@@ -113,6 +113,7 @@ MECHANISMS: dict[str, Call] = {
     ),
     "Solution.body": lambda b: (b.run.body, {"name": "rod"}),
     "Solution.constraint_violation": lambda b: (b.run.constraint_violation, {}),
+    "Solution.compare": lambda b: (b.run.compare, {"other": b.run, "names": ["main"]}),
     "Solution.element": lambda b: (b.run.element, {"name": "main", "axes": "first"}),
     "Solution.energies": lambda b: (b.run.energies, {}),
     "Solution.histories": lambda b: (b.run.histories, {}),
@@ -228,10 +229,21 @@ MECHANISMS: dict[str, Call] = {
         {"system": b.pendulum, "times": [0.0, 0.1]},
     ),
     "redundancies": lambda b: (mb.redundancies, {"system": b.pendulum}),
-    "resume": lambda b: (mbd.resume, {"path": b.file("checkpoint.npz"), "system": b.crank}),
+    "resume": lambda b: (
+        mbd.resume,
+        {"path": b.file("checkpoint.npz").with_suffix(""), "system": b.crank},
+    ),
     "revolute": _joint("revolute"),
     "rigid_rod": lambda b: (mbd.mechanisms.rigid_rod, {"length": 0.3, "mass": 1.0}),
     "rod_length": lambda b: (mbd.mechanisms.rod_length, {"rod": b.rod}),
+    "run_sensitivities": lambda b: (
+        mbd.run_sensitivities,
+        {"build": b.sprung, "values": {"k": 20.0}, "t_end": 1e-3, "dt": 5e-4},
+    ),
+    "RunSensitivities.derivative": lambda b: (
+        mbd.run_sensitivities(b.sprung, {"k": 20.0}, t_end=1e-3, dt=5e-4).derivative,
+        {"output": lambda run: run.joint("pivot").rotation},
+    ),
     "simulate": lambda b: (
         mbd.simulate,
         {"system": b.pendulum, "t_end": 1e-3, "dt": 5e-4},

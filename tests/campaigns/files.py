@@ -45,10 +45,18 @@ def _case(bench: Bench, path: Path) -> Any:
     return {name: study[name].values for name in ("x", "square", "case_status")}
 
 
+def _resumed(bench: Bench, path: Path) -> Any:
+    """Resume a run with a checkpoint, which may be damaged, and with its rows."""
+    folder = path.with_suffix(".run")
+    shutil.copytree(bench.file("checkpoint.npz").with_suffix(""), folder, dirs_exist_ok=True)
+    shutil.copy(path, folder / "checkpoint.npz")
+    return mbd.resume(folder, bench.crank)
+
+
 READ: dict[str, Callable[[Bench, Path], Any]] = {
     "body.npz": lambda b, path: mbd.ReducedBody.load(path),
     "run.npz": lambda b, path: mbd.Solution.load(path, b.crank),
-    "checkpoint.npz": lambda b, path: mbd.resume(path, b.crank),
+    "checkpoint.npz": _resumed,
     "case.npz": _case,
     "box.msh": _mesh,
     "materials.toml": lambda b, path: known_materials(str(path)),

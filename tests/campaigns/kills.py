@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -16,11 +17,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.multibody.files.case_files import CaseFiles
+from dolfinx_mbd.multibody.results import recorded_run
 from dolfinx_mbd.multibody.studies.cases import MISSING
 from tests.campaigns.bench import Bench
 from tests.campaigns.cases import Case
@@ -90,7 +93,7 @@ def _saved(bench: Bench, kind: str) -> Saved:
 
 
 def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[Case]:
-    """Return the kills of each kind of file, and those during a run with checkpoints.
+    """Return the kills of each kind of file, and those during a run in a folder.
 
     All objects are made, and all kernels compiled, before the first case begins.
     """
@@ -107,7 +110,7 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
                     lambda k=kind, f=kill, c=chance: _killed(_saved(bench, k), f(c)),
                 )  # fmt: skip
     if only in (None, "checkpoint"):
-        path = bench.folder / "kill-checkpoint.npz"
+        path = bench.folder / "kill-run"
         expected = digest(mbd.simulate(bench.crank, **RUN))
         calls = int(0.99 * _count(lambda: _checkpointed(bench, path)))  # (it must not end before)
         for way, kill in (("call", _at_call(calls)), ("time", _after_time(0.3))):
@@ -206,16 +209,17 @@ def _killed(saved: Saved, kill: Callable[[Work], str | None]) -> str | None:
 
 
 def _checkpointed(bench: Bench, path: Path) -> None:
-    path.unlink(missing_ok=True)
-    mbd.simulate(bench.crank, checkpoint=path, checkpoint_stride=1, **RUN)
+    shutil.rmtree(path, ignore_errors=True)
+    with mock.patch.object(recorded_run, "_BLOCK_ROWS", 1):
+        mbd.simulate(bench.crank, path=path, **RUN)
 
 
 def _run_killed(
     bench: Bench, path: Path, kill: Callable[[Work], str | None], expected: str
 ) -> str | None:
-    """Kill a run that writes checkpoints, resume it, and compare with an undisturbed run."""
+    """Kill a run that is written to a folder, resume it, and compare with an undisturbed run."""
     fault = kill(lambda: _checkpointed(bench, path))
-    if fault is not None or not path.exists():
+    if fault is not None or not (path / "checkpoint.npz").exists():
         return fault
     try:
         resumed = mbd.resume(path, bench.crank)

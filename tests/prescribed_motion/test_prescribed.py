@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dolfinx_mbd as mbd
+from dolfinx_mbd import errors
 from dolfinx_mbd.kernels.rotations import exp_quaternion, rotation_matrix
 from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 
@@ -91,3 +93,50 @@ def test_numbers_and_functions() -> None:
 def test_what_is_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_the_law_of_a_driver_gives_the_motion_of_the_driven_body() -> None:
+    """Against a simulation of a body on a driven hinge, with its gravity."""
+    ground = mbd.Ground({"o": mbd.Frame()})
+    bar = mbd.RigidBody.box(
+        "bar",
+        (1.0, 0.1, 0.1),
+        mass=1.0,
+        position=(0.3, 0, 0),
+        frames={"o": mbd.Frame((-0.3, 0, 0))},
+    )
+    hinge = mbd.revolute("hinge", ground.frame("o"), bar.frame("o"))
+    driver = mbd.Driver("drive", "hinge", mbd.differentiated(lambda t: 0.8 * np.sin(5 * t)))
+    gravity = (0.0, -9.81, 0.0)
+    system = mbd.System([ground, bar], [hinge], drivers=[driver], gravity=gravity)
+    run = mbd.simulate(system, t_end=0.5, dt=1e-3)
+    law = PrescribedMotion.from_law(driver, point=(-0.3, 0, 0), gravity=gravity)
+    simulated = PrescribedMotion.from_run(run, "bar")
+    for t in (0.1, 0.25, 0.4):
+        one, two = law(t), simulated(t)
+        assert one.omega == pytest.approx(two.omega, abs=1e-4)
+        assert one.alpha == pytest.approx(two.alpha, abs=1e-2)
+        assert one.acceleration == pytest.approx(two.acceleration, abs=1e-2)
+    assert simulated(0.1).wrenches["o"] == pytest.approx(run.body("bar").wrenches["o"][100])
+
+
+def test_the_law_of_a_sliding_body() -> None:
+    law = mbd.differentiated(lambda t: np.sin(3 * t))
+    motion = PrescribedMotion.from_law(law, along="displacement", axis=(0, 2, 0), gravity=(1, 0, 0))
+    now = motion(0.4)
+    assert now.acceleration == pytest.approx([-1.0, -9 * np.sin(1.2), 0.0], abs=1e-6)
+    assert not now.omega.any() and not now.alpha.any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"law": 3.0}, "a function of time or a driver"),
+        ({"law": lambda t: 3.0}, "value, rate and acceleration"),
+        ({"axis": (0, 0, 0)}, "not zero"),
+        ({"along": "spin"}, "along"),
+    ],
+)
+def test_laws_that_are_rejected(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(errors.InputError, match=text):
+        PrescribedMotion.from_law(**{"law": mbd.constant_speed(1.0), **arguments})(0.1)

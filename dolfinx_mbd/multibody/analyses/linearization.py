@@ -8,7 +8,7 @@ constraints times the reactions; these terms make a pendulum swing and a strut b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, instance, integer, vector
 from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.multibody.analyses.signals import Inputs, Output, Outputs
+from dolfinx_mbd.multibody.analyses.signals import Inputs
 from dolfinx_mbd.multibody.analyses.small_motions import (
     Axes,
     SmallMotions,
@@ -30,6 +30,7 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
 from dolfinx_mbd.multibody.analyses.state_space import StateSpace, check_inputs, state_space
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
 from dolfinx_mbd.multibody.start.consistent_state import check_state
 from dolfinx_mbd.multibody.stepping.convergence import row_groups
 
@@ -208,7 +209,7 @@ def linearize(
     *,
     axes: Literal["auto", "body", "global"] | ArrayLike = "auto",
     inputs: Sequence[str] = (),
-    outputs: Mapping[str, Output] | None = None,
+    outputs: Requests | None = None,
 ) -> LinearizedSystem:
     """Linearize a mechanism about an equilibrium or a steady motion.
 
@@ -226,7 +227,7 @@ def linearize(
             if the motion is steady in the body axes, otherwise ``global``.
         inputs: Names of the inputs of the state space, as for `Simulator`. Drivers cannot be
             inputs.
-        outputs: Outputs of the state space: functions by name, as for `Simulator`.
+        outputs: Outputs of the state space: names, or functions by name, as for `Simulator`.
 
     Returns:
         Matrices, poles, modes and the state space.

@@ -1,9 +1,8 @@
-"""Named inputs and outputs of a mechanism.
+"""Named inputs of a mechanism.
 
 An input is a number of a load or a driver. The name `motor` means the torque of the joint load, the
 amplitude of the distributed load or the position of the driver `motor`. `push.x` is a component of
-a force or torque at a frame, and `spring.stiffness` is a parameter of a force element. An output is
-a function of a solution.
+a force or torque at a frame, and `spring.stiffness` is a parameter of a force element.
 """
 
 from __future__ import annotations
@@ -14,23 +13,15 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, function, instance, number, reject
-from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.checks import choice, instance, number
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.multibody.model.joints import Driver
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.system import SystemData
-from dolfinx_mbd.multibody.results.solution import Solution
 
-__all__ = ["Inputs", "Output", "Outputs"]
-
-Array = NDArray[np.float64]
-
-Output = Callable[[Solution], ArrayLike]
-"""Function of a solution that returns one number for each saved time, shape (nt,)."""
+__all__ = ["Inputs"]
 
 
 class _Parameter(NamedTuple):
@@ -119,38 +110,6 @@ class Inputs:
         for part, new in parts.values():
             vars(part).update(vars(new))
         self.values = tuple(values)
-
-
-class Outputs:
-    """Named functions of a solution.
-
-    Args:
-        functions: Function of a `Solution` by name; it returns one number per time, shape (nt,).
-
-    Example:
-        >>> outputs = Outputs({"speed": lambda run: run.body("bob").omega[:, 2]})
-        >>> outputs.of(run).shape
-        (501, 1)
-    """
-
-    def __init__(self, functions: Mapping[str, Output] | None) -> None:
-        functions = instance("outputs", {} if functions is None else functions, Mapping)
-        for name, output in functions.items():
-            checked_name("every name of outputs", name)
-            function(f"outputs[{name!r}]", output, "a function of a solution")
-        self._functions: Mapping[str, Output] = dict(functions)
-        self.names = tuple(functions)
-
-    def of(self, solution: Solution) -> Array:
-        """Return the values of all outputs over time, shape (nt, outputs)."""
-        shape = (len(solution),)
-        columns = np.empty((len(solution), len(self.names)))
-        for k, (name, output) in enumerate(self._functions.items()):
-            value = np.asarray(output(solution))
-            if value.shape != shape:
-                reject(f"outputs[{name!r}]", value, f"one number for each time, shape {shape}")
-            columns[:, k] = array(f"outputs[{name!r}]", value)
-        return columns
 
 
 def _parameters(part: Any) -> Iterator[tuple[str, _Parameter]]:

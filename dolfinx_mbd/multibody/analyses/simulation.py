@@ -1,25 +1,25 @@
-"""Simulation of a mechanism over time, and its continuation from a checkpoint."""
+"""Simulation of a mechanism over time, and its continuation in a folder."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from dolfinx_mbd.checks import file_path, flag, integer, memory, number, reject
+from dolfinx_mbd.checks import file_path, flag, integer, memory, number
 from dolfinx_mbd.errors import MbdWarning, warn
 from dolfinx_mbd.multibody.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.multibody.files.run_files import HISTORY
+from dolfinx_mbd.multibody.files.run_folder import check_disk
 from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.results.run_checks import RunChecks
+from dolfinx_mbd.multibody.results.outputs import Output, Outputs, Requests
+from dolfinx_mbd.multibody.results.recorded_run import RecordedRun, read_run
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.stepping.checkpoints import Checkpoint, read_checkpoint
 from dolfinx_mbd.multibody.stepping.integrators import StepError
-from dolfinx_mbd.multibody.stepping.run import RecordedRun
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
@@ -37,8 +37,8 @@ def simulate(
     redundant: Literal["stop", "drop", "keep"] = "stop",
     stride: int = 1,
     progress: bool = False,
-    checkpoint: str | Path | None = None,
-    checkpoint_stride: int | None = None,
+    outputs: Requests | None = None,
+    path: str | Path | None = None,
 ) -> Solution:
     """Simulate a system with fixed or adaptive steps.
 
@@ -63,22 +63,25 @@ def simulate(
             because bodies deform are not redundant.
         stride: Save every n-th step; the first and the last state are always saved.
         progress: Whether to show a progress bar, if tqdm is installed.
-        checkpoint: File to which the run is written periodically. `resume` reads it and continues
-            the run bitwise equally. An existing file is replaced. Under MPI every rank may write
-            it.
-        checkpoint_stride: Number of steps between two checkpoints; by default the number of steps
-            that take about a minute.
+        outputs: Quantities to save instead of the states, which saves memory: names of bodies,
+            joints, drivers and loads, of their quantities (``pin.force``) or components
+            (``pin.force.x``) as in `Solution.histories`; or functions by name, which have a
+            `Solution` of some of the times as their argument and return one number per time. By
+            default all states are saved, from which all quantities follow.
+        path: Folder to which the run is written in blocks, so that the memory does not grow.
+            `resume` continues the run bitwise equally if it is interrupted, and `Solution.load`
+            reads it. An earlier run in the folder is replaced.
 
     Returns:
-        The histories by name. After Ctrl-C, the solution contains the results so far, with a
-        warning and ``complete == False``.
+        The histories by name; with `path` they are read from the folder when they are used. After
+        Ctrl-C, the solution contains the results so far, with a warning and ``complete == False``.
 
     Raises:
         AssemblyError: The mechanism cannot be assembled.
         StepError: A step does not converge; ``error.solution`` contains the results before it.
         InputError: An argument is invalid, or the angle, rate and acceleration of a driver
             contradict each other.
-        OSError: The first checkpoint cannot be written; later failures give a warning.
+        OSError: The folder cannot be written.
 
     Example:
         >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
@@ -87,16 +90,15 @@ def simulate(
         >>> run = mbd.simulate(pendulum, t_end=0.5, dt="adaptive", start={"pin": 2.0})
         >>> print(f"{run.joint('pin').rotation[-1]:.2f} rad")
         -0.21 rad
+        >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3, outputs=["pin", "bob.position"])
+        >>> run.joint("pin").force.shape, run.body("bob").position.shape
+        ((501, 3), (501, 3))
     """
     control = Adaptive() if isinstance(dt, str) and dt == "adaptive" else dt
     stride = integer("stride", stride, low=1, high=sys.maxsize)
     flag("progress", progress)
-    if checkpoint is not None:
-        file_path("checkpoint", checkpoint)
-    if checkpoint_stride is not None:
-        integer("checkpoint_stride", checkpoint_stride, low=1)
-        if checkpoint is None:
-            reject("checkpoint_stride", checkpoint_stride, "absent without a checkpoint")
+    folder = None if path is None else file_path("path", path)
+    requests = None if outputs is None else Outputs(outputs)
     simulator = Simulator(
         system,
         dt=control,  # type: ignore[arg-type]
@@ -107,79 +109,83 @@ def simulate(
         elastic_start=elastic_start,
         redundant=redundant,
     )
-    run = RecordedRun(simulator, [simulator.state], stride)
+    state = simulator.state
+    size = 8 * sum(np.size(getattr(state, key)) for key in HISTORY)
+    if requests is not None:
+        first = requests.arrays(Solution(simulator.system, [state]))
+        size = 8 * (1 + sum(values.size for values in first.values()))
     if not isinstance(control, Adaptive):
-        size = sum(np.size(getattr(run.state, key)) for key in HISTORY)
-        memory("dt", control, 8 * (1 + run.steps.total / stride) * size)
-    writer = Checkpoint(checkpoint, checkpoint_stride, run.system)
-    writer.write(run)  # before the first step, so that an invalid path raises an error immediately
-    return _finished(run, writer, progress)
+        total = (1 + simulator.steps.total / stride) * size
+        if folder is None:
+            memory("dt", control, total)
+        else:
+            check_disk(folder, total)
+    run = RecordedRun(simulator, stride, requests, folder)
+    run.write()  # before the first step, so that an invalid path raises an error immediately
+    return _finished(run, progress)
 
 
 @one_blas_thread()
-def resume(path: str | Path, system: SystemData, *, progress: bool = False) -> Solution:
-    """Continue a simulation from its checkpoint, as if it had not been interrupted.
+def resume(
+    path: str | Path,
+    system: SystemData,
+    *,
+    outputs: Mapping[str, Output] | None = None,
+    progress: bool = False,
+) -> Solution:
+    """Continue a simulation in its folder, as if it had not been interrupted.
 
-    The results are bitwise equal. Checkpoints are written to the same file as often as before. For
-    a finished run, the solution is returned immediately.
+    The results are bitwise equal. For a finished run, the solution is returned immediately.
 
     Args:
-        path: The checkpoint that `simulate` wrote.
+        path: The folder to which `simulate` wrote the run.
         system: The mechanism, built in the same way. Its names, numbers and arrays, and the names
             of its functions, are compared; a change inside a function is not detected.
+        outputs: The functions by name, if the outputs of the run are functions.
         progress: Whether to show a progress bar, if tqdm is installed.
 
     Returns:
         The whole solution, from the start of the simulation.
 
     Raises:
-        RunFileError: The file is not a checkpoint, is damaged or of a newer version, or belongs to
-            another system; the message names the differences.
+        RunFileError: The folder contains no run, the run is damaged or of a newer version, or it
+            belongs to another system; the message names the differences.
         StepError: A step does not converge; see `simulate`.
-        OSError: The file cannot be read.
+        OSError: The folder cannot be read or written.
 
     Example:
-        >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3, checkpoint="run.npz")
-        >>> len(mbd.resume("run.npz", pendulum)) == len(run)
+        >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3, path="pendulum")
+        >>> len(mbd.resume("pendulum", pendulum)) == len(run)
         True
     """
     flag("progress", progress)
-    return _finished(*read_checkpoint(path, system), progress)
+    return _finished(read_run(path, system, Outputs(outputs)), progress)
 
 
-def _finished(run: RecordedRun, writer: Checkpoint, progress: bool) -> Solution:
+def _finished(run: RecordedRun, progress: bool) -> Solution:
     """Take the remaining steps and return the solution."""
-    checks = RunChecks(run.system, run.stepper, run.state)
-    try:
-        with progress_bar(run.steps.total, progress, "simulate", "step") as bar:
-            while not run.steps.done:
-                run.advance()
-                checks.see(run.state, saved=run.record())
-                writer.update(run)
-                if bar is not None:
-                    bar.update(run.steps.progress - bar.n)
-        writer.write_or_warn(run)
-    except StepError as error:
-        error.solution = solution = _solution(run)
-        checks.warn(solution)
-        raise
-    except KeyboardInterrupt:
-        run.record()
-        writer.write_or_warn(run)
-        time = run.state.time
-        text = f"interrupted at t = {time:g} s; the results so far are returned"
-        warn(MbdWarning(text, quantity="time", value=time))
-    solution = _solution(run)
-    checks.warn(solution)
-    return solution
-
-
-def _solution(run: RecordedRun) -> Solution:
-    """Return a solution with the saved states; the last state includes the integrator's memory."""
-    earlier = [state for state in run.states[-1:] if state.time < run.state.time]
-    states = [*run.states[:-1], *earlier, run.state]
-    counts = {key: getattr(run.stepper, key) for key in ("iterations", "factorizations")}
-    return Solution(run.system, states, complete=run.steps.done, **counts)
+    with closing(run):
+        try:
+            with progress_bar(run.steps.total, progress, "simulate", "step") as bar:
+                while not run.steps.done:
+                    run.advance()
+                    if bar is not None:
+                        bar.update(run.steps.progress - bar.n)
+            run.write()
+        except StepError as error:
+            run.write()
+            error.solution = run.solution()
+            run.checks.warn()
+            raise
+        except KeyboardInterrupt:
+            run.record()
+            run.write()
+            time = run.state.time
+            text = f"interrupted at t = {time:g} s; the results so far are returned"
+            warn(MbdWarning(text, quantity="time", value=time))
+        solution = run.solution()
+        run.checks.warn()
+        return solution
 
 
 def progress_bar(total: int, show: bool, title: str, unit: str) -> AbstractContextManager[Any]:

@@ -13,9 +13,10 @@ from threadpoolctl import ThreadpoolController
 
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.analyses.signals import Inputs, Output, Outputs
+from dolfinx_mbd.multibody.analyses.signals import Inputs
 from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import check_state, consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import fit_misfits
@@ -64,8 +65,9 @@ class Simulator(Run):
         redundant: Treatment of redundant constraints: ``stop``, ``drop`` or ``keep``; see
             `simulate`.
         inputs: Names of the inputs.
-        outputs: Functions by name. A function has a `Solution` as its argument and returns one
-            number for each time of the solution, shape (nt,).
+        outputs: Names of quantities such as ``pin.rotation`` or of their components such as
+            ``pin.force.x``; or functions by name. A function has a `Solution` as its argument and
+            returns one number for each time of the solution, shape (nt,).
 
     Attributes:
         system: The mechanism with the present inputs.
@@ -79,11 +81,11 @@ class Simulator(Run):
     Example:
         >>> motor = mbd.JointLoad("motor", "pin", "rotation", 0.0)
         >>> arm = mbd.System([ground, bob], [pin], loads=[motor], gravity=(0, -9.81, 0))
-        >>> angle = {"angle": lambda run: run.joint("pin").rotation}
-        >>> simulator = mbd.Simulator(arm, dt=1e-3, inputs=["motor"], outputs=angle)
+        >>> angle = "pin.rotation"
+        >>> simulator = mbd.Simulator(arm, dt=1e-3, inputs=["motor"], outputs=[angle])
         >>> for _ in range(500):
-        ...     state = simulator.step({"motor": -20.0 * simulator.outputs["angle"]})
-        >>> print(f"{state.time:.1f} s, {simulator.outputs['angle']:.3f} rad")
+        ...     state = simulator.step({"motor": -20.0 * simulator.outputs[angle]})
+        >>> print(f"{state.time:.1f} s, {simulator.outputs[angle]:.3f} rad")
         0.5 s, -0.944 rad
     """
 
@@ -100,7 +102,7 @@ class Simulator(Run):
         elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
         redundant: Literal["stop", "drop", "keep"] = "stop",
         inputs: Sequence[str] = (),
-        outputs: Mapping[str, Output] | None = None,
+        outputs: Requests | None = None,
     ) -> None:
         instance("system", system, SystemData)
         _check_start(start, system)
@@ -129,6 +131,8 @@ class Simulator(Run):
         state = self._first_state(system, start)
         super().__init__(system, stepper, _steps(dt, system, state.time, t_end), state)
         self._first = self.save()
+        if not self._outputs.functions:
+            self._outputs.of(Solution(system, [state]))  # checks the names
 
     @property
     def inputs(self) -> dict[str, float]:

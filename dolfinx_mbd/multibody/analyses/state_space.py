@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.linearized import RANK_TOLERANCE
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.analyses.signals import Inputs, Outputs
+from dolfinx_mbd.multibody.analyses.signals import Inputs
 from dolfinx_mbd.multibody.analyses.small_motions import SmallMotions
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.joints import Driver
 from dolfinx_mbd.multibody.model.system import State
+from dolfinx_mbd.multibody.results.outputs import Outputs
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.convergence import Measure
 

@@ -1,4 +1,4 @@
-"""Reading and writing of files of runs: solutions, checkpoints, and tables for other programs.
+"""Reading and writing of files of runs: solutions, and tables for other programs.
 
 A file is an archive (see `dolfinx_mbd.archive`) whose header identifies the system. It replaces an
 existing file only when it is complete, so that the process may be killed at any time.

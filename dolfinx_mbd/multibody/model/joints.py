@@ -119,10 +119,14 @@ class Joint:
         clearance: Clearance, `Clearance` or `GuideClearance`; by default the joint is ideal. With a
             clearance, some constraints are replaced by a contact with the name of the joint and
             the suffix ``contact``; forces of the joint include it.
+        rate: Initial rate of the rotation of a revolute, cylindrical or planar joint, rad/s, or of
+            the displacement of a prismatic or point-on-line joint, m/s. By default it follows from
+            other initial velocities.
 
     Raises:
         InputError: The kind is unknown, both frames belong to one body, a length is not positive,
-            a joint that is not a distance joint has a length, or a clearance does not fit.
+            a joint that is not a distance joint has a length, a joint without a single rate has a
+            rate, or a clearance does not fit.
 
     Example:
         >>> mbd.Joint("pin", "spherical", ground.frame("bearing"), rod.frame("left")).rows
@@ -135,6 +139,7 @@ class Joint:
     second: FrameRef
     length: float | None = None
     clearance: JointClearance | None = None
+    rate: float | None = None
 
     def __post_init__(self) -> None:
         label = f"joint {checked_name('name', self.name)!r}"
@@ -150,6 +155,10 @@ class Joint:
             if self.kind != "distance":
                 reject(f"{label}: length", self.length, f"None for a {self.kind} joint")
             number(f"{label}: length", self.length, positive=True, unit="m")
+        if self.rate is not None:
+            if self.kind not in TURNING + SLIDING:
+                reject(f"{label}: rate", self.rate, f"None for a {self.kind} joint")
+            number(f"{label}: rate", self.rate)
         if self.clearance is not None:
             hint = "for example Clearance(radial=5e-5, law=ContactLaw(1e9))"
             instance(f"{label}: clearance", self.clearance, JointClearance, hint)
@@ -206,13 +215,18 @@ def fixed(name: str, first: FrameRef, second: FrameRef) -> Joint:
 
 
 def revolute(
-    name: str, first: FrameRef, second: FrameRef, clearance: JointClearance | None = None
+    name: str,
+    first: FrameRef,
+    second: FrameRef,
+    clearance: JointClearance | None = None,
+    *,
+    rate: float | None = None,
 ) -> Joint:
     """Return a joint with a free rotation about z; see `Joint` for the arguments.
 
-    >>> joint = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"))
+    >>> joint = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"), rate=2.0)
     """
-    return Joint(name, "revolute", first, second, clearance=clearance)
+    return Joint(name, "revolute", first, second, clearance=clearance, rate=rate)
 
 
 def spherical(
@@ -226,23 +240,33 @@ def spherical(
 
 
 def cylindrical(
-    name: str, first: FrameRef, second: FrameRef, clearance: JointClearance | None = None
+    name: str,
+    first: FrameRef,
+    second: FrameRef,
+    clearance: JointClearance | None = None,
+    *,
+    rate: float | None = None,
 ) -> Joint:
     """Return a joint with free rotation about z and displacement along z; see `Joint`.
 
     >>> joint = mbd.cylindrical("sleeve", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "cylindrical", first, second, clearance=clearance)
+    return Joint(name, "cylindrical", first, second, clearance=clearance, rate=rate)
 
 
 def prismatic(
-    name: str, first: FrameRef, second: FrameRef, clearance: JointClearance | None = None
+    name: str,
+    first: FrameRef,
+    second: FrameRef,
+    clearance: JointClearance | None = None,
+    *,
+    rate: float | None = None,
 ) -> Joint:
     """Return a joint with a free displacement along z; see `Joint` for the arguments.
 
     >>> joint = mbd.prismatic("guide", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "prismatic", first, second, clearance=clearance)
+    return Joint(name, "prismatic", first, second, clearance=clearance, rate=rate)
 
 
 def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:
@@ -256,20 +280,22 @@ def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:
     return Joint(name, "universal", first, second)
 
 
-def planar(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def planar(name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None) -> Joint:
     """Return a joint with free displacements along x and y and rotation about z; see `Joint`.
 
     >>> joint = mbd.planar("table", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "planar", first, second)
+    return Joint(name, "planar", first, second, rate=rate)
 
 
-def point_on_line(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def point_on_line(
+    name: str, first: FrameRef, second: FrameRef, *, rate: float | None = None
+) -> Joint:
     """Return a joint that keeps the second point on the z axis of the first frame; see `Joint`.
 
     >>> joint = mbd.point_on_line("rail", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "point_on_line", first, second)
+    return Joint(name, "point_on_line", first, second, rate=rate)
 
 
 def point_on_plane(name: str, first: FrameRef, second: FrameRef) -> Joint:

@@ -6,10 +6,13 @@ drivers and the rates of drivers are recorded during the run; all other checks u
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.static_errors import warn_of_stretch
+from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.files.run_files import held_rows
@@ -43,7 +46,8 @@ _REMEDY = (
 class RunChecks:
     """Sum of the work of loads and drivers (`work`, J), and warnings at the end of a run.
 
-    Call `see` after each step, while the assembler of the stepper is at the new state.
+    Call `see` after each step, while the assembler of the stepper is at the new state, and
+    `inspect` with all saved states, which may come in several blocks.
     """
 
     def __init__(self, system: SystemData, stepper: Stepper, state: State) -> None:
@@ -55,9 +59,21 @@ class RunChecks:
         self._largest_rate = np.abs(self._rates[:, 0])
         self._jump = np.zeros(len(system.drivers))
         self._jump_time = np.full(len(system.drivers), state.time)
-        self.work, self._sums = 0.0, [(state.time, 0.0)]
-        self._step = 0.0
+        self.work, self._step = 0.0, 0.0
         self._contacts = ContactSteps(self._at)
+        self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
+        self._worst: dict[str, tuple[float, str]] = {}
+        self._stretch: dict[str, tuple[float, ...]] = {}
+
+    def memory(self) -> dict[str, Any]:
+        """Return plain values from which `restore` continues the checks of the saved states."""
+        return {"worst": self._worst, "stretch": self._stretch, "step": self._step}
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Continue the checks of the saved states of an interrupted run."""
+        self._step = float(memory["step"])
+        self._worst = {key: (float(v), str(text)) for key, (v, text) in memory["worst"].items()}
+        self._stretch = {name: (*map(float, e),) for name, e in memory["stretch"].items()}
 
     def see(self, state: State, *, saved: bool) -> None:
         """Record the work and the driver rates of the step that led to a state."""
@@ -65,7 +81,7 @@ class RunChecks:
         power = self._at.power(state.time)
         self.work += 0.5 * dt * (power + self._power)
         if saved:
-            self._sums.append((state.time, self.work))
+            self._add_sample(state)
         self._step = max(self._step, dt)
         self._contacts.see(state.time, dt)
         self._time, self._power = state.time, power
@@ -77,13 +93,36 @@ class RunChecks:
             self._jump[larger], self._jump_time[larger] = jump[larger], state.time
             np.maximum(self._largest_rate, np.abs(self._rates[:, 0]), out=self._largest_rate)
 
-    def warn(self, solution: Solution) -> None:
+    def _add_sample(self, state: State) -> None:
+        """Keep every n-th saved state for the energies, so that the number of samples is limited.
+
+        If there are too many samples, n is doubled and every second sample is deleted.
+        """
+        self._saved += 1
+        if self._saved % self._interval == 0:
+            self._samples.append((state, self.work))
+        if len(self._samples) > 2 * _SAMPLES:
+            self._samples, self._interval = self._samples[::2], 2 * self._interval
+
+    def inspect(self, block: Solution) -> None:
+        """Record the largest deformations, rates and constraint violations of saved states."""
+        self._inspect_deformation(block)
+        self._inspect_constraints(block)
+
+    def warn(self) -> None:
         """Give the warnings of a run, at most one for each quantity."""
-        self._check_deformation(solution)
-        self._check_stretch(solution)
-        self._check_steps(solution)
-        self._check_energy(solution)
-        self._check_constraints(solution)
+        self._warn_of_deformation()
+        bodies = [b.reduced for b in self._system.bodies if isinstance(b, FlexibleBody)]
+        names = [b.name for b in self._system.bodies if isinstance(b, FlexibleBody)]
+        warn_of_stretch(
+            (body, self._stretch[name])  # type: ignore[misc]
+            for name, body in zip(names, bodies, strict=True)
+            if name in self._stretch
+        )
+        self._check_steps()
+        self._check_energy()
+        for kind in (AccuracyWarning, ModelRangeWarning):
+            self._warn_of_constraints(kind)
         self._check_jumps()
         self._contacts.warn()
 
@@ -92,43 +131,49 @@ class RunChecks:
         motions = self._at.driver_motions(self._time)
         return np.array(motions, dtype=float).reshape(-1, 3)[:, 1:]
 
-    def _check_deformation(self, solution: Solution) -> None:
-        turn, shift = (0.0, ""), (0.0, "")
-        for body, part in zip(self._system.bodies, self._system.q_slices, strict=True):
+    def _record(self, quantity: str, value: float, text: str) -> None:
+        """Keep the largest value of a quantity with a text about its place and time."""
+        if value > self._worst.get(quantity, (0.0, ""))[0]:
+            self._worst[quantity] = float(value), text
+
+    def _inspect_deformation(self, block: Solution) -> None:
+        s = self._system
+        for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
+            omega = block.v[:, vs][:, 3:6]
+            if isinstance(body, FloatingBody):
+                speed = float(np.linalg.norm(omega, axis=1).max())
+                self._record("rotation per step", speed, body.name)
             if not isinstance(body, FlexibleBody) or not body.num_elastic:
                 continue
-            eta = solution.q[:, part][:, 7:]
+            eta = block.q[:, qs][:, 7:]
             for interface in body.reduced.interfaces:
                 angle, n = _largest(eta, interface.motion[3:].T)
                 place = f"interface {interface.name!r} of body {body.name!r}"
-                turn = max(turn, (angle, f"{place} at t = {solution.time[n]:g} s"))
+                self._record("elastic rotation", angle, f"{place} at t = {block.time[n]:g} s")
             share, n = _largest_displacement(body, eta)
-            shift = max(shift, (share, f"body {body.name!r} at t = {solution.time[n]:g} s"))
+            place = f"body {body.name!r} at t = {block.time[n]:g} s"
+            self._record("elastic displacement", share, place)
+            energies = stretch_energies(body.reduced, omega, eta)
+            before = self._stretch.get(body.name, energies)
+            self._stretch[body.name] = (*map(max, before, energies),)
+
+    def _warn_of_deformation(self) -> None:
+        value, place = self._worst.get("elastic rotation", (0.0, ""))
         text = (
-            f"{turn[1]} rotates elastically by {turn[0]:.2g} rad relative to the frame of the "
+            f"{place} rotates elastically by {value:.2g} rad relative to the frame of the "
             f"body, more than {ELASTIC_ROTATION:g} rad. {_REMEDY}"
         )
-        _judge(ModelRangeWarning, "elastic rotation", turn[0], ELASTIC_ROTATION, text)
+        _judge(ModelRangeWarning, "elastic rotation", value, ELASTIC_ROTATION, text)
+        value, place = self._worst.get("elastic displacement", (0.0, ""))
         text = (
-            f"{shift[1]} deforms by {100 * shift[0]:.2g} % of its size, more than "
+            f"{place} deforms by {100 * value:.2g} % of its size, more than "
             f"{100 * ELASTIC_DISPLACEMENT:g} %. {_REMEDY}"
         )
-        _judge(ModelRangeWarning, "elastic displacement", shift[0], ELASTIC_DISPLACEMENT, text)
+        _judge(ModelRangeWarning, "elastic displacement", value, ELASTIC_DISPLACEMENT, text)
 
-    def _check_stretch(self, solution: Solution) -> None:
-        s = self._system
-        warn_of_stretch(
-            (body.reduced, solution.v[:, vs][:, 3:6], solution.q[:, qs][:, 7:])
-            for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True)
-            if isinstance(body, FlexibleBody) and body.num_elastic
-        )
-
-    def _check_steps(self, solution: Solution) -> None:
-        angle, name = 0.0, ""
-        for body, part in zip(self._system.bodies, self._system.v_slices, strict=True):
-            if isinstance(body, FloatingBody):
-                speed = float(np.linalg.norm(solution.v[:, part][:, 3:6], axis=1).max())
-                angle, name = max((angle, name), (speed * self._step, body.name))
+    def _check_steps(self) -> None:
+        speed, name = self._worst.get("rotation per step", (0.0, ""))
+        angle = speed * self._step
         text = (
             f"body {name!r} rotates by up to {angle:.3g} rad in a step of {self._step:g} s: the "
             "steps do not resolve the motion. Take dt below "
@@ -136,18 +181,19 @@ class RunChecks:
         )
         _judge(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
 
-    def _check_energy(self, solution: Solution) -> None:
+    def _check_energy(self) -> None:
         moving = [body for body in self._system.bodies if body.num_velocities]
         if not all(isinstance(body, FloatingBody) for body in moving):
             return  # the internal work of other bodies is not known
-        if self._time == self._sums[0][0]:
+        states, works = zip(*self._samples, strict=True)
+        rows = np.unique(np.linspace(0, len(states) - 1, _SAMPLES).astype(int))
+        times = np.array([states[k].time for k in rows])
+        if self._time == times[0]:
             return
-        samples = np.unique(np.linspace(0, len(self._sums) - 1, _SAMPLES).astype(int))
-        times, work = np.array(self._sums)[samples].T
-        parts = solution._body_energies(np.searchsorted(solution.time, times))
+        parts = Solution(self._system, [states[k] for k in rows])._body_energies(slice(None))
         total = parts.sum(axis=1)
         scale = float((parts[:, 0] + parts[:, 1]).max() + np.ptp(parts[:, 2]))
-        gain = total - total[0] - work
+        gain = total - total[0] - np.array(works)[rows]
         n = int(np.argmax(gain))
         speed = self._system.size / (self._time - times[0])
         noise = _ROUND_OFF * sum(body.typical_mass for body in moving) * speed**2
@@ -159,35 +205,34 @@ class RunChecks:
         if gain[n] > noise:
             _judge(AccuracyWarning, "energy gain", gain[n], ENERGY_GAIN * scale, text)
 
-    def _check_constraints(self, solution: Solution) -> None:
-        whole = solution.system.whole
+    def _inspect_constraints(self, block: Solution) -> None:
+        whole = block.system.whole
         if not whole.num_constraints:
             return
         at = Assembler(whole)
         size = np.where(whole.row_motion < 3, whole.size, 1.0)
-        held = held_rows(solution.system)
-        limits = np.where(held, CONSTRAINTS, MISFIT)
-        for n in range(0, len(solution), max(1, len(solution) // 50)):
-            at.q[:], at.angles[:] = solution.q[n], solution.angles[n]
-            share = np.abs(at.constraints(float(solution.time[n]))) / size
-            row = int(np.argmax(share / limits))
-            if share[row] <= limits[row]:
-                continue
-            unit = "of the size of the mechanism" if whole.row_motion[row] < 3 else "rad"
-            kind: type[MbdWarning] = AccuracyWarning
-            quantity, advice = "constraint violation", "Decrease dt or tolerance"
-            if not held[row]:
-                kind, quantity = ModelRangeWarning, "misfit of a redundant constraint"
-                advice = (
-                    "It was dropped as redundant at the start, but it restrains a motion that "
-                    "no other constraint restrains"
-                )
-            text = (
-                f"{whole.constraint_name(row)} is violated by {share[row]:.3g} {unit} at "
-                f"t = {solution.time[n]:g} s. {advice}"
+        held = held_rows(block.system)
+        for n in range(0, len(block), max(1, len(block) // 50)):
+            at.q[:], at.angles[:] = block.q[n], block.angles[n]
+            share = np.abs(at.constraints(float(block.time[n]))) / size
+            for rows, kind in ((held, AccuracyWarning), (~held, ModelRangeWarning)):
+                if rows.any():
+                    row = int(np.argmax(np.where(rows, share, -1.0)))
+                    unit = "of the size of the mechanism" if whole.row_motion[row] < 3 else "rad"
+                    place = f"{whole.constraint_name(row)} is violated by {share[row]:.3g} {unit}"
+                    text = f"{place} at t = {block.time[n]:g} s"
+                    self._record(kind.__name__, share[row], text)
+
+    def _warn_of_constraints(self, kind: type[MbdWarning]) -> None:
+        value, text = self._worst.get(kind.__name__, (0.0, ""))
+        limit, quantity, advice = CONSTRAINTS, "constraint violation", "Decrease dt or tolerance"
+        if kind is ModelRangeWarning:
+            limit, quantity = MISFIT, "misfit of a redundant constraint"
+            advice = (
+                "It was dropped as redundant at the start, but it restrains a motion that "
+                "no other constraint restrains"
             )
-            _judge(kind, quantity, share[row], limits[row], text)
-            return
+        _judge(kind, quantity, value, limit, f"{text}. {advice}")
 
     def _check_jumps(self) -> None:
         if not len(self._jump):

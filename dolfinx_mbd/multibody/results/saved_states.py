@@ -22,6 +22,7 @@ from dolfinx_mbd.multibody.model.system import Load, State, SystemData
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     ElementHistory,
+    JointHistory,
     rotation_matrices,
 )
 
@@ -45,6 +46,21 @@ class SavedStates:
         self.system = system
         for key in HISTORY:
             setattr(self, key, np.array([getattr(state, key) for state in states]))
+
+    @classmethod
+    def of_rows(cls, system: SystemData, rows: NDArray[np.void]) -> SavedStates:
+        """Return the saved states in an array with a field for each attribute of a state."""
+        return cls._of(system, {key: rows[key] for key in HISTORY})
+
+    @classmethod
+    def _of(cls, system: SystemData, arrays: dict[str, Array]) -> SavedStates:
+        saved = cls(system, ())
+        vars(saved).update(arrays)
+        return saved
+
+    def part(self, times: slice) -> SavedStates:
+        """Return the states at some of the times."""
+        return self._of(self.system, {key: getattr(self, key)[times] for key in HISTORY})
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""
@@ -79,6 +95,12 @@ class SavedStates:
                 B = at.constraint_matrix(at.jacobians())
                 multipliers[k] = least_norm_multipliers(whole, B, B[held], self.lam[k], extent(at))
         return multipliers
+
+    def names(self) -> list[str]:
+        """Return the names of all bodies that move, all joints, drivers and loads."""
+        s = self.system
+        bodies = [body.name for body in s.bodies if body.num_velocities]
+        return [*bodies, *(part.name for part in (*s.joints, *s.drivers, *s.loads))]
 
     # ---- bodies ---------------------------------------------------------------------------------
     def body(self, k: int) -> BodyHistory:
@@ -161,6 +183,21 @@ class SavedStates:
         }
         motion = {key: values[:, joint] for key, values in motion.items()}
         return motion | {"wrench": wrench, "power": power, "violation": violation}
+
+    def joint(self, name: str) -> JointHistory:
+        """Return the history of a joint or a driver."""
+        s = self.system.whole
+        entry = [*(j.name for j in s.joints), *(d.name for d in s.drivers)].index(name)
+        reactions = np.zeros((len(self.time), 6))
+        rows = np.flatnonzero(s.row_entry == entry)
+        reactions[:, s.row_motion[rows]] -= self.multipliers[:, rows]
+        joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
+        forces = reactions[:, :3], reactions[:, 3:]
+        if entry < len(s.joints) and s.joints[entry].clearance is not None:
+            element = self.element(name, axes="first")
+            forces = element.force, element.moment
+        motion = partial(self.entry_motion, entry)
+        return JointHistory(name, self.time, *forces, self.angles[:, joint], motion)
 
     def entry_motion(self, entry: int) -> dict[str, Array]:
         """Return motion, wrenches, power and violation of a joint or driver over time."""

@@ -53,15 +53,15 @@ def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
 def material_point_motion(history: BodyHistory, x: Array, modes: Array, quantity: str) -> Array:
     """Return the absolute motion of a material point in global components, shape (nt, 3)."""
     c = x + history.eta @ modes
-    du, ddu = history.eta_rate @ modes, history.eta_acceleration @ modes
-    w, alpha = history.omega, history.alpha
     if quantity == "position":
         origin, relative = history.position, c
     elif quantity == "velocity":
-        origin, relative = history.velocity, np.cross(w, c) + du
+        du = history.eta_rate @ modes
+        origin, relative = history.velocity, np.cross(history.omega, c) + du
     else:
+        w, du, ddu = history.omega, history.eta_rate @ modes, history.eta_acceleration @ modes
         spin = np.cross(w, np.cross(w, c) + 2 * du)
-        origin, relative = history.acceleration, np.cross(alpha, c) + spin + ddu
+        origin, relative = history.acceleration, np.cross(history.alpha, c) + spin + ddu
     return origin + np.einsum("tij,tj->ti", rotation_matrices(history.rotation), relative)
 
 

@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.archive import errors_as, read_archive
-from dolfinx_mbd.checks import choice, instance
+from dolfinx_mbd.checks import choice, instance, reject
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
-from dolfinx_mbd.multibody.files.run_files import (
-    HISTORY,
-    check_system,
-    run_kind,
-    state_arrays,
-    state_from,
-    states_from,
-    system_rows,
-    write_run,
-    write_table,
-)
+from dolfinx_mbd.multibody.files.run_files import HISTORY, write_table
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.comparison import Difference, compare
 from dolfinx_mbd.multibody.results.histories import (
     BodyHistory,
     ElementHistory,
     Energies,
     JointHistory,
 )
+from dolfinx_mbd.multibody.results.saved_outputs import SavedOutputs
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.sensors import Sensors
-from dolfinx_mbd.multibody.results.tables import Named, columns, dataset, quantities
+from dolfinx_mbd.multibody.results.solution_files import read_solution, write_solution
+from dolfinx_mbd.multibody.results.tables import (
+    Named,
+    columns,
+    dataset,
+    label,
+    quantities,
+    quantity,
+)
 from dolfinx_mbd.multibody.start.consistent_state import transferred_state
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
 Array = NDArray[np.float64]
-
-_KIND = run_kind("solution")
 
 
 class Solution(Sensors, HtmlView):
@@ -81,20 +77,47 @@ class Solution(Sensors, HtmlView):
         self.final_state = states[-1]
         self.complete, self.iterations = complete, iterations
         self.factorizations = factorizations
-        self._saved = saved = SavedStates(system, states)
-        self.time, self.q, self.v, self.a, self.lam, self.angles = (
-            saved.time,
-            saved.q,
-            saved.v,
-            saved.a,
-            saved.lam,
-            saved.angles,
-        )
+        self._put(SavedStates(system, states))
+
+    @classmethod
+    def _of(
+        cls, system: SystemData, saved: SavedStates | SavedOutputs, final: State, **facts: Any
+    ) -> Solution:
+        """Return a solution of saved values and its last state."""
+        run = cls(system, [final], **facts)
+        run._put(saved)
+        return run
+
+    def _put(self, saved: SavedStates | SavedOutputs) -> None:
+        self._saved, self.time = saved, saved.time
+        if isinstance(saved, SavedStates):
+            self.q, self.v, self.a, self.lam = saved.q, saved.v, saved.a, saved.lam
+            self.angles = saved.angles
+        else:  # an access then raises an error that names the cure
+            for key in HISTORY[1:]:
+                del vars(self)[key]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in HISTORY and "_saved" in vars(self):
+                return getattr(self._saved, name)
+            raise AttributeError(f"'Solution' object has no attribute {name!r}")
 
     sensor, gauge = Sensors.sensor, Sensors.gauge  # own attributes, for the reference pages
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def __getitem__(self, times: slice) -> Solution:
+        """Return the solution at some of the saved times, for example `run[::100]`.
+
+        Only these times are read from the folder of a long run.
+        """
+        saved = self._saved.part(instance("times", times, slice, "for example run[::100]"))
+        if not len(saved.time):
+            reject("times", times, f"a slice that contains some of the {len(self)} saved times")
+        return Solution._of(self.system, saved, self.final_state, **self._facts())
 
     def _html_rows(self) -> list[tuple[str, str]]:
         times = f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self)} saved"
@@ -113,8 +136,12 @@ class Solution(Sensors, HtmlView):
 
     # ---- histories by name ----------------------------------------------------------------------
     def names(self) -> list[str]:
-        """Return the names of all bodies that move, all joints, drivers and loads."""
-        return [*self._bodies, *self._joints, *(load.name for load in self.system.loads)]
+        """Return the names of all bodies that move, all joints, drivers and loads.
+
+        If only some outputs were saved, the names are those of their bodies, joints, drivers and
+        loads, and of outputs that are functions.
+        """
+        return self._saved.names()
 
     @property
     def _bodies(self) -> list[str]:
@@ -146,17 +173,7 @@ class Solution(Sensors, HtmlView):
             InputError: The name is unknown; the message lists the joints and drivers.
         """
         choice("name of a joint or driver", name, self._joints)
-        entry, s, lam = self._joints.index(name), self.system.whole, self._saved.multipliers
-        reactions = np.zeros((len(self), 6))
-        rows = np.flatnonzero(s.row_entry == entry)
-        reactions[:, s.row_motion[rows]] -= lam[:, rows]
-        joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
-        forces = reactions[:, :3], reactions[:, 3:]
-        if entry < len(s.joints) and s.joints[entry].clearance is not None:
-            element = self.element(name, axes="first")
-            forces = element.force, element.moment
-        motion = partial(self._saved.entry_motion, entry)
-        return JointHistory(name, self.time, *forces, self.angles[:, joint], motion)
+        return self._saved.joint(name)
 
     def element(
         self, name: str, *, axes: Literal["global", "first", "second"] = "global"
@@ -187,25 +204,43 @@ class Solution(Sensors, HtmlView):
 
     def _body(self, k: int) -> BodyHistory:
         motion = getattr(self.system.bodies[k], "motion", None)
-        return self._saved.body(k) if motion is None else motion(self)  # type: ignore[no-any-return]
+        if motion is None or isinstance(self._saved, SavedOutputs):
+            return self._saved.body(k)
+        return motion(self)  # type: ignore[no-any-return]
 
     def _arrays(self, names: Sequence[str] | None = None) -> Iterator[Named]:
-        """Yield name, quantity and values of each history that is not empty."""
+        """Yield name, quantity and values of each history that is not empty.
+
+        The names are those of parts, or of quantities such as ``pin.force``.
+        """
         known = self.names()
-        for name in known if names is None else checked_names("names", names):
-            choice("every entry of names", name, known)
+        functions = getattr(self._saved, "functions", {})
+        for request in known if names is None else checked_names("names", names):
+            if request in functions:
+                yield request, "", functions[request]
+                continue
+            parts = [name for name in known if request == name or request.startswith(f"{name}.")]
+            name = max(parts, key=len, default="")
+            choice("name of a body, joint, driver or load", name or request, known)
             kinds = ((self._bodies, self.body), (self._joints, self.joint), (known, self.element))
             history: object = next(get for group, get in kinds if name in group)(name)
-            yield from ((name, key, values) for key, values in quantities(history))
-            if name in self._bodies:
-                yield from self._strains(name)
+            has_strains = name in self._bodies and isinstance(self._saved, SavedStates)
+            key = request[len(name) + 1 :]
+            if not key:
+                yield from ((name, key, values) for key, values in quantities(history))
+                yield from self._strains(name) if has_strains else ()
+            elif has_strains and key.endswith(".strain"):
+                strains = {entry[1]: entry for entry in self._strains(name)}
+                yield strains[choice(f"strain of {name!r}", key, strains)]
+            else:
+                yield name, key, quantity(name, history, key)
 
     def histories(self) -> dict[str, Array]:
         """Return `time` and all histories that are not empty by name, for example `rod.position`.
 
         The first axis of each array corresponds to `time`.
         """
-        arrays = {f"{name}.{key}": values for name, key, values in self._arrays()}
+        arrays = {label(name, key): values for name, key, values in self._arrays()}
         return {"time": self.time, **arrays}
 
     def projected(self) -> Solution:
@@ -260,34 +295,30 @@ class Solution(Sensors, HtmlView):
             >>> len(mbd.Solution.load(path, pendulum))
             501
         """
-        header = {**system_rows(self.system), "units": "SI: m, kg, s, rad", **self._facts()}
-        arrays = {key: getattr(self, key) for key in HISTORY}
-        return write_run(path, _KIND, header, arrays | state_arrays("final", self.final_state))
+        return write_solution(path, self.system, self._saved, self.final_state, self._facts())
 
     @classmethod
     def load(cls, path: str | Path, system: SystemData) -> Solution:
-        """Read a solution that `save` wrote.
+        """Read a solution that `save` wrote, or a folder that `simulate(path=...)` wrote.
 
         `system` is compared with the description in the file. The code of functions is not
-        compared.
+        compared. The histories in a folder are read when they are used. A run that was interrupted
+        or killed is read up to its last block, with a warning and ``complete == False``.
 
         Args:
-            path: Path of the file.
+            path: Path of the file or folder.
             system: The mechanism, built in the same way.
 
         Raises:
             RunFileError: The file is not a solution, is damaged, was written by a newer version, or
                 belongs to another system.
             OSError: The file cannot be read.
+
+        Warns:
+            FileWarning: The run in a folder did not reach its end.
         """
-        instance("system", system, SystemData)
-        header, arrays = read_archive(path, _KIND)
-        with errors_as(_KIND, path):
-            system = check_system(path, header, arrays, system)
-            states = states_from(arrays)
-            states[-1] = state_from("final", arrays)
-            counts = {key: int(header[key]) for key in ("iterations", "factorizations")}
-            return cls(system, states, complete=bool(header["complete"]), **counts)
+        system, saved, final, facts = read_solution(path, system)
+        return cls._of(system, saved, final, **facts)
 
     def to_csv(self, path: str | Path, names: Sequence[str] | None = None) -> Path:
         """Write histories as comma-separated values and return the path of the file.
@@ -297,7 +328,8 @@ class Solution(Sensors, HtmlView):
 
         Args:
             path: Path of the file; missing directories are created.
-            names: Names of the bodies, joints, drivers and loads to write; by default all.
+            names: Names of the bodies, joints, drivers and loads to write, or of their quantities
+                such as ``pin.force``; by default all.
 
         Raises:
             InputError: A name is unknown.
@@ -320,7 +352,8 @@ class Solution(Sensors, HtmlView):
         other if their times are equal.
 
         Args:
-            names: Names of the bodies, joints, drivers and loads to include; by default all.
+            names: Names of the bodies, joints, drivers and loads to include, or of their
+                quantities such as ``pin.force``; by default all.
 
         Raises:
             InputError: A name is unknown.
@@ -334,6 +367,32 @@ class Solution(Sensors, HtmlView):
             (501, 3)
         """
         return dataset(self.time, self._arrays(names))
+
+    def compare(self, other: Solution, names: Sequence[str] | None = None) -> dict[str, Difference]:
+        """Return the differences of two runs by name, for example `pin.force`.
+
+        Quantities that both runs have with equal shapes are compared at the times that both runs
+        saved.
+
+        Args:
+            other: Another run, of the same or of another mechanism.
+            names: Names of bodies, joints, drivers and loads, or of their quantities; by default
+                the names that both runs have.
+
+        Raises:
+            InputError: The runs have no times in common, or a name is unknown.
+
+        Example:
+            >>> coarse = mbd.simulate(pendulum, t_end=0.5, dt=2e-3)
+            >>> change = run.compare(coarse)["bob.omega"]
+            >>> bool(change.largest < 1e-4 * change.scale), change.unit
+            (True, 'rad/s')
+        """
+        instance("other", other, Solution, "another run")
+        if names is None:
+            names = [name for name in self.names() if name in other.names()]
+        arrays = self._arrays(names), other._arrays(names)
+        return compare((self.time, other.time), arrays)
 
     # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.errors import InputError
+
 if TYPE_CHECKING:
     from xarray import Dataset
 
@@ -59,21 +61,81 @@ QUANTITIES = {
 
 def quantities(history: object) -> Iterator[tuple[str, Array]]:
     """Yield names and values of all quantities of a history that are not empty."""
-    for key in dict.fromkeys([*vars(history), *QUANTITIES]):
-        values = getattr(history, key, None)
-        if isinstance(values, np.ndarray) and key != "time" and key[0] != "_" and values.size:
+    for key in getattr(history, "saved", dict.fromkeys([*vars(history), *QUANTITIES])):
+        values = _values(history, key)
+        if values is not None:
             yield key, values
-    for frame, wrench in getattr(history, "wrenches", {}).items():
-        yield f"{frame}.force", wrench[:, :3]
-        yield f"{frame}.moment", wrench[:, 3:]
+    if not hasattr(history, "saved"):
+        for frame, wrench in getattr(history, "wrenches", {}).items():
+            yield f"{frame}.force", wrench[:, :3]
+            yield f"{frame}.moment", wrench[:, 3:]
+
+
+def quantity(name: str, history: object, key: str) -> Array:
+    """Return a quantity of the history of a part by its name, for example ``force``.
+
+    Args:
+        name: Name of the part, for messages.
+        history: History of the part.
+        key: Name of the quantity. ``big_end.force`` is the force at an interface of a body, and
+            ``force.x`` a component.
+
+    Raises:
+        InputError: The quantity is unknown; the message lists the quantities of the history.
+    """
+    values = _values(history, key)
+    base, _, label = key.rpartition(".")
+    if values is None and base:
+        whole = _values(history, base)
+        labels = [] if whole is None or whole.ndim != 2 else _labels(base, whole)
+        if whole is not None and label in labels:
+            values = whole[:, labels.index(label)]
+    if values is None:
+        known = ", ".join(repr(known) for known, _ in quantities(history))
+        text = f"{name!r} has no quantity {key!r}; it has {known}, and components such as 'force.x'"
+        raise InputError(text, argument="outputs", value=key, expected=known)
+    return values
+
+
+def _values(history: object, key: str) -> Array | None:
+    """Return a quantity of a history, or None if it is unknown or empty."""
+    if not key or key == "time" or key[0] == "_":
+        return None
+    frame, _, kind = key.rpartition(".")
+    values = getattr(history, key, None)
+    if frame and kind in ("force", "moment") and values is None:
+        wrench = getattr(history, "wrenches", {}).get(frame)
+        values = None if wrench is None else wrench[:, :3] if kind == "force" else wrench[:, 3:]
+    return values if isinstance(values, np.ndarray) and values.size else None
+
+
+def _labels(key: str, values: Array) -> list[str]:
+    """Return the names of the components of a quantity of shape (nt, n)."""
+    count = values.shape[1]
+    axes = (_format(key, values) or ("", ""))[1]
+    return list(axes) if len(axes) == count else [str(k) for k in range(1, count + 1)]
 
 
 def _format(key: str, values: Array) -> tuple[str, str] | None:
     """Return unit and component names ("" for numbers) of a quantity, or None if unknown."""
-    name = key.rpartition(".")[2]
+    *base, name = key.split(".")
     if name == "rotation" and values.shape[1:] == (4,):
         return "1", "wxyz"
+    if name not in QUANTITIES and base:
+        if base[-1] == "rotation" and name == "w":
+            return "1", ""
+        return QUANTITIES.get(base[-1])
     return QUANTITIES.get(name)
+
+
+def unit_of(key: str, values: Array) -> str:
+    """Return the unit of a quantity, or "" if it is unknown."""
+    return (_format(key, values) or ("", ""))[0]
+
+
+def label(name: str, key: str) -> str:
+    """Return the name of a quantity of a part, or the name of an output that is a function."""
+    return f"{name}.{key}" if key else name
 
 
 def columns(arrays: Iterable[Named]) -> dict[str, Array]:
@@ -81,6 +143,8 @@ def columns(arrays: Iterable[Named]) -> dict[str, Array]:
     table = {}
     for name, key, values in arrays:
         unit, axes = _format(key, values) or ("", "")
+        if not key:
+            table[name] = values
         if not unit:
             continue
         if values.ndim == 1:
@@ -101,7 +165,7 @@ def dataset(time: Array, arrays: Iterable[Named]) -> Dataset:
     variables = {}
     for name, key, values in arrays:
         unit, axes = _format(key, values) or ("", "")
-        if not unit:
+        if not unit and key:
             continue
         dims = ["time"]
         for k, length in enumerate(values.shape[1:], start=2):
@@ -111,5 +175,5 @@ def dataset(time: Array, arrays: Iterable[Named]) -> Dataset:
             labels = list(axes) if last else np.arange(1, length + 1)
             coordinates[dim] = (dim, labels)
             dims.append(dim)
-        variables[f"{name}.{key}"] = dims, values, {"units": unit}
+        variables[label(name, key)] = dims, values, {"units": unit} if unit else {}
     return xarray.Dataset(variables, coordinates, {"units": "SI: m, kg, s, rad"})

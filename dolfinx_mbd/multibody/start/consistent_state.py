@@ -17,6 +17,7 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.assembly.rates import accelerations, rate_rows, saddle, velocities
 from dolfinx_mbd.multibody.model.joints import SLIDING, TURNING
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.start.named_vectors import named_vector
 from dolfinx_mbd.multibody.start.position_assembly import (
     assemble,
     coordinates,
@@ -41,8 +42,8 @@ def consistent_state(
     t: float = 0.0,
     *,
     elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
-    q: ArrayLike | None = None,
-    v: ArrayLike | None = None,
+    q: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    v: ArrayLike | Mapping[str, ArrayLike] | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> State:
     """Compute a state that satisfies the constraints and their first two time derivatives.
@@ -60,12 +61,16 @@ def consistent_state(
         elastic_start: With `quasi-static`, elastic forces balance all other forces at η̈ = 0, and
             η̇ is the rate of this equilibrium, so that no vibrations are excited. With
             `undeformed`, η and η̇ are taken from `q` and `v` and are zero by default.
-        q: Start coordinates, shape (nq,); by default the initial coordinates of the bodies.
-        v: Start velocities, shape (nv,). The default is zero if `q` is given, or if t is not 0 and
-            the mechanism has drivers; otherwise it follows from `velocity` and `omega` of the
-            bodies.
+        q: Start coordinates, shape (nq,), or by name: ``rod.position``, ``rod.rotation`` and
+            ``rod.eta`` as in `BodyHistory`, or ``rod`` for all coordinates of a body. By default,
+            and for other bodies, the initial coordinates of the bodies.
+        v: Start velocities, shape (nv,), or by name: ``rod.velocity``, ``rod.omega`` and
+            ``rod.eta_rate``, or ``rod``; the velocities of other bodies then follow. The default is
+            zero if `q` is given, or if t is not 0 and the mechanism has drivers; otherwise it
+            follows from `velocity` and `omega` of the bodies and `rate` of the joints.
         rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
-            displacement of prismatic and point-on-line joints (m/s).
+            displacement of prismatic and point-on-line joints (m/s). A joint with another `rate`
+            is an error.
 
     Returns:
         The state, with accelerations and multipliers.
@@ -84,16 +89,18 @@ def consistent_state(
         >>> state = mbd.consistent_state(pendulum, rates={"hinge": 2.0})
         >>> round(state.v[5].item(), 9)
         2.0
+        >>> state = mbd.consistent_state(pendulum, v={"rod.omega": (0, 0, 2)})
+        >>> round(state.v[5].item(), 9)
+        2.0
     """
     instance("system", system, SystemData)
     t = number("t", t, unit="s")
     choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
-    rates = instance("rates", {} if rates is None else rates, Mapping)
-    for name, rate in rates.items():
-        number(f"rates[{name!r}]", rate)
-        joint = system.joint(name)
-        if joint.kind not in TURNING + SLIDING:
-            raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
+    if isinstance(q, Mapping):
+        q = named_vector(system, "q", q)
+    speeds = named_vector(system, "v", v) if isinstance(v, Mapping) else None
+    by_default = q is None and v is None and (t == 0.0 or not system.drivers)
+    rates = _joint_rates(system, rates, by_default)
     if q is None and v is None and system.whole.ideal is not system.whole:
         state = _ideal_state(system, t, elastic_start, rates)
         if state is not None:
@@ -105,10 +112,12 @@ def consistent_state(
         if t == 0.0 or not system.drivers:  # at other times drivers have moved the bodies
             warn_of_moves(eqs, t)
     start = np.zeros(len(free))
-    if v is not None:
+    if speeds is not None:
+        start[:] = _start_velocities(eqs, t, rates, speeds)
+    elif v is not None:
         start[:] = array("v", v, start.shape)
-    elif q is None and (t == 0.0 or not system.drivers):
-        start[:] = _start_velocities(eqs, t, rates)
+    elif by_default:
+        start[:] = _start_velocities(eqs, t, rates, _body_velocities(system))
     if elastic_start == "undeformed" or not len(system.elastic):
         restore(eqs, t, start, rates, free)
     else:
@@ -145,21 +154,50 @@ def _ideal_state(
     return transferred_state(state, ideal, system)
 
 
-def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> Array:
-    """Return velocities (nv,) with the initial velocities of bodies and the rates of joints.
+def _joint_rates(
+    system: SystemData, rates: Mapping[str, float] | None, by_default: bool
+) -> dict[str, float]:
+    """Return the given rates of joints, and with `by_default` those that the joints specify."""
+    rates = dict(instance("rates", {} if rates is None else rates, Mapping))
+    for name, rate in rates.items():
+        number(f"rates[{name!r}]", rate)
+        joint = system.joint(name)
+        if joint.kind not in TURNING + SLIDING:
+            raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
+        if by_default and joint.rate not in (None, rate):
+            raise InputError(
+                f"joint {name!r} has the initial rate {joint.rate:g}, but the start specifies "
+                f"{rate:g}; specify one of them",
+                argument="rates",
+                value=rate,
+            )
+    specified = {j.name: j.rate for j in system.joints if j.rate is not None}
+    return {**specified, **rates} if by_default else rates
 
-    Elastic rates are zero, and the kinetic energy is as small as possible. Without initial
-    velocities of bodies, all velocities are zero.
-    """
-    s = eqs.system
-    speeds, names = np.full(s.num_velocities, np.nan), []
-    for body, part in zip(s.bodies, s.v_slices, strict=True):
+
+def _body_velocities(system: SystemData) -> Array:
+    """Return the initial velocities of the bodies, (nv,); NaN where a body specifies none."""
+    speeds = np.full(system.num_velocities, np.nan)
+    for body, part in zip(system.bodies, system.v_slices, strict=True):
         if hasattr(body, "initial_velocities"):
             speeds[part] = body.initial_velocities()
-            names += [repr(body.name)] if np.isfinite(speeds[part]).any() else []
-    known, v = np.flatnonzero(np.isfinite(speeds)), np.zeros(len(speeds))
+    return speeds
+
+
+def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], speeds: Array) -> Array:
+    """Return velocities (nv,) with some velocities of bodies and the rates of joints.
+
+    `speeds` (nv,) contains NaN for unknown velocities. Unknown elastic rates are zero, and the
+    kinetic energy of the rigid motions is as small as possible. Without known velocities of bodies,
+    all velocities are zero.
+    """
+    s, v = eqs.system, np.zeros(len(speeds))
+    v[s.elastic] = np.nan_to_num(speeds[s.elastic])
+    known = np.intersect1d(np.flatnonzero(np.isfinite(speeds)), s.rigid)
     if not known.size:
         return v
+    parts = zip(s.bodies, s.v_slices, strict=True)
+    names = [repr(body.name) for body, part in parts if np.isfinite(speeds[part]).any()]
     eqs.update_poses(t)
     eqs.v[:], eqs.a[:], eqs.lam[:] = 0.0, 0.0, 0.0
     eqs.residual(t)

@@ -1,1 +1,1 @@
-"""Methods of time integration, the control of the step, and checkpoints."""
+"""Methods of time integration, and the control of the step."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Steps
 
-__all__ = ["RecordedRun", "Run", "Snapshot"]
+__all__ = ["Run", "Snapshot"]
 
 
 class Snapshot(NamedTuple):
@@ -67,18 +67,3 @@ class Run:
         with self.undone_on_error():
             self.state = self.steps.advance(self.stepper, self.state)
         return self.state
-
-
-class RecordedRun(Run):
-    """A run with the states that were saved so far, one state per `stride` steps."""
-
-    def __init__(self, run: Run, states: Sequence[State], stride: int) -> None:
-        super().__init__(run.system, run.stepper, run.steps, run.state)
-        self.states, self.stride = list(states), stride
-
-    def record(self) -> bool:
-        """Save the state if it is due and not saved yet; return whether it is due."""
-        due = self.steps.taken % self.stride == 0 or self.steps.done
-        if due and self.states[-1].time < self.state.time:
-            self.states.append(self.state)
-        return due

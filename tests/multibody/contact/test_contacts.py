@@ -205,7 +205,7 @@ def test_large_steps_give_a_warning() -> None:
 def test_checkpoint_of_adaptive_steps_within_a_contact(tmp_path) -> None:
     system = drop(mbd.ContactLaw(1e8, damping=0.1), 1.0, height=0.001)
     path = tmp_path / "run.npz"
-    run = mbd.simulate(system, t_end=0.003, dt="adaptive", checkpoint=path, checkpoint_stride=7)
+    run = mbd.simulate(system, t_end=0.003, dt="adaptive", path=path)
     again = mbd.resume(path, system)
     assert (again.q == run.q).all()
     simulator = mbd.Simulator(system, dt=mbd.Adaptive(), t_end=0.003)

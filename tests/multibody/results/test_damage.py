@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from mpi4py import MPI
 from dolfinx_mbd.errors import FileWarning, InputError, MbdWarning
 from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import RunFileError, Solution, System, simulate, sweep
-from dolfinx_mbd.multibody.stepping.checkpoints import read_checkpoint
+from dolfinx_mbd.multibody.results.recorded_run import read_run
 from tests.models.beams import slender_rod
 from tests.multibody.studies.cases import law
 
@@ -41,12 +43,39 @@ def solution(path: Path) -> Load:
 
 
 def checkpoint(path: Path) -> Load:
-    simulate(SYSTEM, t_end=1e-3, dt=1e-4, checkpoint=path)
+    """Write a run to a folder, and move its checkpoint to `path` before and after each load."""
+    folder = path.with_suffix("")
+    simulate(SYSTEM, t_end=1e-3, dt=1e-4, path=folder)
+    shutil.copy(folder / "checkpoint.npz", path)
 
     def load() -> tuple[Any, ...]:
-        run, _ = read_checkpoint(path, SYSTEM)
-        memory = {key: np.asarray(value).tobytes() for key, value in run.stepper.memory().items()}
-        return run.steps.record(), run.state.q.tobytes(), memory, len(run.states), run.stride
+        shutil.copy(path, folder / "checkpoint.npz")
+        try:
+            with closing(read_run(folder, SYSTEM)) as run:
+                stepper = run.stepper.memory()
+                solution = run.solution()
+        except RunFileError as error:
+            assert error.path == str(folder / "checkpoint.npz")
+            raise RunFileError(f"{path}: {error}", path=path) from error
+        memory = {key: np.asarray(value).tobytes() for key, value in stepper.items()}
+        return run.steps.record(), run.state.q.tobytes(), memory, len(solution), run.stride
+
+    return load
+
+
+def rows(path: Path) -> Load:
+    """Likewise with the file of the rows."""
+    folder = path.with_suffix("")
+    simulate(SYSTEM, t_end=1e-3, dt=1e-4, path=folder)
+    shutil.copy(folder / "rows.npy", path)
+
+    def load() -> tuple[Any, ...]:
+        shutil.copy(path, folder / "rows.npy")
+        try:
+            return of_solution(Solution.load(folder, SYSTEM))
+        except RunFileError as error:
+            assert error.path == str(folder / "rows.npy")
+            raise RunFileError(f"{path}: {error}", path=path) from error
 
     return load
 
@@ -84,10 +113,29 @@ def test_flipped_bits_and_cut_files(path: Path, write: Callable[[Path], Load]) -
         assert caught.value.path == str(path)
 
 
-@KINDS
-def test_files_of_the_first_edition(path: Path, write: Callable[[Path], Load]) -> None:
+def test_damaged_rows(path: Path) -> None:
+    """Each changed bit of a row and each missing byte is an error."""
+    load = rows(path)
+    data, before = path.read_bytes(), load()
+    start = len(data) - np.load(path).nbytes
+    rng = np.random.default_rng(3)
+    for bit in rng.choice(np.arange(8 * start, 8 * len(data)), 100, replace=False).tolist():
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(RunFileError, match="do not match"):
+            load()
+    for size in (0, start, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(RunFileError, match="ends early"):
+            load()
+    path.write_bytes(data + b"half a row")  # a process that was killed while it wrote a block
+    assert load() == before
+
+
+def test_files_of_the_first_edition(path: Path) -> None:
     """Without a checksum they are read with a warning; every entry of the header can be damaged."""
-    load = write(path)
+    load = solution(path)
     before = load()
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
@@ -175,7 +223,7 @@ def test_wrong_arguments(path: Path) -> None:
             Solution.load(path, wrong)  # type: ignore[arg-type]
         assert error.value.argument == "system"
         with pytest.raises(InputError) as error:
-            read_checkpoint(path, wrong)  # type: ignore[arg-type]
+            read_run(path, wrong)  # type: ignore[arg-type]
         assert error.value.argument == "system"
     for wrong in (None, 5, ""):
         with pytest.raises(InputError) as error:

@@ -159,7 +159,8 @@ def test_constraints_that_are_violated() -> None:
     checks = RunChecks(system, stepper, run.final_state)
     run.q[-1, 0] += 1e-4  # as if the steps had left the pivot by 0.1 mm
     with pytest.warns(AccuracyWarning) as records:
-        checks.warn(run)
+        checks.inspect(run)
+        checks.warn()
     message = records[0].message
     assert isinstance(message, MbdWarning) and message.quantity == "constraint violation"
     assert message.value == pytest.approx(1e-4 / system.size, rel=1e-3)

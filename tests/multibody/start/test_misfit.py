@@ -118,7 +118,7 @@ def test_tolerances_are_relative_to_the_size(scale: float) -> None:
 def test_a_misfit_is_in_the_files(tmp_path) -> None:  # type: ignore[no-untyped-def]
     system = four_bar(1e-9)
     path = tmp_path / "run.ckpt"
-    run = simulate(system, **RUN, redundant="keep", checkpoint=path, checkpoint_stride=50)
+    run = simulate(system, **RUN, redundant="keep", path=path)
     again = resume(path, four_bar(1e-9))
     assert np.array_equal(again.q, run.q)
     loaded = Solution.load(run.save(tmp_path / "run.npz"), system)

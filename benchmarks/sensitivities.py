@@ -1,0 +1,123 @@
+"""Derivatives of a reduced body against its reduction, and of an engine run against the run.
+
+    ./with-fenicsx python3 benchmarks/sensitivities.py [--size 0.0043] [--rounds 3] [--steps 1000]
+
+The body is the connecting rod with rigid bores (`--size 0.0025`: about 105,000 displacements). The
+parameters are Young's modulus, Poisson's ratio, the density and seven shapes, which stretch and
+bend the rod. The engine has three cylinders with flexible rods of 30 coordinates; the parameters
+are the stiffness and the mass of the rods and the crank radius. Medians of processor time on one
+thread; forms and kernels are compiled before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import ufl
+from dolfinx.mesh import create_interval
+from mpi4py import MPI
+from threadpoolctl import threadpool_limits
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
+
+ENDS = ["big_end", "small_end"]
+
+
+def parameters(mesh: mbd.TaggedMesh) -> list[mbd.Parameter]:
+    """Three constants of the material and seven shapes."""
+    x = ufl.SpatialCoordinate(mesh.mesh)
+    one, zero, length = ufl.as_ufl(1.0), 0 * x[0], 0.14
+    bow = ufl.sin(np.pi * x[0] / length)
+    fields = {
+        "longer": (x[0], zero, zero),
+        "higher": (zero, x[1], zero),
+        "wider": (zero, zero, x[2]),
+        "bow y": (zero, length * bow, zero),
+        "bow z": (zero, zero, length * bow),
+        "waist y": (zero, x[1] * bow, zero),
+        "waist z": (zero, zero, x[2] * bow * one),
+    }
+    shapes = [
+        mbd.Parameter(name, "shape", velocity=ufl.as_vector(field))
+        for name, field in fields.items()
+    ]
+    return [mbd.Parameter(q, q) for q in ("young", "poisson", "density")] + shapes  # type: ignore
+
+
+def body_tasks(size: float, stiffening: bool) -> dict[str, Callable[[], Any]]:
+    """Return the reduction and its sensitivities."""
+    mesh = mbd.build_mesh(mbd.ConnectingRod(size=size), MPI.COMM_SELF)
+    model = mbd.ElasticModel(mesh, mbd.STEEL)
+
+    def reduction() -> mbd.Reduction:
+        return mbd.reduce(model, interfaces=ENDS, num_modes=20, stiffening=stiffening)
+
+    base, ten = reduction(), parameters(mesh)
+    return {
+        "reduction": reduction,
+        "1 parameter": lambda: mbd.sensitivities(base, ten[:1]),
+        "10 parameters": lambda: mbd.sensitivities(base, ten),
+    }
+
+
+def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
+    """Return an engine run and its sensitivities."""
+    line = create_interval(MPI.COMM_SELF, 16, [0.0, 0.14])
+    model = mbd.BeamModel(line, mbd.Section.rectangle(0.03, 0.01), mbd.STEEL)
+    rod = mbd.reduce_beam(model, interfaces={"big_end": 0.0, "small_end": 0.14}, num_modes=24).body
+
+    def build(p: Mapping[str, float]) -> mbd.System:
+        body = rod.replace(stiffness=p["stiffness"] * rod.stiffness)
+        design = EngineDesign(crank_radius=0.04, piston_mass=p["piston"])
+        return inline_engine(body, design, speed=628.3 * p["speed"])
+
+    values, dt = {"stiffness": 1.0, "piston": 0.4, "speed": 1.0}, 1e-5
+    one = {"stiffness": 1.0}
+    t_end = steps * dt
+    return {
+        "run": lambda: mbd.simulate(build(values), t_end=t_end, dt=dt),
+        "1 parameter": lambda: mbd.run_sensitivities(
+            lambda p: build({**values, **p}), one, t_end=t_end, dt=dt
+        ),
+        "3 parameters": lambda: mbd.run_sensitivities(build, values, t_end=t_end, dt=dt),
+    }
+
+
+def measure(title: str, tasks: Mapping[str, Callable[[], Any]], rounds: int) -> None:
+    """Run the tasks in turns and print medians."""
+    times: dict[str, list[float]] = {name: [] for name in tasks}
+    for task in tasks.values():
+        task()
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            start = time.process_time()
+            task()
+            times[name].append(time.process_time() - start)
+    base = float(np.median(next(iter(times.values()))))
+    for name, values in times.items():
+        value = float(np.median(values))
+        print(f"| {title} | {name} | {value:.2f} | {value / base:.2f} |", flush=True)
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=float, default=0.0043)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=1000)
+    options = parser.parse_args()
+    print("| of | task | s | over the first |\n|---|---|---|---|")
+    with threadpool_limits(1):
+        for stiffening in (False, True):
+            title = "rod with stiffening" if stiffening else "rod"
+            measure(title, body_tasks(options.size, stiffening), options.rounds)
+        measure("engine", engine_tasks(options.steps), options.rounds)
+
+
+if __name__ == "__main__":
+    main()

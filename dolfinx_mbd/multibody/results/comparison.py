@@ -1,0 +1,81 @@
+"""Differences between the histories of two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.multibody.results.tables import Named, label, unit_of
+
+Array = NDArray[np.float64]
+
+_SAME_TIME = 1e-9  # largest difference of equal times, relative to the duration of the run
+
+
+class Difference(NamedTuple):
+    """Difference of a quantity in two runs; for vectors, of the norm of their difference.
+
+    Attributes:
+        largest: Largest difference.
+        rms: Root mean square of the difference over the times that both runs saved.
+        time: Time of the largest difference, s.
+        scale: Largest value of the quantity in the first run.
+        unit: Unit of these values, except for the time.
+
+    Example:
+        >>> other = mbd.simulate(pendulum, t_end=0.5, dt=2e-3)
+        >>> force = run.compare(other, ["pin.force"])["pin.force"]
+        >>> bool(force.largest < 1e-3 * force.scale), force.unit
+        (True, 'N')
+    """
+
+    largest: float
+    rms: float
+    time: float
+    scale: float
+    unit: str
+
+
+def compare(
+    times: tuple[Array, Array], arrays: tuple[Iterable[Named], Iterable[Named]]
+) -> dict[str, Difference]:
+    """Return the differences of two runs by name; see `Solution.compare`."""
+    first, second = times
+    tolerance = _SAME_TIME * float(np.ptp(first))
+    near = np.minimum(np.searchsorted(second, first - tolerance), len(second) - 1)
+    same = np.abs(first - second[near]) <= tolerance
+    if not same.any():
+        raise InputError(
+            "the runs have no saved times in common; simulate both with steps of equal length, or "
+            "interpolate: run.to_xarray().interp(time=other.time)",
+            argument="other",
+        )
+    rows, others = np.flatnonzero(same), near[same]
+    known = {label(name, key): values for name, key, values in arrays[1]}
+    table = {}
+    for name, key, values in arrays[0]:
+        other, unit = known.get(label(name, key)), unit_of(key, values)
+        if other is None or other.shape[1:] != values.shape[1:] or not (unit or not key):
+            continue
+        size = _norm(values[rows])
+        change = _norm(values[rows] - other[others])
+        if key.endswith("rotation") and values.shape[1:] == (4,):  # ±p are the same rotation
+            change = np.minimum(change, _norm(values[rows] + other[others]))
+        n = int(np.argmax(change))
+        table[label(name, key)] = Difference(
+            largest=float(change[n]),
+            rms=float(np.sqrt(np.mean(change**2))),
+            time=float(first[rows[n]]),
+            scale=float(size.max()),
+            unit=unit,
+        )
+    return table
+
+
+def _norm(values: Array) -> Array:
+    """Return the norm over all components at each time, (nt,)."""
+    return np.linalg.norm(values.reshape(len(values), -1), axis=1)

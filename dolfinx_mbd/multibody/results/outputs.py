@@ -1,0 +1,86 @@
+"""Outputs of a mechanism: quantities by name, or functions of a solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.checks import array, function, reject
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.results.tables import label
+
+__all__ = ["Output", "Outputs", "Requests"]
+
+Array = NDArray[np.float64]
+
+Output = Callable[[Solution], ArrayLike]
+"""Function of a solution that returns one number for each saved time, shape (nt,)."""
+
+Requests = Sequence[str] | Mapping[str, Output]
+"""Names of outputs, or functions by name."""
+
+
+class Outputs:
+    """Named quantities or functions of a solution.
+
+    A name is that of a part, such as ``pin``, of a quantity, such as ``pin.force``, or of a
+    component, such as ``pin.force.x``, as in `Solution.histories` and in tables.
+
+    Args:
+        requests: Names; or functions of a `Solution` by name, each of which returns one number per
+            time, shape (nt,).
+
+    Example:
+        >>> outputs = Outputs({"speed": lambda run: run.body("bob").omega[:, 2]})
+        >>> bool((outputs.of(run) == Outputs(["bob.omega.z"]).of(run)).all())
+        True
+    """
+
+    def __init__(self, requests: Requests | None) -> None:
+        self.functions: dict[str, Output] = {}
+        if isinstance(requests, Mapping):
+            for name, output in requests.items():
+                checked_name("every name of outputs", name)
+                function(f"outputs[{name!r}]", output, "a function of a solution")
+            self.functions = dict(requests)
+            requests = [*requests]
+        self.names = checked_names("outputs", () if requests is None else requests)
+
+    def of(self, solution: Solution) -> Array:
+        """Return the values over time of outputs that are single numbers, (nt, outputs)."""
+        columns = np.empty((len(solution), len(self.names)))
+        for k, name in enumerate(self.names):
+            values = self._values(name, solution)
+            whole = values.get(name)
+            if whole is None or whole.ndim != 1:
+                example = f"{next(iter(values))}.x"
+                reject("outputs", name, f"numbers: a quantity or a component such as {example}")
+            columns[:, k] = whole
+        return columns
+
+    def arrays(self, solution: Solution) -> dict[str, Array]:
+        """Return the values of all outputs over time by name, as in `Solution.histories`.
+
+        The work of a load is replaced by its power, from which `SavedOutputs` computes it.
+        """
+        arrays: dict[str, Array] = {}
+        for name in self.names:
+            request = name
+            if name not in self.functions and name.endswith(".work"):
+                request = f"{name.removesuffix('work')}power"
+            values = self._values(request, solution)
+            arrays |= {key: v for key, v in values.items() if not key.endswith(".work")}
+        return arrays
+
+    def _values(self, name: str, solution: Solution) -> dict[str, Array]:
+        if name not in self.functions:
+            return {label(part, key): v for part, key, v in solution._arrays([name])}
+        value = np.asarray(self.functions[name](solution))
+        if value.shape != (len(solution),):
+            expected = f"one number for each time, shape {(len(solution),)}"
+            reject(f"outputs[{name!r}]", value, expected)
+        return {name: array(f"outputs[{name!r}]", value)}
