@@ -256,7 +256,7 @@ def solve_shifted(
 ) -> Array:
     """Return the solutions x_j of (K − λ_j M) x_j = K s_j outside an invariant subspace.
 
-    With x_j = s_j + y_j this is (1 − λ_j K⁻¹M) y_j = λ_j K⁻¹M s_j. All systems share one block Krylov
+    With x_j = s_j + y_j this is (1 − λ_j K⁻¹M) y_j = λ_j K⁻¹M s_j. All systems share a block Krylov
     space of K⁻¹M, and Galerkin's method in the inner product of M determines each y_j. The block
     contains the systems that have not converged. Collective.
 
