@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +24,12 @@ from dolfinx_mbd.mechanisms.parts import (
     rod_length,
 )
 from dolfinx_mbd.multibody.model.bodies import Ground
-from dolfinx_mbd.multibody.model.joints import revolute
+from dolfinx_mbd.multibody.model.joints import JointClearance, revolute
 from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.system import System
 
+BEARINGS = ("big_end", "small_end", "main")
 _BYTES_PER_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
 _HINT = "reduce(...).body or ReducedBody.load(path), or a list of them"
 _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
@@ -160,6 +161,7 @@ def inline_engine(
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
+    bearings: Mapping[str, JointClearance] | None = None,
 ) -> System:
     """Create a four-stroke inline or V engine with a rigid crank.
 
@@ -184,6 +186,9 @@ def inline_engine(
         damping_ratio: Damping ratio of the modes of the rods; see `FlexibleBody`.
         stiffening: Whether geometric stiffening of the rods acts; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
+        bearings: Bearings of the ``big_end``, the ``small_end`` and ``main``, each a `Clearance` or
+            a `bearings.OilFilm`; the others are ideal joints. The first frame of ``crank pin k`` is
+            then the bore of the rod. The elements are ``crank pin k contact`` and so on.
 
     Raises:
         InputError: An argument is invalid, the bores of the rod do not fit, or not exactly one of
@@ -194,6 +199,9 @@ def inline_engine(
     drivers, loads = create_drive(speed, torque, angle)
     if pressure is not None:
         function("pressure", pressure, "pressure(angle), for example FourStrokePressure(...)")
+    films = dict(instance("bearings", {} if bearings is None else bearings, Mapping))
+    for place in films:
+        checks.choice("name of a bearing", place, BEARINGS)
     count, radius, bore = design.cylinders, design.crank_radius, design.bore
     if isinstance(rod, (list, tuple)):
         rods = list(items("rod", rod, ReducedBody, _HINT))
@@ -210,12 +218,12 @@ def inline_engine(
     inertia = design.crank_inertia, design.flywheel_inertia
     crank = create_crank(radius, design.crank_mass, inertia, pins, angle)
     bodies: list[Body] = [ground, crank]
-    joints = [revolute("main", ground.frame("main"), crank.frame("main"))]
+    joints = [revolute("main", ground.frame("main"), crank.frame("main"), films.get("main"))]
     firing = np.asarray(design.firing_angles, dtype=float)
     mass, offset = design.piston_mass, design.pin_offset
     for k, part in enumerate(rods):
         parts = CylinderParts(
-            part, ends, damping_ratio, stiffening, radius, mass, 0.5 * bore, offset
+            part, ends, damping_ratio, stiffening, radius, mass, 0.5 * bore, offset, films
         )
         more_bodies, more_joints = parts.create(
             ground, crank, f" {k + 1}", angle + throws[k], places[k], banks[k]

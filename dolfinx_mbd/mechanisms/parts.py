@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody.model import joints
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, Ground, RigidBody
-from dolfinx_mbd.multibody.model.joints import Driver, Joint
+from dolfinx_mbd.multibody.model.joints import Driver, Joint, JointClearance
 from dolfinx_mbd.multibody.model.loads import JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
@@ -204,6 +205,7 @@ class CylinderParts:
     piston_mass: float  # kg
     piston_radius: float  # m
     pin_offset: float = 0.0  # m
+    bearings: Mapping[str, JointClearance] = MappingProxyType({})  # see `inline_engine`
 
     @property
     def kinematics(self) -> SliderCrank:
@@ -243,10 +245,15 @@ class CylinderParts:
             position=A @ (float(motion.slider), self.pin_offset, z),
             rotation=A,
         )
-        guide = f"guide{suffix}"
+        guide, films = f"guide{suffix}", self.bearings
+        pin_ends = crank.frame(f"pin{suffix}"), big
+        if "big_end" in films:
+            pin_ends = pin_ends[::-1]  # the first frame is the bore
         return [rod, piston], [
-            joints.cylindrical(f"crank pin{suffix}", crank.frame(f"pin{suffix}"), big),
-            joints.spherical(f"piston pin{suffix}", small, piston.frame("pin")),
+            joints.cylindrical(f"crank pin{suffix}", *pin_ends, films.get("big_end")),
+            joints.spherical(
+                f"piston pin{suffix}", small, piston.frame("pin"), films.get("small_end")
+            ),
             joints.prismatic(guide, ground.frame(guide), piston.frame("guide")),
         ]
 

@@ -26,7 +26,11 @@ _KINDS = {
     "JointSpring": "spring-damper",
     "Bushing": "bushing",
     "TabulatedBearing": "bearing",
+    "ShortBearing": "oil film",
+    "FiniteBearing": "oil film",
     "JointFriction": "friction",
+    "Contact": "contact",
+    "JointStop": "end stop",
 }
 
 

@@ -86,7 +86,7 @@ MECHANISMS: dict[str, Call] = {
         mb.JointSpring,
         {"name": "spring", "joint": "pivot", "stiffness": 10.0, "damping": 0.1},
     ),
-    "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 0}),
+    "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 1}),
     "LinearizedSystem.response": lambda b: (_plant(b).response, {"frequencies": [1.0, 2.0]}),
     "LinearizedSystem.state_space": lambda b: (_plant(b).state_space, {}),
     "LinearizedSystem.summary": lambda b: (_linear(b).summary, {}),
@@ -125,6 +125,7 @@ MECHANISMS: dict[str, Call] = {
     "Solution.names": lambda b: (b.run.names, {}),
     "Solution.projected": lambda b: (b.run.projected, {}),
     "Solution.save": lambda b: (b.run.save, {"path": b.folder / "saved_run.npz"}),
+    "Solution.gauge": lambda b: (b.run.gauge, {"body": "rod", "name": "g"}),
     "Solution.sensor": lambda b: (
         b.run.sensor,
         {"body": "crank", "point": (0.0, 0.0, 0.0), "quantity": "velocity"},
@@ -214,6 +215,10 @@ MECHANISMS: dict[str, Call] = {
         {"stall": 10.0, "no_load_speed": 100.0},
     ),
     "linearize": lambda b: (mbd.linearize, {"system": b.pendulum, "state": b.state}),
+    "place": lambda b: (
+        mbd.place,
+        {"body": mbd.FlexibleBody("rod", b.rod), "by": "big_end", "at": (1.0, 0.0, 0.0)},
+    ),
     "planar": _joint("planar"),
     "point_on_line": _joint("point_on_line"),
     "point_on_plane": _joint("point_on_plane"),
