@@ -43,17 +43,15 @@ def write_extptfm(
 ) -> ExportReport:
     """Write a superelement of OpenFAST's module ExtPtfm, in SI units.
 
-    `interface` is the interface with the turbine; a body with several interfaces needs it. The
-    interfaces `held` are fixed on the ground, by default all others. `gravity` (m/s²) gives
-    constant loads. `loads` is a file of comma-separated values: its header names `time` (s) and
-    distributed loads of the body, its columns are the amplitudes at times with equal steps.
+    `interface` is the interface with the turbine, by default the first one. The interfaces `held`
+    are fixed on the ground, by default all others. `gravity` (m/s²) gives constant loads. `loads`
+    is a file of comma-separated values: its header names `time` (s) and distributed loads of the
+    body, its columns are the amplitudes at times with equal steps.
     """
     body = task.original
     if task.body is not task.original:
         reject("units", task.report.units.name, "m-kg-s, the units of OpenFAST")
     known = [i.name for i in body.interfaces]
-    if interface is None and len(known) > 1:
-        reject("interface", interface, f"the name of one interface: {', '.join(known)}")
     main = known[0] if interface is None else choice("interface", interface, known)
     others = [name for name in known if name != main]
     fixed = others if held is None else list(names("held", held))
@@ -74,14 +72,14 @@ def write_extptfm(
         raise InputError(
             f"OpenFAST reads at most {most} modes; the file would have {len(rows) - 6}"
         )
-    return task.save(lines, notes=_notes(fixed, loads))
+    return task.save(lines, notes=_notes(main, fixed, loads))
 
 
-def _notes(fixed: Sequence[str], loads: str | Path | None) -> list[str]:
+def _notes(main: str, fixed: Sequence[str], loads: str | Path | None) -> list[str]:
     held = ", ".join(fixed) or "none: the structure floats"
     result = [
         "in the input file of ExtPtfm use FileFormat 1 and this file as Red_FileName",
-        f"held on the ground: {held}",
+        f"interface with the turbine: {main}; held on the ground: {held}",
     ]
     if loads is None:
         result.append("the loads are constant and contain gravity only (loads=... adds others)")
