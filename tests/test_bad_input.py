@@ -526,7 +526,7 @@ SYSTEMS = [
 MECHANISMS = [
     case("crank longer than the rod", "^crank_radius must be less than the rod length",
          slider(crank_radius=0.4)),
-    case("massless piston", "^body 'piston': mass must be a positive", slider(piston_mass=0.0)),
+    case("massless piston", "^piston_mass must be a positive", slider(piston_mass=0.0)),
     case("crank without inertia", "^crank_inertia must be a positive", slider(crank_inertia=0.0)),
     case("speed and torque", "either the crank's speed", slider(torque=1.0)),
     case("unknown end", "unknown interface 'bigend'; body 'rod' has 'big_end', 'small_end'",

@@ -29,6 +29,7 @@ PARTS = {
     "plotting": "Pictures, animations and the viewer",
     "export": "Export",
     "export.fmu": "Functional mock-up units",
+    "export.linear_fmu": "Functional mock-up units in C",
     "imports": "Import",
     "errors": "Errors and warnings",
 }

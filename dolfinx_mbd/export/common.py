@@ -163,7 +163,7 @@ OPTIONS: Mapping[str, str] = MappingProxyType(
         "dialect": "program that reads the file: simpack (default), embslib or fembeam",
         "gravity": "gravity for constant loads, m/s² ((0, 0, -9.80665))",
         "held": "interfaces that are fixed on the ground, such as ['base'] (all others)",
-        "interface": "interface with the turbine (the only one)",
+        "interface": "interface with the turbine (the first)",
         "loads": "CSV file with the amplitudes of distributed loads over time (none)",
         "first_node": "number of the first interface node (1)",
         "first_point": "number of the first interface grid (1)",

@@ -43,45 +43,43 @@ def write_extptfm(
 ) -> ExportReport:
     """Write a superelement of OpenFAST's module ExtPtfm, in SI units.
 
-    `interface` is the interface with the turbine; a body with several interfaces needs it. The
-    interfaces `held` are fixed on the ground, by default all others. `gravity` (m/s²) gives
-    constant loads. `loads` is a file of comma-separated values: its header names `time` (s) and
-    distributed loads of the body, its columns are the amplitudes at times with equal steps.
+    `interface` is the interface with the turbine, by default the first one. The interfaces `held`
+    are fixed on the ground, by default all others. `gravity` (m/s²) gives constant loads. `loads`
+    is a file of comma-separated values: its header names `time` (s) and distributed loads of the
+    body, its columns are the amplitudes at times with equal steps.
     """
     body = task.original
     if task.body is not task.original:
         reject("units", task.report.units.name, "m-kg-s, the units of OpenFAST")
     known = [i.name for i in body.interfaces]
-    if interface is None and len(known) > 1:
-        reject("interface", interface, f"the name of one interface: {', '.join(known)}")
     main = known[0] if interface is None else choice("interface", interface, known)
     others = [name for name in known if name != main]
     fixed = others if held is None else list(names("held", held))
     for name in fixed:
         choice("held", name, others)
     element = superelement(body, [main, *fixed])
-    kept = np.r_[0:6, 6 * (1 + len(fixed)) : len(element.stiffness)]
-    T = element.transform[:, kept]
+    rows = np.r_[0:6, 6 * (1 + len(fixed)) : len(element.stiffness)]
+    T = element.transform[:, rows]
     constant = T.T @ _gravity_load(body, vector("gravity", gravity, unit="m/s²"))
     time, forces = np.array([0.0, 1.0]), np.tile(constant, (2, 1))
     if loads is not None:
         time, amplitudes = _read_loads(file_path("loads", loads), body)
         works = [[*load.force, *load.moment, *load.modes] for load in body.loads]
         forces = constant + amplitudes @ np.array(works) @ T
-    lines = list(_lines(body, main, fixed, element, kept, time, forces))
+    lines = list(_lines(body, main, fixed, element, rows, time, forces))
     if max(map(len, lines[-len(time) :])) > _LINE:
         most = _LINE // 25 - 8
         raise InputError(
-            f"OpenFAST reads at most {most} modes; the file would have {len(kept) - 6}"
+            f"OpenFAST reads at most {most} modes; the file would have {len(rows) - 6}"
         )
-    return task.save(lines, notes=_notes(fixed, loads))
+    return task.save(lines, notes=_notes(main, fixed, loads))
 
 
-def _notes(fixed: Sequence[str], loads: str | Path | None) -> list[str]:
+def _notes(main: str, fixed: Sequence[str], loads: str | Path | None) -> list[str]:
     held = ", ".join(fixed) or "none: the structure floats"
     result = [
         "in the input file of ExtPtfm use FileFormat 1 and this file as Red_FileName",
-        f"held on the ground: {held}",
+        f"interface with the turbine: {main}; held on the ground: {held}",
     ]
     if loads is None:
         result.append("the loads are constant and contain gravity only (loads=... adds others)")
@@ -109,8 +107,8 @@ def _read_loads(path: Path, body: ReducedBody) -> tuple[Array, Array]:
     except ValueError as error:
         raise FileError(f"{path}: not a table of numbers ({error})", path=path) from error
     if table.shape[0] < 2 or table.shape[1] != len(header) or not np.isfinite(table).all():
-        text_ = f"{path}: expected at least two rows of {len(header)} numbers"
-        raise FileError(text_, path=path)
+        reason = f"{path}: expected at least two rows of {len(header)} numbers"
+        raise FileError(reason, path=path)
     time, steps = table[:, 0], np.diff(table[:, 0])
     if time[0] != 0 or not steps.min() > 0 or np.ptp(steps) > 1e-6 * steps.max():
         raise FileError(f"{path}: the times must start at 0 and have equal steps", path=path)
@@ -125,12 +123,12 @@ def _lines(
     main: str,
     fixed: Sequence[str],
     element: Superelement,
-    kept: Array,
+    rows: Array,
     time: Array,
     forces: Array,
 ) -> Iterator[str]:
     """Yield the lines; a reader of OpenFAST counts the characters before each number."""
-    count = len(kept)
+    count = len(rows)
     dimension = f"!Dimension: {count}"
     yield f"!Reduced body {ascii_text(repr(body.name))}, SI units"
     yield "!Flex 5 Format"
@@ -148,7 +146,7 @@ def _lines(
     ):
         yield f"!{name}"
         yield dimension
-        yield from number_lines(matrix[np.ix_(kept, kept)], count)
+        yield from number_lines(matrix[np.ix_(rows, rows)], count)
     yield "!Loading and Wave Elevation (Units (N,m))"
     yield f"!Dimension: 1 time column - {count} force columns - 1 wave elevation column"
     yield from number_lines(np.column_stack([time, forces, np.zeros(len(time))]), count + 2)

@@ -69,15 +69,16 @@ def read_calculix(job: str | Path, *, nodes: str | Path | None = None) -> FullMa
         with in_file(file, "a matrix of CalculiX"):
             matrices.append(_symmetric_matrix(file, size))
     positions = _positions(deck)
-    missing = [label for label in labels.tolist() if label not in positions]
+    numbers = [int(label) for label in labels]
+    missing = [number for number in numbers if number not in positions]
     if missing:
         text = (
             f"{deck}: no *NODE line for nodes {missing[:5]} of {dof.name}; give the complete deck"
         )
         text += " with nodes=..., and use no elements with internal nodes (C3D8I)"
         raise MatrixFileError(text, path=deck)
-    points = np.array([positions[label] for label in labels.tolist()])
-    return FullMatrices.in_order(*matrices, points, order, labels=labels)
+    points = np.array([positions[number] for number in numbers])
+    return FullMatrices.in_order(matrices[0], matrices[1], points, order, labels=labels)
 
 
 def _degrees_of_freedom(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

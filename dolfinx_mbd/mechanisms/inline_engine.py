@@ -115,7 +115,7 @@ class EngineDesign:
             angles: Array = array("firing_angles", self.firing_angles, (count,))
             if angles.min() < 0 or angles.max() >= 4 * np.pi:
                 reject("firing_angles", self.firing_angles, "angles from 0 to less than 4π")
-            assign(self, firing_order=tuple((np.argsort(angles, kind="stable") + 1).tolist()))
+            assign(self, firing_order=tuple(int(k) + 1 for k in np.argsort(angles, kind="stable")))
             return angles
         order = items("firing_order", self.firing_order, (int, np.integer))
         if sorted(order) != list(range(1, count + 1)):

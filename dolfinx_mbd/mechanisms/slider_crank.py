@@ -7,7 +7,7 @@ prismatic guide: 18 − 17 = 1 degree of freedom.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -27,18 +27,7 @@ from dolfinx_mbd.multibody.model.joints import revolute
 from dolfinx_mbd.multibody.model.protocol import Frame
 from dolfinx_mbd.multibody.system import System
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-
-class CrankDimensions(TypedDict, total=False):
-    """The attributes of `EngineDesign` that also describe a slider-crank."""
-
-    crank_radius: float
-    crank_mass: float
-    crank_inertia: float | None
-    piston_mass: float
-    pin_offset: float
+_DIMENSIONS = ("crank_radius", "crank_mass", "crank_inertia", "piston_mass", "pin_offset")
 
 
 def slider_crank(
@@ -51,7 +40,7 @@ def slider_crank(
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
-    **dimensions: Unpack[CrankDimensions],
+    **dimensions: Any,
 ) -> System:
     """Create a slider-crank.
 
@@ -77,7 +66,7 @@ def slider_crank(
             not exactly one of speed and torque is given.
         TypeError: There is no such argument.
     """
-    unknown = sorted(set(dimensions) - set(CrankDimensions.__annotations__))
+    unknown = sorted(set(dimensions) - set(_DIMENSIONS))
     if unknown:
         raise TypeError(f"slider_crank() got an unexpected keyword argument {unknown[0]!r}")
     angle = number("angle", angle, unit="rad")

@@ -93,6 +93,7 @@ def test_scaling_knows_every_field() -> None:
         "loads",
         "effective_masses",
         "gauges",
+        "bores",
     }
     assert {f.name for f in fields(ReducedBody)} == without_units | with_units
 

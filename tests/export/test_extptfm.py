@@ -73,6 +73,7 @@ def test_the_modes_of_the_held_structure(tmp_path: Path) -> None:
     kept = np.r_[0:6, 12 : 12 + NUM_MODES]
     for name in ("mass", "stiffness", "damping"):
         assert np.array_equal(getattr(tower, name), getattr(whole, name)[np.ix_(kept, kept)])
+    assert np.array_equal(written(body, tmp_path).stiffness, tower.stiffness)
     assert not np.allclose(tower.stiffness, written(body, tmp_path, interface=BASE).stiffness)
 
 
@@ -146,7 +147,6 @@ def test_wrong_loads(tmp_path: Path, text: str, match: str) -> None:
 
 def test_wrong_options(tmp_path: Path) -> None:
     for options in (
-        {},
         {"interface": "middle"},
         {"interface": TOP, "held": [TOP]},
         {"interface": TOP, "gravity": (0, 0)},

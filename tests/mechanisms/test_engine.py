@@ -160,7 +160,7 @@ def test_both_mechanisms_share_the_offset() -> None:
         with pytest.raises(InputError, match=r"^pin_offset must be less than"):
             slider_crank(ROD, speed=1.0, pin_offset=offset)
     with pytest.raises(TypeError, match=r"slider_crank.*'pinoffset'"):
-        slider_crank(ROD, speed=1.0, pinoffset=0.1)  # type: ignore[call-arg]
+        slider_crank(ROD, speed=1.0, pinoffset=0.1)
 
 
 def test_the_gas_acts_from_the_top_dead_centre_of_an_offset_piston() -> None:
