@@ -391,7 +391,8 @@ _SENSITIVITY = (
 def _example(name: str, numbers: tuple[float, float, float], fkm: tuple[float, float]) -> Any:
     """Return a material from σ'_f and R_m in MPa, b, and the constants of the FKM guideline."""
     strength, exponent, tensile = numbers
-    data = {"tensile_strength": 1e6 * tensile, "source": _DOWLING + _SENSITIVITY}
+    data: dict[str, Any] = {"tensile_strength": 1e6 * tensile}
+    data["source"] = _DOWLING + _SENSITIVITY
     data["mean_sensitivity"] = fkm[0] * 1e-3 * tensile + fkm[1]
     return FatigueMaterial.basquin(name, 1e6 * strength, exponent, **data)
 

@@ -262,7 +262,8 @@ def _signed(stress: Array, criterion: Criterion) -> Array:
     if criterion == "principal":
         return np.ascontiguousarray(largest)
     definition = QUANTITIES["von Mises"]
-    size = definition.evaluate(np.tensordot(definition.matrix, stress, axes=1))
+    rows = np.asarray(np.tensordot(definition.matrix, stress, axes=1), dtype=np.float64)
+    size = definition.evaluate(rows)
     return np.ascontiguousarray(np.copysign(size, largest))
 
 
