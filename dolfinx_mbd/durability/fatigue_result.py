@@ -34,7 +34,7 @@ class DamagedPlace:
     Attributes:
         damage: Damage per second.
         life: Life, s.
-        cycles: Number of counted cycles until failure.
+        cycles: Number of cycles until failure, without cycles smaller than a tenth of the largest.
         range: Range of the most damaging cycle, Pa.
         mean: Mean of this cycle, Pa.
         position: Position in the undeformed body, m.
@@ -89,7 +89,8 @@ class FatigueResult:
     Attributes:
         points: Positions, shape (np, 3), m.
         damage: Damage per second, shape (np,); failure is expected at a damage of 1.
-        cycles: Number of counted cycles per second on the worst plane, shape (np,).
+        cycles: Number of cycles per second on the worst plane, shape (np,). Cycles smaller than a
+            tenth of the largest range are not counted here; the damage includes them.
         range: Range of the most damaging cycle, shape (np,), Pa.
         mean: Mean of this cycle, shape (np,), Pa.
         normal: Normal of the worst plane, shape (np, 3); zeros without damage or without planes.
@@ -137,7 +138,7 @@ class FatigueResult:
 
     @property
     def life_cycles(self) -> Array:
-        """Number of counted cycles until failure, shape (np,); infinite without damage."""
+        """Number of cycles until failure, shape (np,); infinite without damage. See `cycles`."""
         cycles = np.where(self.damage > 0.0, self.cycles, 1.0)
         return np.asarray(np.where(self.damage > 0.0, self.life * cycles, np.inf), dtype=float)
 

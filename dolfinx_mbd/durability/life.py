@@ -64,7 +64,7 @@ def fatigue(
     survival: float | None = None,
     method: Literal["stress", "strain"] = "stress",
     residue: Residue = "closed",
-    planes: int = 200,
+    planes: int = 100,
     comm: Any = None,
 ) -> FatigueResult:
     """Return the damage and the life of a body at each of its points.
