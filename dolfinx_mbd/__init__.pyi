@@ -1,6 +1,7 @@
 # The names of `dolfinx_mbd`. The stub is also read at run time (lazy_loader): `import dolfinx_mbd`
 # loads none of these modules, and the first use of a name loads its module.
 
+from . import acoustics as acoustics
 from . import beams as beams
 from . import body as body
 from . import cables as cables
@@ -19,6 +20,7 @@ from . import prescribed_motion as prescribed_motion
 from . import recovery as recovery
 from . import reduction as reduction
 from . import rotating as rotating
+from .acoustics import radiated_power as radiated_power
 from .beams import BeamModel as BeamModel
 from .beams import reduce_beam as reduce_beam
 from .beams import rotating_beam as rotating_beam
@@ -84,6 +86,7 @@ from .multibody import distance as distance
 from .multibody import equilibrium as equilibrium
 from .multibody import fixed as fixed
 from .multibody import force as force
+from .multibody import identify_loads as identify_loads
 from .multibody import integrated as integrated
 from .multibody import inverse_dynamics as inverse_dynamics
 from .multibody import kinematic_analysis as kinematic_analysis
@@ -102,9 +105,12 @@ from .multibody import spherical as spherical
 from .multibody import sweep as sweep
 from .multibody import torque as torque
 from .multibody import universal as universal
+from .multibody import waterfall as waterfall
 from .prescribed_motion import PrescribedMotion as PrescribedMotion
 from .prescribed_motion import transient as transient
+from .recovery import GaugeSpec as GaugeSpec
 from .recovery import envelope as envelope
+from .recovery import gauges as gauges
 from .recovery import most_stressed as most_stressed
 from .recovery import recover as recover
 from .recovery import section_forces as section_forces

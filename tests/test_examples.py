@@ -126,7 +126,8 @@ def shared_names(folder: str) -> dict[str, Any]:
     text = inspect.getdoc(package) or ""
     test = doctest.DocTestParser().get_doctest(text, {}, package.__name__, package.__file__, 0)
     run(test)
-    return test.globs | ({"body": rod()} if folder == "multibody.model" else {})
+    with_body = folder in ("multibody.analyses", "multibody.model")
+    return test.globs | ({"body": rod()} if with_body else {})
 
 
 @one_rank

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.damping import Damping, damping_matrix
 from dolfinx_mbd.body.files import read_body, save_body
+from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (
     EffectiveMasses,
@@ -71,6 +72,7 @@ class ReducedBody(HtmlView):
         stress: Stress per unit of each elastic coordinate at the nodes of the skin, or None.
         loads: Distributed loads with a known shape.
         effective_masses: Effective masses of the fixed-interface modes, or None.
+        gauges: Strain gauges and rosettes; see `mbd.gauges`.
 
     Example:
         >>> body
@@ -104,6 +106,7 @@ class ReducedBody(HtmlView):
     stress: StressModes | None = None
     loads: tuple[LoadPattern, ...] = ()
     effective_masses: EffectiveMasses | None = None
+    gauges: tuple[StrainGauge, ...] = ()
 
     def __post_init__(self) -> None:
         check_body(self)
@@ -202,6 +205,10 @@ class ReducedBody(HtmlView):
         """Return the distributed load with the given name; an error lists the known names."""
         return self._part("load", name, self.loads)
 
+    def gauge(self, name: str) -> StrainGauge:
+        """Return the strain gauge with the given name; an error lists the known names."""
+        return self._part("gauge", name, self.gauges)
+
     def _part(self, kind: str, name: str, parts: Sequence[Any]) -> Any:
         for part in parts:
             if isinstance(name, str) and part.name == name:
@@ -265,6 +272,7 @@ class ReducedBody(HtmlView):
             left_out=self.left_out + tuple(replace(mode, reason=reason) for mode in omitted),
             points=tuple(replace(p, modes=p.modes[k]) for p in self.points),
             loads=tuple(replace(p, modes=p.modes[k], moments=p.moments[k]) for p in self.loads),
+            gauges=tuple(gauge.selected(k) for gauge in self.gauges),
             skin=None if skin is None else replace(skin, modes=skin.modes[k]),
             stiffening=None if cases is None else cases.selected(k),
             stress=None if stress is None else stress.selected(k),

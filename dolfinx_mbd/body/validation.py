@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array, assign, freeze, frozen
+from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.parts import (
     EffectiveMasses,
     Interface,
@@ -32,6 +33,7 @@ _LISTS: dict[str, type[Any]] = {
     "points": MaterialPoint,
     "left_out": Mode,
     "loads": LoadPattern,
+    "gauges": StrainGauge,
 }
 _PARTS: dict[str, type[Any]] = {
     "skin": Skin,
@@ -68,7 +70,7 @@ def check_body(body: ReducedBody) -> None:
 
 def _check_parts(body: ReducedBody, n: int) -> None:
     """Check that all parts of a body have n modes, and that names differ."""
-    for argument in ("interfaces", "points", "loads"):
+    for argument in ("interfaces", "points", "loads", "gauges"):
         names = [part.name for part in getattr(body, argument)]
         if len(set(names)) < len(names):
             reject(argument, names, "a list of parts with different names")
@@ -76,6 +78,7 @@ def _check_parts(body: ReducedBody, n: int) -> None:
     counts |= {f"interface {i.name!r}": i.motion.shape[1] for i in body.interfaces}
     counts |= {f"point {p.name!r}": len(p.modes) for p in body.points}
     counts |= {f"load {p.name!r}": len(p.modes) for p in body.loads}
+    counts |= {f"gauge {g.name!r}": g.modes.shape[1] for g in body.gauges}
     if body.skin is not None:
         counts["skin"] = len(body.skin.modes)
     if body.stress is not None:

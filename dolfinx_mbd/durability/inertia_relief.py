@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import ReducedBody, static_errors
+from dolfinx_mbd.body import ReducedBody, linearize_body, static_errors
+from dolfinx_mbd.body.linearized import interface_map, spin_loads
+from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.checks import array, instance, reject, vector
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.html import short_repr
@@ -32,10 +34,6 @@ Array = NDArray[np.float64]
 
 MISSING_ENERGY = 0.05
 """Share of the strain energy that the modes omit, above which `inertia_relief` warns."""
-
-_EPSILON = np.zeros((3, 3, 3))
-for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-    _EPSILON[_i, _j, _k], _EPSILON[_i, _k, _j] = 1.0, -1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +112,13 @@ def inertia_relief(
         raise InputError(text, argument="wrenches")
     count = counts.pop() if counts else 1
     spin = np.broadcast_to(spin, (count, 3))
-    wrench = {i.name: np.zeros((count, 6)) for i in body.interfaces}
+    wrench: dict[str, Array] = {i.name: np.zeros((count, 6)) for i in body.interfaces}
     wrench |= {name: np.broadcast_to(rows, (count, 6)) for name, rows in loads.items()}
     amplitude = {name: np.broadcast_to(rows, (count,)) for name, rows in factors.items()}
     eta, rigid = _equilibrium(body, wrench, amplitude, spin)
     if isinstance(reduction, ReducedBody) or reduction.residuals is None:
         _warn_of_missing_energy(body, wrench, eta)
-    return LoadCases(np.arange(float(count)), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
+    return LoadCases(np.arange(count, dtype=float), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
 
 
 def _rows(argument: str, values: Any, known: list[str], columns: int | None) -> dict[str, Array]:
@@ -148,29 +146,17 @@ def _equilibrium(
     body: ReducedBody, wrenches: Mapping[str, Array], amplitudes: Mapping[str, Array], omega: Array
 ) -> tuple[Array, Array]:
     """Return elastic coordinates (nc, n) and rigid accelerations (a₀, α), shape (nc, 6)."""
-    S, H = body.first_moments, body.second_moments
-    cross = np.einsum("cba,kba->kc", _EPSILON, H[0])  # ∫ρ x×ψ_k
-    outer = np.einsum("ti,tj->tij", omega, omega)
-    square = outer - np.einsum("tkk->t", outer)[:, None, None] * np.eye(3)  # ω×(ω×x) = square x
-    centrifugal = -np.einsum("tab,kab->tk", square, H[:, 0])  # −∫ρ ψ_k·(ω×(ω×x))
-    force = -np.einsum("tab,b->ta", square, S[0])
-    moment = -np.einsum("cab,tbd,ad->tc", _EPSILON, square, H[0, 0])
-    elastic = centrifugal[:, 1:].copy()
+    products = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
+    load: Array = products @ spin_loads(body).T
     for interface in body.interfaces:
-        wrench = wrenches[interface.name]
-        force, moment = force + wrench[:, :3], moment + wrench[:, 3:]
-        moment = moment + np.cross(interface.point, wrench[:, :3])
-        elastic += wrench @ interface.motion
+        load = load + wrenches[interface.name] @ interface_map(body, interface.name)
     for name, amplitude in amplitudes.items():
-        load = body.load_pattern(name)
-        force = force + amplitude[:, None] * load.force
-        moment = moment + amplitude[:, None] * load.moment
-        elastic += amplitude[:, None] * load.modes
-    skew = np.einsum("acb,c->ab", _EPSILON, S[0])  # S₀×
-    mass = np.block([[body.total_mass * np.eye(3), -skew], [skew, body.inertia]])
-    rigid = np.linalg.solve(mass, np.hstack([force, moment]).T).T
-    elastic -= rigid[:, :3] @ S[1:].T + rigid[:, 3:] @ cross[1:].T
-    eta = np.linalg.solve(body.stiffness, elastic.T).T if body.num_modes else elastic
+        p = body.load_pattern(name)
+        load = load + amplitude[:, None] * np.concatenate([p.force, p.moment, p.modes])
+    mass = linearize_body(body).mass
+    rigid: Array = np.linalg.solve(mass[:6, :6], load[:, :6].T).T
+    elastic: Array = load[:, 6:] - rigid @ mass[:6, 6:]
+    eta: Array = np.linalg.solve(body.stiffness, elastic.T).T if body.num_modes else elastic
     return eta, rigid
 
 

@@ -8,10 +8,8 @@ safety factor is the inverse of the utilization.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import ufl
@@ -22,6 +20,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.stress_modes import envelope_over_time
 from dolfinx_mbd.checks import choice, instance, integer, number, reject, unknown
+from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
 from dolfinx_mbd.errors import (
     AccuracyWarning,
     InputError,
@@ -29,20 +28,18 @@ from dolfinx_mbd.errors import (
     ModelRangeWarning,
     warn,
 )
-from dolfinx_mbd.fem.field_files import field_file
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.recovery import Recovery
-from dolfinx_mbd.recovery.fields import Points, check_writable
+from dolfinx_mbd.recovery.fields import Points
 from dolfinx_mbd.recovery.stress import recovery_of
 from dolfinx_mbd.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.reduction.result import Reduction
 
-__all__ = ["Strength", "WeakPlace", "strength"]
+__all__ = ["strength"]
 
 Array = NDArray[np.float64]
 CriterionName = Literal["von Mises", "Tresca", "greatest principal", "least principal"]
@@ -50,140 +47,6 @@ Criterion: TypeAlias = "CriterionName | Callable[[Any], Any]"
 """A criterion by name, or a function of σ as UFL, shape (3, 3), that returns a stress as UFL."""
 
 LIMITS = ("yield", "tensile")
-LARGEST_FACTOR = 1000.0
-"""Safety factor in fields and files at points with a larger one, or without stress."""
-
-
-@dataclass(frozen=True)
-class WeakPlace:
-    """A place of a body with a low safety factor.
-
-    Attributes:
-        factor: Safety factor, strength / stress.
-        stress: Greatest equivalent stress over time, Pa.
-        time: Time of this stress, s, or the number of the load case.
-        position: Position in the undeformed body, m.
-        material: Name of the material or of its group of cells.
-        interface: Name of the nearest interface; "" without interfaces.
-        distance: Distance to the origin of this interface, m.
-
-    Example:
-        >>> place = mbd.strength(bar, eta, limit=355e6).places[0]
-        >>> place.material, place.factor > 1
-        ('steel', True)
-    """
-
-    factor: float
-    stress: float
-    time: float
-    position: tuple[float, float, float]
-    material: str
-    interface: str = ""
-    distance: float = float("nan")
-
-
-@dataclass(frozen=True, eq=False)
-class Strength:
-    """Safety factors of a body; `print` shows the weakest places of each material.
-
-    The arrays have one entry for each point of this rank: the points of a `Recovery`, or the nodes
-    of the stress modes of a body without its mesh.
-
-    Attributes:
-        criterion: Name of the criterion.
-        limits: Strength of each material, Pa.
-        points: Positions, shape (np, 3), m.
-        stress: Greatest equivalent stress over time, shape (np,), Pa; negative values are possible
-            for a criterion of principal stress.
-        time: Times of these stresses, shape (np,), s, or the numbers of the load cases.
-        utilization: Stress / strength, shape (np,); zero if the stress is negative.
-        places: The weakest places of all materials in ascending order of their safety factors,
-            equal on all ranks.
-
-    Example:
-        >>> result = mbd.strength(bar, eta, limit={"steel": 355e6})
-        >>> result.least == result.places[0].factor
-        True
-        >>> result.field("utilization").name
-        'utilization'
-        >>> result.write("strength.bp")
-    """
-
-    criterion: str
-    limits: Mapping[str, float]
-    points: Array
-    stress: Array
-    time: Array
-    utilization: Array
-    places: tuple[WeakPlace, ...]
-    _locations: Points | None = None
-
-    __repr__ = short_repr
-
-    @property
-    def factor(self) -> Array:
-        """Safety factor at each point, shape (np,); infinite without stress."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(1.0 / self.utilization, dtype=float)
-
-    @property
-    def least(self) -> float:
-        """Least safety factor of the body, equal on all ranks."""
-        return min((place.factor for place in self.places), default=float("inf"))
-
-    def field(self, name: str = "safety factor") -> fem.Function:
-        """Return a result as a discontinuous function on the mesh.
-
-        Args:
-            name: ``safety factor`` (at most 1000), ``utilization``, ``stress`` (Pa) or ``time``.
-
-        Raises:
-            InputError: The name is unknown, or the body has no mesh: draw the arrays.
-
-        Note: Collective.
-        """
-        values = {"utilization": self.utilization, "stress": self.stress, "time": self.time}
-        values["safety factor"] = np.minimum(self.factor, LARGEST_FACTOR)
-        choice("name", name, values)
-        if self._locations is None:
-            raise InputError(
-                "fields need the mesh: give `strength` a reduction. Without it, draw the array "
-                "`utilization` with plot_skin",
-                argument="name",
-            )
-        function = fem.Function(self._locations.space(), name=name)
-        return self._locations.fill(function, values[name])
-
-    def write(self, path: str | Path) -> None:
-        """Write safety factor, utilization, stress and time as fields for ParaView.
-
-        Args:
-            path: Path that ends with ``.bp`` or ``.pvd``; missing directories are created.
-
-        Raises:
-            InputError: The path is invalid, the body has no mesh, or the points are quadrature
-                points.
-            OSError: The file cannot be written.
-
-        Note: Collective.
-        """
-        functions = [self.field(n) for n in ("safety factor", "utilization", "stress", "time")]
-        if self._locations is not None:
-            check_writable(self._locations)
-        with field_file(path, functions, 1) as write:
-            write(0.0)
-
-    def __str__(self) -> str:
-        head = f"{'factor':>9} {'MPa':>9} {'limit':>9} {'time (ms)':>11} {'x, y, z (mm)':>29}"
-        lines = [f"safety factor by {self.criterion}", f"{head}  material, nearest interface"]
-        for p in self.places:
-            at = " ".join(f"{1e3 * x:9.3f}" for x in p.position)
-            near = f"{p.interface}, {1e3 * p.distance:.1f} mm" if p.interface else "-"
-            numbers = (
-                f"{p.factor:9.4g} {1e-6 * p.stress:9.4g} {1e-6 * self.limits[p.material]:9.4g}"
-            )
-            lines.append(f"{numbers} {1e3 * p.time:11.4f} {at}  {p.material}, {near}")
-        return "\n".join(lines)
 
 
 def strength(
@@ -240,20 +103,28 @@ def strength(
     integer("count", count, low=1)
     if not callable(criterion):
         choice("criterion", criterion, get_args(CriterionName))
-    parts = _of_body if isinstance(source, ReducedBody) else _of_mesh
-    comm, body, points, stress, time, group, materials, size, locations = parts(
-        source, history, criterion
-    )
-    _warn_of_models(body, materials, criterion)
-    limits = _limits(materials, limit)
+    if isinstance(source, ReducedBody):
+        result = _of_body(source, history, criterion)
+    else:
+        result = _of_mesh(source, history, criterion)
+    _warn_of_models(result.body, result.materials, criterion)
+    limits = _limits(result.materials, limit)
     strengths = np.array(list(limits.values()))
-    utilization = np.maximum(stress, 0.0) / strengths[group]
+    utilization = np.maximum(result.stress, 0.0) / strengths[result.group]
+    size = result.size
     radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
     places: list[WeakPlace] = []
     for k, (name, value) in enumerate(limits.items()):
-        shares = np.where((group == k) & (utilization > 0), utilization, -np.inf)
+        shares = np.where((result.group == k) & (utilization > 0), utilization, -np.inf)
         worst = worst_places(
-            comm, points, shares, time, body.interfaces, count=int(count), apart=radius, size=size
+            result.comm,
+            result.points,
+            shares,
+            result.time,
+            result.body.interfaces,
+            count=int(count),
+            apart=radius,
+            size=size,
         )
         places += [
             WeakPlace(
@@ -264,16 +135,30 @@ def strength(
     return Strength(
         criterion if isinstance(criterion, str) else getattr(criterion, "__name__", "criterion"),
         MappingProxyType(limits),
-        points,
-        stress,
-        time,
+        result.points,
+        result.stress,
+        result.time,
         utilization,
         tuple(sorted(places, key=lambda place: place.factor)),
-        locations,
+        result.locations,
     )
 
 
-def _of_body(body: ReducedBody, history: Any, criterion: Any) -> tuple[Any, ...]:
+class _Stresses(NamedTuple):
+    """Greatest equivalent stress at the points of this rank, and the materials there."""
+
+    body: ReducedBody
+    points: Array  # (np, 3), m
+    stress: Array  # (np,), Pa
+    time: Array  # (np,), s
+    group: NDArray[np.int64]  # index of the material, (np,)
+    materials: Mapping[str, AnyMaterial | None]
+    size: float  # of the body, m
+    comm: Any = None  # None without a mesh
+    locations: Points | None = None
+
+
+def _of_body(body: ReducedBody, history: Any, criterion: Any) -> _Stresses:
     """Return the greatest stress at the nodes of the stress modes of a body without its mesh."""
     if body.stress is None:
         raise InputError(
@@ -293,10 +178,10 @@ def _of_body(body: ReducedBody, history: Any, criterion: Any) -> tuple[Any, ...]
     points = body.stress.points
     group = np.zeros(len(points), dtype=np.int64)
     size = float(np.linalg.norm(np.ptp(points, axis=0)))
-    return None, body, points, sign * stress, time, group, {"body": None}, size, None
+    return _Stresses(body, points, sign * stress, time, group, {"body": None}, size)
 
 
-def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> tuple[Any, ...]:
+def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> _Stresses:
     """Return the greatest stress at the points of a recovery on this rank; see `strength`."""
     recovery = recovery_of(source)
     mesh, body = recovery.space.mesh, recovery.reduction.body
@@ -311,7 +196,9 @@ def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> tupl
     materials = _named(recovery.materials)
     group = _groups(recovery)
     size, points = body_size(mesh), recovery.positions()
-    return mesh.comm, body, points, stress, time[row], group, materials, size, recovery.points
+    return _Stresses(
+        body, points, stress, time[row], group, materials, size, mesh.comm, recovery.points
+    )
 
 
 def _sense(criterion: str) -> tuple[Literal["greatest", "least"], float]:
@@ -386,7 +273,7 @@ def _limits(
         value = number("limit", limit, positive=True, unit="Pa")
         return dict.fromkeys(materials, value)
     attribute = f"{choice('limit', limit, LIMITS)}_strength"
-    values = {name: getattr(material, attribute, None) for name, material in materials.items()}
+    values: dict[str, Any] = {n: getattr(m, attribute, None) for n, m in materials.items()}
     missing = [name for name, value in values.items() if value is None]
     if missing:
         raise InputError(

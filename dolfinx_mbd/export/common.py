@@ -40,6 +40,8 @@ _LOSSES = {
     "shapes": "contains no shapes of the surface: pictures of the deformed body are not possible",
     "stress modes": "is written without the stress modes: recover the stress with dolfinx_mbd from "
     "the elastic coordinates over time",
+    "strain gauges": "contains no strain gauges: multiply the rows of the gauges by the elastic "
+    "coordinates over time",
     "distributed loads": "contains no distributed loads: define their forces in the program",
 }
 """Message by name of a feature, for formats that cannot store this feature of a body."""
@@ -59,6 +61,7 @@ def _features(body: ReducedBody) -> dict[str, bool]:
         "interface axes": any(not np.allclose(i.axes, np.eye(3)) for i in body.interfaces),
         "shapes": body.skin is not None,
         "stress modes": body.stress is not None,
+        "strain gauges": bool(body.gauges),
         "distributed loads": bool(body.loads),
     }
 
@@ -136,6 +139,7 @@ def _formats() -> Iterator[Format]:
     second, axes = "second-order inertia", "interface axes"
     ends, both = "interfaces", "interfaces, modes"
     abaqus = {*matrices, "damping", axes}
+    never = {"distributed loads", "strain gauges", "stress modes"}
     for name, title, extension, losses, needs, options in (
         ("abaqus", "Abaqus substructure", ".mtx", abaqus, ends, "interfaces first_node"),
         ("dmig", "Nastran DMIG", ".pch", {*matrices, axes}, ends, "interfaces first_point"),
@@ -147,7 +151,7 @@ def _formats() -> Iterator[Format]:
         ("simscape", "Simscape", ".mat", {*matrices}, ends, "interfaces"),
     ):
         needed, names = frozenset(needs.split(", ")), tuple(options.split())
-        features = frozenset(_LOSSES) - {"distributed loads", "stress modes"} - losses
+        features = frozenset(_LOSSES) - never - losses
         yield Format(name, title, extension, features, needed, names)
 
 

@@ -12,6 +12,8 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     kinematic_analysis,
 )
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
+from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
+from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
@@ -93,6 +95,7 @@ __all__ = [
     "FrameRef",
     "GeneralizedAlpha",
     "Ground",
+    "IdentifiedLoads",
     "ImplicitEuler",
     "InverseDynamics",
     "Joint",
@@ -119,6 +122,7 @@ __all__ = [
     "Stepper",
     "StudyError",
     "System",
+    "Waterfall",
     "box_shape",
     "consistent_state",
     "constant_speed",
@@ -129,6 +133,7 @@ __all__ = [
     "equilibrium",
     "fixed",
     "force",
+    "identify_loads",
     "integrated",
     "inverse_dynamics",
     "kinematic_analysis",
@@ -147,4 +152,5 @@ __all__ = [
     "sweep",
     "torque",
     "universal",
+    "waterfall",
 ]

@@ -458,6 +458,7 @@ BODIES: dict[str, Call] = {
     "ReducedBody.interface": lambda b: (b.rod.interface, {"name": "big_end"}),
     "ReducedBody.load": lambda b: (mbd.ReducedBody.load, {"path": b.file("body.npz")}),
     "ReducedBody.load_pattern": lambda b: (b.windy.reduced.load_pattern, {"name": "wind"}),
+    "ReducedBody.gauge": lambda b: (b.rod.gauge, {"name": "g"}),
     "ReducedBody.point": lambda b: (b.rod.point, {"name": "middle"}),
     "ReducedBody.replace": lambda b: (b.rod.replace, {"name": "link", "total_mass": 2.0}),
     "ReducedBody.rigid": lambda b: (b.rod.rigid, {}),
@@ -490,6 +491,15 @@ BODIES: dict[str, Call] = {
         b.reduction.body.stiffening.selected,
         {"modes": np.array([0])},
     ),
+    "StrainGauge": lambda b: (
+        body.StrainGauge,
+        {
+            "name": "g", "position": np.zeros(3), "normal": (0, 0, 1), "directions": np.eye(3),
+            "length": 3e-3, "modes": np.ones((3, 8)),
+        },
+    ),
+    "StrainGauge.history": lambda b: (_gauge().history, {"motion": b.history}),
+    "StrainGauge.selected": lambda b: (_gauge().selected, {"modes": np.array([0])}),
     "StressModes": lambda b: (
         body.StressModes,
         {"points": np.zeros((2, 3)), "stress": np.zeros((6, 2, 8))},
@@ -559,6 +569,10 @@ BODIES: dict[str, Call] = {
         },
     ),
 }  # fmt: skip
+
+
+def _gauge() -> body.StrainGauge:
+    return body.StrainGauge("g", np.zeros(3), (0, 0, 1), np.eye(3)[:1], 3e-3, np.ones((1, 8)))
 
 
 def _stress(b: Bench) -> body.StressModes:
@@ -634,6 +648,11 @@ PICTURES: dict[str, Call] = {
 
 RECOVERY: dict[str, Call] = {
     "envelope": lambda b: (mbd.envelope, {"source": b.reduction, "history": b.history}),
+    "GaugeSpec": lambda b: (
+        mbd.GaugeSpec,
+        {"position": (0.1, 0.0, 0.0), "direction": (1, 0, 0), "length": 3e-3},
+    ),
+    "gauges": lambda b: (mbd.gauges, {"reduction": b.reduction, "gauges": {}}),
     "recover": lambda b: (mbd.recover, {"source": b.reduction, "history": b.history}),
     "skin_stress": lambda b: (mbd.recovery.skin_stress, {"source": b.reduction}),
 }

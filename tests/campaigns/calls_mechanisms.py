@@ -116,6 +116,7 @@ MECHANISMS: dict[str, Call] = {
     "Solution.names": lambda b: (b.run.names, {}),
     "Solution.projected": lambda b: (b.run.projected, {}),
     "Solution.save": lambda b: (b.run.save, {"path": b.folder / "saved_run.npz"}),
+    "Solution.gauge": lambda b: (b.run.gauge, {"body": "rod", "name": "g"}),
     "Solution.sensor": lambda b: (
         b.run.sensor,
         {"body": "crank", "point": (0.0, 0.0, 0.0), "quantity": "velocity"},

@@ -8,7 +8,7 @@ import dolfinx_mbd as mbd
 
 RECORDS = {
     "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
-    "Campbell", "CrankMotion",
+    "Campbell", "CrankMotion", "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",

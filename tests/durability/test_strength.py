@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import ufl
-from dolfinx.mesh import CellType, locate_entities, meshtags
+from dolfinx.mesh import locate_entities, meshtags
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
