@@ -272,7 +272,9 @@ class FatigueMaterial:
         needs |= {"FKM": "mean_sensitivity"}
         need = needs.get(mean_stress)
         if need is not None and getattr(self, need) is None:
-            text = f"the correction by {mean_stress} needs {need}, which {self.name!r} does not have"
+            text = (
+                f"the correction by {mean_stress} needs {need}, which {self.name!r} does not have"
+            )
             raise InputError(text, argument="material", value=self, expected=need)
         law["strength"] = self.tensile_strength or math.nan
         law["sensitivity"] = self.mean_sensitivity or math.nan
@@ -389,7 +391,8 @@ _SENSITIVITY = (
 def _example(name: str, numbers: tuple[float, float, float], fkm: tuple[float, float]) -> Any:
     """Return a material from σ'_f and R_m in MPa, b, and the constants of the FKM guideline."""
     strength, exponent, tensile = numbers
-    data = {"tensile_strength": 1e6 * tensile, "source": _DOWLING + _SENSITIVITY}
+    data: dict[str, Any] = {"tensile_strength": 1e6 * tensile}
+    data["source"] = _DOWLING + _SENSITIVITY
     data["mean_sensitivity"] = fkm[0] * 1e-3 * tensile + fkm[1]
     return FatigueMaterial.basquin(name, 1e6 * strength, exponent, **data)
 

@@ -64,7 +64,7 @@ def fatigue(
     survival: float | None = None,
     method: Literal["stress", "strain"] = "stress",
     residue: Residue = "closed",
-    planes: int = 200,
+    planes: int = 100,
     comm: Any = None,
 ) -> FatigueResult:
     """Return the damage and the life of a body at each of its points.
@@ -262,7 +262,8 @@ def _signed(stress: Array, criterion: Criterion) -> Array:
     if criterion == "principal":
         return np.ascontiguousarray(largest)
     definition = QUANTITIES["von Mises"]
-    size = definition.evaluate(np.tensordot(definition.matrix, stress, axes=1))
+    rows = np.asarray(np.tensordot(definition.matrix, stress, axes=1), dtype=np.float64)
+    size = definition.evaluate(rows)
     return np.ascontiguousarray(np.copysign(size, largest))
 
 
