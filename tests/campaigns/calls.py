@@ -18,6 +18,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
 from tests.campaigns.calls_mechanisms import MECHANISMS
+from tests.campaigns.calls_strength import STRENGTH
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 STEEL = mbd.STEEL
@@ -657,4 +658,6 @@ RECOVERY: dict[str, Call] = {
     "skin_stress": lambda b: (mbd.recovery.skin_stress, {"source": b.reduction}),
 }
 
-CALLS: dict[str, Call] = {**RECOVERY, **FORMS, **BODIES, **MECHANISMS, **MESHES, **PICTURES}
+CALLS: dict[str, Call] = {
+    **RECOVERY, **FORMS, **BODIES, **MECHANISMS, **MESHES, **PICTURES, **STRENGTH,
+}  # fmt: skip

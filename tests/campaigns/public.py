@@ -17,6 +17,7 @@ RECORDS = {
     "Spectrum", "SteadyError", "StepError", "StudyError", "Transient",
     "Animation", "BeamReduction", "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Player",
     "Redundancy", "Solution", "State",
+    "IdentifiedLoads", "LoadCases", "PowerSpectrum", "Strength", "Waterfall", "WeakPlace",
 }  # fmt: skip
 """Results, references, errors and warnings: the package makes them and checks them in use."""
 
