@@ -19,6 +19,8 @@ one rank and under `mpirun -n 2`.
 # +
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from dolfinx.mesh import CellType, create_box, locate_entities_boundary
 from mpi4py import MPI
@@ -89,8 +91,8 @@ ground = mbd.Ground({"foundation": mbd.Frame(foot.point, foot.axes)})
 plate = mbd.FlexibleBody("plate", body)
 rotor = mbd.RigidBody(
     "rotor",
-    2.0,
-    [2e-3, 2e-3, 1e-3],
+    mass=2.0,
+    inertia=[2e-3, 2e-3, 1e-3],
     centre=(2e-5, 0.0, 0.0),
     frames={"shaft": mbd.Frame()},
     position=seat.point,
@@ -100,8 +102,8 @@ bolts = mbd.fixed("bolts", ground.frame("foundation"), plate.frame("feet"))
 shaft = mbd.revolute("shaft", plate.frame("bearing"), rotor.frame("shaft"))
 inertia = mbd.force("second order", plate.frame("bearing"), second_order)
 drive = mbd.Driver("motor", "shaft", run_up)
-parts = [ground, plate, rotor], [bolts, shaft]
-system = mbd.System(*parts, drivers=[drive], loads=[inertia])
+bodies: list[Any] = [ground, plate, rotor]
+system = mbd.System(bodies, [bolts, shaft], drivers=[drive], loads=[inertia])
 run = mbd.simulate(system, t_end=duration, dt=2e-4)
 # -
 
@@ -117,14 +119,8 @@ frequencies = sound.waterfall(angle, length=0.16, up_to=400.0)
 orders = sound.waterfall(angle, axis="order", length=8, up_to=4)
 report(f"mean sound power level {sound.level:.1f} dB")
 report(f"mean velocity level    {sound.velocity_level:.1f} dB")
-show(
-    mbd.plotting.plot_waterfall,
-    frequencies,
-    results / "waterfall.png",
-    orders=[1, 2],
-    reference=1e-12,
-    title="radiated power, dB re 1 pW",
-)
+figure = {"orders": [1, 2], "reference": 1e-12, "title": "radiated power, dB re 1 pW"}
+show(mbd.plotting.plot_waterfall, frequencies, results / "waterfall.png", **figure)
 # -
 
 # ## Checks
@@ -134,7 +130,7 @@ show(
 # a little late, because the speed rises while the vibration builds up.
 
 # +
-at_rest = mbd.System(*parts)
+at_rest = mbd.System(bodies, [bolts, shaft])
 natural = mbd.linearize(at_rest, mbd.equilibrium(at_rest)).frequencies
 natural = natural[natural > 1.0]
 second = 0.5 * orders.cut(2) ** 2

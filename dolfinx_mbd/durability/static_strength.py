@@ -268,9 +268,9 @@ def _limits(
         missing = [name for name in materials if name not in limit]
         if missing:
             reject("limit", limit, f"a strength for {', '.join(map(repr, missing))} too, in Pa")
-        return {n: number(f"limit[{n!r}]", limit[n], positive=True, unit="Pa") for n in materials}
+        return {n: number(f"limit[{n!r}]", limit[n], low=1.0, unit="Pa") for n in materials}
     if not isinstance(limit, str):
-        value = number("limit", limit, positive=True, unit="Pa")
+        value = number("limit", limit, low=1.0, unit="Pa")
         return dict.fromkeys(materials, value)
     attribute = f"{choice('limit', limit, LIMITS)}_strength"
     values: dict[str, Any] = {n: getattr(m, attribute, None) for n, m in materials.items()}

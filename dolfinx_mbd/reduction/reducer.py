@@ -230,10 +230,11 @@ class Reducer:
         checks.flag("last", last)
         self._check_possible(attached_to, options)
         problem, loads = self._problem, options.loads
+        materials = problem.materials
         phases, self._phases = self._phases, Phases()  # the first reduction includes shared work
         forces = load_vectors(problem, loads)
         needs = {
-            MATERIAL: problem.materials is not None,
+            MATERIAL: materials is not None,
             "the mean-axis reference (no attached_to)": attached_to is None,
             "interfaces": bool(self._interfaces),
         }
@@ -254,11 +255,12 @@ class Reducer:
         with phases("inertia"):
             moments, vectors = apply_signs(modes, inertia(problem, modes.vectors))
         entries = body_entries(problem, self._interfaces, modes, moments)
-        if stiffened and cases is not None and problem.materials is not None:
+        if stiffened and cases is not None and materials is not None:
             with phases("stiffening"):
                 rotations = np.array([i.motion[3:] for i in entries["interfaces"]])
-                stress = problem.materials.stress
-                entries["stiffening"] = unit_stiffening(problem, stress, cases, vectors, rotations)
+                entries["stiffening"] = unit_stiffening(
+                    problem, materials.stress, cases, vectors, rotations
+                )
         with phases("points and skin"):
             entries["points"] = material_points(problem.space, vectors, points or {})
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
@@ -282,9 +284,9 @@ class Reducer:
             modes=vectors,
             positions=problem.positions,
             truncation=truncation,
-            stress=None if problem.materials is None else problem.materials.stress_in_space,
+            stress=None if materials is None else materials.stress_in_space,
             residuals=residuals,
-            materials=problem.materials,
+            materials=materials,
         )
         return with_damping(reduction, options.damping, thickness=problem.thickness)
 

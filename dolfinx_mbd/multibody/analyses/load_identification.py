@@ -223,7 +223,8 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> _Sensor:
     text, _, axis = str(name).rpartition(" ")
     if name in gauges:
         labels, modes = gauges[name].labels, gauges[name].modes
-        rows, spin = np.hstack([np.zeros((len(modes), 6)), modes]), np.zeros((len(modes), 6))
+        spin: Array = np.zeros((len(modes), 6))
+        rows: Array = np.hstack([spin, modes])
     elif axis in AXES and text in places:
         point, motion = places[text]
         k = AXES.index(axis)
@@ -320,7 +321,7 @@ def _solve(
     pad = max(2, int(PADDING * count))
     Y = np.fft.rfft(_continued(y * model.weights, pad), axis=0)
     P = np.fft.rfft(_continued(spins, pad), axis=0)
-    frequencies: Array = np.fft.rfftfreq(count + 2 * pad, 1 / rate)
+    frequencies = np.asarray(np.fft.rfftfreq(count + 2 * pad, 1 / rate), dtype=float)
     F, explained = np.zeros((len(Y), model.count), dtype=complex), np.zeros_like(Y)
     shown = np.flatnonzero(frequencies <= highest)
     for start in range(0, len(shown), CHUNK):

@@ -81,7 +81,7 @@ class Waterfall:
             width: Width of the band, in orders.
 
         Raises:
-            InputError: A value is not positive, or the order is above all lines at every speed.
+            InputError: A value is not positive, or the band is outside the lines at every speed.
         """
         order = number("order", order, positive=True)
         width = number("width", width, positive=True)
@@ -94,6 +94,8 @@ class Waterfall:
         inside = np.abs(self.lines - centre[:, None]) <= half[:, None] * (1 + 1e-9)
         square = np.sum(np.where(inside, self.mean_square, 0.0), axis=1) / self.bandwidth
         valid = (centre + half <= self.lines[-1] + spacing) & (2 * LOBE * spacing <= scale)
+        if not valid.any():
+            reject("width", width, "a band within the lines, in blocks of four revolutions or more")
         return np.where(valid, np.sqrt(2 * square), np.nan)
 
 
