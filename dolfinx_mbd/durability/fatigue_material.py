@@ -41,6 +41,11 @@ class SNLine(NamedTuple):
         cycles: Number of cycles at the knee.
         slope: Exponent k of N ∝ S^(−k) above the knee.
         second_slope: Exponent below the knee; infinite for an endurance limit.
+
+    Example:
+        >>> line = mbd.durability.SNLine(stress=200e6, cycles=1e6, slope=5, second_slope=9)
+        >>> line.life(400e6), line.life(100e6)
+        (31250.0, 512000000.0)
     """
 
     stress: float
@@ -150,7 +155,7 @@ class FatigueMaterial:
         ... )
         >>> line = steel.line(survival=0.977)
         >>> f"{line.life(400e6):.0f} of {steel.line().life(400e6):.0f} cycles"
-        '12472 of 31250 cycles'
+        '12467 of 31250 cycles'
     """
 
     name: str

@@ -41,6 +41,13 @@ class DamagedPlace:
         normal: Normal of the worst plane; zeros for the criteria without planes.
         interface: Name of the nearest interface; "" without interfaces.
         distance: Distance to the origin of this interface, m.
+
+    Example:
+        >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
+        >>> runs = [(20 * np.outer(period, eta), 1.0)]
+        >>> place = mbd.fatigue(bar, runs, material="AISI 4340").worst(1)[0]
+        >>> place.hours == place.life / 3600, place.interface in ("left", "right")
+        (True, True)
     """
 
     damage: float
@@ -60,7 +67,18 @@ class DamagedPlace:
 
 
 class FatigueTable(tuple[DamagedPlace, ...]):
-    """Places in ascending order of their lives; `print` shows a table."""
+    """Places in ascending order of their lives; `print` shows a table.
+
+    Example:
+        >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
+        >>> runs = [(20 * np.outer(period, eta), 1.0)]
+        >>> table = mbd.fatigue(bar, runs, material="AISI 4340").worst(2)
+        >>> print(table)
+            life (h)     cycles    range mean (MPa)  ...
+    """
+
+    def __repr__(self) -> str:
+        return f"<FatigueTable: {len(self)} places>"
 
     def __str__(self) -> str:
         head = (
