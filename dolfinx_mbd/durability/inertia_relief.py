@@ -154,10 +154,11 @@ def _equilibrium(
         p = body.load_pattern(name)
         load = load + amplitude[:, None] * np.concatenate([p.force, p.moment, p.modes])
     mass = linearize_body(body).mass
-    rigid: Array = np.linalg.solve(mass[:6, :6], load[:, :6].T).T
+    rigid = np.asarray(np.linalg.solve(mass[:6, :6], load[:, :6].T).T, dtype=float)
     elastic: Array = load[:, 6:] - rigid @ mass[:6, 6:]
-    eta: Array = np.linalg.solve(body.stiffness, elastic.T).T if body.num_modes else elastic
-    return eta, rigid
+    if not body.num_modes:
+        return elastic, rigid
+    return np.asarray(np.linalg.solve(body.stiffness, elastic.T).T, dtype=float), rigid
 
 
 def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], eta: Array) -> None:
