@@ -131,7 +131,9 @@ for name, (body, place) in places.items():
 # by Smith, Watson and Topper, on the S-N line.
 
 # +
-at_worst = mbd.body.StressModes(rod.stress.points[[worst]], rod.stress.stress[:, [worst]])
+modes = rod.stress
+assert modes is not None
+at_worst = mbd.body.StressModes(modes.points[[worst]], modes.stress[:, [worst]])
 n, line, total = result.normal[worst], aluminium.line(), 0.0
 for motion, share in runs:
     normal_stress = at_worst.values("stress", motion)[:, 0] @ n @ n
@@ -140,7 +142,7 @@ for motion, share in runs:
     damage = sum(c / line.life(a) for a, c in zip(amplitudes, counts, strict=True) if a > 0)
     total += share * damage / np.ptp(motion.time)
 check_close("damage per hour at the worst point", 3600 * result.damage[worst], 3600 * total, 1e-9)
-mixed = sum(share * damage for share, damage in zip(shares, damages, strict=True))
+mixed = np.tensordot(shares, damages, axes=1)
 ratio = result.damage.max() / mixed.max()  # the worst planes of the runs may differ
 check("damage of the spectrum over the sum of its runs", ratio, 0.99, 1.01)
 longer = places["steel"][1].hours / places["as it is"][1].hours

@@ -30,7 +30,8 @@ class Cycles(NamedTuple):
         array([0.5, 0.5])
     """
 
-    __repr__ = short_repr
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     ranges: Array
     means: Array

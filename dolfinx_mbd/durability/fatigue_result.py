@@ -163,6 +163,8 @@ class FatigueResult:
     def equivalent_stress(self, frequency: float = 1.0) -> Array:
         """Return the damage-equivalent amplitudes of fully reversed stress, shape (np,), Pa.
 
+        They are zero without damage.
+
         Args:
             frequency: Frequency of the equivalent stress, Hz.
 
@@ -172,7 +174,9 @@ class FatigueResult:
         if self.line is None:
             raise InputError("strain life has no equivalent stress; use the damage or the life")
         rate = number("frequency", frequency, positive=True, unit="Hz")
-        return self.line.amplitude(rate * self.life)
+        stress, active = np.zeros(len(self.damage)), self.damage > 0.0
+        stress[active] = self.line.amplitude(rate * self.life[active])
+        return stress
 
     def worst(self, count: int = 5, apart: float | None = None) -> FatigueTable:
         """Return the places with the shortest lives.

@@ -17,6 +17,7 @@ import ufl
 import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
+from tests.campaigns.calls_fatigue import FATIGUE
 from tests.campaigns.calls_mechanisms import MECHANISMS
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
@@ -657,4 +658,12 @@ RECOVERY: dict[str, Call] = {
     "skin_stress": lambda b: (mbd.recovery.skin_stress, {"source": b.reduction}),
 }
 
-CALLS: dict[str, Call] = {**RECOVERY, **FORMS, **BODIES, **MECHANISMS, **MESHES, **PICTURES}
+CALLS: dict[str, Call] = {
+    **RECOVERY,
+    **FATIGUE,
+    **FORMS,
+    **BODIES,
+    **MECHANISMS,
+    **MESHES,
+    **PICTURES,
+}
