@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, number, reject
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rainflow import count_history
 
 __all__ = ["Cycles", "Residue", "count_cycles", "equivalent_range"]
@@ -23,7 +24,14 @@ class Cycles(NamedTuple):
         ranges: Difference between the two turning points of each cycle, shape (cycles,).
         means: Mean of the two turning points, shape (cycles,).
         counts: 1 for a full cycle and 0.5 for a half cycle, shape (cycles,).
+
+    Example:
+        >>> mbd.durability.count_cycles([0, 2, 0]).counts
+        array([0.5, 0.5])
     """
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     ranges: Array
     means: Array

@@ -41,6 +41,13 @@ class DamagedPlace:
         normal: Normal of the worst plane; zeros for the criteria without planes.
         interface: Name of the nearest interface; "" without interfaces.
         distance: Distance to the origin of this interface, m.
+
+    Example:
+        >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
+        >>> runs = [(20 * np.outer(period, eta), 1.0)]
+        >>> place = mbd.fatigue(bar, runs, material="AISI 4340").worst(1)[0]
+        >>> place.hours == place.life / 3600, place.interface in ("left", "right")
+        (True, True)
     """
 
     damage: float
@@ -60,7 +67,18 @@ class DamagedPlace:
 
 
 class FatigueTable(tuple[DamagedPlace, ...]):
-    """Places in ascending order of their lives; `print` shows a table."""
+    """Places in ascending order of their lives; `print` shows a table.
+
+    Example:
+        >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
+        >>> runs = [(20 * np.outer(period, eta), 1.0)]
+        >>> table = mbd.fatigue(bar, runs, material="AISI 4340").worst(2)
+        >>> print(table)
+            life (h)     cycles    range mean (MPa)  ...
+    """
+
+    def __repr__(self) -> str:
+        return f"<FatigueTable: {len(self)} places>"
 
     def __str__(self) -> str:
         head = (
@@ -145,6 +163,8 @@ class FatigueResult:
     def equivalent_stress(self, frequency: float = 1.0) -> Array:
         """Return the damage-equivalent amplitudes of fully reversed stress, shape (np,), Pa.
 
+        They are zero without damage.
+
         Args:
             frequency: Frequency of the equivalent stress, Hz.
 
@@ -154,7 +174,9 @@ class FatigueResult:
         if self.line is None:
             raise InputError("strain life has no equivalent stress; use the damage or the life")
         rate = number("frequency", frequency, positive=True, unit="Hz")
-        return self.line.amplitude(rate * self.life)
+        stress, active = np.zeros(len(self.damage)), self.damage > 0.0
+        stress[active] = self.line.amplitude(rate * self.life[active])
+        return stress
 
     def worst(self, count: int = 5, apart: float | None = None) -> FatigueTable:
         """Return the places with the shortest lives.

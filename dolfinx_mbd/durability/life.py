@@ -17,7 +17,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.quantities import BOUND_MARGIN, QUANTITIES, principal_values
 from dolfinx_mbd.body.stress_modes import StressModes, motion_of
-from dolfinx_mbd.checks import choice, instance, integer, items, number, reject
+from dolfinx_mbd.checks import choice, instance, integer, items, number, object_with, reject
 from dolfinx_mbd.durability.cycles import Residue
 from dolfinx_mbd.durability.fatigue_material import (
     DamageRule,
@@ -115,6 +115,8 @@ def fatigue(
             argument="source",
             value=source,
         )
+    if comm is not None:
+        object_with("comm", comm, "allgather", "rank", "size")
     data = material_of(material)
     strain = choice("method", method, ("stress", "strain")) == "strain"
     line = data.line(rule, survival)

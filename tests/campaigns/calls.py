@@ -17,6 +17,7 @@ import ufl
 import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
+from tests.campaigns.calls_fatigue import FATIGUE
 from tests.campaigns.calls_mechanisms import MECHANISMS
 from tests.campaigns.calls_strength import STRENGTH
 
@@ -659,5 +660,12 @@ RECOVERY: dict[str, Call] = {
 }
 
 CALLS: dict[str, Call] = {
-    **RECOVERY, **FORMS, **BODIES, **MECHANISMS, **MESHES, **PICTURES, **STRENGTH,
-}  # fmt: skip
+    **RECOVERY,
+    **FATIGUE,
+    **FORMS,
+    **BODIES,
+    **MECHANISMS,
+    **MESHES,
+    **PICTURES,
+    **STRENGTH,
+}

@@ -7,6 +7,7 @@ import inspect
 import dolfinx_mbd as mbd
 
 RECORDS = {
+    "Cycles", "DamagedPlace", "FatigueResult", "FatigueTable", "SNLine",
     "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
     "Campbell", "CrankMotion", "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
@@ -29,7 +30,7 @@ INTERNAL = {
     "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows", "Recovery.ingredients",
     "with_files", "motion", "nodal", "rows_of",
     "steady_rates", "with_misfit", "with_points", "after_jump", "initial_velocities", "advance",
-    "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control",
+    "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control", "FatigueMaterial.law",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 
