@@ -20,6 +20,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.stress_modes import envelope_over_time
 from dolfinx_mbd.checks import choice, instance, integer, number, reject, unknown
+from dolfinx_mbd.durability.inertia_relief import LoadCases
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
 from dolfinx_mbd.errors import (
     AccuracyWarning,
@@ -141,6 +142,7 @@ def strength(
         utilization,
         tuple(sorted(places, key=lambda place: place.factor)),
         result.locations,
+        isinstance(history, LoadCases),
     )
 
 

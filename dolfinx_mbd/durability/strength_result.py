@@ -87,6 +87,7 @@ class Strength:
     utilization: Array
     places: tuple[WeakPlace, ...]
     _locations: Points | None = None
+    _cases: bool = False
 
     __repr__ = short_repr
 
@@ -144,7 +145,8 @@ class Strength:
             write(0.0)
 
     def __str__(self) -> str:
-        head = f"{'factor':>9} {'MPa':>9} {'limit':>9} {'time (ms)':>11} {'x, y, z (mm)':>29}"
+        clock, scale = ("load case", 1.0) if self._cases else ("time (ms)", 1e3)
+        head = f"{'factor':>9} {'MPa':>9} {'limit':>9} {clock:>11} {'x, y, z (mm)':>29}"
         lines = [f"safety factor by {self.criterion}", f"{head}  material, nearest interface"]
         for p in self.places:
             at = " ".join(f"{1e3 * x:9.3f}" for x in p.position)
@@ -152,5 +154,5 @@ class Strength:
             numbers = (
                 f"{p.factor:9.4g} {1e-6 * p.stress:9.4g} {1e-6 * self.limits[p.material]:9.4g}"
             )
-            lines.append(f"{numbers} {1e3 * p.time:11.4f} {at}  {p.material}, {near}")
+            lines.append(f"{numbers} {scale * p.time:11.6g} {at}  {p.material}, {near}")
         return "\n".join(lines)
