@@ -9,7 +9,18 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-COMMANDS = ("mesh", "reduce", "info", "compare", "modes", "view", "export", "materials")
+COMMANDS = (
+    "mesh",
+    "reduce",
+    "info",
+    "compare",
+    "modes",
+    "view",
+    "strength",
+    "fatigue",
+    "export",
+    "materials",
+)
 
 
 def help_of(*command: str) -> str:

@@ -89,13 +89,14 @@ def radiating_surface(
         0.02
     """
     instance("source", source, (Reduction, ReducedBody))
-    marker = None if where is None else function("where", where, "where(x), x of shape (3, np)")
+    if where is not None:
+        function("where", where, "where(x), x of shape (3, np)")
     if isinstance(source, Reduction):
-        return _of_mesh(source, marker)
+        return _of_mesh(source, where)
     if source.skin is None or not len(source.skin.triangles):
         how = "reduce it with a skin, or give the reduction"
         reject("source", source, "a body with a skin", hint=how)
-    return _of_skin(source.skin, marker)
+    return _of_skin(source.skin, where)
 
 
 def _of_mesh(reduction: Reduction, where: Where | None) -> RadiatingSurface:
@@ -106,8 +107,7 @@ def _of_mesh(reduction: Reduction, where: Where | None) -> RadiatingSurface:
     dim = mesh.topology.dim - 1
     mesh.topology.create_connectivity(dim, dim + 1)
     with shared_errors(mesh.comm):
-        everywhere: Where = lambda x: np.ones(x.shape[1], dtype=bool)  # noqa: E731
-        facets = locate_entities_boundary(mesh, dim, where or everywhere)
+        facets = locate_entities_boundary(mesh, dim, lambda x: _marked(where, x))
     tags = meshtags(mesh, dim, np.sort(facets), np.ones(len(facets), dtype=np.int32))
     ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags)(1)
     one = fem.Constant(mesh, np.float64(1.0))
@@ -123,11 +123,7 @@ def _of_mesh(reduction: Reduction, where: Where | None) -> RadiatingSurface:
 
 def _of_skin(skin: Skin, where: Where | None) -> RadiatingSurface:
     """Return the surface of a skin; the normal motions are linear in each triangle."""
-    marked: Any = np.ones(len(skin.points), dtype=bool)
-    if where is not None:
-        marked = np.asarray(where(skin.points.T), dtype=bool)
-        if marked.shape != (len(skin.points),):
-            reject("where", marked, "a function that returns one truth value for each point")
+    marked = _marked(where, skin.points.T)
     corners = skin.triangles[marked[skin.triangles].all(axis=1)]
     first, second, third = (skin.points[corners[:, k]] for k in range(3))
     vectors = 0.5 * np.cross(second - first, third - first)
@@ -141,6 +137,14 @@ def _of_skin(skin: Skin, where: Where | None) -> RadiatingSurface:
     weighted = [part * (areas / 12)[:, None] for part in (sum(parts), *parts)]
     products = sum(a.T @ b for a, b in zip((sum(parts), *parts), weighted, strict=True))
     return RadiatingSurface(float(areas.sum()), np.asarray(products, dtype=float))
+
+
+def _marked(where: Where | None, x: Array) -> NDArray[np.bool_]:
+    """Return which points (3, np) are marked, as truth values."""
+    marked = np.ones(x.shape[1], dtype=bool) if where is None else np.asarray(where(x))
+    if marked.dtype != bool or marked.shape != (x.shape[1],):
+        reject("where", where, "a function that returns one truth value for each point")
+    return marked
 
 
 def _check_area(area: float) -> None:

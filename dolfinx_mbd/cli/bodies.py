@@ -119,20 +119,26 @@ def _add_view(commands: Any) -> None:
     parser.set_defaults(run=_view)
 
 
-def _view(options: argparse.Namespace) -> int:
+def system_of(script: str) -> Any:
+    """Return the mechanism that a Python script assigns to the variable `system`."""
     from dolfinx_mbd.imports.files import existing_file
-    from dolfinx_mbd.multibody import Solution
     from dolfinx_mbd.multibody.model.system import SystemData
+
+    system = runpy.run_path(str(existing_file("--model", script))).get("system")
+    if not isinstance(system, SystemData):
+        raise InputError(f"--model: {script} defines no mechanism called system")
+    return system
+
+
+def _view(options: argparse.Namespace) -> int:
+    from dolfinx_mbd.multibody import Solution
     from dolfinx_mbd.plotting import player
 
     source: Any
     if options.model is None:
         source = ReducedBody.load(options.file)
     else:
-        system = runpy.run_path(str(existing_file("--model", options.model))).get("system")
-        if not isinstance(system, SystemData):
-            raise InputError(f"--model: {options.model} defines no mechanism called system")
-        source = Solution.load(options.file, system)
+        source = Solution.load(options.file, system_of(options.model))
     title = Path(options.file).stem
     path = Path(options.output or Path(tempfile.mkdtemp()) / f"{title}.html")
     player(source, path, scale=options.scale, title=title)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 import dolfinx_mbd
-from dolfinx_mbd.cli import bodies, fmu, mesh, reduce
+from dolfinx_mbd.cli import bodies, fatigue, fmu, mesh, reduce, strength
 
 _EXIT_CODES = """\
 exit codes:
@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--version", action="version", version=dolfinx_mbd.__version__)
     commands = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (mesh, reduce, bodies, fmu):
+    for module in (mesh, reduce, bodies, strength, fatigue, fmu):
         module.add_to(commands)
     return result
 

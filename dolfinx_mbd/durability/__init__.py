@@ -29,7 +29,8 @@ from dolfinx_mbd.durability.fatigue_result import DamagedPlace, FatigueResult, F
 from dolfinx_mbd.durability.inertia_relief import LoadCases, inertia_relief
 from dolfinx_mbd.durability.life import fatigue
 from dolfinx_mbd.durability.load_spectra import load_spectrum
-from dolfinx_mbd.durability.static_strength import Strength, WeakPlace, strength
+from dolfinx_mbd.durability.static_strength import strength
+from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
 
 __all__ = [
     "EXAMPLES",

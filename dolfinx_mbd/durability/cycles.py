@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, number, reject
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rainflow import count_history
 
 __all__ = ["Cycles", "Residue", "count_cycles", "equivalent_range"]
@@ -20,14 +21,21 @@ class Cycles(NamedTuple):
     """Cycles of a signal in the order in which they end.
 
     Attributes:
-        range: Difference between the two turning points of each cycle, shape (cycles,).
-        mean: Mean of the two turning points, shape (cycles,).
-        count: 1 for a full cycle and 0.5 for a half cycle, shape (cycles,).
+        ranges: Difference between the two turning points of each cycle, shape (cycles,).
+        means: Mean of the two turning points, shape (cycles,).
+        counts: 1 for a full cycle and 0.5 for a half cycle, shape (cycles,).
+
+    Example:
+        >>> mbd.durability.count_cycles([0, 2, 0]).counts
+        array([0.5, 0.5])
     """
 
-    range: Array
-    mean: Array
-    count: Array
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    ranges: Array
+    means: Array
+    counts: Array
 
 
 def count_cycles(history: ArrayLike, residue: Residue = "half") -> Cycles:
@@ -44,7 +52,7 @@ def count_cycles(history: ArrayLike, residue: Residue = "half") -> Cycles:
 
     Example:
         >>> cycles = mbd.durability.count_cycles([-2, 1, -3, 5, -1, 3, -4, 4, -2])
-        >>> cycles.range.tolist(), cycles.count.sum()
+        >>> cycles.ranges.tolist(), float(cycles.counts.sum())
         ([3.0, 4.0, 4.0, 8.0, 9.0, 8.0, 6.0], 4.0)
     """
     values: Any = array("history", history, (None,))
@@ -78,8 +86,8 @@ def equivalent_range(
     """
     k = number("slope", slope, positive=True)
     total = number("cycles", cycles, positive=True)
-    ranges, _, count = count_cycles(history, residue)
+    ranges, _, counts = count_cycles(history, residue)
     top = ranges.max(initial=0.0)
     if not top:
         return 0.0
-    return float(top * (count @ (ranges / top) ** k / total) ** (1 / k))
+    return float(top * (counts @ (ranges / top) ** k / total) ** (1 / k))

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import choice, instance, number, reject, unknown
+from dolfinx_mbd.checks import array, choice, instance, number, reject, unknown
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import FileError, InputError, InputTypeError
 from dolfinx_mbd.files import read_tables
@@ -41,6 +42,11 @@ class SNLine(NamedTuple):
         cycles: Number of cycles at the knee.
         slope: Exponent k of N ∝ S^(−k) above the knee.
         second_slope: Exponent below the knee; infinite for an endurance limit.
+
+    Example:
+        >>> line = mbd.durability.SNLine(stress=200e6, cycles=1e6, slope=5, second_slope=9)
+        >>> line.life(400e6), line.life(100e6)
+        (31250.0, 512000000.0)
     """
 
     stress: float
@@ -57,13 +63,14 @@ class SNLine(NamedTuple):
             return math.inf
         return float(self.cycles * ratio**-self.second_slope)
 
-    def amplitude(self, cycles: Array) -> Array:
-        """Return the stress amplitudes (...), Pa, with the given numbers of cycles to failure."""
-        with np.errstate(divide="ignore"):
-            ratio = self.cycles / np.asarray(cycles, dtype=float)
+    def amplitude(self, cycles: ArrayLike) -> Array:
+        """Return the stress amplitudes (...), Pa, of some numbers of cycles to failure (...)."""
+        lives = array("cycles", cycles)
+        if not (lives > 0.0).all():
+            reject("cycles", cycles, "positive numbers")
+        ratio = self.cycles / lives
         slope = np.where(ratio >= 1.0, self.slope, self.second_slope)
-        limit = np.isinf(slope) & (ratio == 0.0)  # no damage at all
-        return np.where(limit, 0.0, self.stress * ratio ** (1.0 / slope))
+        return np.asarray(self.stress * ratio ** (1.0 / slope), dtype=float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +157,7 @@ class FatigueMaterial:
         ... )
         >>> line = steel.line(survival=0.977)
         >>> f"{line.life(400e6):.0f} of {steel.line().life(400e6):.0f} cycles"
-        '12472 of 31250 cycles'
+        '12467 of 31250 cycles'
     """
 
     name: str
@@ -391,7 +398,8 @@ _SENSITIVITY = (
 def _example(name: str, numbers: tuple[float, float, float], fkm: tuple[float, float]) -> Any:
     """Return a material from σ'_f and R_m in MPa, b, and the constants of the FKM guideline."""
     strength, exponent, tensile = numbers
-    data = {"tensile_strength": 1e6 * tensile, "source": _DOWLING + _SENSITIVITY}
+    data: dict[str, Any] = {"tensile_strength": 1e6 * tensile}
+    data["source"] = _DOWLING + _SENSITIVITY
     data["mean_sensitivity"] = fkm[0] * 1e-3 * tensile + fkm[1]
     return FatigueMaterial.basquin(name, 1e6 * strength, exponent, **data)
 

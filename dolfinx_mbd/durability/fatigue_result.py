@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from dolfinx import fem
@@ -34,13 +34,20 @@ class DamagedPlace:
     Attributes:
         damage: Damage per second.
         life: Life, s.
-        cycles: Number of counted cycles until failure.
+        cycles: Number of cycles until failure, without cycles smaller than a tenth of the largest.
         range: Range of the most damaging cycle, Pa.
         mean: Mean of this cycle, Pa.
         position: Position in the undeformed body, m.
         normal: Normal of the worst plane; zeros for the criteria without planes.
         interface: Name of the nearest interface; "" without interfaces.
         distance: Distance to the origin of this interface, m.
+
+    Example:
+        >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
+        >>> runs = [(20 * np.outer(period, eta), 1.0)]
+        >>> place = mbd.fatigue(bar, runs, material="AISI 4340").worst(1)[0]
+        >>> place.hours == place.life / 3600, place.interface in ("left", "right")
+        (True, True)
     """
 
     damage: float
@@ -60,7 +67,18 @@ class DamagedPlace:
 
 
 class FatigueTable(tuple[DamagedPlace, ...]):
-    """Places in ascending order of their lives; `print` shows a table."""
+    """Places in ascending order of their lives; `print` shows a table.
+
+    Example:
+        >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
+        >>> runs = [(20 * np.outer(period, eta), 1.0)]
+        >>> table = mbd.fatigue(bar, runs, material="AISI 4340").worst(2)
+        >>> print(table)
+            life (h)     cycles    range mean (MPa)  ...
+    """
+
+    def __repr__(self) -> str:
+        return f"<FatigueTable: {len(self)} places>"
 
     def __str__(self) -> str:
         head = (
@@ -89,7 +107,8 @@ class FatigueResult:
     Attributes:
         points: Positions, shape (np, 3), m.
         damage: Damage per second, shape (np,); failure is expected at a damage of 1.
-        cycles: Number of counted cycles per second on the worst plane, shape (np,).
+        cycles: Number of cycles per second on the worst plane, shape (np,). Cycles smaller than a
+            tenth of the largest range are not counted here; the damage includes them.
         range: Range of the most damaging cycle, shape (np,), Pa.
         mean: Mean of this cycle, shape (np,), Pa.
         normal: Normal of the worst plane, shape (np, 3); zeros without damage or without planes.
@@ -133,16 +152,18 @@ class FatigueResult:
     @property
     def hours(self) -> Array:
         """Life, shape (np,), h; infinite without damage."""
-        return self.life / HOUR
+        return np.asarray(self.life / HOUR, dtype=np.float64)
 
     @property
     def life_cycles(self) -> Array:
-        """Number of counted cycles until failure, shape (np,); infinite without damage."""
+        """Number of cycles until failure, shape (np,); infinite without damage. See `cycles`."""
         cycles = np.where(self.damage > 0.0, self.cycles, 1.0)
-        return np.where(self.damage > 0.0, self.life * cycles, np.inf)
+        return np.asarray(np.where(self.damage > 0.0, self.life * cycles, np.inf), dtype=float)
 
     def equivalent_stress(self, frequency: float = 1.0) -> Array:
         """Return the damage-equivalent amplitudes of fully reversed stress, shape (np,), Pa.
+
+        They are zero without damage.
 
         Args:
             frequency: Frequency of the equivalent stress, Hz.
@@ -153,7 +174,9 @@ class FatigueResult:
         if self.line is None:
             raise InputError("strain life has no equivalent stress; use the damage or the life")
         rate = number("frequency", frequency, positive=True, unit="Hz")
-        return self.line.amplitude(rate * self.life)
+        stress, active = np.zeros(len(self.damage)), self.damage > 0.0
+        stress[active] = self.line.amplitude(rate * self.life[active])
+        return stress
 
     def worst(self, count: int = 5, apart: float | None = None) -> FatigueTable:
         """Return the places with the shortest lives.
@@ -251,8 +274,8 @@ class FatigueResult:
         Note: Collective.
         """
         if self.locations is None:
-            path = file_path("path", path, (".vtk",))
-            return on_rank_zero(self.comm, lambda: self._write_skin(path))
+            file = file_path("path", path, (".vtk",))
+            return on_rank_zero(self.comm, lambda: self._write_skin(file))
         path = file_path("path", path, SUFFIXES)
         check_writable(self.locations)
         with field_file(path, [self.field(name) for name in self._values()], 1) as write:
@@ -263,20 +286,23 @@ class FatigueResult:
         skin = self.body.skin
         if skin is None or len(skin.points) != len(self.points):
             raise InputError(f"body {self.body.name!r} has no skin with these points")
-        count, triangles = len(self.points), skin.triangles
-        lines = ["# vtk DataFile Version 3.0", f"fatigue, {self.criterion}", "ASCII"]
-        lines += ["DATASET POLYDATA", f"POINTS {count} double"]
-        lines += [" ".join(map(repr, point)) for point in self.points.tolist()]
-        lines += [f"POLYGONS {len(triangles)} {4 * len(triangles)}"]
-        lines += [f"3 {a} {b} {c}" for a, b, c in triangles.tolist()]
-        lines += [f"POINT_DATA {count}"]
-        for name, values in self._values().items():
-            lines += [f"SCALARS {name.replace(' ', '_')} double 1", "LOOKUP_TABLE default"]
-            lines += map(repr, values.tolist())
-        lines += ["VECTORS normal double"]
-        lines += [" ".join(map(repr, normal)) for normal in self.normal.tolist()]
-        text = "\n".join(lines) + "\n"
-        return write_atomically(path, lambda file: file.write(text.encode()) and None, "fatigue")
+        head = f"# vtk DataFile Version 3.0\nfatigue, {self.criterion}\nASCII\nDATASET POLYDATA\n"
+        corners = np.insert(skin.triangles, 0, 3, axis=1)
+
+        def write(file: BinaryIO) -> None:
+            file.write(f"{head}POINTS {len(self.points)} double\n".encode())
+            np.savetxt(file, self.points)
+            file.write(f"POLYGONS {len(corners)} {corners.size}\n".encode())
+            np.savetxt(file, corners, fmt="%d")
+            file.write(f"POINT_DATA {len(self.points)}\n".encode())
+            for name, values in self._values().items():
+                title = f"SCALARS {name.replace(' ', '_')} double 1\nLOOKUP_TABLE default\n"
+                file.write(title.encode())
+                np.savetxt(file, values)
+            file.write(b"VECTORS normal double\n")
+            np.savetxt(file, self.normal)
+
+        return write_atomically(path, write, "result of fatigue")
 
     def __str__(self) -> str:
         method = "strain life" if self.line is None else "stress life"

@@ -115,7 +115,10 @@ def inertia_relief(
     wrench: dict[str, Array] = {i.name: np.zeros((count, 6)) for i in body.interfaces}
     wrench |= {name: np.broadcast_to(rows, (count, 6)) for name, rows in loads.items()}
     amplitude = {name: np.broadcast_to(rows, (count,)) for name, rows in factors.items()}
-    eta, rigid = _equilibrium(body, wrench, amplitude, spin)
+    with np.errstate(over="ignore", invalid="ignore"):
+        eta, rigid = _equilibrium(body, wrench, amplitude, spin)
+    if not (np.isfinite(eta).all() and np.isfinite(rigid).all()):
+        raise InputError("a load case is not finite: a load or an angular velocity is too large")
     if isinstance(reduction, ReducedBody) or reduction.residuals is None:
         _warn_of_missing_energy(body, wrench, eta)
     return LoadCases(np.arange(count, dtype=float), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
@@ -154,10 +157,11 @@ def _equilibrium(
         p = body.load_pattern(name)
         load = load + amplitude[:, None] * np.concatenate([p.force, p.moment, p.modes])
     mass = linearize_body(body).mass
-    rigid: Array = np.linalg.solve(mass[:6, :6], load[:, :6].T).T
+    rigid = np.asarray(np.linalg.solve(mass[:6, :6], load[:, :6].T).T, dtype=float)
     elastic: Array = load[:, 6:] - rigid @ mass[:6, 6:]
-    eta: Array = np.linalg.solve(body.stiffness, elastic.T).T if body.num_modes else elastic
-    return eta, rigid
+    if not body.num_modes:
+        return elastic, rigid
+    return np.asarray(np.linalg.solve(body.stiffness, elastic.T).T, dtype=float), rigid
 
 
 def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], eta: Array) -> None:

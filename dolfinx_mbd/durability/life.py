@@ -17,7 +17,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.quantities import BOUND_MARGIN, QUANTITIES, principal_values
 from dolfinx_mbd.body.stress_modes import StressModes, motion_of
-from dolfinx_mbd.checks import choice, instance, integer, items, number, reject
+from dolfinx_mbd.checks import choice, instance, integer, items, number, object_with, reject
 from dolfinx_mbd.durability.cycles import Residue
 from dolfinx_mbd.durability.fatigue_material import (
     DamageRule,
@@ -64,7 +64,7 @@ def fatigue(
     survival: float | None = None,
     method: Literal["stress", "strain"] = "stress",
     residue: Residue = "closed",
-    planes: int = 200,
+    planes: int = 100,
     comm: Any = None,
 ) -> FatigueResult:
     """Return the damage and the life of a body at each of its points.
@@ -115,6 +115,8 @@ def fatigue(
             argument="source",
             value=source,
         )
+    if comm is not None:
+        object_with("comm", comm, "allgather", "rank", "size")
     data = material_of(material)
     strain = choice("method", method, ("stress", "strain")) == "strain"
     line = data.line(rule, survival)
@@ -262,7 +264,8 @@ def _signed(stress: Array, criterion: Criterion) -> Array:
     if criterion == "principal":
         return np.ascontiguousarray(largest)
     definition = QUANTITIES["von Mises"]
-    size = definition.evaluate(np.tensordot(definition.matrix, stress, axes=1))
+    rows = np.asarray(np.tensordot(definition.matrix, stress, axes=1), dtype=np.float64)
+    size = definition.evaluate(rows)
     return np.ascontiguousarray(np.copysign(size, largest))
 
 

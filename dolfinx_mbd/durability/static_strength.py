@@ -8,8 +8,6 @@ safety factor is the inverse of the utilization.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -22,6 +20,8 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.stress_modes import envelope_over_time
 from dolfinx_mbd.checks import choice, instance, integer, number, reject, unknown
+from dolfinx_mbd.durability.inertia_relief import LoadCases
+from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
 from dolfinx_mbd.errors import (
     AccuracyWarning,
     InputError,
@@ -29,20 +29,18 @@ from dolfinx_mbd.errors import (
     ModelRangeWarning,
     warn,
 )
-from dolfinx_mbd.fem.field_files import field_file
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.recovery import Recovery
-from dolfinx_mbd.recovery.fields import Points, check_writable
+from dolfinx_mbd.recovery.fields import Points
 from dolfinx_mbd.recovery.stress import recovery_of
 from dolfinx_mbd.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.reduction.result import Reduction
 
-__all__ = ["Strength", "WeakPlace", "strength"]
+__all__ = ["strength"]
 
 Array = NDArray[np.float64]
 CriterionName = Literal["von Mises", "Tresca", "greatest principal", "least principal"]
@@ -50,140 +48,6 @@ Criterion: TypeAlias = "CriterionName | Callable[[Any], Any]"
 """A criterion by name, or a function of σ as UFL, shape (3, 3), that returns a stress as UFL."""
 
 LIMITS = ("yield", "tensile")
-LARGEST_FACTOR = 1000.0
-"""Safety factor in fields and files at points with a larger one, or without stress."""
-
-
-@dataclass(frozen=True)
-class WeakPlace:
-    """A place of a body with a low safety factor.
-
-    Attributes:
-        factor: Safety factor, strength / stress.
-        stress: Greatest equivalent stress over time, Pa.
-        time: Time of this stress, s, or the number of the load case.
-        position: Position in the undeformed body, m.
-        material: Name of the material or of its group of cells.
-        interface: Name of the nearest interface; "" without interfaces.
-        distance: Distance to the origin of this interface, m.
-
-    Example:
-        >>> place = mbd.strength(bar, eta, limit=355e6).places[0]
-        >>> place.material, place.factor > 1
-        ('steel', True)
-    """
-
-    factor: float
-    stress: float
-    time: float
-    position: tuple[float, float, float]
-    material: str
-    interface: str = ""
-    distance: float = float("nan")
-
-
-@dataclass(frozen=True, eq=False)
-class Strength:
-    """Safety factors of a body; `print` shows the weakest places of each material.
-
-    The arrays have one entry for each point of this rank: the points of a `Recovery`, or the nodes
-    of the stress modes of a body without its mesh.
-
-    Attributes:
-        criterion: Name of the criterion.
-        limits: Strength of each material, Pa.
-        points: Positions, shape (np, 3), m.
-        stress: Greatest equivalent stress over time, shape (np,), Pa; negative values are possible
-            for a criterion of principal stress.
-        time: Times of these stresses, shape (np,), s, or the numbers of the load cases.
-        utilization: Stress / strength, shape (np,); zero if the stress is negative.
-        places: The weakest places of all materials in ascending order of their safety factors,
-            equal on all ranks.
-
-    Example:
-        >>> result = mbd.strength(bar, eta, limit={"steel": 355e6})
-        >>> result.least == result.places[0].factor
-        True
-        >>> result.field("utilization").name
-        'utilization'
-        >>> result.write("strength.bp")
-    """
-
-    criterion: str
-    limits: Mapping[str, float]
-    points: Array
-    stress: Array
-    time: Array
-    utilization: Array
-    places: tuple[WeakPlace, ...]
-    _locations: Points | None = None
-
-    __repr__ = short_repr
-
-    @property
-    def factor(self) -> Array:
-        """Safety factor at each point, shape (np,); infinite without stress."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(1.0 / self.utilization, dtype=float)
-
-    @property
-    def least(self) -> float:
-        """Least safety factor of the body, equal on all ranks."""
-        return min((place.factor for place in self.places), default=float("inf"))
-
-    def field(self, name: str = "safety factor") -> fem.Function:
-        """Return a result as a discontinuous function on the mesh.
-
-        Args:
-            name: ``safety factor`` (at most 1000), ``utilization``, ``stress`` (Pa) or ``time``.
-
-        Raises:
-            InputError: The name is unknown, or the body has no mesh: draw the arrays.
-
-        Note: Collective.
-        """
-        values = {"utilization": self.utilization, "stress": self.stress, "time": self.time}
-        values["safety factor"] = np.minimum(self.factor, LARGEST_FACTOR)
-        choice("name", name, values)
-        if self._locations is None:
-            raise InputError(
-                "fields need the mesh: give `strength` a reduction. Without it, draw the array "
-                "`utilization` with plot_skin",
-                argument="name",
-            )
-        function = fem.Function(self._locations.space(), name=name)
-        return self._locations.fill(function, values[name])
-
-    def write(self, path: str | Path) -> None:
-        """Write safety factor, utilization, stress and time as fields for ParaView.
-
-        Args:
-            path: Path that ends with ``.bp`` or ``.pvd``; missing directories are created.
-
-        Raises:
-            InputError: The path is invalid, the body has no mesh, or the points are quadrature
-                points.
-            OSError: The file cannot be written.
-
-        Note: Collective.
-        """
-        functions = [self.field(n) for n in ("safety factor", "utilization", "stress", "time")]
-        if self._locations is not None:
-            check_writable(self._locations)
-        with field_file(path, functions, 1) as write:
-            write(0.0)
-
-    def __str__(self) -> str:
-        head = f"{'factor':>9} {'MPa':>9} {'limit':>9} {'time (ms)':>11} {'x, y, z (mm)':>29}"
-        lines = [f"safety factor by {self.criterion}", f"{head}  material, nearest interface"]
-        for p in self.places:
-            at = " ".join(f"{1e3 * x:9.3f}" for x in p.position)
-            near = f"{p.interface}, {1e3 * p.distance:.1f} mm" if p.interface else "-"
-            numbers = (
-                f"{p.factor:9.4g} {1e-6 * p.stress:9.4g} {1e-6 * self.limits[p.material]:9.4g}"
-            )
-            lines.append(f"{numbers} {1e3 * p.time:11.4f} {at}  {p.material}, {near}")
-        return "\n".join(lines)
 
 
 def strength(
@@ -278,6 +142,7 @@ def strength(
         utilization,
         tuple(sorted(places, key=lambda place: place.factor)),
         result.locations,
+        isinstance(history, LoadCases),
     )
 
 
@@ -405,9 +270,9 @@ def _limits(
         missing = [name for name in materials if name not in limit]
         if missing:
             reject("limit", limit, f"a strength for {', '.join(map(repr, missing))} too, in Pa")
-        return {n: number(f"limit[{n!r}]", limit[n], positive=True, unit="Pa") for n in materials}
+        return {n: number(f"limit[{n!r}]", limit[n], low=1.0, unit="Pa") for n in materials}
     if not isinstance(limit, str):
-        value = number("limit", limit, positive=True, unit="Pa")
+        value = number("limit", limit, low=1.0, unit="Pa")
         return dict.fromkeys(materials, value)
     attribute = f"{choice('limit', limit, LIMITS)}_strength"
     values: dict[str, Any] = {n: getattr(m, attribute, None) for n, m in materials.items()}

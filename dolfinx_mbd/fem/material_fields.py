@@ -139,15 +139,9 @@ def body_materials(
         )
 
     density = field({k: m.density for k, m in numbered.items()})
-    plane_strain = dim == 2 and assumption == "strain"
-    return BodyMaterials(
-        by_group,
-        density,
-        law,
-        thermal_tensor,
-        out_of_plane if plane_strain else None,
-        None if field.cells is None else tuple(field.cells),
-    )
+    normal = out_of_plane if dim == 2 and assumption == "strain" else None
+    cells = None if field.cells is None else tuple(field.cells)
+    return BodyMaterials(by_group, density, law, thermal_tensor, normal, cells)
 
 
 class _Field:

@@ -34,6 +34,9 @@ LAW = (
 of the S-N line and its slopes, then whether strain life is used and its constants: E, K', n' and
 A, α, B, β of the life N in Y = A (2N)^α + B (2N)^β."""
 MEANS = ("none", "Goodman", "Gerber", "Smith-Watson-Topper", "FKM")
+SMALL = 0.1
+"""Range over the largest one of a history below which a cycle is not counted as one. Its damage
+counts."""
 COLUMNS = ("damage", "cycles", "range", "mean", "n_x", "n_y", "n_z", "t_x", "t_y", "t_z")
 """Results of a point: damage and number of cycles per second; range and mean of the most damaging
 cycle; normal of the plane and direction in it. A damage of NaN stands for a cycle whose mean
@@ -170,7 +173,8 @@ def history_damage(
         for k in range(total):
             damage = cycle_damage(0.5 * ranges[k], middles[k], law)
             out[0] += weights[r] * counts[k] * damage
-            out[1] += weights[r] * counts[k]
+            if ranges[k] >= SMALL * widest:
+                out[1] += weights[r] * counts[k]
             if damage > worst or damage != damage:
                 worst = damage
                 out[2], out[3] = ranges[k], middles[k]

@@ -24,6 +24,7 @@ from dolfinx_mbd.plotting.charts import (
     plot_energies,
     plot_response,
     plot_spectrum,
+    plot_waterfall,
 )
 from dolfinx_mbd.plotting.gltf import write_gltf
 from dolfinx_mbd.plotting.mechanism import plot_system
@@ -54,6 +55,7 @@ __all__ = [
     "plot_skin",
     "plot_spectrum",
     "plot_system",
+    "plot_waterfall",
     "plot_work",
     "skin_displacement",
     "skin_points",

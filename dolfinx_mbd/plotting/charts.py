@@ -1,4 +1,4 @@
-"""Charts with matplotlib: energies, Campbell diagrams, frequency responses and spectra."""
+"""Charts with matplotlib: energies, Campbell diagrams, frequency responses, spectra and run-ups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.body import FrequencyResponse
 from dolfinx_mbd.checks import array, choice, instance, names, number, reject
-from dolfinx_mbd.multibody import Spectrum
+from dolfinx_mbd.multibody import Spectrum, Waterfall
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.output import checked_path
 
@@ -221,6 +221,80 @@ def plot_spectrum(
     axes.set(yscale=amplitude_axis)
     if spectra is spectrum:
         axes.legend(loc="best", frameon=False)
+    return saved(figure, path)
+
+
+def plot_waterfall(
+    spectra: Waterfall,
+    path: str | Path | None = None,
+    *,
+    orders: ArrayLike = (),
+    unit: str = "",
+    reference: float | None = None,
+    dynamic_range: float = 60.0,
+    title: str = "",
+) -> Any:
+    """Plot the spectra of a run-up over speed and frequency or order, and cuts along orders.
+
+    Args:
+        spectra: Result of `waterfall`.
+        path: File to write, in the format of its suffix; by default no file is written.
+        orders: Orders that are drawn as lines, and whose amplitudes are drawn over the speed.
+        unit: Unit of the signal, for the labels of the axes.
+        reference: Mean square at 0 dB, for example 1e-12 for a power in W. By default the largest
+            mean square.
+        dynamic_range: Range of the colours below the largest level, dB.
+        title: Title of the figure.
+
+    Returns:
+        A matplotlib figure: the map, its colour bar and, with `orders`, the cuts. The cuts are
+        levels if a reference is given, and otherwise amplitudes.
+
+    Raises:
+        InputError: An option is invalid, or matplotlib does not know the suffix.
+
+    Example:
+        >>> t = np.linspace(0, 2, 4001)
+        >>> angle = 2 * np.pi * (10 * t + 10 * t**2)
+        >>> spectra = mbd.waterfall(t, np.sin(2 * angle), angle)
+        >>> figure = mbd.plotting.plot_waterfall(spectra, orders=[2], unit="m/s²")
+        >>> figure.axes[0].get_ylabel()
+        'frequency (Hz)'
+    """
+    instance("spectra", spectra, Waterfall)
+    for name, text in (("unit", unit), ("title", title)):
+        instance(name, text, str)
+    drawn = np.ravel(array("orders", orders))
+    span = number("dynamic_range", dynamic_range, positive=True)
+    largest = float(spectra.mean_square.max(initial=0.0)) or 1.0
+    zero = largest if reference is None else number("reference", reference, positive=True)
+    level = 10 * np.log10(np.maximum(spectra.mean_square / zero, 1e-30))
+    rows = np.argsort(spectra.speed, kind="stable")
+    rpm = spectra.speed[rows] * 30 / np.pi
+    figure = new_figure(8, 7 if len(drawn) else 5)
+    axes = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1]) if len(drawn) else None
+    upper = figure.subplots() if axes is None else axes[0]
+    top = 10 * np.log10(largest / zero)
+    image = upper.pcolormesh(
+        rpm, spectra.lines, level[rows].T, vmin=top - span, vmax=top, shading="nearest"
+    )
+    figure.colorbar(image, ax=upper, label="level (dB)" if reference else "dB below the maximum")
+    label = "order" if spectra.axis == "order" else "frequency (Hz)"
+    upper.set(ylabel=label, title=title, ylim=(spectra.lines[0], spectra.lines[-1]))
+    upper.set_axisbelow(True)  # the map hides the grid
+    for order in drawn:
+        line = np.full_like(rpm, order) if spectra.axis == "order" else order * rpm / 60
+        upper.plot(rpm, line, "w--", lw=0.7)
+        if axes is not None:
+            cut = spectra.cut(order)[rows]
+            shown = 10 * np.log10(np.maximum(0.5 * cut**2 / zero, 1e-30)) if reference else cut
+            axes[1].plot(rpm, shown, lw=1.2, label=f"order {order:g}")
+    last = upper if axes is None else axes[1]
+    last.set(xlabel="speed (1/min)")
+    if axes is not None:
+        of_unit = f" ({unit})" if unit else ""
+        last.set(ylabel="level (dB)" if reference else f"amplitude{of_unit}")
+        last.legend(loc="best", frameon=False)
     return saved(figure, path)
 
 

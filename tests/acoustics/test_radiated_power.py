@@ -132,7 +132,7 @@ def test_spectrum_of_tones() -> None:
 
 
 def test_waterfall_of_the_power() -> None:
-    """A force of the first order that grows with the speed: the cut has the power ½ ρc S v̂²."""
+    """The third order of a run-up: the cut has the power ½ ρc S v̂²."""
     time = np.linspace(0, 2, 8001)
     angle = 2 * np.pi * (5 * time + 10 * time**2)
     velocity = np.zeros((len(time), 3))
@@ -142,6 +142,8 @@ def test_waterfall_of_the_power() -> None:
     for options in ({"axis": "order"}, {"axis": "frequency", "length": 0.2}):
         spectra = sound.waterfall(angle, **options)  # type: ignore[arg-type]
         power = 0.5 * spectra.cut(3, width=1.0) ** 2
+        power = power[np.isfinite(power)]
+        assert len(power) > 10
         assert np.allclose(power, 0.5 * AIR * sound.area * 0.01**2, rtol=0.03)
 
 

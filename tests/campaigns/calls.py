@@ -18,7 +18,9 @@ import ufl
 import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
+from tests.campaigns.calls_fatigue import FATIGUE
 from tests.campaigns.calls_mechanisms import MECHANISMS
+from tests.campaigns.calls_strength import STRENGTH
 
 CALCULIX = Path(__file__).parents[1] / "imports" / "calculix"
 
@@ -694,4 +696,13 @@ RECOVERY: dict[str, Call] = {
     "skin_stress": lambda b: (mbd.recovery.skin_stress, {"source": b.reduction}),
 }
 
-CALLS: dict[str, Call] = {**RECOVERY, **FORMS, **BODIES, **MECHANISMS, **MESHES, **PICTURES}
+CALLS: dict[str, Call] = {
+    **RECOVERY,
+    **FATIGUE,
+    **FORMS,
+    **BODIES,
+    **MECHANISMS,
+    **MESHES,
+    **PICTURES,
+    **STRENGTH,
+}

@@ -7,9 +7,12 @@ import inspect
 import dolfinx_mbd as mbd
 
 RECORDS = {
+    "Cycles", "DamagedPlace", "FatigueResult", "FatigueTable", "SNLine",
     "AssemblyError", "BeamModes", "BodyDerivative", "BodyFileError", "BodyHistory",
     "BodySensitivities", "BodyState", "CableMotion", "Campbell", "CrankMotion", "Difference",
     "GaugeHistory",
+    "BodySensitivities", "BodyState", "CableMotion",
+    "Campbell", "CrankMotion", "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
     "Identification",
@@ -20,6 +23,7 @@ RECORDS = {
     "Spectrum", "SteadyError", "StepError", "StudyError", "Transient",
     "Animation", "BeamReduction", "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Player",
     "Redundancy", "Solution", "State",
+    "IdentifiedLoads", "LoadCases", "PowerSpectrum", "Strength", "Waterfall", "WeakPlace",
 }  # fmt: skip
 """Results, references, errors and warnings: the package makes them and checks them in use."""
 
@@ -31,7 +35,7 @@ INTERNAL = {
     "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows", "Recovery.ingredients",
     "with_files", "motion", "nodal", "rows_of",
     "steady_rates", "with_misfit", "with_points", "after_jump", "initial_velocities", "advance",
-    "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control",
+    "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control", "FatigueMaterial.law",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 

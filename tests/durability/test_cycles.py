@@ -47,9 +47,9 @@ def test_closed_residue(seed: int) -> None:
 
 
 def test_plateaus_and_constants() -> None:
-    assert len(count_cycles([1.0, 1.0, 1.0]).range) == 0
+    assert len(count_cycles([1.0, 1.0, 1.0]).ranges) == 0
     assert equivalent_range([1.0, 1.0], 3) == 0.0
-    assert count_cycles([0, 0, 2, 2, 0, 0], "closed").range.tolist() == [2.0, 2.0]
+    assert count_cycles([0, 0, 2, 2, 0, 0], "closed").ranges.tolist() == [2.0, 2.0]
 
 
 def test_errors() -> None:

@@ -44,7 +44,7 @@ def fatigue(body: Any, *signals: Any, **options: Any) -> mbd.durability.FatigueR
     return mbd.fatigue(body, [(history(*signals), 1.0)], **options)
 
 
-WAVE = np.tile([0.0, 1.0, 0.0, -1.0], 10).tolist() + [0.0]  # ten cycles
+WAVE = [*np.tile([0.0, 1.0, 0.0, -1.0], 10).tolist(), 0.0]  # ten cycles
 
 
 @pytest.mark.parametrize("criterion", ["normal", "shear", "von Mises", "principal"])

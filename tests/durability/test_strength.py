@@ -56,6 +56,7 @@ def test_bar_that_accelerates() -> None:
     assert np.allclose(result.stress, expected, atol=1e-6 * FORCE / AREA)
     assert result.places[0].position[0] == pytest.approx(LENGTH)
     assert result.places[0].interface == "right"
+    assert "load case" in str(result) and "time (ms)" in str(mbd.strength(bar(), [0.0] * 9))
 
 
 def test_spinning_bar() -> None:

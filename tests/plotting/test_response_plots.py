@@ -12,8 +12,8 @@ from mpi4py import MPI
 
 from dolfinx_mbd.body import FrequencyResponse
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody import spectrum
-from dolfinx_mbd.plotting import plot_response, plot_spectrum
+from dolfinx_mbd.multibody import Waterfall, spectrum, waterfall
+from dolfinx_mbd.plotting import plot_response, plot_spectrum, plot_waterfall
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib")
 
@@ -76,9 +76,37 @@ def test_spectra() -> None:
     assert plot_spectrum(one).axes[0].get_legend() is None
 
 
+def run_up() -> Waterfall:
+    """The second order of a run-up, with an amplitude of 3."""
+    t = np.linspace(0.0, 2.0, 8001)
+    angle = 2 * np.pi * (10 * t + 10 * t**2)
+    return waterfall(t, 3 * np.sin(2 * angle), angle, axis="order", length=5)
+
+
+def test_waterfall_shows_levels_and_cuts(tmp_path: Path) -> None:
+    spectra = run_up()
+    figure = plot_waterfall(spectra, tmp_path / "map.png", orders=[2, 3], unit="m/s²")
+    assert (tmp_path / "map.png").exists()
+    upper, lower, bar = figure.axes
+    levels = upper.collections[0].get_array()
+    rows = levels.reshape(len(spectra.lines), -1)
+    assert spectra.lines[rows[:, 3].argmax()] == 2.0
+    assert levels.max() == pytest.approx(0.0) and bar.get_ylabel() == "dB below the maximum"
+    speed, cut = lower.lines[0].get_data()
+    assert np.allclose(speed, np.sort(spectra.speed) * 30 / np.pi)
+    assert np.allclose(cut, 3.0, rtol=0.01)
+    assert lower.get_ylabel() == "amplitude (m/s²)" and upper.get_ylabel() == "order"
+    absolute = plot_waterfall(spectra, orders=[2], reference=4.5)
+    assert np.allclose(absolute.axes[1].lines[0].get_ydata(), 0.0, atol=0.1)
+    assert len(plot_waterfall(spectra).axes) == 2
+
+
 @pytest.mark.parametrize(
     ("argument", "call"),
     [
+        ("reference", lambda: plot_waterfall(run_up(), reference=0.0)),
+        ("dynamic_range", lambda: plot_waterfall(run_up(), dynamic_range=-1.0)),
+        ("order", lambda: plot_waterfall(run_up(), orders=[1e6])),
         ("output", lambda: plot_response(response(), [("tip uq", "tip fy")])),
         ("quantity", lambda: plot_response(response(), ENTRY, quantity="speed")),
         ("frequency_axis", lambda: plot_response(response(), ENTRY, frequency_axis="octave")),

@@ -159,7 +159,7 @@ def identify_loads(
         >>> noise = {"g": 1e-7, "left ax": 0.1}
         >>> pulled = mbd.identify_loads(rod, t, signals, ["left fx", "right fx"], noise=noise)
         >>> print(pulled.rank, pulled.values[50].round(2))
-        2 [-75.  75.]
+        2 [-37.5  37.5]
     """
     instance("body", body, ReducedBody)
     t = increasing("time", time, least=8, unit="s")
@@ -223,7 +223,8 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> _Sensor:
     text, _, axis = str(name).rpartition(" ")
     if name in gauges:
         labels, modes = gauges[name].labels, gauges[name].modes
-        rows, spin = np.hstack([np.zeros((len(modes), 6)), modes]), np.zeros((len(modes), 6))
+        spin: Array = np.zeros((len(modes), 6))
+        rows: Array = np.hstack([spin, modes])
     elif axis in AXES and text in places:
         point, motion = places[text]
         k = AXES.index(axis)
@@ -318,9 +319,13 @@ def _solve(
     """Return the scaled loads (nt, nf) and the weighted residuals of the signals (nt, ns)."""
     count = len(y)
     pad = max(2, int(PADDING * count))
-    Y = np.fft.rfft(_continued(y * model.weights, pad), axis=0)
-    P = np.fft.rfft(_continued(spins, pad), axis=0)
-    frequencies: Array = np.fft.rfftfreq(count + 2 * pad, 1 / rate)
+    Y, P = _continued(y * model.weights, pad), _continued(spins, pad)
+    lines = [np.linspace(X[0], X[-1], len(X)) for X in (Y, P)]  # their ends would not be periodic
+    steady, spin = (H[0].real for H in model.response(np.zeros(1)))
+    rest = lines[0] - lines[1] @ spin.T
+    line = np.linalg.solve(steady.T @ steady + damp**2 * np.eye(model.count), steady.T @ rest.T).T
+    Y, P = (np.fft.rfft(X - start, axis=0) for X, start in zip((Y, P), lines, strict=True))
+    frequencies = np.asarray(np.fft.rfftfreq(count + 2 * pad, 1 / rate), dtype=float)
     F, explained = np.zeros((len(Y), model.count), dtype=complex), np.zeros_like(Y)
     shown = np.flatnonzero(frequencies <= highest)
     for start in range(0, len(shown), CHUNK):
@@ -332,8 +337,8 @@ def _solve(
         F[k] = np.linalg.solve(normal, adjoint @ (Y[k] - known)[:, :, None])[:, :, 0]
         explained[k] = known + (H @ F[k, :, None])[:, :, 0]
     inside = slice(pad, pad + count)
-    loads, rest = (np.fft.irfft(X, n=count + 2 * pad, axis=0)[inside] for X in (F, Y - explained))
-    return loads, rest
+    loads, left = (np.fft.irfft(X, n=count + 2 * pad, axis=0) for X in (F, Y - explained))
+    return (loads + line)[inside], (left + rest - line @ steady.T)[inside]
 
 
 def _continued(signal: Array, pad: int) -> Array:

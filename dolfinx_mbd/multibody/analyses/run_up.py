@@ -72,14 +72,16 @@ class Waterfall:
         """Return the amplitude of an order over the speed, shape (nb,).
 
         The amplitude follows from the sum of the mean squares in a band around the order. The band
-        has at least the width of the main lobe of the window `hann`.
+        has at least the width of the main lobe of the window `hann`. The result is NaN where this
+        lobe is wider than the distance between two whole orders, because the block is shorter than
+        four revolutions, and where the band exceeds the lines.
 
         Args:
             order: The order, positive.
             width: Width of the band, in orders.
 
         Raises:
-            InputError: A value is not positive, or the order is above all lines at every speed.
+            InputError: A value is not positive, or the band is outside the lines at every speed.
         """
         order = number("order", order, positive=True)
         width = number("width", width, positive=True)
@@ -91,7 +93,10 @@ class Waterfall:
         half = np.maximum(0.5 * width * scale, LOBE * spacing)
         inside = np.abs(self.lines - centre[:, None]) <= half[:, None] * (1 + 1e-9)
         square = np.sum(np.where(inside, self.mean_square, 0.0), axis=1) / self.bandwidth
-        return np.where(centre + half <= self.lines[-1] + spacing, np.sqrt(2 * square), np.nan)
+        valid = (centre + half <= self.lines[-1] + spacing) & (2 * LOBE * spacing <= scale)
+        if not valid.any():
+            reject("width", width, "a band within the lines, in blocks of four revolutions or more")
+        return np.where(valid, np.sqrt(2 * square), np.nan)
 
 
 def waterfall(
