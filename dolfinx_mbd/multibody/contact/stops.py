@@ -22,8 +22,8 @@ class JointStop(JointElement):
         joint: Name of the joint.
         law: Law of the force (N, for penetrations in m) or of the torque (N m, in rad). Its
             friction is not used and must be 0.
-        lower: Coordinate of the joint at the lower stop, rad or m; by default there is none.
-        upper: Coordinate of the joint at the upper stop, rad or m; by default there is none.
+        lower: Coordinate of the joint at the lower stop, rad or m; by default no stop exists.
+        upper: Coordinate of the joint at the upper stop, rad or m; by default no stop exists.
         motion: `rotation` or `displacement`; by default the only free motion of the joint, or
             the rotation of a cylindrical joint.
 
