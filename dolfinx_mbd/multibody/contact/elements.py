@@ -154,7 +154,8 @@ def sphere_contact(
         law: Law of the force; `hertz_stiffness` computes the stiffness.
 
     Raises:
-        InputError: A radius is not positive, or a socket is not larger than its ball.
+        InputError: The first radius is zero, the second is negative, or a socket is not larger than
+            its ball.
 
     Example:
         >>> law = mbd.ContactLaw(mbd.hertz_stiffness(0.01, 0.02, mbd.STEEL))
@@ -165,10 +166,10 @@ def sphere_contact(
     if not isinstance(radii, Sequence) or len(radii) != 2:
         raise InputError(f"{label} must be two numbers in m; got {radii!r}", argument="radii")
     one, two = (number(label, radius, unit="m") for radius in radii)
-    if two <= 0.0 or one + two == 0.0 or one == 0.0 or (one < 0.0 and -one <= two):
+    if two < 0.0 or one == 0.0 or (one < 0.0 and -one <= two):
         raise InputError(
-            f"{label} must be two positive numbers in m, or a negative first radius for a socket "
-            f"that is larger than the second sphere; got {radii!r}",
+            f"{label} must be a radius in m, negative for a socket that is larger than the second "
+            f"sphere, and a radius that is not negative; got {radii!r}",
             argument="radii",
             value=radii,
         )

@@ -245,7 +245,7 @@ def test_end_stops() -> None:
         (lambda: mbd.plane_contact("c", A, A, 1.0, LAW), "with itself"),
         (lambda: mbd.plane_contact("c", A, B, -1.0, LAW), "load 'c': radius"),
         (lambda: mbd.plane_contact("c", A, B, 1.0, 1e9), "law must be ContactLaw"),
-        (lambda: mbd.sphere_contact("c", A, B, (0.1, -0.2), LAW), "'c': radii must be two"),
+        (lambda: mbd.sphere_contact("c", A, B, (0.1, -0.2), LAW), "a radius that is not negative"),
         (lambda: mbd.sphere_contact("c", A, B, (-0.1, 0.2), LAW), "larger than the second"),
         (lambda: mbd.sphere_contact("c", A, B, 0.1, LAW), "radii must be two"),
         (
