@@ -12,7 +12,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError
 
 ALONG_X = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
-STIFF = mbd.ContactLaw(1e8, 1.0, damping=20.0)
+STIFF = mbd.ContactLaw(1e8, 1.0, damping=2000.0)  # the pin does not rebound
 RADIUS, LENGTH = 0.05, 0.2
 
 
@@ -37,6 +37,7 @@ def crank_mechanism(clearance: mbd.Clearance | None) -> mbd.System:
     return mbd.System([ground, crank, rod, piston], joints, drivers=[drive])
 
 
+@pytest.mark.filterwarnings("ignore:contact:UserWarning")  # only the late forces matter
 def test_a_clearance_joint_converges_to_the_ideal_joint() -> None:
     options = {"t_end": 0.012, "dt": 4e-6}
     ideal = mbd.simulate(crank_mechanism(None), **options)
@@ -53,9 +54,10 @@ def test_a_clearance_joint_converges_to_the_ideal_joint() -> None:
         late = run.time > 0.008  # the pin has settled
         force_errors.append(np.abs(history.force[late, 0].mean() / force[late, 0].mean() - 1))
     assert errors[0] > 5 * errors[1] > 20 * errors[2]
-    assert force_errors[2] < 2e-3
+    assert (np.array(force_errors) < [5e-4, 5e-5, 1e-5]).all()
 
 
+@pytest.mark.filterwarnings("ignore:contact:UserWarning")
 def test_forces_of_the_joint_contain_the_contact() -> None:
     """The history of the joint has the force on the piston, also as an element."""
     run = mbd.simulate(crank_mechanism(mbd.Clearance(1e-5, STIFF)), t_end=0.004, dt=4e-6)
