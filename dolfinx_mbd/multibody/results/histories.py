@@ -223,6 +223,11 @@ class ElementHistory:
         gap: Gap of each point of a contact, (nt, P), m; negative during a contact.
         gap_rate: Rates of the gaps, (nt, P), m/s.
         normal_force: Normal force at each point of a contact, (nt, P), N.
+        film_thickness: Smallest film thickness of a bearing with an oil film, (nt,), m. The orbit
+            of its journal is `displacement` in the axes of the bore, (nt, 3), and the dissipated
+            power is −`power`.
+        peak_pressure: Largest pressure of the oil film, (nt,), Pa.
+        side_flow: Flow of oil out of both ends of the bearing, (nt,), m³/s.
 
     Example:
         >>> strut = mbd.SpringDamper("strut", ground.frame("pin"), ("bob", "tip"), 400.0, 5.0)
@@ -255,6 +260,9 @@ class ElementHistory:
     gap: Array = field(default_factory=_absent)
     gap_rate: Array = field(default_factory=_absent)
     normal_force: Array = field(default_factory=_absent)
+    film_thickness: Array = field(default_factory=_absent)
+    peak_pressure: Array = field(default_factory=_absent)
+    side_flow: Array = field(default_factory=_absent)
 
     @property
     def work(self) -> Array:

@@ -230,8 +230,10 @@ def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]
         u = at.velocities[list(frames)].ravel()
         values = {"wrench": wrench, "power": wrench @ u, "energy": 0.0}
         if isinstance(load, PairElement):
-            pair = at.pair(*frames)
-            values |= load.motion(pair) | {"energy": load.energy(pair)}
+            pair, *surface = arguments = at.arguments(load, *frames)
+            values |= load.motion(*arguments) | {"energy": load.energy(*arguments)}
+            if surface:
+                values["power"] += at.surface_power(load)
             if isinstance(load, SpringDamper):
                 length = np.linalg.norm(pair.p2 - pair.p1)
                 values["tension"] = wrench[:3] @ (pair.p2 - pair.p1) / length
