@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import choice, instance, integer, number
+from dolfinx_mbd.checks import (
+    array,
+    choice,
+    flag,
+    instance,
+    integer,
+    items,
+    number,
+    reject,
+    vector,
+)
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
@@ -96,12 +106,22 @@ class Contact(ContactElement):
     def __post_init__(self) -> None:
         self._check_ends()
         instance(f"load {self.name!r}: law", self.law, ContactLaw, _LAW)
-        rows = [(s.shape, *s.normal, s.size, s.sign, s.radius) for s in self.surfaces]
+        label = f"load {self.name!r}: surfaces"
+        surfaces = items(label, self.surfaces, Surface, "for example Surface(PLANE)")
+        if not surfaces:
+            reject(label, self.surfaces, "a list with at least one Surface")
+        flag(f"load {self.name!r}: shared", self.shared)
+        for surface in surfaces:
+            choice(f"{label}: shape", surface.shape, (PLANE, CYLINDER, SPHERE))
+            vector(f"{label}: point", surface.point, unit="m")
+            vector(f"{label}: normal", surface.normal)
+        rows = [(s.shape, *s.normal, s.size, s.sign, s.radius) for s in surfaces]
         share = 1.0 / len(rows) if self.shared else 1.0
         assign(
             self,
-            _points=np.array([surface.point for surface in self.surfaces], dtype=float),
-            _surfaces=np.array(rows, dtype=float),
+            surfaces=surfaces,
+            _points=np.array([surface.point for surface in surfaces], dtype=float),
+            _surfaces=np.array(array(label, rows)),
             _law=self.law.numbers(share),
         )
 
