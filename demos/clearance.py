@@ -80,8 +80,9 @@ report(system)
 
 # +
 turn = 2 * np.pi / speed
-options = {"t_end": 1.25 * turn, "dt": turn / 15000, "redundant": "drop"}
-ideal, run = mbd.simulate(slider_crank(), **options), mbd.simulate(system, **options)
+t_end, dt = 1.25 * turn, turn / 15000
+ideal = mbd.simulate(slider_crank(), t_end=t_end, dt=dt, redundant="drop")
+run = mbd.simulate(system, t_end=t_end, dt=dt, redundant="drop")
 contact = run.element("piston pin contact")
 impacts = [impact for impact in contact.impacts if impact.speed > 0.02]
 report(
