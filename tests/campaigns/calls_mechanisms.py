@@ -52,6 +52,10 @@ MECHANISMS: dict[str, Call] = {
     "ContactLaw": lambda b: (mbd.ContactLaw, {"stiffness": 1e8, "damping": 0.1}),
     "ContactLaw.force": lambda b: (_LAW.force, {"penetration": 1e-5, "rate": 0.1}),
     "ContactLaw.restitution": lambda b: (_LAW.restitution, {"speed": 0.5}),
+    "GearPair": lambda b: (
+        mbd.GearPair,
+        {"name": "mesh", **b.ends, "teeth": (20, 40), "module": 2e-3, "stiffness": 1e8},
+    ),
     "GuideClearance": lambda b: (
         mbd.GuideClearance,
         {"gap": 1e-4, "length": 0.1, "height": 0.05, "law": _LAW},

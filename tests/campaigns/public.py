@@ -31,7 +31,7 @@ INTERNAL = {
     "placed", "poses", "rescaled", "residual", "restore", "size", "step", "tangent", "tension",
     "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows", "Recovery.ingredients",
     "with_files", "motion", "nodal", "rows_of",
-    "Clearance.element", "Clearance.rows", "Contact.states", "ContactLaw.numbers", "ContactLaw.slopes",
+    "Clearance.element", "Clearance.rows", "Contact.states", "GearPair.states", "ContactLaw.numbers", "ContactLaw.slopes",
     "GuideClearance.element", "GuideClearance.rows", "JointFriction.gaps", "JointSpring.gaps",
     "JointStop.gaps",
     "steady_rates", "with_misfit", "with_points", "after_jump", "initial_velocities", "advance",
