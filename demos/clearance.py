@@ -6,9 +6,9 @@ the balance of energy. Figures go to `results/clearance`. Runs on one rank and u
 
 # # A joint with clearance
 #
-# Real joints have play. In the clearance the pin flies freely; when it touches the bore, an impact
-# occurs whose force exceeds that of an ideal joint many times. Here the piston pin of a slider-crank
-# runs in a worn plastic bush with a radial clearance of 0.1 mm.
+# Real joints have play. The pin flies freely in its clearance; when it touches the bore, an impact
+# occurs whose force exceeds that of an ideal joint many times. Here the piston pin of a
+# slider-crank runs in a worn plastic bush with a radial clearance of 0.1 mm.
 #
 # At the penetration $\delta$ the bush exerts the normal force
 # $$F = K\,\delta\,(1 + \chi\,\dot\delta).$$

@@ -208,13 +208,13 @@ def plane_contact(
         first: Frame of the plane; its z axis points out of the solid.
         second: Frame at the centre of the sphere.
         radius: Radius of the sphere, m; 0 for a point.
-        law: Law of the force; `hertz_stiffness(radius, math.inf, ...)` computes the stiffness.
+        law: Law of the force; `hertz_stiffness(radius, None, ...)` computes the stiffness.
 
     Raises:
         InputError: The radius is negative.
 
     Example:
-        >>> law = mbd.ContactLaw(mbd.hertz_stiffness(0.01, math.inf, mbd.STEEL))
+        >>> law = mbd.ContactLaw(mbd.hertz_stiffness(0.01, None, mbd.STEEL))
         >>> floor = mbd.plane_contact(
         ...     "floor", ground.frame("bearing"), rod.frame("left"), 0.01, law
         ... )

@@ -103,7 +103,7 @@ def drop(law: mbd.ContactLaw, mass: float, speed: float = 1.0, **options) -> mbd
 
 
 def test_elastic_impact_of_hertz() -> None:
-    K, mass, speed = mbd.hertz_stiffness(RADIUS, math.inf, mbd.STEEL), 4.0, 0.5
+    K, mass, speed = mbd.hertz_stiffness(RADIUS, None, mbd.STEEL), 4.0, 0.5
     depth = (5 * mass * speed**2 / (4 * K)) ** 0.4
     period = 2.9432751843 * depth / speed
     run = mbd.simulate(drop(mbd.ContactLaw(K), mass, speed), t_end=1.2 * period, dt=period / 300)

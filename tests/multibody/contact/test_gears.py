@@ -146,5 +146,5 @@ def test_axes_must_be_parallel_and_apart() -> None:
     pair = FramePair(np.zeros(3), np.eye(3), still, np.array([0.06, 0, 0]), np.eye(3), still)
     with pytest.raises(InputError, match="not parallel"):
         mesh.placed(pair._replace(Q2=exp_rotation(np.array([0.1, 0, 0]))))
-    with pytest.raises(InputError, match="reference distance is 0.06 m"):
+    with pytest.raises(InputError, match=r"reference distance is 0\.06 m"):
         mesh.wrenches(pair._replace(p2=np.array([0.05, 0, 0])))
