@@ -268,3 +268,13 @@ def test_gaps_of_the_slider_crank_stay_bounded() -> None:
 def test_invalid_clearances(call, text: str) -> None:
     with pytest.raises(InputError, match=text):
         call()
+
+
+def test_tables_of_a_contact(tmp_path) -> None:
+    system = crank_mechanism(mbd.Clearance(1e-4, STIFF))
+    run = mbd.simulate(system, t_end=4e-5, dt=4e-6)
+    data = run.to_xarray(["pin contact"])
+    assert data["pin contact.gap"].dims == ("time", "pin contact point")
+    assert run.to_csv(tmp_path / "run.csv", ["pin contact"]).exists()
+    path = run.save(tmp_path / "run.npz")
+    assert (mbd.Solution.load(path, system).q == run.q).all()
