@@ -66,6 +66,7 @@ from .multibody import FlexibleBody as FlexibleBody
 from .multibody import Frame as Frame
 from .multibody import FrameLoad as FrameLoad
 from .multibody import FrameMotion as FrameMotion
+from .multibody import GearPair as GearPair
 from .multibody import GeneralizedAlpha as GeneralizedAlpha
 from .multibody import Ground as Ground
 from .multibody import GuideClearance as GuideClearance

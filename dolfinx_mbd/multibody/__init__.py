@@ -28,6 +28,7 @@ from dolfinx_mbd.multibody.contact.elements import (
     plane_contact,
     sphere_contact,
 )
+from dolfinx_mbd.multibody.contact.gears import GearPair
 from dolfinx_mbd.multibody.contact.laws import (
     ContactLaw,
     contact_damping,
@@ -118,6 +119,7 @@ __all__ = [
     "FrameLoad",
     "FrameMotion",
     "FrameRef",
+    "GearPair",
     "GeneralizedAlpha",
     "Ground",
     "GuideClearance",

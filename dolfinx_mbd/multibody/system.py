@@ -31,6 +31,7 @@ _KINDS = {
     "JointFriction": "friction",
     "Contact": "contact",
     "JointStop": "end stop",
+    "GearPair": "gear pair",
 }
 
 

@@ -10,12 +10,15 @@ import numpy as np
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import multibody as mb
+from dolfinx_mbd.kernels.contacts import PLANE
+from dolfinx_mbd.multibody.contact.elements import Surface
 from tests.campaigns.bench import Bench, square
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 CRANK = {"crank_radius": 0.04, "crank_mass": 1.0, "piston_mass": 0.2, "speed": 10.0}
 TIMES = np.linspace(0.0, 1.0, 16)
 _ANGLES = np.radians(np.arange(0.0, 721.0, 5.0))
+_LAW = mbd.ContactLaw(1e8, damping=0.1)
 _OUTPUTS: dict[str, Any] = {"angle": lambda run: run.joint("pivot").rotation}
 
 
@@ -41,6 +44,48 @@ MECHANISMS: dict[str, Call] = {
         {"path": ROSS / "bearings.toml", "name": "drive end"},
     ),
     "Bushing": lambda b: (mbd.Bushing, {"name": "rubber", **b.ends, "stiffness": [1e3] * 6}),
+    "Clearance": lambda b: (mbd.Clearance, {"radial": 1e-4, "law": _LAW, "radius": 0.01}),
+    "Contact": lambda b: (
+        mbd.Contact,
+        {"name": "touch", **b.ends, "law": _LAW, "surfaces": (Surface(PLANE),)},
+    ),
+    "ContactLaw": lambda b: (mbd.ContactLaw, {"stiffness": 1e8, "damping": 0.1}),
+    "ContactLaw.force": lambda b: (_LAW.force, {"penetration": 1e-5, "rate": 0.1}),
+    "ContactLaw.restitution": lambda b: (_LAW.restitution, {"speed": 0.5}),
+    "GearPair": lambda b: (
+        mbd.GearPair,
+        {"name": "mesh", **b.ends, "teeth": (20, 40), "module": 2e-3, "stiffness": 1e8},
+    ),
+    "GuideClearance": lambda b: (
+        mbd.GuideClearance,
+        {"gap": 1e-4, "length": 0.1, "height": 0.05, "law": _LAW},
+    ),
+    "JointStop": lambda b: (
+        mbd.JointStop,
+        {"name": "stop", "joint": "pivot", "law": _LAW, "lower": -1.0, "upper": 1.0},
+    ),
+    "bore_contact": lambda b: (
+        mbd.bore_contact,
+        {"name": "pin", **b.ends, "clearance": 1e-4, "radius": 0.01, "law": _LAW},
+    ),
+    "contact_damping": lambda b: (mbd.contact_damping, {"restitution": 0.8, "speed": 0.5}),
+    "guide_contact": lambda b: (
+        mbd.guide_contact,
+        {"name": "g", **b.ends, "clearance": 1e-4, "length": 0.1, "height": 0.05, "law": _LAW},
+    ),
+    "hertz_stiffness": lambda b: (
+        mbd.hertz_stiffness,
+        {"first_radius": 0.01, "second_radius": 0.02, "material": mbd.STEEL},
+    ),
+    "line_stiffness": lambda b: (mbd.line_stiffness, {"length": 0.02, "material": mbd.STEEL}),
+    "plane_contact": lambda b: (
+        mbd.plane_contact,
+        {"name": "floor", **b.ends, "radius": 0.01, "law": _LAW},
+    ),
+    "sphere_contact": lambda b: (
+        mbd.sphere_contact,
+        {"name": "balls", **b.ends, "radii": (0.01, 0.02), "law": _LAW},
+    ),
     "Driver": lambda b: (
         mb.Driver,
         {"name": "motor", "joint": "pivot", "motion": mb.constant_speed(1.0)},

@@ -14,7 +14,7 @@ RECORDS = {
     "BodySensitivities", "BodyState", "CableMotion",
     "Campbell", "CrankMotion", "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
-    "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
+    "FirstOrderInertiaWarning", "Format", "Impact", "FrameMotion", "FrequencyResponse", "HalfPower",
     "Identification",
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
@@ -34,6 +34,9 @@ INTERNAL = {
     "placed", "poses", "rescaled", "residual", "restore", "size", "step", "tangent", "tension",
     "wrench", "wrenches", "FourStrokePressure.at", "FullMatrices.rows", "Recovery.ingredients",
     "with_files", "motion", "nodal", "rows_of",
+    "Clearance.element", "Clearance.rows", "Contact.states", "ContactLaw.numbers",
+    "ContactLaw.slopes", "GearPair.states", "GuideClearance.element", "GuideClearance.rows",
+    "JointFriction.gaps", "JointSpring.gaps", "JointStop.gaps",
     "steady_rates", "with_misfit", "with_points", "after_jump", "initial_velocities", "advance",
     "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control", "FatigueMaterial.law",
 }  # fmt: skip

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import choice, instance, integer, number
+from dolfinx_mbd.checks import (
+    array,
+    choice,
+    flag,
+    instance,
+    integer,
+    items,
+    number,
+    reject,
+    vector,
+)
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
@@ -96,12 +106,22 @@ class Contact(ContactElement):
     def __post_init__(self) -> None:
         self._check_ends()
         instance(f"load {self.name!r}: law", self.law, ContactLaw, _LAW)
-        rows = [(s.shape, *s.normal, s.size, s.sign, s.radius) for s in self.surfaces]
+        label = f"load {self.name!r}: surfaces"
+        surfaces = items(label, self.surfaces, Surface, "for example Surface(PLANE)")
+        if not surfaces:
+            reject(label, self.surfaces, "a list with at least one Surface")
+        flag(f"load {self.name!r}: shared", self.shared)
+        for surface in surfaces:
+            choice(f"{label}: shape", surface.shape, (PLANE, CYLINDER, SPHERE))
+            vector(f"{label}: point", surface.point, unit="m")
+            vector(f"{label}: normal", surface.normal)
+        rows = [(s.shape, *s.normal, s.size, s.sign, s.radius) for s in surfaces]
         share = 1.0 / len(rows) if self.shared else 1.0
         assign(
             self,
-            _points=np.array([surface.point for surface in self.surfaces], dtype=float),
-            _surfaces=np.array(rows, dtype=float),
+            surfaces=surfaces,
+            _points=np.array([surface.point for surface in surfaces], dtype=float),
+            _surfaces=np.array(array(label, rows)),
             _law=self.law.numbers(share),
         )
 
@@ -154,7 +174,8 @@ def sphere_contact(
         law: Law of the force; `hertz_stiffness` computes the stiffness.
 
     Raises:
-        InputError: A radius is not positive, or a socket is not larger than its ball.
+        InputError: The first radius is zero, the second is negative, or a socket is not larger than
+            its ball.
 
     Example:
         >>> law = mbd.ContactLaw(mbd.hertz_stiffness(0.01, 0.02, mbd.STEEL))
@@ -165,10 +186,10 @@ def sphere_contact(
     if not isinstance(radii, Sequence) or len(radii) != 2:
         raise InputError(f"{label} must be two numbers in m; got {radii!r}", argument="radii")
     one, two = (number(label, radius, unit="m") for radius in radii)
-    if two <= 0.0 or one + two == 0.0 or one == 0.0 or (one < 0.0 and -one <= two):
+    if two < 0.0 or one == 0.0 or (one < 0.0 and -one <= two):
         raise InputError(
-            f"{label} must be two positive numbers in m, or a negative first radius for a socket "
-            f"that is larger than the second sphere; got {radii!r}",
+            f"{label} must be a radius in m, negative for a socket that is larger than the second "
+            f"sphere, and a radius that is not negative; got {radii!r}",
             argument="radii",
             value=radii,
         )
@@ -187,13 +208,13 @@ def plane_contact(
         first: Frame of the plane; its z axis points out of the solid.
         second: Frame at the centre of the sphere.
         radius: Radius of the sphere, m; 0 for a point.
-        law: Law of the force; `hertz_stiffness(radius, math.inf, ...)` computes the stiffness.
+        law: Law of the force; `hertz_stiffness(radius, None, ...)` computes the stiffness.
 
     Raises:
         InputError: The radius is negative.
 
     Example:
-        >>> law = mbd.ContactLaw(mbd.hertz_stiffness(0.01, math.inf, mbd.STEEL))
+        >>> law = mbd.ContactLaw(mbd.hertz_stiffness(0.01, None, mbd.STEEL))
         >>> floor = mbd.plane_contact(
         ...     "floor", ground.frame("bearing"), rod.frame("left"), 0.01, law
         ... )

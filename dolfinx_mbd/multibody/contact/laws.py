@@ -146,13 +146,13 @@ def contact_damping(restitution: float, speed: float, model: Model = "Flores") -
 
 
 def hertz_stiffness(
-    first_radius: float, second_radius: float, material: Any, other: Any = None
+    first_radius: float | None, second_radius: float | None, material: Any, other: Any = None
 ) -> float:
     """Return Hertz's stiffness K = 4/3 E* √R* of two spheres, for the exponent n = 1.5.
 
     Args:
-        first_radius: Radius, m; `math.inf` for a plane, negative for a socket that contains the
-            other sphere.
+        first_radius: Radius, m; None for a plane, negative for a socket that contains the other
+            sphere.
         second_radius: Radius of the other body, m.
         material: Material of the first body: an object with `young` (Pa) and `poisson`.
         other: Material of the second body; by default the same.
@@ -164,7 +164,7 @@ def hertz_stiffness(
         InputError: A radius is zero or not a number, or the surfaces do not touch at one point.
 
     Example:
-        >>> ball_on_plane = mbd.hertz_stiffness(0.01, math.inf, mbd.STEEL)
+        >>> ball_on_plane = mbd.hertz_stiffness(0.01, None, mbd.STEEL)
         >>> print(f"{ball_on_plane:.3e}")
         1.538e+10
     """
@@ -202,12 +202,12 @@ def line_stiffness(length: float, material: Any, other: Any = None) -> float:
 
 
 def _curvature(argument: str, radius: Any) -> float:
-    """Return the inverse of a radius, which may be infinite."""
-    if isinstance(radius, float) and math.isinf(radius):
+    """Return the inverse of a radius, or 0 for a plane."""
+    if radius is None:
         return 0.0
     radius = number(argument, radius, unit="m")
     if radius == 0.0:
-        reject(argument, radius, "a radius in m, math.inf for a plane, negative for a socket")
+        reject(argument, radius, "a radius in m, None for a plane, negative for a socket")
     return 1.0 / radius
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 from dolfinx_mbd.checks import instance, number, reject
@@ -22,8 +21,8 @@ class JointStop(JointElement):
         joint: Name of the joint.
         law: Law of the force (N, for penetrations in m) or of the torque (N m, in rad). Its
             friction is not used and must be 0.
-        lower: Coordinate of the joint at the lower stop, rad or m; by default there is none.
-        upper: Coordinate of the joint at the upper stop, rad or m; by default there is none.
+        lower: Coordinate of the joint at the lower stop, rad or m; by default no stop exists.
+        upper: Coordinate of the joint at the upper stop, rad or m; by default no stop exists.
         motion: `rotation` or `displacement`; by default the only free motion of the joint, or
             the rotation of a cylindrical joint.
 
@@ -39,8 +38,8 @@ class JointStop(JointElement):
     name: str
     joint: str
     law: ContactLaw
-    lower: float = -math.inf
-    upper: float = math.inf
+    lower: float | None = None
+    upper: float | None = None
     motion: Axis | None = None
 
     def __post_init__(self) -> None:
@@ -48,10 +47,12 @@ class JointStop(JointElement):
         instance(f"{label}: law", self.law, ContactLaw, "for example ContactLaw(1e4, 1.0)")
         if self.law.friction:
             reject(f"{label}: friction of the law", self.law.friction, "0; use JointFriction")
-        for end, absent in (("lower", -math.inf), ("upper", math.inf)):
-            if getattr(self, end) != absent:
-                number(f"{label}: {end}", getattr(self, end))
-        if not self.lower < self.upper or (math.isinf(self.lower) and math.isinf(self.upper)):
+        ends = [
+            number(f"{label}: {end}", getattr(self, end))
+            for end in ("lower", "upper")
+            if getattr(self, end) is not None
+        ]
+        if not ends or (len(ends) == 2 and ends[0] >= ends[1]):
             expected = "two limits with lower < upper, or one of them"
             reject(f"{label}: (lower, upper)", (self.lower, self.upper), expected)
 
@@ -61,8 +62,9 @@ class JointStop(JointElement):
 
     def gaps(self, s: float) -> tuple[tuple[float, float], ...]:
         """Return each gap (rad or m) and its derivative with respect to the coordinate."""
-        gaps = (s - self.lower, 1.0), (self.upper - s, -1.0)
-        return tuple(pair for pair in gaps if math.isfinite(pair[0]))
+        lower = () if self.lower is None else ((s - self.lower, 1.0),)
+        upper = () if self.upper is None else ((self.upper - s, -1.0),)
+        return lower + upper
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
         """Return the torque (N m) or force (N) on the second body."""

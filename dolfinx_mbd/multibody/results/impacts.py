@@ -35,7 +35,7 @@ class Impact:
         >>> system = mbd.System([floor, ball], loads=[touch])
         >>> (impact,) = mbd.simulate(system, t_end=0.03, dt=5e-5).element("touch").impacts
         >>> print(f"{1e3 * impact.start:.1f} ms, {impact.speed:.3f} m/s, {impact.loss:.3f} J")
-        10.0 ms, 1.000 m/s, 0.148 J
+        10.0 ms, 1.000 m/s, 0.153 J
     """
 
     start: float

@@ -170,7 +170,8 @@ def dataset(time: Array, arrays: Iterable[Named]) -> Dataset:
         dims = ["time"]
         for k, length in enumerate(values.shape[1:], start=2):
             last = k == values.ndim and len(axes) == length
-            number = f"{name} mode" if values.ndim == 2 else f"{name} place"
+            count = "point" if key in ("gap", "gap_rate", "normal_force") else "mode"
+            number = f"{name} {count}" if values.ndim == 2 else f"{name} place"
             dim = {"xyz": "axis", "wxyz": "quaternion"}[axes] if last else number
             labels = list(axes) if last else np.arange(1, length + 1)
             coordinates[dim] = (dim, labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
@@ -12,7 +13,7 @@ from scipy.linalg import null_space
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, instance, number
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, PlacementWarning
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.assembly.rates import accelerations, rate_rows, saddle, velocities
 from dolfinx_mbd.multibody.model.joints import SLIDING, TURNING
@@ -49,11 +50,13 @@ def consistent_state(
     """Compute a state that satisfies the constraints and their first two time derivatives.
 
     Positions are as close as possible to the initial positions of the bodies. The difference of the
-    velocities from `v` has the least kinetic energy. Without `q` and `v`, joints with clearance are
-    centred and move as ideal joints, unless the initial positions or velocities of bodies
-    contradict ideal joints. Without `v`, bodies and joints have their
+    velocities from `v` has the least kinetic energy. Without `v`, bodies and joints have their
     specified velocities, and the kinetic energy of the other bodies is as small as possible. The
     rates of a quasi-static deformation then change the velocities of bodies slightly.
+
+    Without `q` and `v`, joints with clearance move as ideal joints, unless the initial velocities
+    of bodies contradict ideal joints. Rigid bodies remain where they are if this is within the
+    clearances.
 
     Args:
         system: The mechanism.
@@ -138,19 +141,29 @@ def _ideal_state(
     elastic_start: Literal["quasi-static", "undeformed"],
     rates: Mapping[str, float],
 ) -> State | None:
-    """Return the state with centred joints that move as joints without clearance.
+    """Return the state in which the joints with clearance move as ideal joints.
 
-    Return None if the initial positions or velocities of bodies contradict joints without
-    clearance.
+    Return None if the initial velocities of bodies contradict ideal joints. Rigid bodies remain at
+    their initial positions if these are within the clearances.
     """
-    ideal = system.whole.ideal
+    eqs = Assembler(system)
+    eqs.q[:] = coordinates(system)
+    assemble(eqs, t, system.rigid)
+    eqs.update_poses(t)
+    eqs.update_velocities()
+    fits = not len(system.elastic) and not (eqs.contact_states()[:, 0] < 0.0).any()
     try:
-        ideal, redundant = fit_misfits(ideal, t)
-        if redundant:
-            ideal = ideal.without_rows([r.row for r in redundant])
-        state = consistent_state(ideal, t, elastic_start=elastic_start, rates=rates)
+        with warnings.catch_warnings():
+            if fits:
+                warnings.simplefilter("ignore", PlacementWarning)
+            ideal, redundant = fit_misfits(system.whole.ideal, t)
+            if redundant:
+                ideal = ideal.without_rows([r.row for r in redundant])
+            state = consistent_state(ideal, t, elastic_start=elastic_start, rates=rates)
     except AssemblyError:
         return None
+    if fits:
+        state = replace(state, q=eqs.q.copy())
     return transferred_state(state, ideal, system)
 
 

@@ -68,6 +68,10 @@ class ContactEvents:
         errors = np.where(touches, errors / (_SHARE * self._scales(states, size)), 0.0)
         return states, float(errors.max(initial=0.0))
 
+    def change(self, states: Array) -> bool:
+        """Return whether a gap changes its sign in a step to the given states."""
+        return bool(((np.array(self.gaps) < 0.0) != (states[:, 0] < 0.0)).any())
+
     def fraction(self, states: Array, dt: float, size: float) -> float | None:
         """Return the fraction of a step after which a gap first changes its sign.
 

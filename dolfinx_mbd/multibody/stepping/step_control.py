@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -156,6 +156,9 @@ class AdaptiveSteps:
                     repeats, event = repeats + 1, max(fraction * dt, self.smallest)
                     continue
                 self._accept(after, dt, error, deformation)
+                if self.contacts.change(contacts):
+                    # The rate of the accelerations jumps: forget the rate before the event
+                    after = replace(after, memory=after.memory | {"algorithmic": after.a})
                 self.contacts = self.contacts.after(contacts)
                 return after
             if dt <= self.smallest:

@@ -103,7 +103,7 @@ def drop(law: mbd.ContactLaw, mass: float, speed: float = 1.0, **options) -> mbd
 
 
 def test_elastic_impact_of_hertz() -> None:
-    K, mass, speed = mbd.hertz_stiffness(RADIUS, math.inf, mbd.STEEL), 4.0, 0.5
+    K, mass, speed = mbd.hertz_stiffness(RADIUS, None, mbd.STEEL), 4.0, 0.5
     depth = (5 * mass * speed**2 / (4 * K)) ** 0.4
     period = 2.9432751843 * depth / speed
     run = mbd.simulate(drop(mbd.ContactLaw(K), mass, speed), t_end=1.2 * period, dt=period / 300)
@@ -158,7 +158,7 @@ def test_resting_ball_stays_at_rest() -> None:
 
 def test_bouncing_ball() -> None:
     """The first touch is exact; the times of flight follow from the law of restitution."""
-    g, law = 9.81, mbd.ContactLaw(1e9, damping=mbd.contact_damping(0.7, 4.4))
+    g, law = 9.81, mbd.ContactLaw(1e13, damping=mbd.contact_damping(0.7, 4.4))
     system = drop(law, 1.0, 0.0, height=1.0, gravity=(0, -g, 0))
     run = mbd.simulate(system, t_end=1.8, dt=mbd.Adaptive(1e-6))
     impacts = run.element("floor").impacts
@@ -232,7 +232,7 @@ def test_end_stops() -> None:
     block = mbd.RigidBody("block", 1.0, [0.1] * 3, frames={"rail": mbd.Frame()})
     rail = mbd.prismatic("slide", ground.frame("rail"), block.frame("rail"))
     system = mbd.System([ground, block], [rail], loads=[stop])
-    run = mbd.simulate(system, t_end=0.5, dt=mbd.Adaptive(1e-6), start={"slide": 1.0})
+    run = mbd.simulate(system, t_end=0.7, dt=mbd.Adaptive(1e-6), start={"slide": 1.0})
     speed = run.joint("slide").displacement_rate[:, 2]
     e = law.restitution(1.0)
     assert speed.min() == pytest.approx(-e, rel=1e-4)
@@ -245,7 +245,7 @@ def test_end_stops() -> None:
         (lambda: mbd.plane_contact("c", A, A, 1.0, LAW), "with itself"),
         (lambda: mbd.plane_contact("c", A, B, -1.0, LAW), "load 'c': radius"),
         (lambda: mbd.plane_contact("c", A, B, 1.0, 1e9), "law must be ContactLaw"),
-        (lambda: mbd.sphere_contact("c", A, B, (0.1, -0.2), LAW), "'c': radii must be two"),
+        (lambda: mbd.sphere_contact("c", A, B, (0.1, -0.2), LAW), "a radius that is not negative"),
         (lambda: mbd.sphere_contact("c", A, B, (-0.1, 0.2), LAW), "larger than the second"),
         (lambda: mbd.sphere_contact("c", A, B, 0.1, LAW), "radii must be two"),
         (

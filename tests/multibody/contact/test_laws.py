@@ -37,8 +37,8 @@ def test_restitution_at_small_and_large_speeds() -> None:
     assert mbd.ContactLaw(1.0).restitution(1.0) == 1.0
     for beta in (9.9e-5, 1.01e-4):  # both sides of the change to the series
         assert law.restitution(beta) == pytest.approx(1 - 2 * beta / 3, abs=1e-8)
-    e = law.restitution(50.0)
-    assert 50 - math.log(51) == pytest.approx(-50 * e - math.log(1 - 50 * e), rel=1e-6)
+    e = law.restitution(10.0)
+    assert 10 - math.log(11) == pytest.approx(-10 * e - math.log(1 - 10 * e), rel=1e-6)
 
 
 def test_force_slopes_and_energy_agree() -> None:
@@ -55,11 +55,11 @@ def test_force_slopes_and_energy_agree() -> None:
 def test_constants_of_hertz() -> None:
     E = mbd.STEEL.young / (1 - mbd.STEEL.poisson**2) / 2
     K = mbd.hertz_stiffness
-    assert K(0.02, math.inf, mbd.STEEL) == pytest.approx(4 / 3 * E * math.sqrt(0.02))
+    assert K(0.02, None, mbd.STEEL) == pytest.approx(4 / 3 * E * math.sqrt(0.02))
     assert K(0.02, 0.02, mbd.STEEL) == pytest.approx(4 / 3 * E * 0.1)
     assert K(-0.03, 0.02, mbd.STEEL) == pytest.approx(4 / 3 * E * math.sqrt(0.06))
     soft = mbd.Material(young=1e3, poisson=0.0, density=1.0)
-    assert K(0.01, math.inf, soft, mbd.STEEL) == pytest.approx(4 / 3 * 1e3 * 0.1, rel=1e-6)
+    assert K(0.01, None, soft, mbd.STEEL) == pytest.approx(4 / 3 * 1e3 * 0.1, rel=1e-6)
     assert mbd.line_stiffness(0.1, mbd.STEEL) == pytest.approx(np.pi / 4 * E * 0.1)
 
 
