@@ -87,6 +87,8 @@ class FiniteBearing(FilmBearing):
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
         """Return loads, derivatives and facts of the film; see `FilmBearing`."""
+        if not np.isfinite(motion).all():  # an iterate of a step that fails
+            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
         self.pressure(motion)
         g, facts = self.grid.loads()
         return g, self.grid.load_derivatives() if derivatives else np.zeros((5, 9)), facts

@@ -106,14 +106,15 @@ class ReynoldsGrid:
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
             self._q, self._flow, self._band,
         )  # fmt: skip
-        if sets < 0:
+        kernels.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
+        pressure = np.asarray(self.pressures.sum(axis=0))
+        if sets < 0 or not math.isfinite(pressure.sum()):
             self._free[:] = 1 - self._fixed
             raise SolverError(
                 "the cavitated area of an oil film did not converge; check that the film thickness "
                 "and its rate are finite"
             )
-        kernels.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
-        return np.asarray(self.pressures.sum(axis=0))
+        return pressure
 
     def loads(self) -> tuple[Array, Array]:
         """Return the film loads (5,), and smallest gap (m), peak pressure (Pa), side flow (m³/s).
