@@ -28,6 +28,7 @@ from tests.models.rods import rod
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
 FOLDERS = (
+    "bearings",
     "beams",
     "cables",
     "export",

@@ -1,4 +1,16 @@
-"""Journal bearings with oil films."""
+"""Journal bearings with oil films.
+
+A bearing is a load between two frames, that of the bore and that of the journal:
+
+    >>> import numpy as np
+    >>> import dolfinx_mbd as mbd
+    >>> ground = mbd.Ground({"bore": mbd.Frame()})
+    >>> rotor = mbd.RigidBody("rotor", 5.0, [0.01] * 3, frames={"journal": mbd.Frame()})
+    >>> ends = ground.frame("bore"), rotor.frame("journal")
+    >>> film = mbd.bearings.ShortBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01)
+    >>> mbd.System([ground, rotor], loads=[film], gravity=(0, -9.81, 0))
+    <System: 2 bodies, 0 joints, 0 drivers, 1 loads; 6 velocities (0 elastic), 0 constraints>
+"""
 
 from dolfinx_mbd.bearings.asperities import Asperities
 from dolfinx_mbd.bearings.coefficients import (

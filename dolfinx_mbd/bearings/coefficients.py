@@ -36,7 +36,6 @@ class BearingCoefficients:
         clearance: Radial clearance, m.
 
     Example:
-        >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> film = mbd.bearings.ShortBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01)
         >>> table = mbd.bearings.bearing_coefficients(film, [300.0, 600.0], (0.0, -50.0))
         >>> print(table.eccentricity.round(3), table.attitude.round(1))
@@ -105,7 +104,7 @@ class BearingCoefficients:
 
         Example:
             >>> film = mbd.bearings.ShortBearing(
-            ...     "film", ground.frame("bearing"), rod.frame("left"), 0.02, 0.01, 2e-5, 0.01
+            ...     "film", *ends, 0.02, 0.01, 2e-5, 0.01
             ... )
             >>> table = mbd.bearings.bearing_coefficients(film, [300.0, 600.0], (0.0, -50.0))
             >>> print(table.to_csv("film.csv").read_text().splitlines()[0])
@@ -138,7 +137,6 @@ def bearing_coefficients(
         SolverError: No equilibrium was found.
 
     Example:
-        >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> film = mbd.bearings.ShortBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01)
         >>> table = mbd.bearings.bearing_coefficients(film, [300.0], (0.0, -50.0))
         >>> print((table.stiffness[0] / 1e6).round(2))  # kN/mm
@@ -216,7 +214,6 @@ def whirl_threshold(
         SolverError: No equilibrium was found.
 
     Example:
-        >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> film = mbd.bearings.ShortBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01)
         >>> speed = mbd.bearings.whirl_threshold(film, 5.0, (0.0, -50.0), low=100.0, high=3000.0)
         >>> print(f"{speed:.1f} rad/s")

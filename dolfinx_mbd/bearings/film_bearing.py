@@ -40,6 +40,8 @@ class FilmBearing(PairElement):
         length: Length along the axis, m.
         clearance: Radial clearance, m.
         asperities: Contact of the surfaces where the film is thin.
+        journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
+            that is modelled without its rotation.
     """
 
     name: str
@@ -49,6 +51,7 @@ class FilmBearing(PairElement):
     length: float
     clearance: float
     asperities: Asperities = field(default=Asperities(), kw_only=True)
+    journal_speed: float = field(default=0.0, kw_only=True)
 
     __repr__ = short_repr
 
@@ -64,6 +67,7 @@ class FilmBearing(PairElement):
                 argument="clearance",
                 value=self.clearance,
             )
+        number(f"{label}: journal_speed", self.journal_speed, unit="rad/s")
         instance(f"{label}: asperities", self.asperities, Asperities)
         if 4.0 * self.asperities.roughness >= self.clearance:
             raise InputError(
@@ -127,14 +131,20 @@ class FilmBearing(PairElement):
             )
         return self
 
+    def pair_motion(self, pair: FramePair) -> Array:
+        """Return the motion (10,) of the journal, with the speed of its surface."""
+        y: Array = film_motion(*pair)
+        y[8] += self.journal_speed
+        return y
+
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""
-        y = film_motion(*pair)
+        y = self.pair_motion(pair)
         return film_wrenches(pair.Q1, y, self.film_loads(y, False)[0])
 
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches."""
-        g, dg, _ = self.film_loads(film_motion(*pair), True)
+        g, dg, _ = self.film_loads(self.pair_motion(pair), True)
         D, E = film_tangents(*pair, g, dg)
         return D, E
 
@@ -152,7 +162,7 @@ class FilmBearing(PairElement):
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
-        y = film_motion(*pair)
+        y = self.pair_motion(pair)
         gap, pressure, flow = self.film_loads(y, False)[2]
         d = y[[0, 1]] + y[9] * y[[2, 3]]
         between = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)

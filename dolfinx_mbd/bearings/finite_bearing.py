@@ -37,6 +37,8 @@ class FiniteBearing(FilmBearing):
             proportional to the squares of the intervals.
         supply: Grooves and holes with their pressures.
         asperities: Contact of the surfaces where the film is thin.
+        journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
+            that is modelled without its rotation.
 
     Raises:
         InputError: An argument is invalid, for example a viscosity that is not positive. `System`
@@ -45,7 +47,7 @@ class FiniteBearing(FilmBearing):
 
     Example:
         >>> film = mbd.bearings.FiniteBearing(
-        ...     "film", ground.frame("bearing"), rod.frame("left"), 0.02, 0.02, 2e-5, 0.01
+        ...     "film", *ends, 0.02, 0.02, 2e-5, 0.01
         ... )
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(1))  # N, on the journal

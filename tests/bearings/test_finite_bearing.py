@@ -110,8 +110,8 @@ def test_complementarity() -> None:
 
 def test_mass_is_conserved_in_a_full_film() -> None:
     """Oil from the groove, and displaced by the journal, leaves at the ends."""
-    film = bearing(1.5 * R, (96, 24), supply=[OilSupply(5e7, 1.0, 0.3, length=R)])
-    y = film.motion_vector((0.3 * C, 0.1 * C), (0.01, 0.0), slope=(1e-4, 0.0), speed=SPEED)
+    film = bearing(1.5 * R, (96, 24), supply=[OilSupply(5e7, 1.0, 0.3, length=1.4 * R)])
+    y = film.motion_vector((0.1 * C, 0.02 * C), (1e-3, 0.0), slope=(1e-4, 0.0), speed=SPEED)
     assert film.pressure(y)[:, 1:-1].min() > 0
     grid = film.grid
     rate = grid.gap(y)[1]
