@@ -105,16 +105,16 @@ report(f"threshold {threshold:.1f} rad/s, whirl {whirl:.1f} rad/s, {whirl / thre
 # first decays and then grows; its smallest amplitude marks the threshold.
 
 # +
-low, time = 0.85 * threshold, 1.2
+low, time, dt = 0.85 * threshold, 0.9, 3e-4
 rate = 0.3 * threshold / time
 at_start = mbd.bearings.bearing_coefficients(one, [low], (0.0, -weight)).position[0]
 run = mbd.simulate(
     rotor(at_start + [4e-6, 0.0], lambda t: (low * t + rate * t * t / 2, low + rate * t, rate)),
     t_end=time,
-    dt=2.5e-4,
+    dt=dt,
 )
 orbit = run.element("left film", axes="first").displacement[:, :2]
-width = round(2 * np.pi / whirl / 2.5e-4)  # saved times in one whirl
+width = round(2 * np.pi / whirl / dt)  # saved times in one whirl
 window = np.ones(width) / width
 mean = np.array([np.convolve(x, window, "same") for x in orbit.T]).T
 size = np.sqrt(np.convolve(((orbit - mean) ** 2).sum(axis=1), window, "same"))

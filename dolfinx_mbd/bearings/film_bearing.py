@@ -42,6 +42,10 @@ class FilmBearing(PairElement):
         asperities: Contact of the surfaces where the film is thin.
         journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
             that is modelled without its rotation.
+
+    Example:
+        >>> isinstance(mbd.bearings.ShortBearing("f", *ends, 0.02, 0.01, 2e-5, 0.01), FilmBearing)
+        True
     """
 
     name: str
@@ -106,6 +110,8 @@ class FilmBearing(PairElement):
         speed: float = 0.0,
     ) -> Array:
         """Return the motion (10,) of the journal from its parts, in the axes of the bore.
+
+        It is an argument of `film_loads` and of `FiniteBearing.pressure`.
 
         Args:
             eccentricity: Displacement of the journal's centre, (2,), m.

@@ -13,6 +13,7 @@ from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.supply import Oil, OilSupply
 from dolfinx_mbd.checks import instance, integer, number
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 
 __all__ = ["FiniteBearing"]
 
@@ -53,6 +54,8 @@ class FiniteBearing(FilmBearing):
         >>> print(loads[:2].round(1))  # N, on the journal
         [-424.7  614.1]
     """
+
+    __repr__ = short_repr
 
     oil: Oil | float = 0.0
     shape: tuple[int, int] = (64, 12)

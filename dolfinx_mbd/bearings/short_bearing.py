@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.bearings.film_bearing import FilmBearing, gauss_points
 from dolfinx_mbd.checks import integer, number
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.short_bearing import short_bearing_loads
 
 __all__ = ["ShortBearing"]
@@ -45,6 +46,8 @@ class ShortBearing(FilmBearing):
         >>> print(loads[:2].round(2))  # N, on the journal
         [-66.67  90.69]
     """
+
+    __repr__ = short_repr
 
     viscosity: float = 0.0
     points: int = 32

@@ -19,9 +19,12 @@ SHAPE, LENGTH = (96, 16), 1.2 * RADIUS
 
 
 class CutFilm:
-    """A bore that is cut open at a line of oil with a prescribed pressure at θ = 0."""
+    """A bore that is cut open at a line with the pressure zero at θ = 0.
 
-    def __init__(self, e: np.ndarray, rate: np.ndarray, pressure: float) -> None:
+    `e` and `rate` move the journal; `closing` reduces the gap everywhere at the same rate.
+    """
+
+    def __init__(self, e: np.ndarray, rate: np.ndarray, closing: float = 0.0) -> None:
         ends = [(0.0, -0.5 * LENGTH), (2 * np.pi * RADIUS, 0.5 * LENGTH)]
         quadrilateral = mesh.CellType.quadrilateral
         self.mesh = mesh.create_rectangle(MPI.COMM_SELF, ends, SHAPE, quadrilateral)
@@ -29,20 +32,21 @@ class CutFilm:
         x = ufl.SpatialCoordinate(self.mesh)
         normal = ufl.as_vector([ufl.cos(x[0] / RADIUS), ufl.sin(x[0] / RADIUS)])
         self.h = CLEARANCE - ufl.dot(ufl.as_vector(e.tolist()), normal)
-        self.rate = -ufl.dot(ufl.as_vector(rate.tolist()), normal)
+        self.rate = -ufl.dot(ufl.as_vector(rate.tolist()), normal) - closing
         self.bcs = [
-            self._bc(lambda x: np.isclose(x[0] % (2 * np.pi * RADIUS), 0), pressure),
-            self._bc(lambda x: np.isclose(abs(x[1]), 0.5 * LENGTH), 0.0),
+            self._bc(lambda x: np.isclose(x[0] % (2 * np.pi * RADIUS), 0)),
+            self._bc(lambda x: np.isclose(abs(x[1]), 0.5 * LENGTH)),
         ]
-        supply = [OilSupply(pressure, angle=0.0, arc=1e-3)]
         film = FiniteBearing(
-            "film", *ENDS, RADIUS, LENGTH, CLEARANCE, VISCOSITY, shape=SHAPE, supply=supply
-        )
-        self.expected = film.pressure(film.motion_vector(e, rate, speed=SPEED))
+            "film", *ENDS, RADIUS, LENGTH, CLEARANCE, VISCOSITY, shape=SHAPE,
+            supply=[OilSupply(0.0, angle=0.0, arc=1e-3)],
+        )  # fmt: skip
+        h, gap_rate = film.grid.gap(film.motion_vector(e, rate, speed=SPEED))
+        self.expected = film.grid.solve(h, gap_rate - closing, SPEED)
 
-    def _bc(self, where: object, value: float) -> fem.DirichletBC:
+    def _bc(self, where: object) -> fem.DirichletBC:
         dofs = fem.locate_dofs_geometrical(self.V, where)
-        return fem.dirichletbc(PETSc.ScalarType(value), dofs, self.V)
+        return fem.dirichletbc(PETSc.ScalarType(0.0), dofs, self.V)
 
     def system(self) -> tuple[PETSc.Mat, PETSc.Vec]:
         p, v = ufl.TrialFunction(self.V), ufl.TestFunction(self.V)
@@ -51,14 +55,8 @@ class CutFilm:
         a, L = (fem.form(part) for part in ufl.system(form))
         A = petsc.assemble_matrix(a, bcs=self.bcs)
         A.assemble()
-        p0 = fem.Function(self.V)
-        for bc in self.bcs:
-            bc.set(p0.x.array)
         b = A.createVecLeft()
         b.array[:] = fem.assemble_vector(L).array
-        full = petsc.assemble_matrix(a)
-        full.assemble()
-        b.axpy(-1.0, full * p0.x.petsc_vec)
         for bc in self.bcs:
             bc.set(b.array_w)
         return A, b
@@ -74,8 +72,8 @@ class CutFilm:
 
 
 def test_a_full_film() -> None:
-    film = CutFilm(np.array([-0.03, 0.0]) * CLEARANCE, np.zeros(2), 4e7)
-    assert film.expected[:, 1:-1].min() > 0
+    film = CutFilm(np.array([-0.1, 0.02]) * CLEARANCE, np.zeros(2), 0.1 * CLEARANCE * SPEED)
+    assert film.expected[1:, 1:-1].min() > 0
     A, b = film.system()
     solver = PETSc.KSP().create(MPI.COMM_SELF)
     solver.setType("preonly")
@@ -84,14 +82,13 @@ def test_a_full_film() -> None:
     p = A.createVecRight()
     solver.solve(b, p)
     difference = np.abs(film.on_grid(p.array) - film.expected)
-    inner = slice(24, -24)  # the pressure is singular at the ends of the line of oil
-    assert difference[inner].max() < 5e-3 * film.expected[inner].max()
+    assert difference.max() < 5e-3 * film.expected.max()
 
 
 def test_a_ruptured_film() -> None:
     """The obstacle problem with PETSc's solver for bounds."""
     rate = np.array([0.02, 0.05]) * CLEARANCE * SPEED
-    film = CutFilm(np.array([-0.5, 0.1]) * CLEARANCE, rate, 0.0)
+    film = CutFilm(np.array([-0.5, 0.1]) * CLEARANCE, rate)
     A, b = film.system()
     solver = PETSc.SNES().create(MPI.COMM_SELF)
     solver.setType("vinewtonrsls")
@@ -119,7 +116,7 @@ def test_a_ruptured_film() -> None:
 
 
 def test_the_penalty_bounds_negative_pressures() -> None:
-    film = CutFilm(np.array([-0.5, 0.1]) * CLEARANCE, np.zeros(2), 0.0)
+    film = CutFilm(np.array([-0.5, 0.1]) * CLEARANCE, np.zeros(2))
     p, v = fem.Function(film.V), ufl.TestFunction(film.V)
     p.interpolate(lambda x: np.sin(x[0] / RADIUS))
     speed = RADIUS * SPEED
@@ -133,7 +130,7 @@ def test_the_penalty_bounds_negative_pressures() -> None:
 
 
 def test_errors() -> None:
-    film = CutFilm(np.array([0.1, 0.1]) * CLEARANCE, np.zeros(2), 0.0)
+    film = CutFilm(np.array([0.1, 0.1]) * CLEARANCE, np.zeros(2))
     p, v = ufl.TrialFunction(film.V), ufl.TestFunction(film.V)
     for arguments in ((film.h, 0.0), (film.h, -1.0), (ufl.grad(film.h), 1.0)):
         with pytest.raises(InputError):
