@@ -13,6 +13,8 @@ whip from the eigenvalues and from a run-up. Files go to `results/rotor_on_oil_f
 # +
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from dolfinx.mesh import create_interval
 from mpi4py import MPI
@@ -37,15 +39,15 @@ mesh = create_interval(comm, 12, [0.0, length])
 beam = mbd.BeamModel(mesh, mbd.Section.circle(radius), mbd.STEEL, along_z)
 places = {"left": 0.0, "middle": length / 2, "right": length}
 shaft = mbd.reduce_beam(beam, interfaces=places, num_modes=2, name="shaft").body
-film = {"radius": radius, "length": 0.012, "clearance": 4e-5, "viscosity": 0.012}
+film: dict[str, Any] = {"radius": radius, "length": 0.012, "clearance": 4e-5, "viscosity": 0.012}
 gravity = (0.0, -mbd.STANDARD_GRAVITY, 0.0)
 
 
-def rotor(start, motion=None, journal_speed=0.0):
+def rotor(start: Any, motion: Any = None, journal_speed: float = 0.0) -> mbd.System:
     """Return the rotor, displaced by `start`; a clutch turns it as the function `motion` says."""
     ends = {"left": mbd.Frame(), "right": mbd.Frame((0, 0, length))}
     ground = mbd.Ground(ends)
-    turning = {} if motion is None else {"omega": (0, 0, motion(0.0)[1])}
+    turning: dict[str, Any] = {} if motion is None else {"omega": (0, 0, motion(0.0)[1])}
     body = mbd.FlexibleBody("shaft", shaft, position=(*start, 0.0), **turning)
     middle = (*start, length / 2)
     hole = {"centre": mbd.Frame()}
@@ -58,8 +60,8 @@ def rotor(start, motion=None, journal_speed=0.0):
     ]
     drivers = [mbd.Driver("drive", "axle", motion or mbd.constant_speed(0.0))]
     springs = [0, 0, 1e6, 0, 0, 1e3]  # the clutch holds the shaft along and about z only
-    losses = [0, 0, 1e2, 0, 0, 0.1]
-    loads = [
+    losses = [0, 0, 5e3, 0, 0, 10.0]
+    loads: list[Any] = [
         mbd.Bushing("clutch plate", clutch.frame("centre"), body.frame("left"), springs, losses)
     ]
     for name in ends:
@@ -72,7 +74,7 @@ def rotor(start, motion=None, journal_speed=0.0):
 
 
 weight = (shaft.total_mass + 10.0) * mbd.STANDARD_GRAVITY / 2
-one = rotor((0, 0)).loads[1]
+one: Any = rotor((0, 0)).loads[1]
 guess = mbd.bearings.bearing_coefficients(one, [600.0], (0.0, -weight))
 report(f"load of each film {weight:.1f} N, eccentricity at 600 rad/s {guess.eccentricity[0]:.3f}")
 # -
@@ -84,7 +86,7 @@ report(f"load of each film {weight:.1f} N, eccentricity at 600 rad/s {guess.ecce
 
 
 # +
-def growth(speed):
+def growth(speed: float) -> tuple[float, float]:
     """Return the growth rate (1/s) and the frequency (rad/s) of the least damped motion."""
     table = mbd.bearings.bearing_coefficients(one, [speed], (0.0, -weight))
     system = rotor(table.position[0], journal_speed=speed)
@@ -108,8 +110,9 @@ report(f"threshold {threshold:.1f} rad/s, whirl {whirl:.1f} rad/s, {whirl / thre
 low, time, dt = 0.85 * threshold, 0.9, 3e-4
 rate = 0.3 * threshold / time
 at_start = mbd.bearings.bearing_coefficients(one, [low], (0.0, -weight)).position[0]
+at_start = at_start + np.array([4e-6, 0.0])
 run = mbd.simulate(
-    rotor(at_start + [4e-6, 0.0], lambda t: (low * t + rate * t * t / 2, low + rate * t, rate)),
+    rotor(at_start, lambda t: (low * t + rate * t * t / 2, low + rate * t, rate)),
     t_end=time,
     dt=dt,
 )

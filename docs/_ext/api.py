@@ -19,6 +19,7 @@ PARTS = {
     "recovery": "Displacement, stress and section forces",
     "multibody": "Mechanisms and their simulation",
     "mechanisms": "Ready-made mechanisms",
+    "bearings": "Journal bearings with oil films",
     "prescribed_motion": "Prescribed motion",
     "rotating": "Rotating bodies",
     "beams": "Beams",

@@ -20,6 +20,7 @@ from dolfinx_mbd.bearings.coefficients import (
 )
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.bearings.finite_bearing import FiniteBearing
+from dolfinx_mbd.bearings.results import journal_motion
 from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.short_bearing import ShortBearing
 from dolfinx_mbd.bearings.supply import Oil, OilSupply, vogel
@@ -34,6 +35,7 @@ __all__ = [
     "ReynoldsGrid",
     "ShortBearing",
     "bearing_coefficients",
+    "journal_motion",
     "vogel",
     "whirl_threshold",
 ]

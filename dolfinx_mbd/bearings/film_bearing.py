@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.bearings.asperities import Asperities
-from dolfinx_mbd.checks import instance, number
+from dolfinx_mbd.checks import instance, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.film_frames import film_motion, film_tangents, film_wrenches
@@ -119,9 +119,18 @@ class FilmBearing(PairElement):
             slope: x and y components of the unit vector along the journal, (2,).
             slope_rate: Their rates, (2,), 1/s.
             speed: Rotation of the journal relative to the bore, rad/s.
+
+        Raises:
+            InputError: An argument is invalid.
         """
-        parts = (eccentricity, slope, rate, slope_rate)
-        return np.concatenate([np.asarray(part, dtype=float) for part in parts] + [[speed, 0.0]])
+        parts = {
+            "eccentricity": eccentricity,
+            "slope": slope,
+            "rate": rate,
+            "slope_rate": slope_rate,
+        }
+        pairs = [vector(name, part, 2) for name, part in parts.items()]
+        return np.concatenate([*pairs, [number("speed", speed, unit="rad/s"), 0.0]])
 
     def placed(self, pair: FramePair) -> FilmBearing:
         """Return the bearing; raise an error if the initial film thickness is not positive."""
@@ -161,7 +170,7 @@ class FilmBearing(PairElement):
 
     def energy(self, pair: FramePair) -> float:
         """Return the elastic energy of touching asperities, J; the film stores none."""
-        theta = np.linspace(0.0, 2.0 * math.pi, 256, endpoint=False)
+        theta = np.arange(256) * (2.0 * math.pi / 256)
         z, weights = 0.5 * self.length * gauss_points(8)
         density = self.asperities.energy(self.gaps(film_motion(*pair), theta, z))
         return float((density @ weights).sum() * self.radius * (theta[1] - theta[0]))

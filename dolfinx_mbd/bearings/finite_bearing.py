@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.supply import Oil, OilSupply
-from dolfinx_mbd.checks import instance, integer, number
+from dolfinx_mbd.checks import array, instance, integer, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 
@@ -94,20 +95,27 @@ class FiniteBearing(FilmBearing):
         """Return loads, derivatives and facts of the film; see `FilmBearing`."""
         if not np.isfinite(motion).all():  # an iterate of a step that fails
             return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
-        self.pressure(motion)
+        self._solve(motion)
         g, facts = self.grid.loads()
         return g, self.grid.load_derivatives() if derivatives else np.zeros((5, 9)), facts
 
-    def pressure(self, motion: Array) -> Array:
+    def pressure(self, motion: ArrayLike) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa.
 
         The angles and positions of the nodes are `grid.theta` and `grid.z`.
 
         Args:
             motion: Motion of the journal, (10,), for example from `motion_vector`.
+
+        Raises:
+            InputError: The motion has a wrong shape.
         """
+        self._solve(array("motion", motion, (10,)))
+        return np.asarray(self.grid.pressures.sum(axis=0))
+
+    def _solve(self, motion: Array) -> None:
+        """Solve for the pressure, unless the motion is that of the last solution."""
         if not np.array_equal(motion, self._motion):
             self._motion[:] = np.nan
             self.grid.solve(*self.grid.gap(motion), float(motion[8]))
             self._motion[:] = motion
-        return np.asarray(self.grid.pressures.sum(axis=0))

@@ -69,7 +69,7 @@ class ReynoldsGrid:
         rule = np.ones(m + 1)  # Gregory's rule is exact for the parabola of a short bearing
         rule[:3] += (-0.625, 1 / 6, -1 / 24)
         rule[-3:] += (-1 / 24, 1 / 6, -0.625)
-        self.areas = np.tile(rule * 2.0 * math.pi * values[0] / n * values[1] / m, (n, 1))
+        self.areas: Array = np.tile(rule * 2.0 * math.pi * values[0] / n * values[1] / m, (n, 1))
         self._nodes = np.array([self.z, self.areas[0]])
         self._fixed, self._q = np.zeros((n, m + 1), np.int64), np.zeros((n, m + 1))
         self._fixed[:, [0, -1]] = 1
@@ -82,8 +82,8 @@ class ReynoldsGrid:
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
         self._flow, self._band = np.zeros((4, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
-        self._h, self._rate, self._speed = np.zeros((n, m + 1)), np.zeros((n, m + 1)), 0.0
-        self._still = np.zeros((n, m + 1))
+        self._still: Array = np.zeros((n, m + 1))
+        self._h, self._rate, self._speed = self._still, self._still, 0.0
 
     def gap(
         self, motion: Array, w: Array | None = None, w_rate: Array | None = None

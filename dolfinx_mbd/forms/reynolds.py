@@ -43,7 +43,7 @@ def reynolds(
         surface_speed: Sum U of the speeds of both surfaces along x, m/s; for a journal in a bore
             at rest the product of radius and angular speed.
         rate: Rate of the film thickness at a fixed position, m/s.
-        penalty: Coefficient k of the flow −k p into the film where p < 0, m/(Pa s); by default none.
+        penalty: Coefficient k of a flow −k p into the film where p < 0, m/(Pa s).
 
     Raises:
         InputError: The viscosity is not positive, or a value is no scalar.
