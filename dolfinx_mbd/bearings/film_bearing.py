@@ -123,7 +123,7 @@ class FilmBearing(PairElement):
                 f"bearing {self.name!r}: the film thickness at the start is "
                 f"{self.clearance - reach:.3g} m and must be positive: the axis of the journal is "
                 f"{reach:.3g} m from the axis of the bore, and the radial clearance is "
-                f"{self.clearance:.3g} m. Place the bodies closer, or check the z axes of the frames"
+                f"{self.clearance:.3g} m. Place the bodies closer, or check the frames"
             )
         return self
 
@@ -152,8 +152,12 @@ class FilmBearing(PairElement):
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
+        return self._motion_facts(pair, self.film_loads(film_motion(*pair), False)[2])
+
+    def _motion_facts(self, pair: FramePair, facts: Array) -> dict[str, ArrayLike]:
+        """Return the result of `motion` from the facts of the film."""
         y = film_motion(*pair)
-        gap, pressure, flow = self.film_loads(y, False)[2]
+        gap, pressure, flow = facts
         d = y[[0, 1]] + y[9] * y[[2, 3]]
         between = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
         return {

@@ -1,9 +1,9 @@
 """Loads of a short journal bearing (Ocvirk) with half-Sommerfeld cavitation, and derivatives.
 
 The gap h = h₀ + z h₁ and its rate of squeeze g = Ω ∂h/∂θ + 2 ∂h/∂t = g₀ + z g₁ are linear along the
-axis. Without circumferential pressure flow, (h³ p′)′ = 6 μ g with p = 0 at z = ±l, l = L/2. Galerkin's
-method with p = (l² − z²)(a + b z) is exact without misalignment and to first order in it. The
-pressure is max(p, 0).
+axis. Without circumferential pressure flow, (h³ p′)′ = 6 μ g with p = 0 at z = ±l, l = L/2.
+Galerkin's method with p = (l² − z²)(a + b z) is exact without misalignment and to first order in
+it. The pressure is max(p, 0).
 
 The circle is divided at the two angles where g₀ changes its sign, and each half is integrated by
 Gauss quadrature. The integrand is smooth on both, wherever the cavitation boundary is.

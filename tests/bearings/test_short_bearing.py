@@ -152,7 +152,7 @@ def test_misalignment_to_first_order() -> None:
         h0 = CLEARANCE - 0.5 * CLEARANCE * n[0]
         g0 = -SPEED * 0.5 * CLEARANCE * m[0]
         h1, g1 = -slope @ n, -SPEED * (slope @ m)
-        # (h³ p′)′ = 6 μ g: p₁ = z (l² − z²)(6 μ g₀ h₁/h₀⁴ − μ g₁/h₀³) for p₀ = −3 μ g₀/h₀³ (l² − z²)
+        # (h³ p′)′ = 6 μ g with p₀ = −3 μ g₀/h₀³ (l² − z²) and p₁ = b z (l² − z²)
         half = 0.5 * LENGTH
         b = VISCOSITY * (6 * g0 * h1 / h0**4 - g1 / h0**3)
         moment = np.where(g0 < 0, b, 0.0) * 4 / 15 * half**5
@@ -169,7 +169,7 @@ def test_asperities_take_over() -> None:
     assert np.all(np.diff(forces) >= 0) and forces[0] == 0.0 and forces[-1] > 1e5
     pair = journal_pair(np.random.default_rng(0), 0.0)._replace(u1=np.zeros(6), u2=np.zeros(6))
     pair = pair._replace(Q1=np.eye(3), Q2=np.eye(3))
-    at = [pair._replace(p2=pair.p1 + [x, 0, 0]) for x in positions]
+    at = [pair._replace(p2=pair.p1 + np.array([x, 0, 0])) for x in positions]
     energies = np.array([dry.energy(pair) for pair in at])
     work = np.concatenate(
         [[0], np.cumsum(np.diff(positions) * (forces[:-1] + np.diff(forces) / 2))]
