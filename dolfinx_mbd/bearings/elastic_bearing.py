@@ -174,9 +174,15 @@ class ElasticBearing(FiniteBearing):
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
         """Return the elastic energy of touching asperities, J; the body stores that of the bore."""
-        s = np.zeros((2, len(self._surface))) if surface is None else surface
-        h, _ = self.grid.gap(film_motion(*pair), self.displacement(s[0]))
-        return float((self.asperities.energy(h) * self.grid.areas).sum())
+        return float((self.asperities.energy(self._gaps(pair, surface)) * self.grid.areas).sum())
+
+    def smallest_gap(self, pair: FramePair, surface: Array | None = None) -> float:
+        """Return the smallest gap at the nodes of the grid, m."""
+        return float(self._gaps(pair, surface).min())
+
+    def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
+        w = None if surface is None else self.displacement(surface[0])
+        return self.grid.gap(film_motion(*pair), w)[0]
 
     def motion(self, pair: FramePair, surface: Array | None = None) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
