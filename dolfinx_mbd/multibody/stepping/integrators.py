@@ -19,7 +19,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
-from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
@@ -132,6 +132,7 @@ class Stepper:
         """
         if "algorithmic" in state.memory:
             return state
+        self._check_films(state)
         jerk, constrained = jerk_at(self.system, state, dt)
         acceleration_offset, velocity_offset = self._start_offsets(dt)
         return replace(
@@ -321,6 +322,23 @@ class Stepper:
             change = np.zeros(len(self._rhs))
             change[: len(move)] = dt * state.v - move
             correct(change, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
+
+    def _check_films(self, state: State) -> None:
+        """Raise an error if the deformation at the start closes an oil film."""
+        films = [load for load in self.system.loads if isinstance(load, FilmElement)]
+        if not films:
+            return
+        self.assembler.angles[:] = state.angles
+        gaps = self._film_gaps(state, np.zeros_like(state.v), state.time)[:, 0]
+        k = int(np.argmin(gaps))
+        if gaps[k] <= 0.0:
+            raise InputError(
+                f"bearing {films[k].name!r}: the deformation at the start closes the oil film; its "
+                f"smallest gap is {gaps[k]:.3g} m. Start where the load of the bearing is small, "
+                "or with elastic_start='undeformed'",
+                argument="start",
+                value=float(gaps[k]),
+            )
 
     def _film_gaps(self, state: State, move: Array, t: float) -> Array:
         """Return the gaps of oil films after increments."""
