@@ -154,8 +154,8 @@ class FilmBearing(FilmElement):
 
     def smallest_gap(self, pair: FramePair) -> float:
         """Return the smallest gap at the ends of the bearing, m."""
-        y, half = film_motion(*pair), 0.5 * self.length
-        ends = [float(np.hypot(*(y[:2] + sign * half * y[2:4]))) for sign in (-1.0, 1.0)]
+        x, y, tx, ty = film_motion(*pair)[:4].tolist()
+        ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 
     def _motion_facts(self, pair: FramePair, facts: Array) -> dict[str, ArrayLike]:

@@ -41,6 +41,7 @@ Derivatives = tuple[float, float, float]
 _MAX_ITERATIONS = 15
 # A correction may close an oil film by this fraction; otherwise it is halved at most so many times
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
+_NO_CLOSURE = 0.01  # a displacement below this fraction of the gap is not checked
 _JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
 # The matrix of a system of many bodies is sparse above this number of unknowns
 _SPARSE_UNKNOWNS = 400
@@ -115,6 +116,7 @@ class Stepper:
         self._matrix = IterationMatrix(system, self._mass, self.sparse)
         self._measure = Measure(system)
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
+        self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
         self._has_films = any(isinstance(load, FilmElement) for load in system.loads)
         self._smooth = not (system.loads or self.assembler.has_others)
 
@@ -317,11 +319,12 @@ class Stepper:
         """Predict constant velocities if the extrapolation closes an oil film."""
         eqs, mass, (by_rate, by_speed, ratio) = self.assembler, self._mass, derivatives
         t = state.time + dt
-        before = self._film_gaps(state, np.zeros_like(move), t)
-        if _closes(before, self._film_gaps(state, move, t)):
+        self._gaps = self._film_gaps(state, np.zeros_like(move), t)
+        if _closes(self._gaps, self._film_gaps(state, move, t)):
             change = np.zeros(len(self._rhs))
             change[: len(move)] = dt * state.v - move
             correct(change, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
+            self._gaps = self._film_gaps(state, move, t)
 
     def _check_films(self, state: State) -> None:
         """Raise an error if the deformation at the start closes an oil film."""
@@ -349,11 +352,15 @@ class Stepper:
 
     def _limited(self, state: State, t: float, move: Array, solution: Array) -> Array:
         """Return a correction that no oil film limits, or its largest admissible fraction."""
-        n, before = len(move), self.assembler.film_gaps()
+        n = len(move)
+        if np.abs(solution[:n] * self._measure.lengths).sum() < _NO_CLOSURE * self._gaps.min():
+            return solution
         for _ in range(_HALVINGS):
-            if not _closes(before, self._film_gaps(state, move + solution[:n], t)):
+            gaps = self._film_gaps(state, move + solution[:n], t)
+            if not _closes(self._gaps, gaps):
                 break
             solution = 0.5 * solution
+        self._gaps = gaps
         return solution
 
     def _apply_correction(
