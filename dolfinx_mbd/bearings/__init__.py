@@ -1,6 +1,11 @@
 """Journal bearings with oil films."""
 
 from dolfinx_mbd.bearings.asperities import Asperities
+from dolfinx_mbd.bearings.coefficients import (
+    BearingCoefficients,
+    bearing_coefficients,
+    whirl_threshold,
+)
 from dolfinx_mbd.bearings.elastic_bearing import ElasticBearing
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.bearings.finite_bearing import FiniteBearing
@@ -11,6 +16,7 @@ from dolfinx_mbd.bearings.supply import Oil, OilSupply, vogel
 
 __all__ = [
     "Asperities",
+    "BearingCoefficients",
     "ElasticBearing",
     "FilmBearing",
     "FiniteBearing",
@@ -19,5 +25,7 @@ __all__ = [
     "OilSupply",
     "ReynoldsGrid",
     "ShortBearing",
+    "bearing_coefficients",
     "vogel",
+    "whirl_threshold",
 ]

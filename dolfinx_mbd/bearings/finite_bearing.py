@@ -49,7 +49,7 @@ class FiniteBearing(FilmBearing):
         ... )
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(1))  # N, on the journal
-        [-117.9  194.7]
+        [-424.7  614.1]
     """
 
     oil: Oil | float = 0.0

@@ -41,7 +41,7 @@ class ShortBearing(FilmBearing):
         ... )
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(2))  # N, on the journal
-        [-26.67  36.28]
+        [-66.67  90.69]
     """
 
     viscosity: float = 0.0

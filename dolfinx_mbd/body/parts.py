@@ -27,15 +27,23 @@ AMPLITUDE = 0.08
 """Default largest displacement of a mode in pictures and scenes, relative to the body's size."""
 
 
-def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
-    """Return different indices of elastic coordinates from 0 to `count` - 1 as an array."""
-    expected = f"indices of elastic coordinates from 0 to {count - 1}, each at most once"
+def mode_rows(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
+    """Return the zero-based rows of different modes, whose numbers are from 1 to `count`."""
+    expected = f"numbers of modes from 1 to {count}, each at most once"
     if isinstance(modes, (str, bytes)) or not isinstance(modes, Iterable):
         reject(argument, modes, expected, InputTypeError)
-    numbers = [integer(f"every entry of {argument}", k, low=0, high=count - 1) for k in modes]
+    numbers = [integer(f"every entry of {argument}", k, low=1, high=count) for k in modes]
     if len(set(numbers)) < len(numbers):
         reject(argument, modes, expected)
-    return np.array(numbers, dtype=np.int64)
+    return np.array(numbers, dtype=np.int64) - 1
+
+
+def chosen_modes(modes: Any, count: int) -> list[int]:
+    """Return the zero-based rows of modes for a picture; by default of the first six."""
+    rows = mode_rows("modes", range(1, min(6, count) + 1) if modes is None else modes, count)
+    if not len(rows):
+        reject("modes", modes, "a list of numbers of modes that is not empty")
+    return [int(k) for k in rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,8 +363,8 @@ class Stiffening:
             freeze(self, "stiffening", work=(6 + 6 * len(self.interfaces),))
 
     def selected(self, modes: NDArray[np.int64]) -> Stiffening:
-        """Return the matrices for the elastic coordinates with the indices `modes`."""
-        modes = mode_numbers("modes", modes, self.spin.shape[-1])
-        rows = modes[:, None]
-        spin, interfaces = self.spin[:, rows, modes], self.interfaces[:, :, rows, modes]
+        """Return the matrices for the modes with the numbers `modes`, from 1 on."""
+        columns = mode_rows("modes", modes, self.spin.shape[-1])
+        rows = columns[:, None]
+        spin, interfaces = self.spin[:, rows, columns], self.interfaces[:, :, rows, columns]
         return Stiffening(spin, interfaces, self.work)

@@ -57,7 +57,7 @@ def _properties(body: ReducedBody) -> list[str]:
 
 
 def _places(body: ReducedBody) -> list[str]:
-    """Return the tables of interfaces, points and loads."""
+    """Return the tables of interfaces, points, loads and strain gauges."""
     lines = _head("interface        kind      point (mm)                         axis z")
     for i in body.interfaces:
         axis = ", ".join(f"{component + 0.0:.3g}" for component in i.axes[:, 2])
@@ -65,7 +65,9 @@ def _places(body: ReducedBody) -> list[str]:
     if not body.interfaces:
         lines.append("(none)")
     if body.bores:
-        lines += _head("elastic bore     radius (mm)  length (mm)  pressure modes  compliance error")
+        lines += _head(
+            "elastic bore     radius (mm)  length (mm)  pressure modes  compliance error"
+        )
         for b in body.bores:
             size = f"{b.name:<16} {1e3 * b.radius:11.5g}  {1e3 * b.length:11.5g}"
             patterns = len(b.displacement) * POLYNOMIALS
@@ -76,6 +78,13 @@ def _places(body: ReducedBody) -> list[str]:
     if body.loads:
         lines += _head("load of size 1             resultant (N)                      moment (N m)")
         lines += [f"{p.name:<24} {_vector(p.force)}  {_vector(p.moment)}" for p in body.loads]
+    if body.gauges:
+        lines += _head(
+            "strain gauge               position (mm)                      grids  length"
+        )
+        for g in body.gauges:
+            grids = f"{len(g.directions):>5}  {1e3 * g.length:11.3g}"
+            lines.append(f"{g.name:<24} {_vector(g.position, 1e3)}  {grids}")
     return lines
 
 

@@ -209,15 +209,15 @@ def _add_point(
     f_spin = scaled33(radius, mm3(S, skew3(n)))
     # Columns: the blocks of x, ẋ and Ω with respect to p₁, rotation 1, p₂, rotation 2, and of the
     # arms from the frames to the contact
-    X, A, W, O = skew3(x), skew3(arm), skew3(w1), skew3(spin)
+    X, A, W, turning = skew3(x), skew3(arm), skew3(w1), skew3(spin)
     pose_x = (scaled33(-1.0, unit), X, unit, scaled33(-1.0, A))
-    pose_v = (W, skew3(v), scaled33(-1.0, W), scaled33(-1.0, mm3(O, A)))
+    pose_v = (W, skew3(v), scaled33(-1.0, W), scaled33(-1.0, mm3(turning, A)))
     lever = skew3(add3(x, offset)), skew3(add3(arm, offset))
     f_skew = skew3(f)
     tilt = scaled33(-radius, H)  # derivative of the offset with respect to x
     zero = scaled33(0.0, unit)
     arms = (zero, A, zero, scaled33(-1.0, A))
-    spins = (zero, O, zero, zero)
+    spins = (zero, turning, zero, zero)
     rates = (zero, scaled33(-1.0, unit), zero, unit)
     wrench = (scaled3(-1.0, f), cross3(f, add3(x, offset)), f, cross3(add3(arm, offset), f))
     for block in range(4):

@@ -70,10 +70,8 @@ def film_gap(y: Array, c: float, z: Array, w: Array, w_rate: Array, h: Array, ra
 
 
 @inner_kernel
-def _coefficients(
-    h: Array, rate: Array, speed: float, values: Array, flow: Array
-) -> tuple[float, float]:
-    """Compute conductances, sources and thickness; return their largest values."""
+def _coefficients(h: Array, rate: Array, speed: float, values: Array, flow: Array) -> float:
+    """Compute conductances, sources and thickness; return the largest source."""
     n, columns = h.shape
     dx, dz = 2.0 * math.pi * values[0] / n, values[1] / (columns - 1)
     mu, s, largest = values[3], values[4], 0.0
@@ -93,7 +91,7 @@ def _coefficients(
             if j + 1 < columns:
                 H = 0.5 * (flow[3, i, j] + flow[3, i, j + 1])
                 flow[1, i, j] = H * H * H * dx / dz
-    return largest, dx * dz
+    return largest
 
 
 @inner_kernel
@@ -182,6 +180,49 @@ def _inflow(q: Array, flow: Array, i: int, j: int) -> float:
     )
 
 
+@inner_kernel
+def _sources(fixed: Integers, number: Integers, q: Array, flow: Array, X: Array) -> None:
+    """Set q to zero where it is not prescribed, and write the right-hand side of the free nodes."""
+    n, columns = q.shape
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if not fixed[i, j]:
+                q[i, j] = 0.0
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0:
+                X[number[i, j], 0] = _inflow(q, flow, i, j) - flow[2, i, j]
+
+
+@inner_kernel
+def _update_set(
+    fixed: Integers,
+    free: Integers,
+    number: Integers,
+    q: Array,
+    flow: Array,
+    X: Array,
+    least: float,
+) -> int:
+    """Take q from the solution, and return how many nodes enter or leave the active set."""
+    n, columns = q.shape
+    changes = 0
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0:
+                q[i, j] = X[number[i, j], 0]
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0:
+                if q[i, j] < 0.0:
+                    free[i, j] = 0
+                    changes += 1
+            elif not fixed[i, j] and flow[2, i, j] - _inflow(q, flow, i, j) < least:
+                free[i, j] = 1
+                changes += 1
+    return changes
+
+
 @kernel
 def reynolds_solve(
     h: Array,
@@ -202,37 +243,14 @@ def reynolds_solve(
     described in the module.
     """
     n, columns = h.shape
-    largest, _ = _coefficients(h, rate, speed, values, flow)
-    X = np.empty((n * columns, 1))
+    largest = _coefficients(h, rate, speed, values, flow)
+    X = np.empty((h.size, 1))
     for iteration in range(1, 101):
         _enumerate(free, number, size)
         _factorize(number, size, flow, band)
-        for i in range(n):
-            for j in range(1, columns - 1):
-                if not fixed[i, j]:
-                    q[i, j] = 0.0
-        for i in range(n):
-            for j in range(1, columns - 1):
-                if number[i, j] >= 0:  # here q is not zero at prescribed neighbours only
-                    X[number[i, j], 0] = _inflow(q, flow, i, j) - flow[2, i, j]
+        _sources(fixed, number, q, flow, X)
         _substitute(size, band, X[: size[0]])
-        for i in range(n):
-            for j in range(1, columns - 1):
-                if number[i, j] >= 0:
-                    q[i, j] = X[number[i, j], 0]
-        changes = 0
-        for i in range(n):
-            for j in range(1, columns - 1):
-                if number[i, j] >= 0:
-                    if q[i, j] < 0.0:
-                        free[i, j] = 0
-                        changes += 1
-                elif not fixed[i, j]:
-                    balance = flow[2, i, j] - _inflow(q, flow, i, j)
-                    if balance < -_ROUND_OFF * largest:
-                        free[i, j] = 1
-                        changes += 1
-        if changes == 0:
+        if _update_set(fixed, free, number, q, flow, X, -_ROUND_OFF * largest) == 0:
             return iteration
     return -1
 

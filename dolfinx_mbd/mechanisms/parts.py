@@ -173,6 +173,12 @@ def linear_torque(stall: float, no_load_speed: float) -> Torque:
     return torque
 
 
+def guide_frame(offset: float, z: float = 0.0, bank: float = 0.0) -> Frame:
+    """Return the frame of the guide of a piston pin on the ground; see `CylinderParts.create`."""
+    A = rotation_about_z(bank)
+    return Frame(A @ (0.0, offset, z), A @ ALONG_X)
+
+
 def create_drive(
     speed: float | None, torque: Torque | float | None, angle: float
 ) -> tuple[list[Driver], list[JointLoad]]:
@@ -198,7 +204,13 @@ class CylinderParts:
     crank_radius: float  # m
     piston_mass: float  # kg
     piston_radius: float  # m
+    pin_offset: float = 0.0  # m
     bearings: Mapping[str, JointClearance] = MappingProxyType({})  # see `inline_engine`
+
+    @property
+    def kinematics(self) -> SliderCrank:
+        """The motion of crank, rod and piston pin."""
+        return SliderCrank(self.crank_radius, rod_length(self.rod, self.ends), self.pin_offset)
 
     def create(
         self,
@@ -216,7 +228,7 @@ class CylinderParts:
         cylinder's axis about the shaft. Both angles are measured from the x axis.
         """
         r, A = self.crank_radius, rotation_about_z(bank)
-        motion = SliderCrank(r, rod_length(self.rod, self.ends)).motion(angle - bank)
+        motion = self.kinematics.motion(angle - bank)
         pin = np.array([r * np.cos(angle), r * np.sin(angle), z])
         position, rotation = self._rod_pose(pin, bank + float(motion.rod_angle))
         rod = FlexibleBody(
@@ -230,7 +242,7 @@ class CylinderParts:
             axis=0,
             mass=self.piston_mass,
             frames={"pin": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)},
-            position=A @ (float(motion.slider), 0.0, z),
+            position=A @ (float(motion.slider), self.pin_offset, z),
             rotation=A,
         )
         guide, films = f"guide{suffix}", self.bearings

@@ -25,6 +25,7 @@ _KINDS = {
     "SpringDamper": "spring-damper",
     "JointSpring": "spring-damper",
     "Bushing": "bushing",
+    "TabulatedBearing": "bearing",
     "ShortBearing": "oil film",
     "FiniteBearing": "oil film",
     "JointFriction": "friction",

@@ -11,8 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 import ufl
@@ -118,7 +116,9 @@ def _check_cylinder(problem: ElasticProblem, interface: MeshInterface) -> tuple[
     label = f"interface {interface.name!r}: pressure modes need"
     if interface.dim != 3:
         raise InputError(f"{label} a body in three dimensions", argument="pressure_modes")
-    x, y, z = interface.axes.T @ (facet_corners(problem.space.mesh, interface.facets) - interface.point).T
+    x, y, z = (
+        interface.axes.T @ (facet_corners(problem.space.mesh, interface.facets) - interface.point).T
+    )
     distance, angles = np.hypot(x, y), np.sort(np.arctan2(y, x))
     radius, length = float(distance.mean()), float(np.ptp(z))
     tolerance = CORNER_TOLERANCE * radius
@@ -166,7 +166,9 @@ class _Surface:
         metadata = {"quadrature_degree": QUADRATURE_DEGREE}
         ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags, metadata=metadata)(1)
         constants = {"point": (3,), "axes": (3, 3), "along": (2 * POLYNOMIALS - 1,), "test": (2,)}
-        self._numbers = {key: fem.Constant(mesh, np.zeros(shape)) for key, shape in constants.items()}
+        self._numbers = {
+            key: fem.Constant(mesh, np.zeros(shape)) for key, shape in constants.items()
+        }
         for key in ("order", "cosine", "sine", "length"):
             self._numbers[key] = fem.Constant(mesh, np.float64(0.0))
         c = self._numbers

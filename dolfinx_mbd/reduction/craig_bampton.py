@@ -147,16 +147,16 @@ class CraigBampton:
             count = self._complete(num_modes, max_modes)
         with phases("truncation"):
             truncation = self._truncation(count)
-        numbers = list(range(count))
+        rows = list(range(count))
         if effective_mass is not None:
-            numbers = truncation.by_effective_mass(effective_mass)
+            rows = [number - 1 for number in truncation.by_effective_mass(effective_mass)]
         coordinates = [(i.name, c) for i in self.interfaces for c in MOTION_LABELS[problem.dim]]
         return Basis(
             vectors=np.asfortranarray(
                 np.hstack(
                     [
                         self._constraint,
-                        self._fixed[:, numbers],
+                        self._fixed[:, rows],
                         static,
                         *(b.displacements for b in bores),
                     ]
@@ -164,7 +164,7 @@ class CraigBampton:
             ),
             columns=(
                 *(Column(ColumnKind.CONSTRAINT, *names) for names in coordinates),
-                *numbered(ColumnKind.FIXED, numbers),
+                *numbered(ColumnKind.FIXED, rows),
                 *(Column(ColumnKind.LOAD, name) for name in load_names),
                 *(Column(ColumnKind.LOAD, b.interface.name, x) for b in bores for x in b.labels),
             ),

@@ -153,7 +153,10 @@ def test_bores_do_not_depend_on_the_number_of_ranks() -> None:
 def test_a_file_contains_the_bore(tmp_path: Path) -> None:
     """A saved body works without its mesh."""
     body = rod(True).body
-    bore, loaded = body.bore("big_end"), ReducedBody.load(body.save(tmp_path / "rod")).bore("big_end")
+    bore, loaded = (
+        body.bore("big_end"),
+        ReducedBody.load(body.save(tmp_path / "rod")).bore("big_end"),
+    )
     assert (loaded.radius, loaded.length, loaded.error) == (bore.radius, bore.length, bore.error)
     np.testing.assert_array_equal(loaded.displacement, bore.displacement)
     assert "pressure modes" in body.summary()

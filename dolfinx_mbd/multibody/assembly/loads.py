@@ -271,9 +271,7 @@ class LoadAssembler:
 
     def stored_energy(self) -> float:
         """Return the energy of springs and bushings at the current poses, J."""
-        energy = sum(
-            load.energy(*self.arguments(load, *ends)) for load, *ends in self._pair_loads
-        )
+        energy = sum(load.energy(*self.arguments(load, *ends)) for load, *ends in self._pair_loads)
         if any(isinstance(load, JointElement) for load, *_ in self._joint_loads):
             values = self.axis_coordinates()[0]
             for load, axis, _ in self._joint_loads:
@@ -281,10 +279,25 @@ class LoadAssembler:
                     energy += load.energy(float(values[axis]))
         return float(energy)
 
+    def contact_names(self) -> list[str]:
+        """Return the name of the load of each contact point and end stop."""
+        pairs = [
+            (load.name, len(load.states(self.pair(*ends))))
+            for load, *ends in self._pair_loads
+            if isinstance(load, ContactElement)
+        ]
+        stops = [
+            (load.name, len(load.gaps(0.0)))
+            for load, *_ in self._joint_loads
+            if isinstance(load, JointElement)
+        ]
+        return [name for name, count in pairs + stops for _ in range(count)]
+
     def contact_states(self) -> Array:
         """Return gap, gap rate and normal force of all contact points and end stops, (P, 3).
 
-        The normal force of end stops is NaN. Call `update_velocities` first.
+        The rows are in the order of `contact_names`. The normal force of end stops is NaN. Call
+        `update_velocities` first.
         """
         rows = [
             load.states(self.pair(*ends))
@@ -378,7 +391,9 @@ class LoadAssembler:
         for element, first, second in self._pair_loads:
             D, E = element.derivatives(*self.arguments(element, first, second))
             if element.surface is not None:
-                self._add_surface(element.surface, (first, second), (D, E), jacobians, tangents, K, C)
+                self._add_surface(
+                    element.surface, (first, second), (D, E), jacobians, tangents, K, C
+                )
                 continue
             self._add(K, jacobians, (first, second), -D)
             self._add(C, jacobians, (first, second), -E)

@@ -252,7 +252,7 @@ def bore_contact(
     heights = length * ((np.arange(slices) + 0.5) / slices - 0.5)
     surfaces = tuple(
         Surface(CYLINDER, (0.0, 0.0, z), clearance, sign=-1.0, radius=radius)
-        for z in heights.tolist()
+        for z in map(float, heights)
     )
     return Contact(name, first, second, law, surfaces, shared=True)
 
@@ -295,12 +295,12 @@ def guide_contact(
     clearance = number(f"{label}: clearance", clearance, positive=True, unit="m")
     length = number(f"{label}: length", length, positive=True, unit="m")
     height = number(f"{label}: height", height, positive=True, unit="m")
-    axis = "xy".index(choice(f"{label}: direction", direction, ("x", "y")))
+    choice(f"{label}: direction", direction, ("x", "y"))
     surfaces = []
     for side in (-1.0, 1.0):
-        normal = tuple(-side * np.eye(3)[axis])
+        x, y = (side, 0.0) if direction == "x" else (0.0, side)
         for end in (-1.0, 1.0):
-            corner = side * 0.5 * height * np.eye(3)[axis] + end * 0.5 * length * np.eye(3)[2]
+            corner = 0.5 * height * x, 0.5 * height * y, 0.5 * length * end
             wall = -(0.5 * height + clearance)
-            surfaces.append(Surface(PLANE, tuple(corner.tolist()), wall, normal))
+            surfaces.append(Surface(PLANE, corner, wall, (-x, -y, 0.0)))
     return Contact(name, first, second, law, tuple(surfaces))

@@ -112,9 +112,9 @@ class ContactLaw:
         if beta < 1e-4:
             return 1.0 - 2.0 * beta / 3.0
         energy = beta - math.log1p(beta)
-        top = -math.expm1(-energy - 2.0)  # −x − ln(1 − x) exceeds the energy at this x
-        x = brentq(lambda x: -x - math.log1p(-x) - energy, 0.0, top, xtol=1e-300, rtol=1e-14)
-        return float(x / beta)
+        # y = −ln(1 − β e) is finite even if β e is close to 1
+        y = brentq(lambda y: y + math.expm1(-y) - energy, 0.0, energy + 1.0, rtol=1e-14)
+        return -math.expm1(-float(y)) / beta
 
 
 def contact_damping(restitution: float, speed: float, model: Model = "Flores") -> float:

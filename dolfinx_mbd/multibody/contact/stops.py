@@ -51,7 +51,7 @@ class JointStop(JointElement):
         for end, absent in (("lower", -math.inf), ("upper", math.inf)):
             if getattr(self, end) != absent:
                 number(f"{label}: {end}", getattr(self, end))
-        if not self.lower < self.upper or math.isinf(self.lower) and math.isinf(self.upper):
+        if not self.lower < self.upper or (math.isinf(self.lower) and math.isinf(self.upper)):
             expected = "two limits with lower < upper, or one of them"
             reject(f"{label}: (lower, upper)", (self.lower, self.upper), expected)
 

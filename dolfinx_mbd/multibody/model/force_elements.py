@@ -124,7 +124,7 @@ class SpringDamper(PairElement):
         second: Frame at the other end.
         stiffness: Stiffness, N/m.
         damping: Damping coefficient, N s/m.
-        free_length: Length without force, m; by default the initial distance between the points.
+        length: Length without force, m; by default the initial distance between the points.
         law: Function `law(length, rate)` that returns the tension (N) for a length (m) and its rate
             (m/s); the law replaces stiffness and damping.
 
@@ -133,7 +133,7 @@ class SpringDamper(PairElement):
 
     Example:
         >>> spring = mbd.SpringDamper(
-        ...     "spring", ground.frame("bearing"), rod.frame("right"), 1e3, free_length=0.9
+        ...     "spring", ground.frame("bearing"), rod.frame("right"), 1e3, length=0.9
         ... )
         >>> round(spring.tension(1.0, 0.0))
         100
@@ -144,20 +144,20 @@ class SpringDamper(PairElement):
     second: FrameRef
     stiffness: float = 0.0
     damping: float = 0.0
-    free_length: float | None = None
+    length: float | None = None
     law: Law | None = None
 
     def __post_init__(self) -> None:
         self._check_ends()
         _check_law(self)
-        if self.free_length is not None:
-            number(f"load {self.name!r}: free_length", self.free_length, low=0.0, unit="m")
+        if self.length is not None:
+            number(f"load {self.name!r}: length", self.length, low=0.0, unit="m")
 
     def placed(self, pair: FramePair) -> SpringDamper:
         """Return the spring, with its free length measured at `pair` if it is not given."""
-        if self.free_length is not None:
+        if self.length is not None:
             return self
-        return replace(self, free_length=float(np.linalg.norm(pair.p2 - pair.p1)))
+        return replace(self, length=float(np.linalg.norm(pair.p2 - pair.p1)))
 
     def _line(self, pair: FramePair) -> tuple[float, Array, float]:
         """Return length, direction from the first point to the second, and rate of the length."""
@@ -175,7 +175,7 @@ class SpringDamper(PairElement):
         """Return the force that pulls the ends together, N, for a length (m) and its rate."""
         if self.law is not None:
             return number(f"load {self.name!r}: value of the law", self.law(length, rate))
-        return self.stiffness * (length - (self.free_length or 0.0)) + self.damping * rate
+        return self.stiffness * (length - (self.length or 0.0)) + self.damping * rate
 
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""
@@ -204,7 +204,7 @@ class SpringDamper(PairElement):
 
     def energy(self, pair: FramePair) -> float:
         """Return the energy of the spring, J."""
-        length, free = self._line(pair)[0], self.free_length or 0.0
+        length, free = self._line(pair)[0], self.length or 0.0
         if self.law is None:
             return 0.5 * self.stiffness * (length - free) ** 2
         return _law_energy(self.tension, free, length)

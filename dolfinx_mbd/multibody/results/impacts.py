@@ -25,10 +25,13 @@ class Impact:
         loss: Energy that damping and friction dissipate, J.
 
     Example:
-        >>> floor = mbd.Ground({"floor": mbd.Frame(axes=[[1, 0, 0], [0, 0, 1], [0, -1, 0]])})
-        >>> ball = mbd.RigidBody("ball", 1.0, [1e-3] * 3, (0, 0.06, 0), velocity=(0, -1.0, 0))
+        >>> up = [[1, 0, 0], [0, 0, 1], [0, -1, 0]]  # z of the floor is y of the ground
+        >>> floor = mbd.Ground({"floor": mbd.Frame(axes=up)})
+        >>> motion = {"position": (0, 0.06, 0), "velocity": (0, -1.0, 0)}
+        >>> ball = mbd.RigidBody("ball", 1.0, [1e-3] * 3, frames={"c": mbd.Frame()}, **motion)
         >>> law = mbd.ContactLaw(1e6, damping=0.3)
-        >>> touch = mbd.plane_contact("touch", floor.frame("floor"), ball.frame("origin"), 0.05, law)
+        >>> ends = floor.frame("floor"), ball.frame("c")
+        >>> touch = mbd.plane_contact("touch", *ends, 0.05, law)
         >>> system = mbd.System([floor, ball], loads=[touch])
         >>> (impact,) = mbd.simulate(system, t_end=0.03, dt=5e-5).element("touch").impacts
         >>> print(f"{1e3 * impact.start:.1f} ms, {impact.speed:.3f} m/s, {impact.loss:.3f} J")
@@ -57,9 +60,9 @@ def find_impacts(
     """
     lowest = gap.min(axis=1)
     touches = np.concatenate([[False], lowest < 0.0, [False]])
-    starts, stops = np.flatnonzero(np.diff(touches.astype(int))).reshape(-1, 2).T
+    changes = np.flatnonzero(np.diff(touches.astype(int))).reshape(-1, 2)
     impacts = []
-    for i, j in zip(starts.tolist(), stops.tolist(), strict=True):
+    for i, j in (map(int, pair) for pair in changes):
         before, after = max(i - 1, 0), min(j, len(time) - 1)
         point = int(np.argmin(gap[i]))
         end = np.nan if j == len(time) else _crossing(time, lowest, j)

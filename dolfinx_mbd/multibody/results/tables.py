@@ -40,6 +40,7 @@ QUANTITIES = {
     "length": ("m", ""),
     "length_rate": ("m/s", ""),
     "tension": ("N", ""),
+    "strain": ("1", ""),
     "amplitude": ("1", ""),
     "gap": ("m", ""),
     "gap_rate": ("m/s", ""),
