@@ -1,4 +1,4 @@
-"""Writing of files, either completely or not at all."""
+"""Writing of files, either completely or not at all, and tables of TOML files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import filecmp
 import glob
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from dolfinx_mbd.checks import file_path, reject
-from dolfinx_mbd.errors import OverwriteError
+from dolfinx_mbd.errors import FileError, MissingFileError, OverwriteError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _DAY = 86400.0  # s
 
@@ -91,3 +97,22 @@ def _is_running(process: int) -> bool:
 def has_content(path: Path) -> bool:
     """Return whether a path refers to a file that is not empty."""
     return path.is_file() and path.stat().st_size > 0
+
+
+def read_tables(path: str | Path, title: str, contents: str) -> dict[str, dict[str, Any]]:
+    """Return the tables of a TOML file by name.
+
+    `title` is the kind of file and `contents` names the entries of a table, for messages.
+    """
+    path = file_path("path", path)
+    if not path.is_file():
+        raise MissingFileError(f"no {title} '{path}'")
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"'{path}' is not a TOML file: {error}", path=path) from None
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            text = f"'{path}': {name!r} must be a table [{name}] with {contents}"
+            raise FileError(text, path=path)
+    return tables

@@ -28,9 +28,11 @@ from tests.models.rods import rod
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
 FOLDERS = (
+    "acoustics",
     "bearings",
     "beams",
     "cables",
+    "durability",
     "export",
     "fem",
     "forms",
@@ -44,11 +46,15 @@ FOLDERS = (
     "recovery",
     "reduction",
     "rotating",
+    "sensitivity",
 )
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
 RUNS = ("multibody.results", "multibody.stepping")
 """Folders likewise, whose examples use the names of `multibody.analyses`."""
+
+SAME_NAMES = {"sensitivity": "reduction"}
+"""Folders whose examples use the names of another folder."""
 
 WITH_BODY = ("body", "plotting")
 """Folders likewise, whose examples use a body and a simulation without creating them."""
@@ -119,13 +125,13 @@ def shared_names(folder: str) -> dict[str, Any]:
     """Return the names that examples of a folder may use; run the one in its `__init__.py`."""
     if folder in WITH_BODY + OTHERS:
         return body_names()
-    package = importlib.import_module(
-        f"dolfinx_mbd.{'multibody.analyses' if folder in RUNS else folder}"
-    )
+    source = "multibody.analyses" if folder in RUNS else SAME_NAMES.get(folder, folder)
+    package = importlib.import_module(f"dolfinx_mbd.{source}")
     text = inspect.getdoc(package) or ""
     test = doctest.DocTestParser().get_doctest(text, {}, package.__name__, package.__file__, 0)
     run(test)
-    return test.globs | ({"body": rod()} if folder == "multibody.model" else {})
+    with_body = folder in ("multibody.analyses", "multibody.model")
+    return test.globs | ({"body": rod()} if with_body else {})
 
 
 @one_rank

@@ -18,8 +18,10 @@ from dolfinx_mbd.bearings.coefficients import (
     bearing_coefficients,
     whirl_threshold,
 )
+from dolfinx_mbd.bearings.elastic_bearing import ElasticBearing
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.bearings.finite_bearing import FiniteBearing
+from dolfinx_mbd.bearings.oil_film import OilFilm
 from dolfinx_mbd.bearings.results import journal_motion
 from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.short_bearing import ShortBearing
@@ -28,9 +30,11 @@ from dolfinx_mbd.bearings.supply import Oil, OilSupply, vogel
 __all__ = [
     "Asperities",
     "BearingCoefficients",
+    "ElasticBearing",
     "FilmBearing",
     "FiniteBearing",
     "Oil",
+    "OilFilm",
     "OilSupply",
     "ReynoldsGrid",
     "ShortBearing",

@@ -15,7 +15,7 @@ from dolfinx_mbd.checks import instance, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.film_frames import film_motion, film_tangents, film_wrenches
-from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
+from dolfinx_mbd.multibody.model.force_elements import FilmElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
 
 __all__ = ["FilmBearing", "gauss_points"]
@@ -29,7 +29,7 @@ def gauss_points(count: int, low: float = -1.0) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class FilmBearing(PairElement):
+class FilmBearing(FilmElement):
     """A journal bearing with an oil film; `ShortBearing` and `FiniteBearing` compute the film.
 
     Attributes:
@@ -134,9 +134,7 @@ class FilmBearing(PairElement):
 
     def placed(self, pair: FramePair) -> FilmBearing:
         """Return the bearing; raise an error if the initial film thickness is not positive."""
-        y = film_motion(*pair)
-        half = 0.5 * self.length
-        reach = max(float(np.hypot(*(y[:2] + sign * half * y[2:4]))) for sign in (-1.0, 1.0))
+        reach = self.clearance - self.smallest_gap(pair)
         if reach >= self.clearance:
             raise InputError(
                 f"bearing {self.name!r}: the film thickness at the start is "
@@ -177,8 +175,18 @@ class FilmBearing(PairElement):
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
+        return self._motion_facts(pair, self.film_loads(self.pair_motion(pair), False)[2])
+
+    def smallest_gap(self, pair: FramePair) -> float:
+        """Return the smallest gap at the ends of the bearing, m."""
+        x, y, tx, ty = film_motion(*pair)[:4].tolist()
+        ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
+        return self.clearance - max(ends)
+
+    def _motion_facts(self, pair: FramePair, facts: Array) -> dict[str, ArrayLike]:
+        """Return the result of `motion` from the facts of the film."""
         y = self.pair_motion(pair)
-        gap, pressure, flow = self.film_loads(y, False)[2]
+        gap, pressure, flow = facts
         d = y[[0, 1]] + y[9] * y[[2, 3]]
         between = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
         return {

@@ -8,9 +8,11 @@ from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
+from dolfinx_mbd.body.gauges import GaugeHistory, StrainGauge
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body
 from dolfinx_mbd.body.participation import Participation, participation
 from dolfinx_mbd.body.parts import (
+    Bore,
     EffectiveMasses,
     Interface,
     LoadPattern,
@@ -26,9 +28,11 @@ from dolfinx_mbd.body.stress_modes import StressModes
 
 __all__ = [
     "BodyFileError",
+    "Bore",
     "Comparison",
     "EffectiveMasses",
     "FrequencyResponse",
+    "GaugeHistory",
     "HalfPower",
     "Interface",
     "LinearizedBody",
@@ -41,6 +45,7 @@ __all__ = [
     "ReducedBody",
     "Skin",
     "Stiffening",
+    "StrainGauge",
     "StressModes",
     "compare",
     "frequency_response",

@@ -182,6 +182,26 @@ def point_map(body: ReducedBody, name: str) -> Array:
     return np.hstack([np.eye(3), -_skew(point.position), point.modes.T])
 
 
+def spin_fields(points: Array) -> Array:
+    """Return −ω×(ω×x) at points (m, 3) for each product ω_iω_j = 1 of `SPINS`, shape (6, m, 3)."""
+    fields = []
+    for i, j in SPINS:
+        unit = np.zeros((3, 3))
+        unit[i, j] = unit[j, i] = -1.0
+        fields.append(points @ (np.eye(3) + unit if i == j else unit))
+    return np.array(fields)
+
+
+def spin_loads(body: ReducedBody) -> Array:
+    """Return the loads −∫ρ φ·(ω×(ω×x)) on z = (d, θ, η) for the products ω_iω_j, (6+n, 6)."""
+    S, H = body.first_moments, body.second_moments
+    matrices = spin_fields(np.eye(3))  # symmetric
+    twisted = np.einsum("cab,bd->cad", matrices, H[0, 0])
+    moments = [twisted[:, k, j] - twisted[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))]
+    elastic = np.einsum("cab,kab->kc", matrices, H[1:, 0])
+    return np.vstack([(matrices @ S[0]).T, moments, elastic])
+
+
 def null_space(rows: Array, mass: Array) -> Array:
     """Return a basis, scaled by the masses, of the motions z with rows @ z = 0, shape (6+n, m)."""
     scale = 1 / np.sqrt(np.diag(mass))

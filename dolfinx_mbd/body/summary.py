@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dolfinx_mbd.body.parts import POLYNOMIALS
 from dolfinx_mbd.body.static_errors import SUMMARY_LIMIT, static_errors
 from dolfinx_mbd.errors import UnitsWarning, warn
 
@@ -56,19 +57,34 @@ def _properties(body: ReducedBody) -> list[str]:
 
 
 def _places(body: ReducedBody) -> list[str]:
-    """Return the tables of interfaces, points and loads."""
+    """Return the tables of interfaces, points, loads and strain gauges."""
     lines = _head("interface        kind      point (mm)                         axis z")
     for i in body.interfaces:
         axis = ", ".join(f"{component + 0.0:.3g}" for component in i.axes[:, 2])
         lines.append(f"{i.name:<16} {i.kind:<8} {_vector(i.point, 1e3)}  ({axis})")
     if not body.interfaces:
         lines.append("(none)")
+    if body.bores:
+        lines += _head(
+            "elastic bore     radius (mm)  length (mm)  pressure modes  compliance error"
+        )
+        for b in body.bores:
+            size = f"{b.name:<16} {1e3 * b.radius:11.5g}  {1e3 * b.length:11.5g}"
+            patterns = len(b.displacement) * POLYNOMIALS
+            lines.append(f"{size}  {patterns:14}  {100 * b.error:14.2f} %")
     if body.points:
         lines += _head("point                      position (mm)")
         lines += [f"{p.name:<24} {_vector(p.position, 1e3)}" for p in body.points]
     if body.loads:
         lines += _head("load of size 1             resultant (N)                      moment (N m)")
         lines += [f"{p.name:<24} {_vector(p.force)}  {_vector(p.moment)}" for p in body.loads]
+    if body.gauges:
+        lines += _head(
+            "strain gauge               position (mm)                      grids  length"
+        )
+        for g in body.gauges:
+            grids = f"{len(g.directions):>5}  {1e3 * g.length:11.3g}"
+            lines.append(f"{g.name:<24} {_vector(g.position, 1e3)}  {grids}")
     return lines
 
 

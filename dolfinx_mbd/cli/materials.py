@@ -7,24 +7,19 @@ young = 110e9              # Pa
 poisson = 0.34
 density = 8800             # kg/m3
 thermal_expansion = 18e-6  # 1/K, optional
+yield_strength = 140e6     # Pa, optional
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd.cli.values import assignments
-from dolfinx_mbd.errors import FileError, InputError, MissingFileError
+from dolfinx_mbd.errors import FileError, InputError
+from dolfinx_mbd.files import read_tables
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.materials import MATERIALS, material
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def known_materials(file: str | None) -> dict[str, Material]:
@@ -62,24 +57,15 @@ def _named(name: str, materials: dict[str, Material]) -> Material:
 def _from_file(file: str | None) -> dict[str, Material]:
     if file is None:
         return {}
-    path = Path(file)
-    if not path.is_file():
-        raise MissingFileError(f"no file of materials '{file}'")
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f"'{file}' is not a TOML file: {error}", path=path) from None
+    tables = read_tables(file, "file of materials", "young, poisson and density")
     result = {}
     for name, table in tables.items():
-        if not isinstance(table, dict):
-            text = f"'{file}': {name!r} must be a table [{name}] with young, poisson and density"
-            raise FileError(text, path=path)
         try:
             result[name] = Material(**{"name": name, **table})
         except InputError as error:
-            raise FileError(f"'{file}': [{name}]: {error}", path=path) from None
+            raise FileError(f"'{file}': [{name}]: {error}", path=file) from None
         except TypeError:
             text = f"'{file}': [{name}] needs young (Pa), poisson and density (kg/m3), and"
             text += f" optionally thermal_expansion (1/K); it has {', '.join(table) or 'nothing'}"
-            raise FileError(text, path=path) from None
+            raise FileError(text, path=file) from None
     return result

@@ -40,6 +40,8 @@ _LOSSES = {
     "shapes": "contains no shapes of the surface: pictures of the deformed body are not possible",
     "stress modes": "is written without the stress modes: recover the stress with dolfinx_mbd from "
     "the elastic coordinates over time",
+    "strain gauges": "contains no strain gauges: multiply the rows of the gauges by the elastic "
+    "coordinates over time",
     "distributed loads": "contains no distributed loads: define their forces in the program",
 }
 """Message by name of a feature, for formats that cannot store this feature of a body."""
@@ -59,6 +61,7 @@ def _features(body: ReducedBody) -> dict[str, bool]:
         "interface axes": any(not np.allclose(i.axes, np.eye(3)) for i in body.interfaces),
         "shapes": body.skin is not None,
         "stress modes": body.stress is not None,
+        "strain gauges": bool(body.gauges),
         "distributed loads": bool(body.loads),
     }
 
@@ -97,7 +100,7 @@ class Format:
     @property
     def writer(self) -> Callable[..., ExportReport]:
         """The function that writes the format."""
-        files = ("exudyn", "gltf", "mbdyn", "sid")
+        files = ("extptfm", "exudyn", "gltf", "mbdyn", "sid")
         file = self.name if self.name in files else "matrix_formats"
         module = importlib.import_module(f"dolfinx_mbd.export.{file}")
         return getattr(module, f"write_{self.name}")  # type: ignore[no-any-return]
@@ -135,11 +138,14 @@ def _formats() -> Iterator[Format]:
     matrices = ("inertia invariants", "shapes", *stiffening)
     second, axes = "second-order inertia", "interface axes"
     ends, both = "interfaces", "interfaces, modes"
+    platform = "interface held gravity loads"
     abaqus = {*matrices, "damping", axes}
+    never = {"distributed loads", "strain gauges", "stress modes"}
     for name, title, extension, losses, needs, options in (
         ("abaqus", "Abaqus substructure", ".mtx", abaqus, ends, "interfaces first_node"),
         ("dmig", "Nastran DMIG", ".pch", {*matrices, axes}, ends, "interfaces first_point"),
         ("exudyn", "Exudyn", ".npz", {*stiffening, "damping", axes}, "modes", ""),
+        ("extptfm", "OpenFAST ExtPtfm", ".dat", {*matrices, axes}, ends, platform),
         ("gltf", "glTF", ".glb", {*_LOSSES} - {"shapes"}, "modes, a skin", "amplitude"),
         ("mbdyn", "MBDyn", ".fem", {axes}, both, "skin"),
         ("op4", "Nastran OP4", ".op4", {*matrices, axes}, ends, "interfaces"),
@@ -147,7 +153,7 @@ def _formats() -> Iterator[Format]:
         ("simscape", "Simscape", ".mat", {*matrices}, ends, "interfaces"),
     ):
         needed, names = frozenset(needs.split(", ")), tuple(options.split())
-        features = frozenset(_LOSSES) - {"distributed loads", "stress modes"} - losses
+        features = frozenset(_LOSSES) - never - losses
         yield Format(name, title, extension, features, needed, names)
 
 
@@ -155,6 +161,10 @@ OPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "amplitude": "largest displacement of a mode relative to the size of the body (0.08)",
         "dialect": "program that reads the file: simpack (default), embslib or fembeam",
+        "gravity": "gravity for constant loads, m/s² ((0, 0, -9.80665))",
+        "held": "interfaces that are fixed on the ground, such as ['base'] (all others)",
+        "interface": "interface with the turbine (the only one)",
+        "loads": "CSV file with the amplitudes of distributed loads over time (none)",
         "first_node": "number of the first interface node (1)",
         "first_point": "number of the first interface grid (1)",
         "interfaces": "interfaces in the order of the file, such as ['left', 'right'] (all)",

@@ -97,8 +97,8 @@ def as_units(units: Units | str) -> Units:
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
     """Return a body converted from SI to other units; see the module for the factors.
 
-    Stress modes, distributed loads and effective masses are omitted, because none of the exported
-    file formats can store them.
+    Stress modes, strain gauges, distributed loads and effective masses are omitted, because none of
+    the exported file formats can store them.
     """
     units = as_units(units)
     if (units.length, units.mass, units.time) == (1.0, 1.0, 1.0):
@@ -125,6 +125,7 @@ def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
         ),
         points=tuple(replace(p, position=L * p.position, modes=L * p.modes) for p in body.points),
         loads=(),
+        gauges=(),
         effective_masses=None,
         skin=skin,
         stiffening=stiffening,

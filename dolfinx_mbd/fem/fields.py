@@ -35,13 +35,16 @@ def as_function(
 
 
 def material_points(
-    space: fem.FunctionSpace, modes: Array, points: Mapping[str, ArrayLike]
+    space: fem.FunctionSpace,
+    modes: Array,
+    points: Mapping[str, ArrayLike],
+    tolerance: float = POINT_TOLERANCE,
 ) -> tuple[MaterialPoint, ...]:
     """Return the values of modes (owned dofs, n) at named points; see `locate` (collective)."""
     if not points:
         return ()
     comm, dim = space.mesh.comm, space.dofmap.bs
-    x, cells, local = locate(space.mesh, points)
+    x, cells, local = locate(space.mesh, points, tolerance)
     values = np.zeros((len(points), modes.shape[1], 3))
     function = fem.Function(space)
     for k in range(modes.shape[1]):
@@ -53,21 +56,22 @@ def material_points(
 
 
 def locate(
-    mesh: Mesh, points: Mapping[str, ArrayLike]
+    mesh: Mesh, points: Mapping[str, ArrayLike], tolerance: float = POINT_TOLERANCE
 ) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
     """Return positions of points (np, 3), their local cells, and the points of this rank.
 
     A point has three coordinates; in the plane it has two, or z = 0. Each point belongs to one
-    rank; the cell is −1 if no owned cell contains the point. If a point is outside the mesh, every
-    rank raises the same error. Collective.
+    rank; the cell is −1 if no owned cell contains the point. If a point is farther from the mesh
+    than `tolerance` times the size of the mesh, every rank raises the same error. Collective.
     """
     comm, dim = mesh.comm, mesh.geometry.dim
     x = np.zeros((len(points), 3))
     for k, (name, position) in enumerate(points.items()):
         x[k] = _checked_point(f"point {name!r}", position, dim)
-    cells = _containing_cells(mesh, x)
-    owner = np.min(comm.allgather(np.where(cells >= 0, comm.rank, comm.size)), axis=0)
-    for k in np.flatnonzero(owner == comm.size)[:1]:
+    cells, distances = _nearest_cells(mesh, x, tolerance * body_size(mesh))
+    distances = np.array(comm.allgather(distances))
+    owner = distances.argmin(axis=0)
+    for k in np.flatnonzero(np.isinf(distances.min(axis=0)))[:1]:
         gaps = np.linalg.norm(mesh.geometry.x - x[k], axis=1)
         nearest = [(gaps.min(), *mesh.geometry.x[gaps.argmin()])] if len(gaps) else []
         gap, *node = min(entry for entries in comm.allgather(nearest) for entry in entries)
@@ -88,14 +92,14 @@ def _checked_point(argument: str, position: ArrayLike, dim: int) -> Array:
     return in_space(x)
 
 
-def _containing_cells(mesh: Mesh, points: Array) -> NDArray[np.int32]:
-    """Return an owned cell that contains each point, or -1."""
-    tdim, distance = mesh.topology.dim, POINT_TOLERANCE * body_size(mesh)
+def _nearest_cells(mesh: Mesh, points: Array, limit: float) -> tuple[NDArray[np.int32], Array]:
+    """Return the owned cell nearest to each point and its distance, or −1 and ∞ beyond a limit."""
+    tdim = mesh.topology.dim
     owned = np.arange(mesh.topology.index_map(tdim).size_local, dtype=np.int32)
-    cells = np.full(len(points), -1, dtype=np.int32)
+    cells, distances = np.full(len(points), -1, dtype=np.int32), np.full(len(points), np.inf)
     with shared_errors(mesh.comm):
         if len(owned):
-            tree = geometry.bb_tree(mesh, tdim, entities=owned, padding=distance)
+            tree = geometry.bb_tree(mesh, tdim, entities=owned, padding=limit)
             candidates = geometry.compute_collisions_points(tree, points)
             nodes = compat.geometry_dofmap(mesh)
             for k, point in enumerate(points):
@@ -103,9 +107,9 @@ def _containing_cells(mesh: Mesh, points: Array) -> NDArray[np.int32]:
                 cells_x = mesh.geometry.x[nodes[links]]
                 vectors = [geometry.compute_distance_gjk(point[None], x) for x in cells_x]
                 gaps = [float(np.linalg.norm(vector)) for vector in vectors]
-                if gaps and min(gaps) <= distance:
-                    cells[k] = links[np.argmin(gaps)]
-    return cells
+                if gaps and min(gaps) <= limit:
+                    cells[k], distances[k] = links[np.argmin(gaps)], min(gaps)
+    return cells, distances
 
 
 def _coordinates(values: Iterable[float]) -> str:

@@ -54,6 +54,7 @@ class BodyMaterials:
     law: Callable[[Expr], Expr]  # stress as a function of the strain
     thermal_tensor: Callable[[], Expr]  # C:α; an error if a material has no `thermal_expansion`
     out_of_plane: Callable[[Expr], Expr] | None = None  # σ_zz of a strain, for plane strain only
+    cells: tuple[Cells, ...] | None = None  # owned cells of each group; None: one material
 
     def stress(self, u: Expr) -> Expr:
         """Return the stress σ(u), Pa; for a plane body, under its plane assumption."""
@@ -140,7 +141,12 @@ def body_materials(
     density = field({k: m.density for k, m in numbered.items()})
     plane_strain = dim == 2 and assumption == "strain"
     return BodyMaterials(
-        by_group, density, law, thermal_tensor, out_of_plane if plane_strain else None
+        by_group,
+        density,
+        law,
+        thermal_tensor,
+        out_of_plane if plane_strain else None,
+        None if field.cells is None else tuple(field.cells),
     )
 
 

@@ -58,6 +58,11 @@ class Material(_Isotropic):
         density: Mass density ρ, kg/m³, positive.
         name: Name in summaries and files.
         thermal_expansion: Coefficient of linear expansion, 1/K; needed only with `Temperature`.
+        yield_strength: Stress at which the material yields, Pa, positive; needed only by
+            `strength`. The materials of the table in `material` have none, because it depends on
+            grade, temper and thickness: use the data sheet.
+        tensile_strength: Stress at which the material breaks in tension, Pa, positive; see
+            `yield_strength`.
 
     Raises:
         InputError: A constant is outside its range.
@@ -73,12 +78,18 @@ class Material(_Isotropic):
     density: float
     name: str = ""
     thermal_expansion: float | None = None
+    yield_strength: float | None = None
+    tensile_strength: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("young", "poisson", "density"):
             number(name, getattr(self, name))
         if self.thermal_expansion is not None:
             number("thermal_expansion", self.thermal_expansion)
+        for name in ("yield_strength", "tensile_strength"):
+            if getattr(self, name) is not None:
+                value = number(name, getattr(self, name), positive=True, unit="Pa")
+                assign(self, **{name: value})
         super().__post_init__()
 
 

@@ -15,14 +15,17 @@ The examples of this folder assume the following lines:
 """
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
+from dolfinx_mbd.recovery.gauges import GaugeSpec, gauges
 from dolfinx_mbd.recovery.sections import section_forces
 from dolfinx_mbd.recovery.skin_stress import skin_stress, skin_values
 from dolfinx_mbd.recovery.stress import Recovery, envelope, recover
 from dolfinx_mbd.recovery.stressed_places import most_stressed
 
 __all__ = [
+    "GaugeSpec",
     "Recovery",
     "envelope",
+    "gauges",
     "most_stressed",
     "recover",
     "section_forces",

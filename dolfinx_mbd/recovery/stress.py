@@ -100,6 +100,7 @@ class Recovery:
         space = checks.instance("reduction", reduction, Reduction).space
         checks.choice("plane", plane, forms.PLANES, none=True)
         self.stress: Stress | None = reduction.stress
+        self.materials = None if reduction.model is None else reduction.model.materials
         if isinstance(stress, (Material, GradedMaterial, Orthotropic)):
             if space.dofmap.bs == 2 and plane is None:
                 raise InputError(
@@ -107,7 +108,8 @@ class Recovery:
                     argument="plane",
                     value=plane,
                 )
-            self.stress = body_materials(space.mesh, stress, plane=plane).stress_in_space
+            self.materials = body_materials(space.mesh, stress, plane=plane)
+            self.stress = self.materials.stress_in_space
         elif stress is not None:
             self.stress = checks.function("stress", stress, "stress(u)")
         self.reduction, self.space = reduction, space

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body import Interface
 from dolfinx_mbd.checks import instance, integer, number
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
@@ -18,7 +19,7 @@ from dolfinx_mbd.recovery.stress import Recovery, What, recovery_of
 from dolfinx_mbd.recovery.stress import envelope as compute_envelope
 from dolfinx_mbd.reduction.result import Reduction
 
-__all__ = ["MostStressed", "StressedPlace", "most_stressed"]
+__all__ = ["APART", "MostStressed", "StressedPlace", "most_stressed", "worst_places"]
 
 Array = NDArray[np.float64]
 
@@ -113,20 +114,59 @@ def most_stressed(
     radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
     if envelope is None:
         envelope = compute_envelope(recovery, history, what)
-    comm = recovery.space.mesh.comm
     values, times = envelope.values()
-    x, values, rows = recovery.positions(), values.copy(), []
-    interfaces = recovery.reduction.body.interfaces
-    for _ in range(int(count)):
-        best = comm.allreduce(float(values.max(initial=-np.inf)), MPI.MAX)
+    places = worst_places(
+        recovery.space.mesh.comm,
+        recovery.positions(),
+        values,
+        times,
+        recovery.reduction.body.interfaces,
+        count=int(count),
+        apart=radius,
+        size=size,
+    )
+    return MostStressed(envelope.quantity.name, envelope.quantity.unit, radius, places)
+
+
+def worst_places(
+    comm: Any,
+    positions: Array,
+    values: Array,
+    times: Array,
+    interfaces: Iterable[Interface],
+    *,
+    count: int,
+    apart: float,
+    size: float,
+) -> tuple[StressedPlace, ...]:
+    """Return the places with the largest values, in descending order.
+
+    Args:
+        comm: MPI communicator, or None if all points are on this process.
+        positions: Positions of the points of this rank, shape (np, 3), m.
+        values: Values at these points, shape (np,); −∞ excludes a point.
+        times: Times of these values, shape (np,), s.
+        interfaces: Interfaces of the body; each place names the nearest one.
+        count: Number of places; there may be fewer.
+        apart: Minimum distance between two places, m.
+        size: Size of the body, m; it sets the accuracy with which positions are compared.
+
+    Note: Collective over `comm`.
+    """
+    values, rows = values.copy(), []
+    for _ in range(count):
+        highest = float(values.max(initial=-np.inf))
+        best = highest if comm is None else comm.allreduce(highest, MPI.MAX)
         if not np.isfinite(best):
             break
         # among equal values, select the place with the smallest coordinates over all ranks
         equal = np.flatnonzero(values == best)
-        here = [(tuple(np.round(x[k] / size, 9)), tuple(x[k]), float(times[k])) for k in equal]
-        _, position, time = min(min(part) for part in comm.allgather(here) if part)
+        keys = [tuple(np.round(positions[k] / size, 9)) for k in equal]
+        here = [(r, tuple(positions[k]), float(times[k])) for r, k in zip(keys, equal, strict=True)]
+        parts = [here] if comm is None else comm.allgather(here)
+        _, position, time = min(min(part) for part in parts if part)
         near = [(float(np.linalg.norm(position - i.point)), i.name) for i in interfaces]
         distance, name = min(near, default=(float("nan"), ""), key=lambda pair: pair[0])
         rows.append(StressedPlace(best, time, position, name, distance))
-        values[np.linalg.norm(x - position, axis=1) < radius] = -np.inf
-    return MostStressed(envelope.quantity.name, envelope.quantity.unit, radius, tuple(rows))
+        values[np.linalg.norm(positions - position, axis=1) < apart] = -np.inf
+    return tuple(rows)

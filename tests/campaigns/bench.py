@@ -18,7 +18,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import multibody as mb
-from dolfinx_mbd.body import Skin
+from dolfinx_mbd.body import Skin, StrainGauge
 from tests.models.beams import slender_rod
 from tests.models.bodies import LENGTH, box
 from tests.multibody.model.test_pattern_loads import loaded_body
@@ -76,12 +76,13 @@ class Bench:
 
     @cached_property
     def rod(self) -> mbd.ReducedBody:
-        """A slender rod with two modes in bending, one along it, and a skin."""
+        """A slender rod with two modes in bending, one along it, a skin and a gauge."""
         rod = slender_rod()
         points = np.array([[0.0, 0, 0], [0.3, 0, 0], [0.15, 0.004, 0]])
         modes = np.zeros((3, 3, 3))
         modes[:, :, 1] = points[:, 0]
-        return rod.replace(skin=Skin(points, np.array([[0, 1, 2]]), modes))
+        gauge = StrainGauge("g", points[2], (0, 0, 1), np.eye(3)[:1], 3e-3, np.ones((1, 3)))
+        return rod.replace(skin=Skin(points, np.array([[0, 1, 2]]), modes), gauges=(gauge,))
 
     @cached_property
     def windy(self) -> mbd.FlexibleBody:
@@ -133,6 +134,11 @@ class Bench:
             num_modes=2,
             options=mbd.ReductionOptions(static_correction=True),
         )
+
+    @cached_property
+    def sensitivities(self) -> mbd.BodySensitivities:
+        """Derivatives of the body of `reduction` with respect to Young's modulus."""
+        return mbd.sensitivities(self.reduction, [mbd.Parameter("E", "young")])
 
     @cached_property
     def recovery(self) -> Any:

@@ -7,10 +7,14 @@ import inspect
 import dolfinx_mbd as mbd
 
 RECORDS = {
-    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
+    "AssemblyError", "BeamModes", "BodyDerivative", "BodyFileError", "BodyHistory",
+    "BodySensitivities", "BodyState", "CableMotion",
     "Campbell", "CrankMotion",
+    "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
+    "Campbell", "CrankMotion", "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
+    "Identification",
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
     "Reduction", "RotatingModes", "RotatingStructure", "RunFileError", "SpinningEquilibrium",

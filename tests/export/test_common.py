@@ -92,6 +92,7 @@ def test_scaling_knows_every_field() -> None:
         "stress",
         "loads",
         "effective_masses",
+        "gauges",
     }
     assert {f.name for f in fields(ReducedBody)} == without_units | with_units
 

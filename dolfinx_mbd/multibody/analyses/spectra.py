@@ -84,11 +84,11 @@ def spectrum(
     t, x = increasing("time", time, least=4, unit="s"), array("signal", signal)
     if x.ndim == 0 or len(x) != len(t):
         reject("signal", signal, f"{len(t)} values along its first axis, one for each time")
-    t, x = _equally_spaced(t, x, flag("resample", resample))
+    t, x = equally_spaced(t, x, flag("resample", resample))
     frequencies, power = scipy.signal.periodogram(
         x,
         fs=(len(t) - 1) / (t[-1] - t[0]),
-        window=_weights(window, len(t)),
+        window=window_weights(window, len(t)),
         detrend={"keep": False, "mean": "constant", "line": "linear"}[trend],
         scaling="spectrum",
         axis=0,
@@ -101,7 +101,8 @@ def spectrum(
     return Spectrum(frequencies, amplitudes)
 
 
-def _weights(window: str | tuple[str, float], count: int) -> Array:
+def window_weights(window: str | tuple[str, float], count: int) -> Array:
+    """Return the weights of a window of `scipy.signal.get_window`; raise an error if unknown."""
     try:
         weights = np.asarray(scipy.signal.get_window(window, count), dtype=float)
         valid = isinstance(window, (str, tuple)) and abs(weights.sum()) > 0
@@ -113,7 +114,8 @@ def _weights(window: str | tuple[str, float], count: int) -> Array:
     return weights
 
 
-def _equally_spaced(t: Array, x: Array, resample: bool) -> tuple[Array, Array]:
+def equally_spaced(t: Array, x: Array, resample: bool) -> tuple[Array, Array]:
+    """Return times and values at equal steps; unequal steps are interpolated on request."""
     steps = np.diff(t)
     mean = (t[-1] - t[0]) / len(steps)
     if np.abs(steps - mean).max() <= _UNIFORM * mean:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dolfinx_mbd.archive import errors_as, read_archive
-from dolfinx_mbd.checks import choice, instance, rotation_matrix
+from dolfinx_mbd.checks import choice, instance
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.multibody.assembly.rates import consistent_rates
@@ -32,10 +32,9 @@ from dolfinx_mbd.multibody.results.histories import (
     ElementHistory,
     Energies,
     JointHistory,
-    rotation_matrices,
 )
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
-from dolfinx_mbd.multibody.results.sensors import material_point, material_point_motion
+from dolfinx_mbd.multibody.results.sensors import Sensors
 from dolfinx_mbd.multibody.results.tables import Named, columns, dataset, quantities
 from dolfinx_mbd.multibody.start.consistent_state import transferred_state
 
@@ -47,7 +46,7 @@ Array = NDArray[np.float64]
 _KIND = run_kind("solution")
 
 
-class Solution(HtmlView):
+class Solution(Sensors, HtmlView):
     """Results of a simulation: the histories of bodies, joints, drivers and loads by name.
 
     Args:
@@ -151,6 +150,9 @@ class Solution(HtmlView):
         reactions[:, s.row_motion[rows]] -= lam[:, rows]
         joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
         forces = reactions[:, :3], reactions[:, 3:]
+        if entry < len(s.joints) and s.joints[entry].clearance is not None:
+            element = self.element(name, axes="first")
+            forces = element.force, element.moment
         motion = partial(self._saved.entry_motion, entry)
         return JointHistory(name, self.time, *forces, self.angles[:, joint], motion)
 
@@ -193,6 +195,8 @@ class Solution(HtmlView):
             kinds = ((self._bodies, self.body), (self._joints, self.joint), (known, self.element))
             history: object = next(get for group, get in kinds if name in group)(name)
             yield from ((name, key, values) for key, values in quantities(history))
+            if name in self._bodies:
+                yield from self._strains(name)
 
     def histories(self) -> dict[str, Array]:
         """Return `time` and all histories that are not empty by name, for example `rod.position`.
@@ -360,40 +364,3 @@ class Solution(HtmlView):
         Dropped redundant constraints are included.
         """
         return self._saved.entries["violation"].max(axis=1, initial=0.0)
-
-    def sensor(
-        self,
-        body: str,
-        point: str | ArrayLike = (0.0, 0.0, 0.0),
-        quantity: Literal["position", "velocity", "acceleration"] = "position",
-        *,
-        axes: str | ArrayLike = "global",
-    ) -> Array:
-        """Return the position, velocity or acceleration of a material point over time, (nt, 3).
-
-        Args:
-            body: Name of the body.
-            point: Reference position of the point in the body frame (3,), m, or the name of a
-                frame, an interface or a named point. On a flexible body a position must be a node
-                of its skin.
-            quantity: ``position``, ``velocity`` or ``acceleration``, relative to the ground.
-            axes: ``global``, ``body`` (the frame of the body), the name of another body, or a fixed
-                3×3 rotation whose columns are the axes.
-
-        Raises:
-            InputError: Body, point, quantity or axes are unknown.
-
-        Example:
-            >>> print(run.sensor("bob", (1, 0, 0), "velocity", axes="body")[-1].round(3))
-            [ 0.    -4.234  0.   ]
-        """
-        choice("quantity", quantity, ("position", "velocity", "acceleration"))
-        k = self.system.body_index(body)
-        x, modes = material_point(self.system.bodies[k], point)
-        value = material_point_motion(self._body(k), x, modes, quantity)
-        if not isinstance(axes, str):
-            return value @ rotation_matrix("axes", axes)
-        if axes == "global":
-            return value
-        A = rotation_matrices(self.body(body if axes == "body" else axes).rotation)
-        return np.einsum("tji,tj->ti", A, value)

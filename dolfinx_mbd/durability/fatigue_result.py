@@ -1,0 +1,284 @@
+"""Result of a fatigue analysis: fields of damage and life, and a table of the worst locations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dolfinx import fem
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import choice, file_path, integer, number
+from dolfinx_mbd.durability.fatigue_material import FatigueMaterial, SNLine
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.field_files import SUFFIXES, field_file
+from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.parallel import on_rank_zero
+from dolfinx_mbd.recovery.fields import Points, check_writable
+from dolfinx_mbd.recovery.stressed_places import APART, worst_places
+
+__all__ = ["DamagedPlace", "FatigueResult", "FatigueTable"]
+
+HOUR = 3600.0  # s
+LONGEST = 1e12  # life in fields and files at points without damage, h
+
+
+@dataclass(frozen=True)
+class DamagedPlace:
+    """A place of a body with a short fatigue life.
+
+    Attributes:
+        damage: Damage per second.
+        life: Life, s.
+        cycles: Number of counted cycles until failure.
+        range: Range of the most damaging cycle, Pa.
+        mean: Mean of this cycle, Pa.
+        position: Position in the undeformed body, m.
+        normal: Normal of the worst plane; zeros for the criteria without planes.
+        interface: Name of the nearest interface; "" without interfaces.
+        distance: Distance to the origin of this interface, m.
+    """
+
+    damage: float
+    life: float
+    cycles: float
+    range: float
+    mean: float
+    position: tuple[float, float, float]
+    normal: tuple[float, float, float]
+    interface: str = ""
+    distance: float = float("nan")
+
+    @property
+    def hours(self) -> float:
+        """Life, h."""
+        return self.life / HOUR
+
+
+class FatigueTable(tuple[DamagedPlace, ...]):
+    """Places in ascending order of their lives; `print` shows a table."""
+
+    def __str__(self) -> str:
+        head = (
+            f"{'life (h)':>11} {'cycles':>10} {'range':>8} {'mean (MPa)':>10} "
+            f"{'x, y, z (mm)':>26} {'normal of the plane':>20}  nearest interface"
+        )
+        lines = [head]
+        for p in self:
+            at = " ".join(f"{1e3 * x:8.2f}" for x in p.position)
+            plane = " ".join(f"{x:6.2f}" for x in p.normal) if any(p.normal) else f"{'-':>20}"
+            near = f"{p.interface}, {1e3 * p.distance:.1f} mm" if p.interface else "-"
+            lines.append(
+                f"{p.hours:11.4g} {p.cycles:10.3g} {1e-6 * p.range:8.4g} {1e-6 * p.mean:10.4g} "
+                f"{at} {plane}  {near}"
+            )
+        return "\n".join(lines) if self else "no damage at any point"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FatigueResult:
+    """Damage and life at the points of a body; `print` shows the worst locations.
+
+    The arrays are equal on all ranks for a body and for the surface of a reduction. For a
+    `Recovery`, they have one entry for each point of this rank.
+
+    Attributes:
+        points: Positions, shape (np, 3), m.
+        damage: Damage per second, shape (np,); failure is expected at a damage of 1.
+        cycles: Number of counted cycles per second on the worst plane, shape (np,).
+        range: Range of the most damaging cycle, shape (np,), Pa.
+        mean: Mean of this cycle, shape (np,), Pa.
+        normal: Normal of the worst plane, shape (np, 3); zeros without damage or without planes.
+        direction: Direction of the shear stress in this plane, shape (np, 3); zeros for other
+            criteria.
+        criterion: Name of the criterion.
+        material: Fatigue data.
+        line: S-N line with all factors, or None for strain life.
+        body: The body.
+
+    Example:
+        >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
+        >>> result = mbd.fatigue(bar, [(40 * np.outer(period, eta), 1.0)], material="AISI 4340")
+        >>> result.life.shape == result.equivalent_stress().shape == result.damage.shape
+        True
+        >>> result.write("fatigue.vtk")
+    """
+
+    points: Array
+    damage: Array
+    cycles: Array
+    range: Array
+    mean: Array
+    normal: Array
+    direction: Array
+    criterion: str
+    material: FatigueMaterial
+    line: SNLine | None
+    body: ReducedBody
+    comm: Any = None
+    locations: Points | None = None
+
+    __repr__ = short_repr
+
+    @property
+    def life(self) -> Array:
+        """Life, shape (np,), s; infinite without damage."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / self.damage, dtype=float)
+
+    @property
+    def hours(self) -> Array:
+        """Life, shape (np,), h; infinite without damage."""
+        return self.life / HOUR
+
+    @property
+    def life_cycles(self) -> Array:
+        """Number of counted cycles until failure, shape (np,); infinite without damage."""
+        cycles = np.where(self.damage > 0.0, self.cycles, 1.0)
+        return np.where(self.damage > 0.0, self.life * cycles, np.inf)
+
+    def equivalent_stress(self, frequency: float = 1.0) -> Array:
+        """Return the damage-equivalent amplitudes of fully reversed stress, shape (np,), Pa.
+
+        Args:
+            frequency: Frequency of the equivalent stress, Hz.
+
+        Raises:
+            InputError: `frequency` is not positive, or the result is of strain life.
+        """
+        if self.line is None:
+            raise InputError("strain life has no equivalent stress; use the damage or the life")
+        rate = number("frequency", frequency, positive=True, unit="Hz")
+        return self.line.amplitude(rate * self.life)
+
+    def worst(self, count: int = 5, apart: float | None = None) -> FatigueTable:
+        """Return the places with the shortest lives.
+
+        Args:
+            count: Number of places; there may be fewer. Places without damage are left out.
+            apart: Minimum distance between two places, m. By default 5 % of the size of the body.
+
+        Note: Collective if the points are distributed.
+        """
+        comm = None if self.locations is None else self.comm
+        low, high = (
+            self.points.min(axis=0, initial=np.inf),
+            self.points.max(axis=0, initial=-np.inf),
+        )
+        parts = [(low, high, len(self.points))]
+        parts = parts if comm is None else comm.allgather(parts[0])
+        lows, highs, sizes = zip(*parts, strict=True)
+        size = float(np.linalg.norm(np.max(highs, axis=0) - np.min(lows, axis=0)))
+        first = 0 if comm is None else sum(sizes[: comm.rank])
+        radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
+        places = worst_places(
+            comm,
+            self.points,
+            np.where(self.damage > 0.0, self.damage, -np.inf),
+            np.arange(first, first + len(self.points), dtype=float),
+            self.body.interfaces,
+            count=integer("count", count, low=1),
+            apart=radius,
+            size=size,
+        )
+        table = []
+        for place in places:
+            k, entry = int(place.time) - first, None  # the "time" is the number of the point
+            if 0 <= k < len(self.points):
+                entry = DamagedPlace(
+                    damage=place.value,
+                    life=1.0 / place.value,
+                    cycles=float(self.cycles[k] / place.value),
+                    range=float(self.range[k]),
+                    mean=float(self.mean[k]),
+                    position=place.position,
+                    normal=tuple(self.normal[k].tolist()),
+                    interface=place.interface,
+                    distance=place.distance,
+                )
+            entries = [entry] if comm is None else comm.allgather(entry)
+            table += [known for known in entries if known is not None][:1]
+        return FatigueTable(table)
+
+    def _values(self) -> dict[str, Array]:
+        """Return finite values at the points by name, for fields and files."""
+        hours = np.minimum(self.hours, LONGEST)
+        values = {"log10 of life in hours": np.log10(np.maximum(hours, 1.0 / LONGEST))}
+        values |= {"damage per second": self.damage, "range": self.range, "mean": self.mean}
+        if self.line is not None:
+            values["equivalent stress"] = self.equivalent_stress()
+        return values
+
+    def field(self, name: str = "log10 of life in hours") -> fem.Function:
+        """Return a result as a discontinuous function on the mesh.
+
+        Args:
+            name: `log10 of life in hours` (at most 12), `damage per second`, `range` (Pa), `mean`
+                (Pa) or `equivalent stress` (at 1 Hz, Pa).
+
+        Raises:
+            InputError: The name is unknown, or the points are on the surface: draw the arrays.
+
+        Note: Collective.
+        """
+        values = self._values()
+        choice("name", name, values)
+        if self.locations is None:
+            raise InputError(
+                "fields need points in all cells: give `fatigue` a Recovery. On the surface, draw "
+                "an array such as `equivalent_stress()` with plot_skin",
+                argument="name",
+            )
+        function = fem.Function(self.locations.space(), name=name)
+        return self.locations.fill(function, values[name])
+
+    def write(self, path: str | Path) -> Path:
+        """Write all fields for ParaView, and return the path.
+
+        Args:
+            path: Path that ends with `.vtk` for results on the surface, and with `.bp` or `.pvd`
+                for results in all cells.
+
+        Raises:
+            InputError: The suffix is wrong, the body has no skin, or the points are quadrature
+                points.
+            OSError: The file cannot be written.
+
+        Note: Collective.
+        """
+        if self.locations is None:
+            path = file_path("path", path, (".vtk",))
+            return on_rank_zero(self.comm, lambda: self._write_skin(path))
+        path = file_path("path", path, SUFFIXES)
+        check_writable(self.locations)
+        with field_file(path, [self.field(name) for name in self._values()], 1) as write:
+            write(0.0)
+        return path
+
+    def _write_skin(self, path: Path) -> Path:
+        skin = self.body.skin
+        if skin is None or len(skin.points) != len(self.points):
+            raise InputError(f"body {self.body.name!r} has no skin with these points")
+        count, triangles = len(self.points), skin.triangles
+        lines = ["# vtk DataFile Version 3.0", f"fatigue, {self.criterion}", "ASCII"]
+        lines += ["DATASET POLYDATA", f"POINTS {count} double"]
+        lines += [" ".join(map(repr, point)) for point in self.points.tolist()]
+        lines += [f"POLYGONS {len(triangles)} {4 * len(triangles)}"]
+        lines += [f"3 {a} {b} {c}" for a, b, c in triangles.tolist()]
+        lines += [f"POINT_DATA {count}"]
+        for name, values in self._values().items():
+            lines += [f"SCALARS {name.replace(' ', '_')} double 1", "LOOKUP_TABLE default"]
+            lines += map(repr, values.tolist())
+        lines += ["VECTORS normal double"]
+        lines += [" ".join(map(repr, normal)) for normal in self.normal.tolist()]
+        text = "\n".join(lines) + "\n"
+        return write_atomically(path, lambda file: file.write(text.encode()) and None, "fatigue")
+
+    def __str__(self) -> str:
+        method = "strain life" if self.line is None else "stress life"
+        title = f"{method} by the criterion {self.criterion!r}, {self.material.name}"
+        return f"{title}\n{self.worst()}"

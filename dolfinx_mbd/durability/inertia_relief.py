@@ -1,0 +1,193 @@
+"""Static load cases of a free body, in equilibrium with the inertia of its rigid acceleration.
+
+A wrench at an interface accelerates the body. In the frame of the body, the load and the inertia
+forces of the rigid acceleration (a₀, α) are in equilibrium, and the elastic coordinates follow from
+
+    K η = Σ D_kᵀ w_k + Σ A_j f_j − ∫ρΨᵀ (a₀ + α×x + ω×(ω×x))
+
+with the motion D_k of each interface, its wrench w_k, and the work f_j of each distributed load.
+No support is needed. Gravity and other uniform accelerations cause no stress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import ReducedBody, linearize_body, static_errors
+from dolfinx_mbd.body.linearized import interface_map, spin_loads
+from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.checks import array, instance, reject, vector
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.recovery import Recovery
+from dolfinx_mbd.reduction.result import Reduction
+
+__all__ = ["LoadCases", "inertia_relief"]
+
+Array = NDArray[np.float64]
+
+MISSING_ENERGY = 0.05
+"""Share of the strain energy that the modes omit, above which `inertia_relief` warns."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoadCases:
+    """Static load cases of a body, which functions of stress accept as a history.
+
+    Attributes:
+        time: Numbers 0, 1, ... of the load cases, shape (nc,).
+        eta: Elastic coordinates, shape (nc, n).
+        omega: Angular velocity in body components, shape (nc, 3), rad/s.
+        wrenches: Force and moment at each interface in body components, by name, shape (nc, 6), N
+            and N m.
+        acceleration: Acceleration of the origin of the body frame, shape (nc, 3), m/s².
+        alpha: Angular acceleration in body components, shape (nc, 3), rad/s².
+
+    Example:
+        >>> pulled = mbd.inertia_relief(bar, {"right": [1e3, 0, 0, 0, 0, 0]})
+        >>> print((pulled.acceleration * bar.body.total_mass).round(6) + 0.0)
+        [[1000.    0.    0.]]
+    """
+
+    time: Array
+    eta: Array
+    omega: Array
+    wrenches: Mapping[str, Array]
+    acceleration: Array
+    alpha: Array
+
+    __repr__ = short_repr
+
+
+def inertia_relief(
+    source: Reduction | Recovery | ReducedBody,
+    wrenches: Mapping[str, ArrayLike] = MappingProxyType({}),
+    *,
+    amplitudes: Mapping[str, ArrayLike] = MappingProxyType({}),
+    omega: ArrayLike = (0.0, 0.0, 0.0),
+) -> LoadCases:
+    """Return static load cases of a body that accelerates freely, without a simulation.
+
+    The result is a history of one instant for each load case. Give it to `strength`, `recover`,
+    `most_stressed` or `section_forces`. Displacements are small, and the geometric stiffness of the
+    stresses is not included.
+
+    Args:
+        source: A reduced body, or a reduction. A reduction with `static_correction=True` gives the
+            exact static stress of wrenches for any number of modes.
+        wrenches: Force and moment at interfaces, by name, in body components, N and N m, shape (6,)
+            or (nc, 6) for nc load cases. Other interfaces are free.
+        amplitudes: Amplitudes of the distributed loads of the body, by name, numbers or shape
+            (nc,).
+        omega: Angular velocity in body components, shape (3,) or (nc, 3), rad/s.
+
+    Raises:
+        InputError: An interface or a load is unknown, or an array has the wrong shape.
+
+    Warns:
+        AccuracyWarning: The modes omit more than 5 % of the strain energy of a load case.
+
+    Example:
+        >>> braked = mbd.inertia_relief(bar, {"left": [[0, 500.0, 0, 0, 0, 0]]}, omega=(0, 0, 80.0))
+        >>> print(mbd.most_stressed(bar, braked, 1)[0].interface)
+        left
+    """
+    instance("source", source, (Reduction, Recovery, ReducedBody))
+    reduction = source.reduction if isinstance(source, Recovery) else source
+    body = reduction if isinstance(reduction, ReducedBody) else reduction.body
+    loads = _rows("wrenches", wrenches, [i.name for i in body.interfaces], 6)
+    factors = _rows("amplitudes", amplitudes, [p.name for p in body.loads], None)
+    spin = np.atleast_2d(array("omega", omega))
+    if spin.ndim != 2 or spin.shape[1] != 3:
+        vector("omega", omega, unit="rad/s")
+    counts = {len(rows) for rows in (*loads.values(), *factors.values(), spin)} - {1}
+    if len(counts) > 1:
+        text = f"the loads have different numbers of load cases: {sorted(counts)}"
+        raise InputError(text, argument="wrenches")
+    count = counts.pop() if counts else 1
+    spin = np.broadcast_to(spin, (count, 3))
+    wrench: dict[str, Array] = {i.name: np.zeros((count, 6)) for i in body.interfaces}
+    wrench |= {name: np.broadcast_to(rows, (count, 6)) for name, rows in loads.items()}
+    amplitude = {name: np.broadcast_to(rows, (count,)) for name, rows in factors.items()}
+    eta, rigid = _equilibrium(body, wrench, amplitude, spin)
+    if isinstance(reduction, ReducedBody) or reduction.residuals is None:
+        _warn_of_missing_energy(body, wrench, eta)
+    return LoadCases(np.arange(count, dtype=float), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
+
+
+def _rows(argument: str, values: Any, known: list[str], columns: int | None) -> dict[str, Array]:
+    """Return the values of each name with one row for each load case."""
+    instance(argument, values, Mapping)
+    rows = {}
+    for name, value in values.items():
+        if name not in known:
+            names = ", ".join(map(repr, known)) or "none: the body has none"
+            reject(argument, name, f"names of the body, {names}")
+        label, numbers = f"{argument}[{name!r}]", array(f"{argument}[{name!r}]", value)
+        numbers = np.atleast_1d(numbers) if columns is None else np.atleast_2d(numbers)
+        if numbers.ndim != (1 if columns is None else 2) or (columns or 0) != (
+            0 if columns is None else numbers.shape[1]
+        ):
+            shape = "a number, or shape (nc,)" if columns is None else "6 numbers, or shape (nc, 6)"
+            reject(label, value, shape)
+        if not len(numbers):
+            reject(label, value, "one or more load cases")
+        rows[name] = numbers
+    return rows
+
+
+def _equilibrium(
+    body: ReducedBody, wrenches: Mapping[str, Array], amplitudes: Mapping[str, Array], omega: Array
+) -> tuple[Array, Array]:
+    """Return elastic coordinates (nc, n) and rigid accelerations (a₀, α), shape (nc, 6)."""
+    products = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
+    load: Array = products @ spin_loads(body).T
+    for interface in body.interfaces:
+        load = load + wrenches[interface.name] @ interface_map(body, interface.name)
+    for name, amplitude in amplitudes.items():
+        p = body.load_pattern(name)
+        load = load + amplitude[:, None] * np.concatenate([p.force, p.moment, p.modes])
+    mass = linearize_body(body).mass
+    rigid: Array = np.linalg.solve(mass[:6, :6], load[:, :6].T).T
+    elastic: Array = load[:, 6:] - rigid @ mass[:6, 6:]
+    eta: Array = np.linalg.solve(body.stiffness, elastic.T).T if body.num_modes else elastic
+    return eta, rigid
+
+
+def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], eta: Array) -> None:
+    """Warn if the modes omit a large share of the strain energy of the wrenches.
+
+    The missing energy of several components is at most the square of the sum of their roots. If the
+    reduction has omitted no elastic mode, the constraint modes represent self-equilibrated wrenches
+    exactly. The missing energy then depends on the resultant only, and the bound also holds for a
+    wrench with this resultant at one interface.
+    """
+    errors = list(static_errors(body).values())[6:]
+    if not errors or body.stiffening is None or body.stiffening.work is None:
+        return
+    roots = np.sqrt(np.maximum(errors * body.stiffening.work[6:], 0.0)).reshape(-1, 6)
+    loads = np.stack([wrenches[i.name] for i in body.interfaces])
+    bounds = [np.einsum("ktc,kc->t", np.abs(loads), roots)]
+    if not any(mode.frequency for mode in body.left_out):
+        points = np.array([i.point for i in body.interfaces])
+        for point, root in zip(points, roots, strict=True):
+            arms = np.cross((points - point)[:, None], loads[:, :, :3])
+            resultant = np.hstack([loads[:, :, :3].sum(0), (loads[:, :, 3:] + arms).sum(0)])
+            bounds.append(np.abs(resultant) @ root)
+    missing = 0.5 * np.min(bounds, axis=0) ** 2
+    modal = 0.5 * np.einsum("ti,ij,tj->t", eta, body.stiffness, eta)
+    total = missing + modal
+    share = float((missing / np.where(total > 0, total, 1.0)).max())
+    if share > MISSING_ENERGY:
+        text = (
+            f"the modes of body {body.name!r} leave out up to {100 * share:.3g} % of the strain "
+            "energy of a load case: use more modes, or a reduction with static_correction=True"
+        )
+        limit = MISSING_ENERGY
+        warn(AccuracyWarning(text, quantity="missing strain energy", value=share, limit=limit))

@@ -1,0 +1,284 @@
+"""Damage and fatigue life of a body over its runs, in blocks of points.
+
+The stress of a block of points over all instants is a product of stress modes and elastic
+coordinates. Compiled kernels search the worst plane of each point, count the cycles and add the
+damage. Only one block of histories is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.quantities import BOUND_MARGIN, QUANTITIES, principal_values
+from dolfinx_mbd.body.stress_modes import StressModes, motion_of
+from dolfinx_mbd.checks import choice, instance, integer, items, number, reject
+from dolfinx_mbd.durability.cycles import Residue
+from dolfinx_mbd.durability.fatigue_material import (
+    DamageRule,
+    FatigueMaterial,
+    MeanStress,
+    material_of,
+)
+from dolfinx_mbd.durability.fatigue_result import FatigueResult
+from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.kernels.fatigue import COLUMNS, cycle_damages, plane_damage, scalar_damage
+from dolfinx_mbd.parallel import raise_together, shared_errors
+from dolfinx_mbd.recovery import Recovery, skin_stress
+from dolfinx_mbd.reduction.result import Reduction
+
+__all__ = ["Criterion", "fatigue"]
+
+Criterion = Literal["normal", "shear", "von Mises", "principal"]
+Runs: TypeAlias = "Sequence[tuple[Any, float]]"
+
+BLOCK_BYTES = 16e6  # stress histories in memory; they fit into the caches of several cores
+RESOLUTION = np.deg2rad(0.5)  # angle to which the worst plane is refined
+
+
+class _Task(NamedTuple):
+    """The histories and the law, as the kernels need them."""
+
+    eta: Array  # all runs, one after the other, (nt, n)
+    offsets: NDArray[np.int64]  # first instants of the runs, and nt
+    weights: Array  # share over duration of each run, 1/s
+    law: Array
+    criterion: Criterion
+    closed: bool
+    planes: int
+
+
+def fatigue(
+    source: ReducedBody | Reduction | Recovery,
+    runs: Runs,
+    *,
+    material: FatigueMaterial | str,
+    criterion: Criterion = "normal",
+    mean_stress: MeanStress = "Smith-Watson-Topper",
+    rule: DamageRule = "modified",
+    survival: float | None = None,
+    method: Literal["stress", "strain"] = "stress",
+    residue: Residue = "closed",
+    planes: int = 200,
+    comm: Any = None,
+) -> FatigueResult:
+    """Return the damage and the life of a body at each of its points.
+
+    Args:
+        source: A body with stress modes, which needs no mesh; or a reduction, for the nodes of its
+            surface; or a `Recovery`, for its points in all cells. Static correction is included
+            with a `Recovery`.
+        runs: Histories, each with its share of the service time: `[(run.body("rod"), 0.3), ...]`.
+            The shares add up to 1. See `recover` for histories.
+        material: Fatigue data, or the name of one of `durability.EXAMPLES`.
+        criterion: Stress whose cycles are counted. "normal" and "shear" are the normal stress and
+            twice the shear stress on the plane of each point with the greatest damage. "von Mises"
+            has the sign of the principal stress with the largest absolute value, which is the
+            criterion "principal".
+        mean_stress: Correction of the mean stress. Goodman and Gerber need the tensile strength and
+            take compressive means as zero; FKM needs the mean-stress sensitivity.
+        rule: Damage below the knee of the S-N line: "modified" continues an endurance limit with
+            the slope 2k − 1 (Haibach), "elementary" continues the first slope, and "original"
+            keeps the line as it is.
+        survival: Probability of survival; by default that of the material.
+        method: "stress" uses the S-N line; "strain" uses strain life with Neuber's rule.
+        residue: "closed" repeats each run; "half" counts what remains of it as half cycles. See
+            `count_cycles`.
+        planes: Number of planes of the first search, evenly on half a sphere. The worst of them is
+            then refined to half a degree.
+        comm: MPI communicator that shares the points of a body without mesh among its ranks.
+
+    Raises:
+        InputError: There is no run, a run is shorter than two instants, the shares do not add up to
+            1, the body has no stress modes, the data of the material are incomplete, or the mean
+            of a cycle reaches the tensile strength.
+
+    Note: Collective over `comm` or over the mesh.
+
+    Example:
+        >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
+        >>> history = 40 * np.outer(period, eta)  # of 40 s
+        >>> result = mbd.fatigue(bar, [(history, 1.0)], material="AISI 4340")
+        >>> len(result.points), result.worst(1)[0].interface in ("left", "right")
+        (36, True)
+    """
+    instance("source", source, (ReducedBody, Reduction, Recovery))
+    if isinstance(source, ReducedBody) and source.stress is None:
+        raise InputError(
+            f"body {source.name!r} has no stress modes: give the reduction, or add them before the "
+            "body is saved, body.replace(stress=mbd.recovery.skin_stress(reduction))",
+            argument="source",
+            value=source,
+        )
+    data = material_of(material)
+    strain = choice("method", method, ("stress", "strain")) == "strain"
+    line = data.line(rule, survival)
+    if strain and survival not in (None, data.survival):
+        reject("survival", survival, "omitted with method='strain'; it shifts the S-N line")
+    choice("criterion", criterion, get_args(Criterion))
+    law = data.law(line, mean_stress, strain)
+    closed = choice("residue", residue, get_args(Residue)) == "closed"
+    number_of_planes = integer("planes", planes, low=6, high=100_000)
+    eta, offsets, weights = _histories(source, runs)
+    task = _Task(eta, offsets, weights, law, criterion, closed, number_of_planes)
+    field = source if isinstance(source, Recovery) else None
+    if field is not None:
+        comm = field.space.mesh.comm
+        points, body = field.positions(), field.reduction.body
+        (modes,), _ = field.ingredients("stress")
+        rows = _checked(task, modes, points, comm)
+    else:
+        stress, body, comm = _surface(source, comm)
+        points = stress.points
+        rows = _shared(task, stress, comm)
+    values = dict(zip(COLUMNS, rows.T, strict=True))
+    return FatigueResult(
+        points=points,
+        damage=values["damage"],
+        cycles=values["cycles"],
+        range=values["range"],
+        mean=values["mean"],
+        normal=rows[:, 4:7],
+        direction=rows[:, 7:10],
+        criterion=criterion,
+        material=data,
+        line=None if strain else line,
+        body=body,
+        comm=comm,
+        locations=None if field is None else field.points,
+    )
+
+
+def _surface(source: Any, comm: Any) -> tuple[StressModes, ReducedBody, Any]:
+    """Return the stress modes on the surface, the body, and the communicator."""
+    if isinstance(source, Reduction):
+        return skin_stress(source), source.body, source.space.mesh.comm
+    return source.stress, source, comm
+
+
+def _histories(source: Any, runs: Any) -> tuple[Array, NDArray[np.int64], Array]:
+    """Return the elastic coordinates of all runs, the offsets of the runs, and their weights."""
+    expected = "a list of histories with their shares, such as [(run.body('rod'), 1.0)]"
+    entries = items("runs", runs, object)
+    if not entries:
+        reject("runs", runs, expected)
+    parts, shares, durations = [], [], []
+    for entry in entries:
+        if not isinstance(entry, tuple) or len(entry) != 2:
+            reject("every entry of runs", entry, "(history, share)", InputTypeError)
+        if isinstance(source, Recovery):
+            time, eta = source.motion(entry[0])
+        else:
+            body = source if isinstance(source, ReducedBody) else source.body
+            time, eta = motion_of(entry[0], body.num_modes)
+        if len(time) < 2 or (np.diff(time) <= 0).any():
+            reject("runs", entry[0], "histories of two or more increasing times")
+        parts.append(eta)
+        durations.append(float(time[-1] - time[0]))
+        shares.append(number("share", entry[1], positive=True, high=1.0))
+    if abs(sum(shares) - 1.0) > 1e-6:
+        reject("shares", shares, f"shares of the service time that add up to 1, not {sum(shares)}")
+    offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return np.concatenate(parts), offsets, np.array(shares) / np.array(durations)
+
+
+def _shared(task: _Task, stress: StressModes, comm: Any) -> Array:
+    """Return the results (np, 10) at all points; each rank computes a part of them."""
+    size, rank = (1, 0) if comm is None else (comm.size, comm.rank)
+    bounds = np.linspace(0, len(stress.points), size + 1).astype(int)
+    part = slice(bounds[rank], bounds[rank + 1])
+    rows = _checked(task, stress.stress[:, part], stress.points[part], comm)
+    return rows if comm is None else np.concatenate(comm.allgather(rows))
+
+
+def _checked(task: _Task, modes: Array, points: Array, comm: Any) -> Array:
+    """Return the results at points of this rank; raise an error if a mean is too large."""
+    message = None
+    if comm is None:
+        rows = point_damage(task, modes)
+    else:
+        with shared_errors(comm):
+            rows = point_damage(task, modes)
+    bad = np.flatnonzero(np.isnan(rows[:, 0]))
+    if len(bad):
+        at = ", ".join(f"{1e3 * x:.4g}" for x in points[bad[0]])
+        message = (
+            f"the mean stress of a cycle, {1e-6 * rows[bad[0], 3]:.4g} MPa at ({at}) mm, reaches "
+            f"the tensile strength, {1e-6 * task.law[1]:.4g} MPa: the part breaks statically, or "
+            "the point is a singularity of the model (see mbd.strength)"
+        )
+    if comm is not None:
+        raise_together(comm, message)
+    elif message is not None:
+        raise InputError(message, argument="mean_stress", value=float(rows[bad[0], 3]))
+    return rows
+
+
+def point_damage(task: _Task, modes: Array) -> Array:
+    """Return the results (np, 10) at points with stress modes (6, np, n), Pa.
+
+    Points at which an upper bound of the stress does no damage are left out.
+    """
+    out = np.zeros((modes.shape[1], len(COLUMNS)))
+    active = np.flatnonzero(_damage_bounds(task, modes) != 0.0)  # NaN: the bound of a mean
+    histories = np.ascontiguousarray(task.eta.T)
+    block = max(1, int(BLOCK_BYTES / (48 * histories.shape[1])))
+    normals, spacing = half_sphere(task.planes)
+    common = (task.offsets, task.weights, task.law, task.closed)
+    for start in range(0, len(active), block):
+        rows = active[start : start + block]
+        local = np.ascontiguousarray(modes[:, rows].transpose(1, 0, 2))
+        stress = np.matmul(local, histories)
+        part = np.zeros((len(rows), len(COLUMNS)))
+        if task.criterion in ("normal", "shear"):
+            shear = task.criterion == "shear"
+            plane_damage(stress, normals, spacing, shear, *common, part)
+        else:
+            scalar_damage(_signed(stress.transpose(1, 0, 2), task.criterion), *common, part)
+        out[rows] = part
+    return out
+
+
+def half_sphere(count: int) -> tuple[Array, Array]:
+    """Return unit vectors evenly on half a sphere (count, 3), and the angles of refinement, rad."""
+    k = np.arange(count)
+    z = (k + 0.5) / count
+    angle, radius = k * np.pi * (3.0 - np.sqrt(5.0)), np.sqrt(1.0 - z * z)
+    normals = np.stack([radius * np.cos(angle), radius * np.sin(angle), z], axis=1)
+    spacing = np.sqrt(2.0 * np.pi / count)
+    halvings = max(1, int(np.ceil(np.log2(spacing / RESOLUTION))))
+    return normals, spacing * 0.5 ** np.arange(1, halvings + 1)
+
+
+def _signed(stress: Array, criterion: Criterion) -> Array:
+    """Return the signed scalar stress (np, nt) of components (6, np, nt)."""
+    first, _, third = principal_values(stress)
+    largest = np.where(first >= -third, first, third)
+    if criterion == "principal":
+        return np.ascontiguousarray(largest)
+    definition = QUANTITIES["von Mises"]
+    size = definition.evaluate(np.tensordot(definition.matrix, stress, axes=1))
+    return np.ascontiguousarray(np.copysign(size, largest))
+
+
+def _damage_bounds(task: _Task, modes: Array) -> Array:
+    """Return bounds (np,) of the damage of a cycle at each point; NaN if the mean may be too large.
+
+    The norm of the stress is at most Σ|S_k| max|η_k|, and likewise its range.
+    """
+    weights = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    norms = (1.0 + BOUND_MARGIN) * np.sqrt(np.einsum("c,cpk->pk", weights, modes**2))
+    greatest = norms @ np.abs(task.eta).max(axis=0)
+    half_range = 0.5 * (norms @ np.ptp(task.eta, axis=0))
+    amplitudes, means = {
+        "normal": (half_range, greatest),
+        "shear": (np.sqrt(2.0) * half_range, 2.0 * greatest),
+        "von Mises": (np.sqrt(1.5) * greatest, np.sqrt(1.5) * greatest),
+        "principal": (greatest, greatest),
+    }[task.criterion]
+    return np.asarray(cycle_damages(amplitudes, means, task.law), dtype=float)

@@ -1,0 +1,442 @@
+"""Safety factors of a body over a run or a load case: as a field, and at the weakest places.
+
+The greatest equivalent stress over time at each point is computed in blocks; no history of stress
+is stored. The utilization of a point is this stress over the strength of its material, and the
+safety factor is the inverse of the utilization.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+import ufl
+from dolfinx import fem
+from numpy.typing import NDArray
+from ufl.core.expr import Expr
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.stress_modes import envelope_over_time
+from dolfinx_mbd.checks import choice, instance, integer, number, reject, unknown
+from dolfinx_mbd.errors import (
+    AccuracyWarning,
+    InputError,
+    InputTypeError,
+    ModelRangeWarning,
+    warn,
+)
+from dolfinx_mbd.fem.field_files import field_file
+from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.material_fields import BodyMaterials
+from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.forms import AnyMaterial, Orthotropic
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.parallel import raise_together
+from dolfinx_mbd.recovery import Recovery
+from dolfinx_mbd.recovery.fields import Points, check_writable
+from dolfinx_mbd.recovery.stress import recovery_of
+from dolfinx_mbd.recovery.stressed_places import APART, worst_places
+from dolfinx_mbd.reduction.result import Reduction
+
+__all__ = ["Strength", "WeakPlace", "strength"]
+
+Array = NDArray[np.float64]
+CriterionName = Literal["von Mises", "Tresca", "greatest principal", "least principal"]
+Criterion: TypeAlias = "CriterionName | Callable[[Any], Any]"
+"""A criterion by name, or a function of σ as UFL, shape (3, 3), that returns a stress as UFL."""
+
+LIMITS = ("yield", "tensile")
+LARGEST_FACTOR = 1000.0
+"""Safety factor in fields and files at points with a larger one, or without stress."""
+
+
+@dataclass(frozen=True)
+class WeakPlace:
+    """A place of a body with a low safety factor.
+
+    Attributes:
+        factor: Safety factor, strength / stress.
+        stress: Greatest equivalent stress over time, Pa.
+        time: Time of this stress, s, or the number of the load case.
+        position: Position in the undeformed body, m.
+        material: Name of the material or of its group of cells.
+        interface: Name of the nearest interface; "" without interfaces.
+        distance: Distance to the origin of this interface, m.
+
+    Example:
+        >>> place = mbd.strength(bar, eta, limit=355e6).places[0]
+        >>> place.material, place.factor > 1
+        ('steel', True)
+    """
+
+    factor: float
+    stress: float
+    time: float
+    position: tuple[float, float, float]
+    material: str
+    interface: str = ""
+    distance: float = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Strength:
+    """Safety factors of a body; `print` shows the weakest places of each material.
+
+    The arrays have one entry for each point of this rank: the points of a `Recovery`, or the nodes
+    of the stress modes of a body without its mesh.
+
+    Attributes:
+        criterion: Name of the criterion.
+        limits: Strength of each material, Pa.
+        points: Positions, shape (np, 3), m.
+        stress: Greatest equivalent stress over time, shape (np,), Pa; negative values are possible
+            for a criterion of principal stress.
+        time: Times of these stresses, shape (np,), s, or the numbers of the load cases.
+        utilization: Stress / strength, shape (np,); zero if the stress is negative.
+        places: The weakest places of all materials in ascending order of their safety factors,
+            equal on all ranks.
+
+    Example:
+        >>> result = mbd.strength(bar, eta, limit={"steel": 355e6})
+        >>> result.least == result.places[0].factor
+        True
+        >>> result.field("utilization").name
+        'utilization'
+        >>> result.write("strength.bp")
+    """
+
+    criterion: str
+    limits: Mapping[str, float]
+    points: Array
+    stress: Array
+    time: Array
+    utilization: Array
+    places: tuple[WeakPlace, ...]
+    _locations: Points | None = None
+
+    __repr__ = short_repr
+
+    @property
+    def factor(self) -> Array:
+        """Safety factor at each point, shape (np,); infinite without stress."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / self.utilization, dtype=float)
+
+    @property
+    def least(self) -> float:
+        """Least safety factor of the body, equal on all ranks."""
+        return min((place.factor for place in self.places), default=float("inf"))
+
+    def field(self, name: str = "safety factor") -> fem.Function:
+        """Return a result as a discontinuous function on the mesh.
+
+        Args:
+            name: ``safety factor`` (at most 1000), ``utilization``, ``stress`` (Pa) or ``time``.
+
+        Raises:
+            InputError: The name is unknown, or the body has no mesh: draw the arrays.
+
+        Note: Collective.
+        """
+        values = {"utilization": self.utilization, "stress": self.stress, "time": self.time}
+        values["safety factor"] = np.minimum(self.factor, LARGEST_FACTOR)
+        choice("name", name, values)
+        if self._locations is None:
+            raise InputError(
+                "fields need the mesh: give `strength` a reduction. Without it, draw the array "
+                "`utilization` with plot_skin",
+                argument="name",
+            )
+        function = fem.Function(self._locations.space(), name=name)
+        return self._locations.fill(function, values[name])
+
+    def write(self, path: str | Path) -> None:
+        """Write safety factor, utilization, stress and time as fields for ParaView.
+
+        Args:
+            path: Path that ends with ``.bp`` or ``.pvd``; missing directories are created.
+
+        Raises:
+            InputError: The path is invalid, the body has no mesh, or the points are quadrature
+                points.
+            OSError: The file cannot be written.
+
+        Note: Collective.
+        """
+        functions = [self.field(n) for n in ("safety factor", "utilization", "stress", "time")]
+        if self._locations is not None:
+            check_writable(self._locations)
+        with field_file(path, functions, 1) as write:
+            write(0.0)
+
+    def __str__(self) -> str:
+        head = f"{'factor':>9} {'MPa':>9} {'limit':>9} {'time (ms)':>11} {'x, y, z (mm)':>29}"
+        lines = [f"safety factor by {self.criterion}", f"{head}  material, nearest interface"]
+        for p in self.places:
+            at = " ".join(f"{1e3 * x:9.3f}" for x in p.position)
+            near = f"{p.interface}, {1e3 * p.distance:.1f} mm" if p.interface else "-"
+            numbers = (
+                f"{p.factor:9.4g} {1e-6 * p.stress:9.4g} {1e-6 * self.limits[p.material]:9.4g}"
+            )
+            lines.append(f"{numbers} {1e3 * p.time:11.4f} {at}  {p.material}, {near}")
+        return "\n".join(lines)
+
+
+def strength(
+    source: Reduction | Recovery | ReducedBody,
+    history: Any,
+    *,
+    criterion: Criterion = "von Mises",
+    limit: Literal["yield", "tensile"] | float | Mapping[str, float] = "yield",
+    count: int = 5,
+    apart: float | None = None,
+) -> Strength:
+    """Return the least safety factor over a run at each point, and the weakest places.
+
+    Args:
+        source: A reduction; a `Recovery` with another stress law or other points; or a reduced body
+            with stress modes, which needs no mesh and has one material.
+        history: Motion of the body, such as ``run.body("rod")``; load cases of `inertia_relief`; or
+            elastic coordinates, shape (nt, n) or (n,). See `recover`.
+        criterion: Equivalent stress. ``von Mises`` and ``Tresca`` suit ductile materials,
+            ``greatest principal`` suits brittle materials in tension, and ``least principal``
+            (with opposite sign) brittle materials in compression. Or a function of the stress as
+            UFL, shape (3, 3), Pa, that returns an equivalent stress as UFL; it needs the mesh.
+        limit: Strength with which the stress is compared: ``yield`` or ``tensile`` strength of each
+            `Material`; a number, Pa; or numbers by the name of the material, or by its group of
+            cells if the body has several.
+        count: Number of weakest places of each material; there may be fewer.
+        apart: Minimum distance between two places, m. By default 5 % of the size of the body.
+
+    Raises:
+        InputError: The body has no stress modes, a strength is missing, the criterion is unknown or
+            not scalar, or the history does not belong to the body or is empty.
+
+    Warns:
+        ModelRangeWarning: A criterion for isotropic materials is applied to an orthotropic one.
+        AccuracyWarning: The body has a prestress, whose stress is not included.
+
+    Note: Collective with a reduction.
+
+    Example:
+        >>> result = mbd.strength(bar, [eta, 2 * eta], limit=355e6, count=2)
+        >>> result.places[0].time, len(result.places)
+        (1.0, 2)
+        >>> brittle = mbd.strength(bar, eta, criterion="greatest principal", limit=200e6)
+
+        A criterion that weighs the mean stress, for materials that are weaker in tension:
+
+        >>> def drucker_prager(sigma):
+        ...     s = ufl.dev(sigma)
+        ...     return 0.8 * ufl.sqrt(1.5 * ufl.inner(s, s)) + 0.2 * ufl.tr(sigma)
+        >>> mbd.strength(bar, eta, criterion=drucker_prager, limit=250e6).criterion
+        'drucker_prager'
+    """
+    instance("source", source, (Reduction, Recovery, ReducedBody))
+    integer("count", count, low=1)
+    if not callable(criterion):
+        choice("criterion", criterion, get_args(CriterionName))
+    if isinstance(source, ReducedBody):
+        result = _of_body(source, history, criterion)
+    else:
+        result = _of_mesh(source, history, criterion)
+    _warn_of_models(result.body, result.materials, criterion)
+    limits = _limits(result.materials, limit)
+    strengths = np.array(list(limits.values()))
+    utilization = np.maximum(result.stress, 0.0) / strengths[result.group]
+    size = result.size
+    radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
+    places: list[WeakPlace] = []
+    for k, (name, value) in enumerate(limits.items()):
+        shares = np.where((result.group == k) & (utilization > 0), utilization, -np.inf)
+        worst = worst_places(
+            result.comm,
+            result.points,
+            shares,
+            result.time,
+            result.body.interfaces,
+            count=int(count),
+            apart=radius,
+            size=size,
+        )
+        places += [
+            WeakPlace(
+                1 / p.value, p.value * value, p.time, p.position, name, p.interface, p.distance
+            )
+            for p in worst
+        ]
+    return Strength(
+        criterion if isinstance(criterion, str) else getattr(criterion, "__name__", "criterion"),
+        MappingProxyType(limits),
+        result.points,
+        result.stress,
+        result.time,
+        utilization,
+        tuple(sorted(places, key=lambda place: place.factor)),
+        result.locations,
+    )
+
+
+class _Stresses(NamedTuple):
+    """Greatest equivalent stress at the points of this rank, and the materials there."""
+
+    body: ReducedBody
+    points: Array  # (np, 3), m
+    stress: Array  # (np,), Pa
+    time: Array  # (np,), s
+    group: NDArray[np.int64]  # index of the material, (np,)
+    materials: Mapping[str, AnyMaterial | None]
+    size: float  # of the body, m
+    comm: Any = None  # None without a mesh
+    locations: Points | None = None
+
+
+def _of_body(body: ReducedBody, history: Any, criterion: Any) -> _Stresses:
+    """Return the greatest stress at the nodes of the stress modes of a body without its mesh."""
+    if body.stress is None:
+        raise InputError(
+            f"body {body.name!r} has no stress modes: give the reduction, or add them before the "
+            "body is saved, body.replace(stress=mbd.recovery.skin_stress(reduction))",
+            argument="source",
+            value=body,
+        )
+    if not isinstance(criterion, str):
+        raise InputError(
+            "a criterion as UFL needs the mesh: give the reduction, or use the name of a criterion",
+            argument="criterion",
+            value=criterion,
+        )
+    extreme, sign = _sense(criterion)
+    stress, time = body.stress.envelope(criterion, history, extreme=extreme)
+    points = body.stress.points
+    group = np.zeros(len(points), dtype=np.int64)
+    size = float(np.linalg.norm(np.ptp(points, axis=0)))
+    return _Stresses(body, points, sign * stress, time, group, {"body": None}, size)
+
+
+def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> _Stresses:
+    """Return the greatest stress at the points of a recovery on this rank; see `strength`."""
+    recovery = recovery_of(source)
+    mesh, body = recovery.space.mesh, recovery.reduction.body
+    time, factors = recovery.motion(history)
+    if isinstance(criterion, str):
+        extreme, sign = _sense(criterion)
+        modes, definition = recovery.ingredients(criterion, scalar=True)
+        stress, row = envelope_over_time(modes, factors, definition, extreme)
+        stress = sign * stress
+    else:
+        stress, row = _greatest(recovery, factors, criterion)
+    materials = _named(recovery.materials)
+    group = _groups(recovery)
+    size, points = body_size(mesh), recovery.positions()
+    return _Stresses(
+        body, points, stress, time[row], group, materials, size, mesh.comm, recovery.points
+    )
+
+
+def _sense(criterion: str) -> tuple[Literal["greatest", "least"], float]:
+    """Return which extreme of a quantity is critical, and its sign in the equivalent stress."""
+    return ("least", -1.0) if criterion == "least principal" else ("greatest", 1.0)
+
+
+def _greatest(
+    recovery: Recovery, factors: Array, criterion: Callable[[Any], Any]
+) -> tuple[Array, NDArray[np.int64]]:
+    """Return the greatest value of a UFL criterion at each point, and the index of its instant."""
+    space, points = recovery.space, recovery.points
+    u = fem.Function(space)
+    recovery.stress_components(u)  # raises an error if the stress law is not known
+    assert recovery.stress is not None
+    sigma = recovery.stress(u)
+    if sigma.ufl_shape == (2, 2):
+        rows = [[sigma[i, 0], sigma[i, 1], 0.0] for i in range(2)]
+        sigma = ufl.as_matrix([*rows, [0.0, 0.0, 0.0]])
+    value = criterion(sigma)
+    if not isinstance(value, Expr) or value.ufl_shape != ():
+        expected = "a function of the stress (UFL, shape (3, 3)) that returns a scalar as UFL"
+        reject("criterion", criterion, expected, InputTypeError)
+    compiled = fem.Expression(value, points.reference)
+    count = len(points.cells) * len(points.reference)
+    best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
+    finite = True
+    for row, eta in enumerate(factors):
+        as_function(space, recovery.displacements @ eta, u)
+        values = np.asarray(compiled.eval(points.mesh, points.cells)).reshape(-1)
+        finite = finite and bool(np.isfinite(values).all())
+        better = values > best
+        best[better], when[better] = values[better], row
+    message = "the criterion is not finite at some points; check it for a division by zero"
+    raise_together(space.mesh.comm, None if finite else message)
+    return best, when
+
+
+def _named(materials: BodyMaterials | None) -> dict[str, AnyMaterial | None]:
+    """Return the materials by name, or by group of cells if there are several."""
+    if materials is None:
+        return {"body": None}
+    if materials.cells is None:
+        (material,) = materials.by_group.values()
+        return {material.name or "body": material}
+    return dict(materials.by_group)
+
+
+def _groups(recovery: Recovery) -> NDArray[np.int64]:
+    """Return the index of the material at each point of this rank."""
+    points, materials = recovery.points, recovery.materials
+    cells = np.zeros(len(points.cells), dtype=np.int64)
+    if materials is not None and materials.cells is not None:
+        for k, group in enumerate(materials.cells):
+            cells[group] = k
+    return np.repeat(cells, len(points.reference))
+
+
+def _limits(
+    materials: Mapping[str, AnyMaterial | None], limit: str | float | Mapping[str, float]
+) -> dict[str, float]:
+    """Return the strength of each material, Pa."""
+    if isinstance(limit, Mapping):
+        for name in limit:
+            if name not in materials:
+                unknown("material", name, materials, "the body has")
+        missing = [name for name in materials if name not in limit]
+        if missing:
+            reject("limit", limit, f"a strength for {', '.join(map(repr, missing))} too, in Pa")
+        return {n: number(f"limit[{n!r}]", limit[n], positive=True, unit="Pa") for n in materials}
+    if not isinstance(limit, str):
+        value = number("limit", limit, positive=True, unit="Pa")
+        return dict.fromkeys(materials, value)
+    attribute = f"{choice('limit', limit, LIMITS)}_strength"
+    values: dict[str, Any] = {n: getattr(m, attribute, None) for n, m in materials.items()}
+    missing = [name for name, value in values.items() if value is None]
+    if missing:
+        raise InputError(
+            f"the {limit} strength of {', '.join(map(repr, missing))} is not known: give limit= in "
+            f"Pa, or Material(..., {attribute}=...)",
+            argument="limit",
+            value=limit,
+            expected="a strength in Pa",
+        )
+    return values
+
+
+def _warn_of_models(
+    body: ReducedBody, materials: Mapping[str, AnyMaterial | None], criterion: Any
+) -> None:
+    """Warn of a prestress, which is not included, and of orthotropic materials."""
+    orthotropic = [name for name, m in materials.items() if isinstance(m, Orthotropic)]
+    if orthotropic and isinstance(criterion, str):
+        text = (
+            f"{', '.join(map(repr, orthotropic))} is orthotropic, and {criterion} is a criterion "
+            "of isotropic materials: give a function of the stress as the criterion"
+        )
+        warn(ModelRangeWarning(text))
+    if "prestress" in body.provenance:
+        text = (
+            f"body {body.name!r} has a prestress ({body.provenance['prestress']}), whose stress is "
+            "not included in the safety factors: add it in a criterion"
+        )
+        warn(AccuracyWarning(text, quantity="prestress"))

@@ -1,0 +1,268 @@
+"""Virtual strain gauges: strains along short lines on the surface of a body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import Skin, StrainGauge
+from dolfinx_mbd.checks import array, choice, instance, length, name, vector
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.assembly import in_space
+from dolfinx_mbd.fem.fields import POINT_TOLERANCE, material_points, surface_skin
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.reduction.result import Reduction
+
+__all__ = ["GaugeSpec", "gauges"]
+
+Array = NDArray[np.float64]
+
+ANGLES = {"single": (0.0,), "rectangular": (0.0, 45.0, 90.0), "delta": (0.0, 60.0, 120.0)}
+"""Angles of the grids of each kind of gauge, counterclockwise from outside, degrees."""
+
+STEPS = 16  # steps from the centre of a grid to each of its ends
+TOLERANCE = 0.01  # default distance from the surface / size of the body
+TOUCHING = 1e-6  # distance of a triangle that touches a point / size of the body
+FLAT = np.cos(np.deg2rad(30.0))  # a place is an edge if its normals differ more from their mean
+TANGENTIAL = 0.5  # smallest tangential part of a direction: 60° from the surface
+BEND = 0.5  # largest distance of a step from the surface / step: a bend by 30°
+CURVED = 0.01  # distance between triangles and curved faces / size of the body
+
+
+@dataclass(frozen=True, eq=False)
+class GaugeSpec:
+    """Place, direction, length and kind of a strain gauge.
+
+    Attributes:
+        position: Centre of the grids, shape (3,), m, or the name of a point of the body. It is
+            moved to the nearest point of the surface.
+        direction: Direction of the first grid in body axes, shape (3,). Its part in the surface is
+            used. It must be within 60° of the surface.
+        length: Length of a grid, m, or a text with a unit, such as ``3mm``.
+        kind: ``single``: one grid. ``rectangular``: three grids at 0°, 45° and 90°. ``delta``:
+            three grids at 0°, 60° and 120°. Angles are counterclockwise if you look at the surface
+            from outside. All grids have the same centre.
+
+    Raises:
+        InputError: A value is invalid.
+
+    Example:
+        >>> mbd.GaugeSpec((0.1, 0.01, 0.01), (1, 0, 0), "3mm", "delta").length
+        0.003
+    """
+
+    position: ArrayLike | str
+    direction: ArrayLike
+    length: float | str
+    kind: Literal["single", "rectangular", "delta"] = "single"
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        position, direction = self.position, vector("direction", self.direction)
+        if not direction.any():
+            raise InputError("direction must not be zero", argument="direction", value=direction)
+        if isinstance(position, str):
+            name("position", position)
+        else:
+            expected = "three numbers in m (two in the plane), or the name of a point"
+            position = array("position", position, (None,), expected=expected)
+            if len(position) not in (2, 3):
+                raise InputError(
+                    f"position must be {expected}; got {len(position)} numbers",
+                    argument="position",
+                    value=position,
+                )
+            position = in_space(position)
+        choice("kind", self.kind, ANGLES)
+        values = {"position": position, "direction": direction / np.linalg.norm(direction)}
+        values["length"] = length("length", self.length)
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+
+def gauges(
+    reduction: Reduction,
+    gauges: Mapping[str, GaugeSpec],
+    *,
+    tolerance: float | str | None = None,
+) -> Reduction:
+    """Attach strain gauges and rosettes to a body.
+
+    The strain of a grid is its elongation divided by its length. This is exactly the average of the
+    strain along the grid. The grid follows a curved surface. The gauges are saved with the body,
+    so that a body without its mesh still has them. They measure the strain of the modes, without
+    static correction and without prestress.
+
+    Args:
+        reduction: The reduced body with its mesh.
+        gauges: Places of the gauges by name.
+        tolerance: Largest distance of a position from the surface, m; by default 1 % of the
+            diagonal of the bounding box of the body.
+
+    Returns:
+        The reduction with a body that also has these gauges; see `ReducedBody.gauge` and
+        `Solution.gauge`.
+
+    Raises:
+        InputError: A position is too far from the surface or on an edge, a direction is normal to
+            the surface, a grid extends beyond the surface, or a name is in use.
+
+    Note: Collective. The result does not depend on the number of ranks.
+
+    Example:
+        >>> top = mbd.GaugeSpec((0.1, 0.01, 0.01), (1, 0, 0), length=5e-3, kind="rectangular")
+        >>> with_gauges = mbd.gauges(bar, {"top": top})
+        >>> with_gauges.body.gauge("top").history(eta).strain.shape
+        (1, 3)
+    """
+    body, space = instance("reduction", reduction, Reduction).body, reduction.space
+    instance("gauges", gauges, Mapping)
+    surface = _Surface(body.skin or surface_skin(space, np.zeros((len(reduction.modes), 0))))
+    limit = TOLERANCE * surface.size if tolerance is None else length("tolerance", tolerance)
+    attached, lines = [], []
+    for label, spec in gauges.items():
+        text = f"gauge {name('every name of gauges', label)!r}"
+        instance(text, spec, GaugeSpec)
+        named = isinstance(spec.position, str)
+        requested = body.point(spec.position).position if named else spec.position
+        centre, normal = surface.place(text, np.asarray(requested), limit)
+        directions, size = _directions(text, spec, normal), float(spec.length)
+        lines += [surface.line(text, centre, direction, size) for direction in directions]
+        attached.append((label, centre, normal, directions, size))
+    strains = iter(_elongations(reduction, lines))
+    new = [StrainGauge(*entry, np.array([next(strains) for _ in entry[3]])) for entry in attached]
+    return replace(reduction, body=body.replace(gauges=(*body.gauges, *new)))
+
+
+def _directions(text: str, spec: GaugeSpec, normal: Array) -> Array:
+    """Return unit vectors along the grids in the tangent plane, shape (grids, 3)."""
+    direction = np.asarray(spec.direction)
+    x = direction - (direction @ normal) * normal
+    size = np.linalg.norm(x)
+    if size < TANGENTIAL:
+        angle = np.rad2deg(np.arccos(min(float(size), 1.0)))
+        raise InputError(
+            f"{text}: the direction ({_numbers(direction)}) is {angle:.0f}° from the surface, "
+            f"whose normal is ({_numbers(normal)}); give a direction along the surface",
+            argument="direction",
+            value=direction,
+        )
+    angles = np.deg2rad(ANGLES[spec.kind])[:, None]
+    return np.cos(angles) * x / size + np.sin(angles) * np.cross(normal, x / size)
+
+
+def _elongations(reduction: Reduction, lines: list[Array]) -> Array:
+    """Return the strain of each line per unit of each elastic coordinate, (lines, n). Collective.
+
+    The integral of t·ε t along a straight piece with the direction t is the difference of t·u
+    between its ends, also if it crosses several cells.
+    """
+    space = reduction.space
+    straight = compat.geometry_degree(space.mesh) == 1
+    points = {f"{k}, {i}": x for k, line in enumerate(lines) for i, x in enumerate(line)}
+    tolerance = POINT_TOLERANCE if straight else CURVED
+    stations = material_points(space, reduction.modes, points, tolerance)
+    x = np.reshape(lines, (len(lines), 2 * STEPS + 1, 3))
+    u = np.reshape([s.modes.T for s in stations], (*x.shape, reduction.modes.shape[1]))
+    pieces = np.diff(x, axis=1)
+    sizes = np.linalg.norm(pieces, axis=2)
+    elongations = np.einsum("lia,lian->ln", pieces / sizes[:, :, None], np.diff(u, axis=1))
+    return elongations / sizes.sum(axis=1)[:, None]
+
+
+class _Surface:
+    """The triangles of a body's skin, with projections to the nearest point.
+
+    Args:
+        skin: The skin; equal on all ranks.
+    """
+
+    def __init__(self, skin: Skin) -> None:
+        self.corners = skin.points[skin.triangles]  # (nt, 3, 3)
+        edges = self.corners[:, [1, 2]] - self.corners[:, [0]]
+        self.areas = np.cross(edges[:, 0], edges[:, 1])  # twice the area times the unit normal
+        self.normals = self.areas / np.linalg.norm(self.areas, axis=1, keepdims=True)
+        self.size = float(np.linalg.norm(np.ptp(skin.points, axis=0)))
+
+    def nearest(self, x: Array) -> tuple[Array, Array]:
+        """Return the nearest point of the surface and the outward normal there, (3,) each.
+
+        At an edge, the normal is the mean of the normals of the adjacent triangles by area.
+        """
+        points, gaps = self._projections(x)
+        point = points[gaps.argmin()]
+        normal = self.areas[self._touching(point)].sum(axis=0)
+        return point, normal / np.linalg.norm(normal)
+
+    def _touching(self, point: Array) -> NDArray[np.bool_]:
+        return np.asarray(self._projections(point)[1] < TOUCHING * self.size)
+
+    def _projections(self, x: Array) -> tuple[Array, Array]:
+        """Return the point of each triangle that is nearest to x, (nt, 3), and its distance."""
+        start = self.corners
+        edges = np.roll(start, -1, axis=1) - start
+        t = np.einsum("kea,kea->ke", x - start, edges) / np.einsum("kea,kea->ke", edges, edges)
+        on_edges = start + np.clip(t, 0.0, 1.0)[:, :, None] * edges
+        heights = np.einsum("ka,ka->k", x - start[:, 0], self.normals)
+        foot = x - heights[:, None] * self.normals
+        outwards = np.cross(edges, self.normals[:, None])
+        inside = (np.einsum("kea,kea->ke", foot[:, None] - start, outwards) <= 0).all(axis=1)
+        candidates = np.concatenate([on_edges, foot[:, None]], axis=1)
+        gaps = np.linalg.norm(candidates - x, axis=2)
+        gaps[~inside, 3] = np.inf
+        rows, best = np.arange(len(gaps)), gaps.argmin(axis=1)
+        return candidates[rows, best], gaps[rows, best]
+
+    def place(self, text: str, x: Array, tolerance: float) -> tuple[Array, Array]:
+        """Return the point of the surface nearest to a gauge and its normal, or raise an error."""
+        point, normal = self.nearest(x)
+        gap = float(np.linalg.norm(point - x))
+        if gap > tolerance:
+            raise InputError(
+                f"{text}: the position ({_numbers(x)}) is {gap:.3g} m from the surface, more than "
+                f"the tolerance of {tolerance:.3g} m; the nearest point of the surface is "
+                f"({_numbers(point)})",
+                argument="position",
+                value=x,
+            )
+        if (self.normals[self._touching(point)] @ normal).min() < FLAT:
+            raise InputError(
+                f"{text}: the position ({_numbers(point)}) is on an edge of the body; move it to a "
+                "face",
+                argument="position",
+                value=x,
+            )
+        return point, normal
+
+    def line(self, text: str, centre: Array, direction: Array, size: float) -> Array:
+        """Return points along a grid on the surface, from one end to the other, (points, 3)."""
+        step = size / (2 * STEPS)
+        halves = []
+        for tangent in (-direction, direction):
+            point, half = centre, []
+            for _ in range(STEPS):
+                ahead = point + step * tangent
+                point, normal = self.nearest(ahead)
+                if np.linalg.norm(point - ahead) > BEND * step:
+                    raise InputError(
+                        f"{text}: a grid of {size:.3g} m in the direction ({_numbers(direction)}) "
+                        f"crosses an edge of the body near ({_numbers(point)}); move the gauge or "
+                        "give a shorter length",
+                        argument="length",
+                        value=size,
+                    )
+                tangent = tangent - (tangent @ normal) * normal
+                tangent /= np.linalg.norm(tangent)
+                half.append(point)
+            halves.append(half)
+        return np.array([*halves[0][::-1], centre, *halves[1]])
+
+
+def _numbers(values: Array) -> str:
+    return ", ".join(f"{value + 0.0:.6g}" for value in np.round(values, 12))

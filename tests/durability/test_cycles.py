@@ -1,0 +1,62 @@
+"""Rainflow counting against ASTM E1049-85 and the library `rainflow`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dolfinx_mbd.durability import count_cycles, equivalent_range
+from dolfinx_mbd.errors import InputError
+
+ASTM = [-2, 1, -3, 5, -1, 3, -4, 4, -2]
+
+
+def test_reference_case_v16() -> None:
+    """The example of ASTM E1049-85, figure 6."""
+    expected = [
+        (3, -0.5, 0.5), (4, -1, 0.5), (4, 1, 1), (8, 1, 0.5), (9, 0.5, 0.5), (8, 0, 0.5),
+        (6, 1, 0.5),
+    ]  # fmt: skip
+    assert list(zip(*map(list, count_cycles(ASTM)), strict=True)) == expected
+    assert equivalent_range(ASTM, 3) == pytest.approx(10.303998196, abs=5e-10)
+    assert equivalent_range(ASTM, 5) == pytest.approx(9.253256631, abs=5e-10)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_histories_against_the_library(seed: int) -> None:
+    rainflow = pytest.importorskip("rainflow")
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(3, 400))
+    history = rng.normal(size=size) if seed % 2 else rng.integers(-4, 5, size=size).astype(float)
+    expected = sorted(entry[:3] for entry in rainflow.extract_cycles(history))
+    cycles = sorted(zip(*map(list, count_cycles(history)), strict=True))
+    assert np.allclose(cycles, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_closed_residue(seed: int) -> None:
+    """A closed history has whole cycles, its largest range, and repeats itself from any start."""
+    history = np.random.default_rng(seed).normal(size=50)
+    ranges, _, counts = count_cycles(history, "closed")
+    assert ranges.max() == np.ptp(history)
+    assert np.array_equal(counts.sum(), round(counts.sum()))
+    for other in (np.roll(history, 17), np.tile(history, 3)):
+        times = len(other) / len(history)
+        damage = equivalent_range(other, 4, cycles=times, residue="closed")
+        assert damage == pytest.approx(equivalent_range(history, 4, residue="closed"), rel=1e-12)
+
+
+def test_plateaus_and_constants() -> None:
+    assert len(count_cycles([1.0, 1.0, 1.0]).range) == 0
+    assert equivalent_range([1.0, 1.0], 3) == 0.0
+    assert count_cycles([0, 0, 2, 2, 0, 0], "closed").range.tolist() == [2.0, 2.0]
+
+
+def test_errors() -> None:
+    for history in ([], [1.0], [0.0, np.nan], [[0.0, 1.0]]):
+        with pytest.raises(InputError, match="history"):
+            count_cycles(history)
+    with pytest.raises(InputError, match="residue"):
+        count_cycles([0, 1], "open")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="slope"):
+        equivalent_range([0, 1], -3)
