@@ -119,8 +119,8 @@ def test_table_for_ross(tmp_path: Path) -> None:
     assert float(rows[1]["kyx"]) == result.stiffness[1, 1, 0]
     assert float(rows[1]["cxy"]) == result.damping[1, 0, 1]
     table = mbd.BearingTable.read(path)
-    assert np.allclose(table.stiffness, result.stiffness)
-    assert np.allclose(table.damping, result.damping)
+    assert np.allclose(np.asarray(table.stiffness)[:, :2, :2], result.stiffness)
+    assert np.allclose(np.asarray(table.damping)[:, :2, :2], result.damping)
     with pytest.raises(InputError, match="increasing speeds"):
         bearing_coefficients(FILM, [400.0, 200.0], (0.0, -LOAD)).to_csv(path)
 
