@@ -236,7 +236,8 @@ class Bore:
 
         The shapes are (len(theta), 2K+1) and (len(z), 3).
         """
-        return circular_functions(theta, self.harmonics), legendre_functions(2.0 * z / self.length)
+        x = np.asarray(2.0 * z / self.length, dtype=float)
+        return circular_functions(theta, self.harmonics), legendre_functions(x)
 
 
 def circular_functions(theta: Array, harmonics: int) -> Array:

@@ -135,9 +135,7 @@ def _motion_changes(
 
 
 @kernel
-def film_motion_changes(
-    p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array
-) -> Array:
+def film_motion_changes(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Array:
     """Return the derivatives of y by poses and velocities in global components, (2, 10, 12)."""
     Y = np.zeros((2, 10, 12))
     _motion_changes(p1, Q1, u1, p2, Q2, u2, Y)

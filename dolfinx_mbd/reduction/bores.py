@@ -62,8 +62,9 @@ class BorePatterns:
         rigid = problem.rigid_motions(self.interface.point)
         work = gram(problem.comm, self.forces, modes)
         work -= gram(problem.comm, self.forces, rigid) @ motion
-        W = np.linalg.solve(self.gram, work).reshape(-1, POLYNOMIALS, modes.shape[1])
-        return Bore(self.interface.name, self.radius, self.length, W, self.error)
+        W: Array = np.asarray(np.linalg.solve(self.gram, work), dtype=float)
+        shape = -1, POLYNOMIALS, modes.shape[1]
+        return Bore(self.interface.name, self.radius, self.length, W.reshape(shape), self.error)
 
 
 def bore_patterns(

@@ -323,7 +323,9 @@ class Stepper:
         if _closes(self._gaps, self._film_gaps(state, move, t)):
             change = np.zeros(len(self._rhs))
             change[: len(move)] = dt * state.v - move
-            correct(change, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
+            correct(
+                change, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam
+            )
             self._gaps = self._film_gaps(state, move, t)
 
     def _check_films(self, state: State) -> None:
