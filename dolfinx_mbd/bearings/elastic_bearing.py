@@ -20,7 +20,6 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.film_frames import (
-    film_motion,
     film_motion_changes,
     film_tangents,
     film_wrenches,
@@ -60,7 +59,6 @@ class ElasticBearing(FiniteBearing):
 
     Example:
         >>> bore = mbd.body.Bore("left", 0.02, 0.02, np.zeros((7, 3, 2)))
-        >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> film = mbd.bearings.ElasticBearing("film", *ends, 0.02, 0.02, 2e-5, 0.01, bore=bore)
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(1))  # N, as for a rigid bore, because its modes are zero
@@ -152,13 +150,13 @@ class ElasticBearing(FiniteBearing):
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
-        y = film_motion(*pair)
+        y = self.pair_motion(pair)
         g = self.film_loads(y, False, surface)[0]
         return np.concatenate([film_wrenches(pair.Q1, y, g[:5]), g[5:]])
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches by poses and s, and by velocities and ṡ."""
-        y = film_motion(*pair)
+        y = self.pair_motion(pair)
         g, dg, _ = self.film_loads(y, True, surface)
         m = len(g) - 5
         Y = film_motion_changes(*pair)
@@ -182,8 +180,8 @@ class ElasticBearing(FiniteBearing):
 
     def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
         w = None if surface is None else self.displacement(surface[0])
-        return self.grid.gap(film_motion(*pair), w)[0]
+        return self.grid.gap(self.pair_motion(pair), w)[0]
 
     def motion(self, pair: FramePair, surface: Array | None = None) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
-        return self._motion_facts(pair, self.film_loads(film_motion(*pair), False, surface)[2])
+        return self._motion_facts(pair, self.film_loads(self.pair_motion(pair), False, surface)[2])

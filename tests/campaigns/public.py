@@ -20,7 +20,7 @@ RECORDS = {
     "Reduction", "RotatingModes", "RotatingStructure", "RunFileError", "SpinningEquilibrium",
     "Spectrum", "SteadyError", "StepError", "StudyError", "Transient",
     "Animation", "BeamReduction", "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Player",
-    "Redundancy", "Solution", "State",
+    "Redundancy", "Solution", "State", "BearingCoefficients", "FilmBearing", "ReynoldsGrid",
 }  # fmt: skip
 """Results, references, errors and warnings: the package makes them and checks them in use."""
 
@@ -33,6 +33,10 @@ INTERNAL = {
     "with_files", "motion", "nodal", "rows_of",
     "steady_rates", "with_misfit", "with_points", "after_jump", "initial_velocities", "advance",
     "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control",
+    "film_loads", "pair_motion", "gaps", "ReynoldsGrid.gap", "ReynoldsGrid.solve",
+    "ReynoldsGrid.loads", "ReynoldsGrid.gradients", "ReynoldsGrid.load_gradients",
+    "ReynoldsGrid.load_derivatives", "ReynoldsGrid.supply_flow", "FilmBearing.motion_vector",
+    "OilSupply.covers", "Asperities.energy",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 
